@@ -1,0 +1,1 @@
+"""memorist: a memory engine for LLM agents."""

@@ -1,0 +1,69 @@
+"""Who may read and write where. Every filter on the store is built from an `Access`, by-id reads included.
+
+A grant is a scope (`project/atlas`), a family (`task/*`), or `*`. The star stands for every family except `project`:
+that projects cannot read each other is a promise, so another project must be named, or `project/*` be granted.
+"""
+
+from dataclasses import dataclass
+
+from memorist.errors import Invalid, OutOfScope
+from memorist.records import Origin, Scope
+
+ROLES = ("admin", "project", "reader", "skill")
+DEFAULT_SPACE = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The caller, as the engine sees it: its space, what it may read and write, and how its words are labelled."""
+
+    space: str = DEFAULT_SPACE
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    role: str = "project"
+    actor: str = "unknown"
+    origin: Origin = "agent"
+    surface: str = "library"
+
+    def __post_init__(self) -> None:
+        if self.role not in ROLES:
+            raise Invalid(f"there is no role {self.role!r}; roles are {', '.join(ROLES)}")
+        Scope(f"space/{self.space}")  # the same rules: no blanks, no control characters, not too long
+
+    def may_read(self, scope: str) -> bool:
+        return _granted(self.reads, scope)
+
+    def may_write(self, scope: str) -> bool:
+        return _granted(self.writes, scope)
+
+    def must_read(self, scope: str) -> Scope:
+        return self._must(Scope(scope), "read", self.reads)
+
+    def must_write(self, scope: str) -> Scope:
+        return self._must(Scope(scope), "write", self.writes)
+
+    def _must(self, scope: Scope, act: str, grants: tuple[str, ...]) -> Scope:
+        if not _granted(grants, scope):
+            allowed = ", ".join(grants) or "nothing"
+            raise OutOfScope(f"this {self.role} access may not {act} {scope}; it may {act}: {allowed}")
+        return scope
+
+
+def access_for(role: str, project: str, **labels: str) -> Access:
+    """The usual access of a role that works in one project.
+
+    >>> access_for("project", "project/atlas").may_read("project/borealis")
+    False
+    """
+    if role not in ROLES:
+        raise Invalid(f"there is no role {role!r}; roles are {', '.join(ROLES)}")
+    here: tuple[str, ...] = ("*", Scope(project))
+    everywhere = ("*", "project/*")
+    reads = {"admin": everywhere, "project": here, "reader": here, "skill": ()}[role]
+    writes = {"admin": everywhere, "project": here, "reader": (), "skill": ()}[role]
+    return Access(reads=reads, writes=writes, role=role, **labels)  # type: ignore[arg-type]
+
+
+def _granted(grants: tuple[str, ...], scope: str) -> bool:
+    family = scope.partition("/")[0]
+    return scope in grants or f"{family}/*" in grants or ("*" in grants and family != "project")

@@ -1,0 +1,93 @@
+"""Every error memorist raises, by what the caller can do about it.
+
+    MemoristError
+    ├── Invalid            an argument cannot be accepted: change it        (also a ValueError)
+    ├── NotFound           no such memory is readable here                  (also a LookupError)
+    │   └── Ambiguous      the reference fits several memories: use a longer one
+    ├── OutOfScope         this access may not read or write there          (also a PermissionError)
+    ├── Refused            the engine will not do this, by policy
+    ├── Conflict           somebody or something else got there first
+    ├── StoreUnavailable   locked, closed, full or unreachable: later may work
+    ├── StoreDamaged       the file is not what it should be: nothing was changed
+    └── StoreTooNew        written by a newer memorist: nothing was changed
+
+The docstring of a class is its default message. `code` is stable for programs, `exit_code` is what the command
+line returns, and `retry_safe` says whether sending the same call again can do harm: it never can when an
+idempotency key was given.
+"""
+
+from typing import ClassVar
+
+
+class MemoristError(Exception):
+    """memorist could not do that."""
+
+    code: ClassVar[str] = "error"
+    exit_code: ClassVar[int] = 1
+    retry_safe: ClassVar[bool] = False
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or self.__doc__)
+
+
+class Invalid(MemoristError, ValueError):
+    """An argument cannot be accepted."""
+
+    code = "invalid"
+    exit_code = 2
+
+
+class NotFound(MemoristError, LookupError):
+    """No such memory is readable here. `memorist list` shows what is."""
+
+    code = "not_found"
+    exit_code = 3
+
+
+class Ambiguous(NotFound):
+    """The reference fits several memories. Use more characters of the id, or the short number."""
+
+    code = "ambiguous"
+
+
+class OutOfScope(MemoristError, PermissionError):
+    """This access may not read or write there."""
+
+    code = "out_of_scope"
+    exit_code = 4
+
+
+class Refused(MemoristError):
+    """The engine will not do this."""
+
+    code = "refused"
+    exit_code = 5
+
+
+class Conflict(MemoristError):
+    """The memory changed in between, or the idempotency key was used for something else."""
+
+    code = "conflict"
+    exit_code = 6
+
+
+class StoreUnavailable(MemoristError):
+    """The store cannot be used right now. Nothing acknowledged was lost; try again."""
+
+    code = "store_unavailable"
+    exit_code = 7
+    retry_safe = True
+
+
+class StoreDamaged(MemoristError):
+    """The store's file is damaged. It was left as it is; restore a backup with `memorist backup --restore FILE`."""
+
+    code = "store_damaged"
+    exit_code = 8
+
+
+class StoreTooNew(MemoristError):
+    """The store was written by a newer memorist. It was left untouched; upgrade memorist to open it."""
+
+    code = "store_too_new"
+    exit_code = 9

@@ -1,0 +1,102 @@
+"""The table of kinds. A kind is data: what a memory is decides where it lies, how it fades and how much it weighs.
+
+The numbers are the founding documents' own, merged (importance, days until the archive may take it, half-life in
+days, weight in ranking); where they gave none, the value is ours. A user adds kinds with a `[kinds]` table in the
+settings; names other tools use for the same thing are aliases.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from memorist.errors import Invalid
+
+MEMORY, TURNS, DOCUMENTS, ARCHIVE = "memory", "turns", "documents", "archive"
+LAYERS = (MEMORY, TURNS, DOCUMENTS, ARCHIVE)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    name: str
+    importance: float = 0.5
+    ttl_days: float | None = None  # None: time alone never archives it
+    half_life_days: float | None = None  # None: it does not fade
+    weight: float = 1.0
+    layer: str = MEMORY
+    recalled: bool = True  # found unless somebody asks for other kinds
+    deduplicated: bool = True  # an exact twin reinforces instead of adding
+    append_only: bool = False  # never revised, never superseded
+
+
+_TABLE = (
+    Kind("decision", 0.9, 90, 180, 1.3),
+    Kind("architecture", 0.8, 180, 180, 1.2),
+    Kind("convention", 0.8, 180, 180, 1.0),
+    Kind("pattern", 0.7, 180, 180, 1.0),
+    Kind("preference", 0.9, 365, 90, 0.8),
+    Kind("correction", 0.9, None, 365, 1.3),
+    Kind("warning", 0.85, 30, 365, 1.4),
+    Kind("error", 0.85, 90, 90, 1.2),
+    Kind("procedure", 0.8, 180, 60, 1.1),
+    Kind("fact", 0.6, None, 30, 1.0),
+    Kind("entity", 0.5, None, 60, 0.9),
+    Kind("note", 0.5, 21, 30, 0.9),
+    Kind("file_change", 0.5, 21, 14, 1.0),
+    Kind("progress", 0.4, 14, 7, 0.9),
+    Kind("reasoning", 0.5, None, None, 0.8),
+    Kind("tool_output", 0.7, None, None, 0.8),
+    Kind("summary", 0.6),
+    Kind("turn", 0.5, layer=TURNS, recalled=False, deduplicated=False, append_only=True),
+    Kind("document", 0.5, layer=DOCUMENTS, recalled=False),
+    Kind("narrative", 0.6, recalled=False, deduplicated=False, append_only=True),
+    Kind("task", 0.6, recalled=False, deduplicated=False),
+    Kind("gap", 0.3, 30, recalled=False),
+    Kind("cluster", 0.5, recalled=False, deduplicated=False),
+)
+
+KINDS: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in _TABLE})
+
+ALIASES: Mapping[str, str] = MappingProxyType(
+    {
+        "claim": "fact",
+        "memory": "fact",
+        "negative": "warning",
+        "failure": "error",
+        "discovery": "note",
+        "task_progress": "progress",
+        "message": "turn",
+        "source": "document",
+    }
+)
+
+
+def kind_named(name: str, own: Mapping[str, Kind] | None = None) -> Kind:
+    """The kind of that name or alias; `own` holds the kinds a user added.
+
+    >>> kind_named("claim").name
+    'fact'
+    """
+    known = {**KINDS, **(own or {})}
+    found = known.get(ALIASES.get(name, name)) if isinstance(name, str) else None
+    if found is None:
+        raise Invalid(f"there is no kind {str(name)[:60]!r}; kinds are {', '.join(sorted(known))}")
+    return found
+
+
+def own_kinds(table: Mapping[str, Mapping[str, object]]) -> dict[str, Kind]:
+    """Kinds from a settings table such as {"recipe": {"importance": 0.7, "half_life_days": 90}}."""
+    allowed = {"importance": 0.0, "ttl_days": 0.0, "half_life_days": 0.0, "weight": 0.0}
+    kinds = {}
+    for name, values in table.items():
+        unknown = set(values) - set(allowed)
+        if unknown:
+            raise Invalid(f"kind {name!r}: unknown key {sorted(unknown)[0]!r}; allowed are {', '.join(allowed)}")
+        numbers = {key: _number(name, key, value) for key, value in values.items()}
+        kinds[name] = replace(KINDS.get(name, Kind(name)), **numbers)  # type: ignore[arg-type]
+    return kinds
+
+
+def _number(name: str, key: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e6:
+        raise Invalid(f"kind {name!r}: {key} must be a number from 0 to 1,000,000, not {value!r}")
+    return float(value)
