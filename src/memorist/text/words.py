@@ -1,0 +1,286 @@
+"""Turn text into search tokens, and long text into chunks.
+
+FTS5's own tokenizers lose what developers search for: one-letter names (C, R), joined names (gen-itgc,
+getUserById), signs (C++ against C#) and every language written without spaces. So the words are cut
+here, and FTS5 is given tokens that its `ascii` tokenizer must leave whole: [a-z0-9] or bytes >= 0x80.
+A joined name gives one whole token, its joints replaced by a non-ASCII stand-in, plus its parts; exact
+names rank high that way and parts stay findable. Scripts without spaces give single characters and pairs.
+Index and query are cut by the same code. They differ in two points only: a query leaves out stop words,
+and it asks for the pairs of a run instead of also asking for each character.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+
+import Stemmer  # type: ignore[import-not-found]
+
+JOINT = "·"  # never survives folding, so no text can forge a joined token
+SIGNS = {"": "", "++": "⁺⁺", "#": "♯"}
+LONGEST = 64
+LONGEST_QUERY = 8192
+
+# A word in one of these ranges has no spaces around it (or, in Korean, carries its particles with it).
+_RUNS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u19e0-\u19ff\u2e80-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\ua960-\ua97f\ua9e0-\ua9ff\uaa60-\uaa7f\uac00-\ud7ff\uf900-\ufaff"
+    "\U0001aff0-\U0001b16f\U00020000-\U0003ffff"
+)
+# By range and not by category: emoji newer than this Python's tables must be found too.
+_PICTURES = "\u2194-\u21aa\u2300-\u23ff\u2600-\u27bf\u2934\u2935\u2b05-\u2b55\U0001f000-\U0001faff"
+_LETTER = rf"[^\x00-/:-@\[-`{{-\x7f{_RUNS}{_PICTURES}]"
+_WORD = rf"{_LETTER}++(?:'{_LETTER}++)*+(?:\+\+|#(?!{_LETTER}))?+"
+_PIECE = re.compile(
+    rf"(?P<run>[{_RUNS}]++)"
+    rf"|(?P<picture>[\U0001f1e6-\U0001f1ff]{{2}}|[{_PICTURES}])"  # two regional letters are one flag
+    rf"|(?P<dot>(?<!{_LETTER})(?<!\.)\.(?=[A-Za-z]))?(?P<name>{_WORD}(?:(?:::|->|_+|[-./@:\\&]){_WORD})*+)"
+)
+_WORDS = re.compile(_WORD)
+_STEPS = re.compile(r"[/\\@:]+")
+_PLAIN_PICTURE = re.compile(f"[{_PICTURES}]")
+_NUMBERED = re.compile(r"[A-Za-z]+|[0-9]+")
+_HUMPS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_ACRONYMS = re.compile(r"[A-Z]{2,}s")
+_CLITICS = frozenset({"s", "ll", "re", "ve", "d", "m"})
+
+STOP_WORDS = frozenset(
+    """a about above after again all also am an and any are as at be because been before being below
+    between both but by can could did do does doing dont down during each few for from further had has
+    have having he her here hers herself him himself his how i if in into is it its itself just me more
+    most my myself no nor not now of off on once only or other our ours ourselves out over own please
+    same she should so some such tell than that the their theirs them themselves then there these they
+    this those through to too under until up us very was we were what when where which while who whom
+    whose why will with would you your yours yourself yourselves""".split()
+)
+
+_stemmers = threading.local()  # a Stemmer keeps a buffer of its own, so two threads must not share one
+
+
+class _Alphabet(dict[int, str]):
+    """What becomes of each character once text is decomposed; filled as characters are met."""
+
+    def __missing__(self, code: int) -> str:
+        kept = _kept(code)
+        if unicodedata.category(chr(code)) not in ("Cn", "Co", "Cs"):  # else hostile text could fill it
+            self[code] = kept
+        return kept
+
+
+def _kept(code: int) -> str:
+    char, kind = chr(code), unicodedata.category(chr(code))
+    if code < 0x80:
+        return char
+    invisible = kind in ("Cf", "Me") or 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF
+    if invisible or 0x300 <= code <= 0x36F or 0x1F3FB <= code <= 0x1F3FF:  # accents; skin tones
+        return ""
+    if kind == "Nd":
+        return str(unicodedata.decimal(char))
+    return char if kind[0] in "LMN" or _PLAIN_PICTURE.match(char) else " "
+
+
+# Letters that Unicode does not decompose but that people type without their stroke, and apostrophes.
+_ALPHABET = _Alphabet(
+    str.maketrans(
+        {"ı": "i", "ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "đ": "d", "Đ": "D", "æ": "ae", "Æ": "AE"}
+        | {"œ": "oe", "Œ": "OE", "’": "'", "‘": "'", "ʼ": "'"}
+    )
+)
+
+
+def terms(text: str) -> list[str]:
+    """The index tokens of a text, in order, repeated as often as they occur.
+
+    >>> terms("Caroline's getUserById(C++)")
+    ['carolin', 'getuserbyid', 'get', 'user', 'by', 'id', 'c⁺⁺', 'c']
+    """
+    found: list[str] = []
+    for raw in text.split():
+        found += _indexed(raw) if len(raw) <= LONGEST else _tokens(raw)
+    return found
+
+
+def query_terms(text: str, most: int = 64) -> list[str]:
+    """The tokens to search for: each once, stop words left out unless nothing else was said.
+
+    Only the first LONGEST_QUERY characters are looked at. Any str is a valid query.
+
+    >>> query_terms("What did the user say about R?")
+    ['user', 'say', 'r']
+    """
+    found: dict[str, bool] = {}
+    for raw in text[:LONGEST_QUERY].split():
+        for token, stop in _read(raw, asking=True):
+            found[token] = stop and found.get(token, True)
+    return ([token for token, stop in found.items() if not stop] or list(found))[:most]
+
+
+@lru_cache(maxsize=1 << 16)
+def _indexed(raw: str) -> tuple[str, ...]:
+    word = raw.strip(",;:!?\"'()").rstrip(".")
+    if word.isascii() and word.isalpha() and word[1:].islower():  # four of five English words
+        return (_stem(word.lower()),)
+    return _tokens(raw)
+
+
+def _tokens(raw: str) -> tuple[str, ...]:
+    return tuple(token for token, _ in _read(raw, asking=False))
+
+
+def _read(raw: str, asking: bool) -> Iterator[tuple[str, bool]]:
+    """Every token of one stretch without whitespace, and whether it is a stop word."""
+    for piece in _PIECE.finditer(raw if raw.isascii() else _folded(raw)):
+        if piece.lastgroup == "run":
+            yield from ((token, False) for token in _grams(piece[0], asking))
+        elif piece.lastgroup == "picture":
+            yield piece[0], False
+        else:
+            yield from _name(piece["name"], dotted=piece["dot"] is not None)
+
+
+def _folded(raw: str) -> str:
+    decomposed = unicodedata.normalize("NFKD", raw)
+    return unicodedata.normalize("NFC", decomposed.translate(_ALPHABET))
+
+
+def _grams(run: str, asking: bool) -> Iterator[str]:
+    if asking and len(run) > 1:
+        yield from (run[at : at + 2] for at in range(len(run) - 1))
+        return
+    for at, char in enumerate(run):
+        yield char
+        if at + 1 < len(run):
+            yield run[at : at + 2]
+
+
+def _name(name: str, dotted: bool) -> Iterator[tuple[str, bool]]:
+    """A word, or words joined by - _ . / @ : and the like: the whole first, then each step of a path, then each word.
+
+    The steps are there for src/app/main.py and user@example.com, of which people remember main.py and example.com.
+    """
+    steps = [_WORDS.findall(step) for step in _STEPS.split(name)]
+    words = [word for step in steps for word in step]
+    for joined in [words, *steps] if len(steps) > 1 else steps:
+        whole = JOINT.join(map(_lower, joined)) if 1 < len(joined) <= LONGEST else ""
+        if 0 < len(whole) <= LONGEST:
+            yield whole, False
+    if dotted and len(words[0]) < LONGEST:
+        yield JOINT + _lower(words[0]), False
+    for word in words:
+        yield from _word(word)
+
+
+def _word(word: str) -> Iterator[tuple[str, bool]]:
+    bare, sign = _bare(word)
+    if sign and len(bare) < LONGEST - 1:
+        yield _lower(word), False
+    parts = [] if "'" in word else _parts(bare)
+    if len(bare) <= LONGEST or not parts:
+        yield _term(bare)
+    if "'" in word and word.index("'") <= 2 and len(bare) > 4:  # l'école and O'Brien: also école, brien
+        yield _term(bare[word.index("'") :])
+    yield from map(_term, parts)
+
+
+def _term(word: str) -> tuple[str, bool]:
+    """The token of one plain word. US, IT and WHO in capitals are names and not stop words."""
+    lower = word.casefold()
+    stop = lower in STOP_WORDS and not (len(word) > 1 and word.isupper())
+    return _stem(lower[:LONGEST]), stop
+
+
+def _lower(word: str) -> str:
+    bare, sign = _bare(word)
+    return bare.casefold() + SIGNS[sign]
+
+
+def _bare(word: str) -> tuple[str, str]:
+    """A word without possessive and apostrophes, and the sign it ends in: Caroline's, don't, C++."""
+    bare = word.rstrip("+#")
+    sign = word[len(bare) :]
+    if "'" in bare:
+        head, _, tail = bare.rpartition("'")
+        bare = (head if tail.lower() in _CLITICS else bare).replace("'", "")
+    return bare, sign
+
+
+def _parts(word: str) -> list[str]:
+    """What a written-together identifier is made of: HTTPServer2 -> HTTPServer, HTTP, Server, 2."""
+    if not word.isascii() or (word.isalpha() and word[1:].islower()):
+        return []
+    if _ACRONYMS.fullmatch(word):
+        return [word[:-1]]
+    stretches = _NUMBERED.findall(word)
+    # A hash or a serial number changes between letters and digits all the time; its bits are noise.
+    if len(stretches) > 3 or not any(len(s) > 1 and s.isalpha() for s in stretches):
+        return []
+    parts: list[str] = []
+    for stretch in stretches:
+        humps = _HUMPS.findall(stretch)
+        parts += [stretch] if len(stretches) > 1 else []
+        parts += humps if len(stretch) >= 2 * len(humps) > 2 else []
+    return parts
+
+
+def _stem(word: str) -> str:
+    if len(word) < 3 or not (word.isascii() and word.isalpha()):
+        return word
+    if not hasattr(_stemmers, "english"):
+        _stemmers.english = Stemmer.Stemmer("english", 0)  # no cache inside: ours holds whole words
+    return str(_stemmers.english.stemWord(word[:LONGEST]))
+
+
+_PARAGRAPH = re.compile(r"\n[ \t\r]*\n\s*")
+_SENTENCE = re.compile(r"[.!?…][\"')\]»”’]*\s+|[。！？][」』）”]*|\n")
+_SPACE = re.compile(r"(?<=\S)\s+")
+
+
+def chunks(text: str, size: int = 1000) -> list[tuple[int, int]]:
+    """Spans of at most `size` characters that follow each other and cover the text.
+
+    Cuts fall after a paragraph, else a sentence, else a space, else wherever the size ends, but not
+    inside a character that is written with several code points.
+
+    >>> chunks("One sentence. Another one.", size=16)
+    [(0, 14), (14, 26)]
+    """
+    if size < 1:
+        raise ValueError(f"a chunk needs at least one character, not {size}")
+    spans, start = [], 0
+    while len(text) - start > size:
+        end = _whole_character(text, start, start + _cut(text[start : start + size]))
+        spans.append((start, end))
+        start = end
+    return [*spans, (start, len(text))]
+
+
+def _cut(window: str) -> int:
+    half = len(window) // 2  # a paragraph break nearer the front would leave a crumb
+    for pattern, least in ((_PARAGRAPH, half), (_SENTENCE, half), (_SPACE, 0)):
+        ends = [match.end() for match in pattern.finditer(window, least)]
+        if ends:
+            return ends[-1]
+    return len(window)
+
+
+def _whole_character(text: str, start: int, end: int) -> int:
+    """The nearest place at or before `end` that splits no character; `end` itself if there is none."""
+    at = end
+    while at > start and _sticks(text, start, at):
+        at -= 1
+    return at if at > start else end
+
+
+def _sticks(text: str, start: int, at: int) -> bool:
+    before, after = text[at - 1], text[at]
+    if "\u200d" in (before, after) or before + after == "\r\n":
+        return True
+    if unicodedata.category(after)[0] == "M" or "\U0001f3fb" <= after <= "\U0001f3ff":
+        return True
+    letters = 0  # flags are pairs of regional letters
+    while at - letters > start and "\U0001f1e6" <= text[at - letters - 1] <= "\U0001f1ff":
+        letters += 1
+    return letters % 2 == 1 and "\U0001f1e6" <= after <= "\U0001f1ff"
