@@ -1,0 +1,145 @@
+"""BM25 as every store computes it: one pure function over a tiny view of an index.
+
+SQLite's own bm25() cannot be used: its N counts every shelf in the file, and it visits every row that holds any word of
+the question. Here a question is answered in two passes. First the rows of its rarest terms are read (common terms are
+not: they cost most and tell least) and rows are grouped by which of these terms they hold. Then the best few hundred
+rows are scored exactly, with all terms. Six rarest terms lose nothing in quality (docs/LOG.md); what is bounded here
+keeps a question at a million memories from reading a million rows.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Protocol
+
+K1, B = 1.2, 0.75
+MOST_TERMS = 6  # rarest terms, read through the index
+MOST_SCORED = 24  # rarest terms that take part in a row's score
+MOST_ROWS = 20_000  # read for one term, newest first
+ENOUGH_ROWS = 12_000  # further terms are not read once this many rows were
+POOL = 200  # rows scored exactly
+ROWS_OF_ONE = 5  # of these, rows of one record
+
+
+class Index(Protocol):
+    """What BM25 needs to know of an index. Rows are integers; a larger one is newer."""
+
+    def rows_and_length(self) -> tuple[int, int]:
+        """How many rows there are, and how many terms they hold together."""
+
+    def frequency(self, term: str) -> int:
+        """How many rows hold the term."""
+
+    def holding(self, term: str, most: int) -> Sequence[int]:
+        """The rows that hold it, newest first."""
+
+    def record(self, row: int) -> int:
+        """The record that the row belongs to."""
+
+    def contents(self, rows: Sequence[int]) -> Mapping[int, Sequence[str]]:
+        """The terms of those rows that pass the caller's filter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    row: int
+    score: float
+    terms: tuple[str, ...]
+
+
+def rank(terms: Sequence[str], index: Index, want: int) -> tuple[list[Scored], float]:
+    """The best rows for these terms with their scores, best first, and the score that none can pass."""
+    total, length = index.rows_and_length()
+    frequency = {term: index.frequency(term) for term in terms}
+    weight = {term: idf(max(1, count), total) for term, count in frequency.items()}  # unknown counts as rare
+    ceiling = sum(weight.values()) * (K1 + 1)
+    known = sorted((term for term in terms if frequency[term]), key=lambda term: frequency[term])[:MOST_SCORED]
+    if not known:
+        return [], ceiling
+    pool = max(POOL, want)
+    read, complete = _read(known, frequency, index, MOST_ROWS, ENOUGH_ROWS)
+    candidates = _visible(_by_coverage(read, weight), index, pool)
+    if not complete and len(candidates) < pool:  # a filter left few of them: now every row counts
+        read, _ = _read(known, frequency, index, total, total * MOST_TERMS)
+        candidates = _visible(_by_coverage(read, weight), index, pool)
+    average = length / total if total else 1.0
+    scored = [_score(row, held, [(term, weight[term]) for term in known], average) for row, held in candidates.items()]
+    scored.sort(key=lambda each: (-each.score, -each.row))
+    return scored[:want], ceiling
+
+
+def idf(frequency: int, total: int) -> float:
+    """How much a term tells. Never zero: a word found in every row still tells a little."""
+    return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5)) if total >= frequency else 0.1
+
+
+def _read(
+    known: Sequence[str], frequency: Mapping[str, int], index: Index, most: int, enough: int
+) -> tuple[dict[str, Sequence[int]], bool]:
+    """The rows of the rarest terms, and whether these are all rows that hold any of the terms."""
+    rows: dict[str, Sequence[int]] = {}
+    read = 0
+    for term in known[:MOST_TERMS]:
+        if read and read + frequency[term] > enough:
+            return rows, False
+        rows[term] = index.holding(term, most)
+        read += len(rows[term])
+    return rows, len(rows) == len(known) and all(frequency[term] <= most for term in rows)
+
+
+def _by_coverage(read: Mapping[str, Sequence[int]], weight: Mapping[str, float]) -> Iterable[int]:
+    """Rows in the order of how much of the question they cover, the newest first among equals.
+
+    Most rows hold one of the terms only; they come from the index in order and are never sorted or even looked at
+    unless they are needed.
+    """
+    held = [set(rows) for rows in read.values()]
+    seen: set[int] = set()
+    several: set[int] = set()
+    for rows in held:
+        several |= seen & rows
+        seen |= rows
+    groups: dict[int, list[int]] = {}
+    for row in several:
+        mask = sum(1 << bit for bit, rows in enumerate(held) if row in rows)
+        groups.setdefault(mask, []).append(row)
+    values = [weight[term] for term in read]
+    singles = {1 << bit: rows for bit, rows in enumerate(read.values())}
+    worth = {mask: sum(v for bit, v in enumerate(values) if mask >> bit & 1) for mask in (*groups, *singles)}
+    for mask in sorted(worth, key=lambda mask: (-worth[mask], mask)):
+        if mask in singles:
+            yield from (row for row in singles[mask] if row not in several)
+        else:
+            yield from sorted(groups[mask], reverse=True)
+
+
+def _visible(rows: Iterable[int], index: Index, most: int) -> dict[int, Sequence[str]]:
+    """The first `most` rows that pass the filter, few of any one record, read in batches: a filter may refuse many."""
+    found: dict[int, Sequence[str]] = {}
+    rows = _few_each(rows, index)
+    while len(found) < most and (batch := list(islice(rows, most))):
+        found.update(index.contents(batch))
+    return dict(islice(found.items(), most))
+
+
+def _few_each(rows: Iterable[int], index: Index) -> Iterator[int]:
+    """A long text that is full of a word must not crowd out the others."""
+    taken: dict[int, int] = {}
+    for row in rows:
+        record = index.record(row)
+        taken[record] = taken.get(record, 0) + 1
+        if taken[record] <= ROWS_OF_ONE:
+            yield row
+
+
+def _score(row: int, held: Sequence[str], terms: Sequence[tuple[str, float]], average: float) -> Scored:
+    norm = K1 * (1 - B + B * len(held) / average)
+    score = 0.0
+    matched = []
+    for term, weight in terms:
+        times = held.count(term)
+        if times:
+            score += weight * times * (K1 + 1) / (times + norm)
+            matched.append(term)
+    return Scored(row, score, tuple(matched))
