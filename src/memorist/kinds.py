@@ -54,6 +54,8 @@ _TABLE = (
     Kind("cluster", 0.5, recalled=False, deduplicated=False),
 )
 
+# What a user may say of a kind; bounded, so that no weight drowns relevance.
+BOUNDS = {"importance": (0, 1), "ttl_days": (1, 100_000), "half_life_days": (0.01, 100_000), "weight": (0.5, 2)}
 KINDS: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in _TABLE})
 
 ALIASES: Mapping[str, str] = MappingProxyType(
@@ -76,27 +78,36 @@ def kind_named(name: str, own: Mapping[str, Kind] | None = None) -> Kind:
     >>> kind_named("claim").name
     'fact'
     """
-    known = {**KINDS, **(own or {})}
-    found = known.get(ALIASES.get(name, name)) if isinstance(name, str) else None
+    wanted = ALIASES.get(name, name) if isinstance(name, str) else ""
+    found = (own.get(wanted) if own else None) or KINDS.get(wanted)
     if found is None:
-        raise Invalid(f"there is no kind {str(name)[:60]!r}; kinds are {', '.join(sorted(known))}")
+        known = sorted({**KINDS, **(own or {})})
+        raise Invalid(f"there is no kind {str(name)[:60]!r}; kinds are {', '.join(known)}")
     return found
+
+
+def kind_of(stored: str, own: Mapping[str, Kind]) -> Kind:
+    """The kind of a stored memory. One that another process added, or that was taken out of the settings, is a plain kind:
+    a memory must be found whatever it is called."""
+    return own.get(stored) or KINDS.get(stored) or Kind(stored)
 
 
 def own_kinds(table: Mapping[str, Mapping[str, object]]) -> dict[str, Kind]:
     """Kinds from a settings table such as {"recipe": {"importance": 0.7, "half_life_days": 90}}."""
-    allowed = {"importance": 0.0, "ttl_days": 0.0, "half_life_days": 0.0, "weight": 0.0}
     kinds = {}
     for name, values in table.items():
-        unknown = set(values) - set(allowed)
+        if not name.isidentifier():
+            raise Invalid(f"a kind cannot be called {name[:60]!r}; use letters, digits and _")
+        unknown = sorted(set(values) - set(BOUNDS))
         if unknown:
-            raise Invalid(f"kind {name!r}: unknown key {sorted(unknown)[0]!r}; allowed are {', '.join(allowed)}")
+            raise Invalid(f"kind {name!r}: unknown key {unknown[0][:60]!r}; allowed are {', '.join(BOUNDS)}")
         numbers = {key: _number(name, key, value) for key, value in values.items()}
         kinds[name] = replace(KINDS.get(name, Kind(name)), **numbers)  # type: ignore[arg-type]
     return kinds
 
 
 def _number(name: str, key: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e6:
-        raise Invalid(f"kind {name!r}: {key} must be a number from 0 to 1,000,000, not {value!r}")
+    least, most = BOUNDS[key]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+        raise Invalid(f"kind {name!r}: {key} must be a number from {least:g} to {most:,g}, not {value!r:.60}")
     return float(value)

@@ -9,8 +9,9 @@ import threading
 import time
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from typing import Any, Literal, overload
 
 from memorist.errors import Invalid
@@ -25,6 +26,7 @@ LINK_KINDS: tuple[LinkKind, ...] = ("relates_to", "supersedes", "contradicts", "
 # ---------------------------------------------------------------- ids and times
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no i, l, o, u to misread
+_PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]  # ten bits at a time
 _ID_LOCK = threading.Lock()
 _last_id = 0
 
@@ -37,9 +39,9 @@ def new_id(now: datetime) -> str:
     global _last_id
     wanted = (max(0, int(now.timestamp() * 1000)) << 80) | int.from_bytes(os.urandom(10))
     with _ID_LOCK:
-        _last_id = wanted if wanted >> 80 > _last_id >> 80 else _last_id + 1 + (wanted & 0xFFFF)
+        _last_id = wanted if wanted >> 80 > _last_id >> 80 else _last_id + 1 + (wanted & 0xFFFFFFFFFFFF)
         value = _last_id
-    return "m" + "".join(_ALPHABET[(value >> shift) & 31] for shift in range(125, -1, -5))
+    return "m" + "".join([_PAIRS[(value >> shift) & 1023] for shift in range(120, -1, -10)])
 
 
 def forget_issued_ids() -> None:
@@ -83,6 +85,9 @@ def from_micros(micros: int) -> datetime:
 # ---------------------------------------------------------------- scopes
 
 
+_BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"  # letters and signs, by their category, that show nothing
+
+
 class Scope(str):
     """Where a memory belongs: `global`, or a name and an id such as `project/atlas`, `user/ann`, `task/42`.
 
@@ -120,7 +125,7 @@ def _scope_flaw(path: str) -> str | None:
         return "has no id"
     if any(not part or part != part.strip() or part in (".", "..") for part in parts):
         return "has an empty part, '.', '..' or blanks around a part"
-    if any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") for char in path):
+    if any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") or char in _BLANK_LETTERS for char in path):
         return "holds an invisible or control character"
     if unicodedata.normalize("NFC", path) != path:
         return "is not in Unicode's composed form (NFC), so it would look like another scope and not be it"
@@ -202,6 +207,19 @@ class Record:
     fingerprint: str = ""
     version: int = 1
     superseded_by: str | None = None
+
+
+_FIELDS = tuple(field.name for field in fields(Record))
+_PLACES = {name: place for place, name in enumerate(_FIELDS)}
+_values = attrgetter(*_FIELDS)
+
+
+def changed(record: Record, **changes: Any) -> Record:
+    """`dataclasses.replace` for records, at a quarter of its cost: it stands on the path of every write."""
+    values = list(_values(record))
+    for name, value in changes.items():
+        values[_PLACES[name]] = value
+    return Record(*values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +351,7 @@ class Context:
     compression_ratio: float = 0.0  # tokens given out / tokens of all candidates
     receipt: str = ""
     left_out: tuple[str, ...] = ()  # ids that were found and did not fit
+    empty_because: str | None = None
 
     def __str__(self) -> str:
         return self.text

@@ -1,0 +1,125 @@
+"""What a caller may hand in. Each refusal says the fact and the next step; nothing is cut to fit."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from memorist.errors import Invalid
+from memorist.records import utc
+from memorist.store.where import canonical
+from memorist.text.visible import flaw, is_blank, quoted
+
+LONGEST_TEXT = 1_000_000  # characters; longer texts are documents and come in through an importer, in pieces
+LONGEST_LABEL = 256
+MOST_LABELS = 100
+LONGEST_DATA = 100_000
+ADVISED_TEXT = 500
+LONGEST_WAIT = 1_000_000  # seconds
+
+
+def text(value: Any, what: str = "the text") -> str:
+    if not isinstance(value, str):
+        raise Invalid(f"{what} must be text, not {type(value).__name__}")
+    if len(value) > LONGEST_TEXT:
+        raise Invalid(f"{what} has {len(value):,} characters; {LONGEST_TEXT:,} are allowed: split it")
+    bad = flaw(value)
+    if bad:
+        raise Invalid(f"{what} holds {bad}, which cannot be stored; remove it")
+    if is_blank(value):
+        raise Invalid(f"{what} is empty; say what to remember")
+    return value
+
+
+def label(value: Any, what: str) -> str:
+    if not isinstance(value, str):
+        raise Invalid(f"{what} must be text, not {type(value).__name__}")
+    if len(value) > LONGEST_LABEL:
+        raise Invalid(f"{what} has {len(value):,} characters; {LONGEST_LABEL} are allowed: shorten it")
+    bad = flaw(value)
+    if bad:
+        raise Invalid(f"{what} holds {bad}; remove it")
+    if is_blank(value):
+        raise Invalid(f"{what} is empty; leave it out or name it")
+    return value
+
+
+def optional_label(value: Any, what: str) -> str | None:
+    return None if value is None else label(value, what)
+
+
+def labels(values: Any, what: str) -> tuple[str, ...]:
+    """Unique labels in their order, without the blanks around them."""
+    if isinstance(values, str) or not isinstance(values, Sequence | set | frozenset):
+        raise Invalid(f"{what} must be a list of texts, not {type(values).__name__}")
+    if len(values) > MOST_LABELS:
+        raise Invalid(f"{len(values):,} {what} were given; {MOST_LABELS} are allowed")
+    checked = (label(value, f"one of the {what}").strip() for value in values)
+    return tuple(dict.fromkeys(checked))
+
+
+def flag(value: Any, what: str) -> bool:
+    if not isinstance(value, bool):
+        raise Invalid(f"{what} must be True or False, not {value!r:.60}")
+    return value
+
+
+def share(value: Any, what: str) -> float:
+    """A number from 0 to 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise Invalid(f"{what} must be a number from 0 to 1, not {quoted(value)}")
+    return float(value)
+
+
+def whole(value: Any, what: str, least: int, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise Invalid(f"{what} must be a whole number from {least:,} to {most:,}, not {quoted(value)}")
+    return value
+
+
+def seconds(value: Any, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LONGEST_WAIT:
+        raise Invalid(f"{what} must be a number of seconds above 0 and up to {LONGEST_WAIT:,}, not {quoted(value)}")
+    return float(value)
+
+
+def moment(value: Any, what: str) -> datetime | None:
+    return None if value is None else utc(value, what)
+
+
+def interval(start: datetime | None, end: datetime | None) -> None:
+    if start is not None and end is not None and end <= start:
+        raise Invalid(f"valid_to ({end.isoformat()}) must be after valid_from ({start.isoformat()})")
+
+
+def data(value: Any) -> Mapping[str, Any]:
+    """Structure that can be stored as JSON and compared in filters."""
+    if not isinstance(value, Mapping):
+        raise Invalid(f"data must be a dict, not {type(value).__name__}")
+    if not value:
+        return {}
+    _plain(value, 0)
+    size = len(canonical(value))
+    if size > LONGEST_DATA:
+        raise Invalid(f"data has {size:,} characters as JSON; {LONGEST_DATA:,} are allowed")
+    return value
+
+
+def _plain(value: Any, depth: int) -> None:
+    if depth > 20:
+        raise Invalid("data is nested more than 20 levels deep; flatten it")
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            label(key, "a key of data")
+            _plain(each, depth + 1)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            _plain(each, depth + 1)
+    elif isinstance(value, str):
+        if flaw(value):
+            raise Invalid(f"a value of data holds {flaw(value)}; remove it")
+    elif isinstance(value, bool) or value is None:
+        return
+    elif not isinstance(value, int | float) or not abs(value) < 2**63:  # not a number is not below anything
+        raise Invalid(
+            f"data can hold texts, finite numbers below 2^63, true, false, null, lists and dicts; not {quoted(value)}"
+        )
