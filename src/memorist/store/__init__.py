@@ -1,0 +1,1 @@
+"""Where memories rest. `protocol.py` says what a store does; every store passes `memorist.testing.StoreContract`."""

@@ -1,0 +1,234 @@
+"""Connections to one SQLite file: one per thread, never across a fork, every write in `BEGIN IMMEDIATE`.
+
+Why so strict: a deferred transaction that turns from reading to writing fails at once when somebody else wrote, whatever
+the timeout; a connection carried over a fork corrupts files; and a plain `open()` of the file drops its locks. Waiting
+for another writer is done here, with short random pauses, because SQLite's own back-off lets unlucky writers starve.
+"""
+
+import functools
+import itertools
+import os
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import apsw
+
+from memorist.errors import Invalid, MemoristError, StoreDamaged, StoreUnavailable
+
+P = ParamSpec("P")
+T = TypeVar("T")
+S = TypeVar("S")
+
+PRAGMAS = """
+PRAGMA foreign_keys = ON;
+PRAGMA trusted_schema = OFF;
+PRAGMA secure_delete = ON;
+PRAGMA cell_size_check = ON;
+PRAGMA mmap_size = 0;
+PRAGMA journal_size_limit = 67108864;
+PRAGMA synchronous = FULL;
+"""
+_inherited: list[Any] = []  # connections of a parent process: closing them here would drop the parent's locks
+
+
+def translated(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+    """Turns SQLite's errors into ours, with the fact and the next step."""
+
+    @functools.wraps(method)
+    def speaking(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return method(self, *args, **kwargs)
+        except apsw.Error as problem:
+            raise explained(problem) from problem
+        except UnicodeEncodeError as problem:
+            raise Invalid(
+                "a text holds half a character (a lone surrogate), which no store can hold; remove it"
+            ) from problem
+        except UnicodeDecodeError as problem:
+            raise explained(apsw.CorruptError("a text is not UTF-8")) from problem
+
+    return speaking
+
+
+@contextmanager
+def one_moment(connection: apsw.Connection) -> Iterator[None]:
+    """Everything read inside is from the same moment, whatever others write meanwhile."""
+    if connection.in_transaction:
+        yield
+        return
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def explained(problem: apsw.Error) -> MemoristError:
+    said = str(problem) or type(problem).__name__
+    if isinstance(problem, apsw.BusyError | apsw.LockedError):
+        return StoreUnavailable("another process kept the store busy for too long; nothing was written, try again")
+    if isinstance(problem, apsw.FullError):
+        return StoreUnavailable("the disk is full: nothing was written and nothing was lost; free space and try again")
+    if isinstance(problem, apsw.ReadOnlyError):
+        return StoreUnavailable("the store is read-only: reading works, writing does not; check the file's permissions")
+    if isinstance(problem, apsw.CorruptError | apsw.NotADBError | apsw.FormatError):
+        return StoreDamaged(
+            f"the store is damaged ({said}); it was left as it is. `memorist doctor` tells more, "
+            "`memorist backup --restore FILE` brings a backup back"
+        )
+    if isinstance(problem, apsw.CantOpenError | apsw.PermissionsError):
+        return StoreUnavailable(f"the store cannot be opened ({said}); check that the folder exists and is yours")
+    if isinstance(problem, apsw.ConnectionClosedError):
+        return StoreUnavailable("this memory was closed; open it again")
+    return StoreUnavailable(
+        f"SQLite answered: {said}; whether the last change is stored is unknown, a retry with its key is safe"
+    )
+
+
+class Connections:
+    """One connection per thread to one file."""
+
+    def __init__(self, path: Path, wait: float, writable: bool = True) -> None:
+        self.path = path
+        self.wait = wait
+        self.writable = writable
+        self._process = os.getpid()
+        self._local = threading.local()
+        self._opened: list[tuple[threading.Thread, apsw.Connection]] = []
+        self._turn = threading.RLock()  # threads of one process queue here instead of polling the file
+        self._bookkeeping = threading.Lock()
+        self._closed = False
+
+    def here(self) -> apsw.Connection:
+        """This thread's connection."""
+        if os.getpid() != self._process:
+            self._disown()
+            raise StoreUnavailable(
+                f"this memory was opened by process {self._process} and cannot be used after a fork; "
+                "open a new one in the child"
+            )
+        if self._closed:
+            raise StoreUnavailable("this memory was closed; open it again")
+        connection: apsw.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = self._open()
+        return connection
+
+    def _open(self) -> apsw.Connection:
+        flags = apsw.SQLITE_OPEN_READWRITE if self.writable else apsw.SQLITE_OPEN_READONLY
+        connection = apsw.Connection(str(self.path), flags=flags)
+        connection.set_busy_handler(_patience(self.wait))
+        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+        connection.execute(PRAGMAS)
+        self._local.synchronous = "FULL"
+        self._keep(connection)
+        return connection
+
+    def _keep(self, connection: apsw.Connection) -> None:
+        """Remembers it for `close`; what ended threads left behind is closed, so that files do not pile up."""
+        with self._bookkeeping:
+            left = [other for thread, other in self._opened if not thread.is_alive()]
+            self._opened = [(thread, other) for thread, other in self._opened if thread.is_alive()]
+            self._opened.append((threading.current_thread(), connection))
+        for other in left:
+            other.close()
+
+    def use_write_ahead_log(self) -> bool:
+        """Whether this file can have one. Of several processes that switch a new file at once, SQLite turns all but one
+        away without asking the busy handler, so asking again is done here."""
+        again = _patience(self.wait)
+        for times in itertools.count():
+            try:
+                return bool(self.here().execute("PRAGMA journal_mode = WAL").get == "wal")
+            except apsw.BusyError:
+                if not again(times):
+                    raise
+        raise AssertionError("counting never ends")
+
+    @contextmanager
+    def transaction(self, durable: bool = True, wait: float | None = None) -> Iterator[None]:
+        """BEGIN IMMEDIATE … COMMIT; inside another one it joins it."""
+        connection = self.here()
+        if connection.in_transaction:
+            yield
+            return
+        patience = self.wait if wait is None else wait
+        if not self._turn.acquire(timeout=patience):
+            raise StoreUnavailable(f"another thread kept the store busy for {patience:g} s; nothing was written")
+        try:
+            self._synchronous("FULL" if durable else "NORMAL")
+            self._begin(connection, patience)
+            try:
+                yield
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+        finally:
+            self._turn.release()
+
+    def _begin(self, connection: apsw.Connection, patience: float) -> None:
+        if patience == self.wait:
+            connection.execute("BEGIN IMMEDIATE")
+            return
+        connection.set_busy_handler(_patience(patience))
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        finally:
+            connection.set_busy_handler(_patience(self.wait))
+
+    def _synchronous(self, wanted: str) -> None:
+        if self._local.synchronous != wanted:
+            self.here().execute("PRAGMA synchronous = NORMAL" if wanted == "NORMAL" else "PRAGMA synchronous = FULL")
+            self._local.synchronous = wanted
+
+    def _disown(self) -> None:
+        _inherited.extend(connection for _, connection in self._opened)
+        self._opened = []
+
+    def close(self) -> None:
+        if os.getpid() != self._process:
+            self._disown()
+            return
+        self._closed = True
+        with self._bookkeeping:
+            opened, self._opened = self._opened, []
+        for _, connection in opened:
+            _close(connection)
+
+
+def _close(connection: apsw.Connection, wait: float = 1.0) -> None:
+    """Another thread may be in the middle of a statement; it is given a moment to end it."""
+    until = time.monotonic() + wait
+    while True:
+        try:
+            connection.close()
+            return
+        except apsw.ThreadingViolationError:
+            if time.monotonic() > until:
+                raise StoreUnavailable("another thread still uses this memory; close it there first") from None
+            time.sleep(0.005)
+
+
+def _patience(wait: float) -> Callable[[int], bool]:
+    """Waits for a lock in short random pauses, so that of many writers none starves, until `wait` seconds are over."""
+    started = 0.0
+
+    def again(times: int) -> bool:
+        nonlocal started
+        now = time.monotonic()
+        if times == 0:
+            started = now
+        if now - started >= wait:
+            return False
+        time.sleep(random.uniform(0.0002, 0.004))
+        return True
+
+    return again

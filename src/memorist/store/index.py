@@ -1,0 +1,41 @@
+"""The index rows of a record: what every store puts into its word index, computed in one place.
+
+A long text is cut into chunks and each chunk is a row; title, tags, files and speaker are part of every row, so that a
+tag and a word deep in the text still meet. `doctor` computes the same rows again and compares.
+"""
+
+from dataclasses import dataclass
+
+from memorist.errors import Invalid
+from memorist.records import Record
+from memorist.text.words import chunks, terms
+
+CHUNKS = 4096  # index rows a record can have: row number = record number × CHUNKS + chunk
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRow:
+    start: int
+    end: int
+    terms: tuple[str, ...]
+
+    @property
+    def prepared(self) -> str:
+        return "".join(" " + term for term in self.terms)
+
+
+def numbered_rows(record: Record, number: int) -> dict[int, IndexRow]:
+    """Its index rows under their numbers. Later records have larger ones: among equal scores the later one wins."""
+    rows = index_rows(record)
+    if len(rows) > CHUNKS:
+        raise Invalid(f"the text has {len(rows):,} parts to index; {CHUNKS:,} are allowed: split it")
+    return dict(enumerate(rows, number * CHUNKS))
+
+
+def index_rows(record: Record) -> list[IndexRow]:
+    """Its index rows. An erased record has none."""
+    if record.state == "erased":
+        return []
+    labels = [record.title, *record.tags, *record.files, record.provenance.speaker]
+    shared = terms("\n".join(label for label in labels if label))
+    return [IndexRow(start, end, (*shared, *terms(record.text[start:end]))) for start, end in chunks(record.text)]

@@ -1,0 +1,128 @@
+"""Numbered SQL steps bring a store to the newest schema, each in one transaction together with its mark.
+
+Rules: a store written by a newer memorist is refused and not touched; before the first step over existing data a backup
+is made and verified; a step never drops anything; the mark (`user_version`) and the table of applied steps must agree.
+Processes that open the same old file at once queue on SQLite's own write lock and look again once they have it.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import apsw
+
+from memorist.errors import StoreDamaged, StoreTooNew, StoreUnavailable
+from memorist.store.connection import one_moment
+from memorist.store.files import create_private
+from memorist.text.visible import visible
+
+SCHEMA = Path(__file__).parent / "schema"
+APPLICATION_ID = 0x6D656D6F  # "memo", written into the file's header
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    number: int
+    name: str
+    sql: str
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.sql.encode()).hexdigest()
+
+
+def migrations_in(folder: Path) -> list[Migration]:
+    steps = [
+        Migration(int(file.stem[:4]), file.stem, file.read_text(encoding="utf-8"))
+        for file in sorted(folder.glob("[0-9][0-9][0-9][0-9]_*.sql"))
+    ]
+    assert [step.number for step in steps] == list(range(1, len(steps) + 1)), "steps are numbered 1, 2, 3 …"
+    return steps
+
+
+def migrate(connection: apsw.Connection, path: Path, steps: Sequence[Migration]) -> None:
+    """Brings the store to the newest step, or refuses and changes nothing."""
+    version = version_of(connection, path, steps)
+    for step in steps[version:]:
+        _apply(connection, path, steps, step, back_up=version > 0 and step.number == version + 1)
+
+
+def version_of(connection: apsw.Connection, path: Path, steps: Sequence[Migration]) -> int:
+    """How many steps the store has seen. A file that is not ours, too new or inconsistent is refused, and only read."""
+    with one_moment(connection):
+        return _version(connection, path, steps)
+
+
+def _version(connection: apsw.Connection, path: Path, steps: Sequence[Migration]) -> int:
+    version: int = connection.execute("PRAGMA user_version").get
+    if version == 0:
+        if connection.execute("SELECT count(*) FROM sqlite_schema").get:
+            raise StoreDamaged(f"{path} is an SQLite file but not a memorist store; it was left as it is")
+        return 0
+    if connection.execute("PRAGMA application_id").get != APPLICATION_ID:
+        raise StoreDamaged(f"{path} is an SQLite file but not a memorist store; it was left as it is")
+    if version > len(steps):
+        raise StoreTooNew(
+            f"{path} has schema {version}, this memorist knows {len(steps)}; it was left untouched. "
+            "Upgrade memorist to open it"
+        )
+    applied = connection.execute("SELECT number, digest FROM migrations ORDER BY number").fetchall()
+    if applied != [(step.number, step.digest) for step in steps[:version]]:
+        raise StoreDamaged(
+            f"{path} is marked as schema {version} but its applied steps say otherwise; it was left as it is"
+        )
+    return version
+
+
+def _apply(connection: apsw.Connection, path: Path, steps: Sequence[Migration], step: Migration, back_up: bool) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if version_of(connection, path, steps) < step.number:  # somebody else may have done it while we waited
+            if back_up:  # under the lock: nobody writes, and nobody else makes the same backup
+                with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as reader:
+                    copy_verified(reader, path.with_name(f"{path.name}.before-{step.number:04}.bak"))
+            connection.execute(step.sql)
+            row = (step.number, step.name, step.digest, datetime.now(UTC).isoformat())
+            connection.execute("INSERT INTO migrations VALUES (?, ?, ?, ?)", row)
+            connection.pragma("application_id", APPLICATION_ID)
+            connection.pragma("user_version", step.number)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # SQLite may have rolled back by itself
+            connection.execute("ROLLBACK")
+        raise
+
+
+def copy_verified(connection: apsw.Connection, target: Path) -> None:
+    """An online copy under another name, checked, and only then put in place."""
+    partial = target.with_name(target.name + ".partial")
+    try:
+        partial.unlink(missing_ok=True)
+        create_private(partial)
+        verdict = _copied(connection, partial)
+        if verdict != "ok":
+            raise StoreDamaged(f"the copy for {target} did not verify ({verdict}); the store itself may be damaged")
+        partial.replace(target)
+    except (OSError, ValueError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else "no file can have such a name"
+        raise StoreUnavailable(
+            f"{visible(str(target)[:300])} cannot be written: {reason}; choose another place"
+        ) from problem
+    finally:
+        with suppress(OSError, ValueError):
+            partial.unlink(missing_ok=True)
+
+
+def _copied(connection: apsw.Connection, target: Path) -> str:
+    """Copies, and says what SQLite thinks of the copy."""
+    copy = apsw.Connection(str(target))
+    try:
+        with copy.backup("main", connection, "main") as backup:
+            backup.step()
+        copy.execute("PRAGMA journal_mode = DELETE")  # one file, nothing beside it
+        return str(copy.execute("PRAGMA quick_check").get)
+    finally:
+        copy.close()

@@ -1,0 +1,214 @@
+"""What a store does. Small, synchronous, batch-first; every backend passes `memorist.testing.StoreContract`.
+
+What a caller reads goes through a `Where`, which is always built from an `Access`, so nothing can be read that the caller
+may not see; the few methods without one (journal, twins, seals, receipts …) serve the engine itself. Writing methods are
+called by `store/writer.py` alone, inside `transaction()`: they keep rows, index, links and journal in step or change
+nothing.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from memorist.kinds import ARCHIVE, KINDS, MEMORY
+from memorist.records import Counters, Event, Link, Record
+from memorist.store.chain import ChainLink
+from memorist.store.where import Order, Where
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """The unit of the index: a question reads only the shelves it may and must."""
+
+    space: str
+    scope: str
+    layer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A record found by words: the score of its best chunk, where that chunk lies, and which terms it holds."""
+
+    record: Record
+    score: float
+    terms: tuple[str, ...]
+    start: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """What `match` found, best first. `ceiling` is the score no record can pass for these terms on these shelves."""
+
+    hits: tuple[Match, ...] = ()
+    ceiling: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A record ready to be written: its columns, its own key, and the checksum of the columns under it."""
+
+    record: Record
+    row: tuple[Any, ...]
+    key: bytes
+    checksum: bytes
+    new: bool = False  # the store has not seen it yet
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """New counters for a record, and when it was last used."""
+
+    record: str
+    counters: Counters
+    used: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyUse:
+    """An idempotency key (as a digest), the digest of what it was used for, and what became of it."""
+
+    key: str
+    draft: str
+    record: str
+    outcome: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """One line of the recall log: what was asked and what was shown. Unchained, bounded, flushed cheaply."""
+
+    id: str
+    at: datetime
+    space: str
+    query: str
+    actor: str
+    surface: str
+    session: str | None
+    ms: float
+    shown: tuple[tuple[str, float], ...]
+    empty_because: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    records: int
+    bytes: int  # the file (0 in RAM)
+    live_bytes: int  # without pages that are free to be used again
+    events: int
+    receipts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing a doctor looked at."""
+
+    ok: bool
+    check: str
+    detail: str
+    advice: str | None = None
+
+
+def shelf_of(record: Record) -> Shelf:
+    """Where a record is indexed: on its kind's layer while it is active, in the archive otherwise.
+
+    Kinds that a user added are memories; only ours lie on other layers.
+    """
+    kind = KINDS.get(record.kind)
+    layer = (kind.layer if kind else MEMORY) if record.state == "active" else ARCHIVE
+    return Shelf(record.space, record.scope, layer)
+
+
+class Store(Protocol):
+    # ------------------------------------------------------------ reading
+
+    def get(self, ids: Sequence[str], where: Where) -> list[Record]:
+        """The visible ones among these full ids, in the order asked."""
+
+    def resolve(self, reference: str, where: Where, most: int) -> list[Record]:
+        """Visible records whose short number is, or whose id begins with, or else ends with, `reference`; newest first."""
+
+    def find(self, where: Where, order: Order, limit: int) -> list[Record]: ...
+
+    def count(self, where: Where) -> int: ...
+
+    def match(self, terms: Sequence[str], shelves: Sequence[Shelf], where: Where, limit: int) -> Matches:
+        """The best records by words on these shelves. The filter is applied before the limit."""
+
+    def links_of(self, ids: Sequence[str], where: Where) -> list[Link]:
+        """Links whose both ends are visible and one of whose ends is among `ids`."""
+
+    def link(self, a: str, b: str, kind: str) -> Link | None:
+        """That one link, whoever may see it."""
+
+    def scopes(self, space: str) -> dict[str, int]:
+        """Every scope of the space and how many active records it holds."""
+
+    def journal(self, record: str) -> list[Event]:
+        """The events of one record, oldest first."""
+
+    def chain(self) -> Iterator[tuple[ChainLink, list[Event]]]: ...
+
+    def seals(self) -> Iterator[Sealed]:
+        """Every record with its key and stored checksum."""
+
+    def twins(self, space: str, scope: str, fingerprints: Sequence[str]) -> list[Record]:
+        """Records of that scope with one of these fingerprints, in any state, oldest first."""
+
+    def receipts(self, space: str, limit: int) -> list[Receipt]: ...
+
+    def size(self) -> Size: ...
+
+    def setting(self, name: str) -> str | None: ...
+
+    def checkup(self) -> list[Finding]:
+        """What this backend can say about its own health, index included."""
+
+    # ------------------------------------------------------------ writing: `store/writer.py` only
+
+    def transaction(self, durable: bool = True, wait: float | None = None) -> AbstractContextManager[None]:
+        """All or nothing. `durable` ones survive a power cut once they return. `wait`: seconds for other writers."""
+
+    def head(self) -> ChainLink | None: ...
+
+    def keys(self, ids: Sequence[str]) -> dict[str, bytes]:
+        """The key of each record."""
+
+    def write(self, records: Sequence[Sealed]) -> list[int]:
+        """Stores or replaces records with their index rows; returns their numbers."""
+
+    def counted(self, ids: Sequence[str]) -> list[Counted]:
+        """The counters of those records that exist."""
+
+    def count_up(self, counted: Sequence[Counted]) -> None:
+        """Replaces the counters."""
+
+    def write_links(self, links: Sequence[Link], removed: Sequence[Link]) -> None: ...
+
+    def append(self, events: Sequence[Event], link: ChainLink) -> None: ...
+
+    def key_use(self, key: str) -> KeyUse | None: ...
+
+    def write_key_uses(self, uses: Sequence[KeyUse]) -> None: ...
+
+    def log(self, receipts: Sequence[Receipt], most: int, oldest: datetime) -> None:
+        """Adds to the recall log and keeps at most `most` lines of it, none from before `oldest`."""
+
+    def set_setting(self, name: str, value: str) -> None: ...
+
+    # ------------------------------------------------------------ the whole
+
+    @property
+    def path(self) -> Path | None:
+        """The file, or None in RAM."""
+
+    @property
+    def writable(self) -> bool: ...
+
+    def backup(self, path: Path) -> None: ...
+
+    def close(self) -> None: ...

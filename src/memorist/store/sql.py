@@ -1,0 +1,126 @@
+"""A `Where` as SQL. Only names from the allow-list reach the statement; every value is bound.
+
+Must mean exactly what `Where.matches` means: the contract suite and a Hypothesis state machine compare the two.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from memorist.records import to_micros
+from memorist.store.where import Clause, Order, Where, canonical, class_of, type_of
+
+Fragment = tuple[str, list[Any]]
+NEVER: Fragment = ("0", [])
+ALWAYS: Fragment = ("1", [])
+COMPARE = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+COUNTED = {"up", "down", "used", "surfaced", "rejected", "strength"}
+JSON_TYPES = {
+    "number": "'integer','real'",
+    "text": "'text'",
+    "bool": "'true','false'",
+    "list": "'array'",
+    "dict": "'object'",
+}
+
+
+def where_sql(where: Where) -> Fragment:
+    """The clauses as one condition over `r` (records), `c` (counters, may be absent) and `s` (shelves)."""
+    parts = [_clause(clause) for clause in where.clauses]
+    condition = " AND ".join(f"({sql})" for sql, _ in parts) or "1"
+    return condition, [value for _, values in parts for value in values]
+
+
+def order_sql(order: Order) -> str:
+    way = "ASC" if order.ascending else "DESC"
+    return f"{column(order.field)} {way}, r.number {way}"
+
+
+def column(field: str) -> str:
+    """The SQL expression of an allow-listed field."""
+    if field in COUNTED:
+        return f"ifnull(c.{field}, 0)"
+    return {"scope": "s.scope", "last_used": "c.last_used"}.get(field, f"r.{field}")
+
+
+def _clause(clause: Clause) -> Fragment:
+    kind = type_of(clause.field)
+    if clause.op == "ne":
+        sql, values = _clause(Clause(clause.field, "eq", clause.value))
+        return f"NOT ({sql})", values
+    if clause.op == "in":
+        return _either([Clause(clause.field, "eq", each) for each in clause.value])
+    if kind == "any":
+        return _data(clause)
+    if kind == "list":
+        return _list(clause)
+    return _plain(clause, kind)
+
+
+def _either(clauses: list[Clause]) -> Fragment:
+    parts = [_clause(clause) for clause in clauses] or [NEVER]
+    return " OR ".join(f"({sql})" for sql, _ in parts), [value for _, values in parts for value in values]
+
+
+def _plain(clause: Clause, kind: str) -> Fragment:
+    value, expression = clause.value, column(clause.field)
+    if clause.op == "eq" and value is None:
+        return f"{expression} IS NULL", []
+    if clause.op == "any" or class_of(value) != kind:
+        return NEVER
+    if clause.op == "eq":
+        return f"{expression} IS ?", [_bound(value)]
+    return f"ifnull({expression} {COMPARE[clause.op]} ?, 0)", [_bound(value)]
+
+
+def _list(clause: Clause) -> Fragment:
+    if clause.op == "eq":
+        if class_of(clause.value) != "list":
+            return NEVER
+        return f"ifnull({column(clause.field)}, '[]') = ?", [canonical(clause.value)]
+    if clause.op != "any":
+        return NEVER
+    wanted = [value for value in clause.value if isinstance(value, str)]
+    sql = f"EXISTS (SELECT 1 FROM json_each({column(clause.field)}) WHERE value IN (SELECT value FROM json_each(?)))"
+    return sql, [canonical(wanted)]
+
+
+def _data(clause: Clause) -> Fragment:
+    key, value = clause.field[5:], clause.value
+    if clause.op == "any":
+        return _data_any(key, value)
+    if value is None:
+        held = "EXISTS (SELECT 1 FROM json_each(r.data) j WHERE j.key = ? AND j.type <> 'null')"
+        return (f"NOT {held}", [key]) if clause.op == "eq" else NEVER
+    sort = class_of(value)
+    if sort not in JSON_TYPES or (clause.op != "eq" and sort in ("list", "dict")):
+        return NEVER
+    compare = "=" if clause.op == "eq" else COMPARE[clause.op]
+    sql = (
+        "EXISTS (SELECT 1 FROM json_each(r.data) j"
+        f" WHERE j.key = ? AND j.type IN ({JSON_TYPES[sort]}) AND j.value {compare} ?)"
+    )
+    return sql, [key, canonical(value) if sort in ("list", "dict") else _bound(value)]
+
+
+def _data_any(key: str, wanted: tuple[Any, ...]) -> Fragment:
+    parts: list[str] = []
+    values: list[Any] = [key]
+    for value in wanted:
+        sort = class_of(value)
+        if sort == "none":
+            parts.append("v.type = 'null'")
+        elif sort in JSON_TYPES:
+            parts.append(f"(v.type IN ({JSON_TYPES[sort]}) AND v.value = ?)")
+            values.append(canonical(value) if sort in ("list", "dict") else _bound(value))
+    sql = (
+        "EXISTS (SELECT 1 FROM json_each(r.data) j,"
+        " json_each(CASE j.type WHEN 'array' THEN j.value ELSE '[]' END) v"
+        f" WHERE j.key = ? AND j.type = 'array' AND ({' OR '.join(parts) or '0'}))"
+    )
+    return sql, values
+
+
+def _bound(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return to_micros(value)
+    return int(value) if isinstance(value, bool) else value

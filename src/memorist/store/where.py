@@ -1,0 +1,254 @@
+"""Filters as one frozen value, always built from an `Access`.
+
+A caller writes a dict such as {"importance": {"$gte": 0.7}, "tags": ["db", "api"]}; `Where.of` is the only place that
+reads it. Fields and operators come from an allow-list: a name that is not on it is an error that lists the names that
+are, so no attribute and no SQL can be reached through a filter. `Where.matches` is the reference meaning; a store
+that compiles the filter to SQL must agree with it (the contract suite compares them).
+"""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Literal
+
+from memorist.access import Access
+from memorist.errors import Invalid
+from memorist.records import Record, utc
+from memorist.text.visible import flaw
+
+Type = Literal["text", "number", "bool", "time", "list", "any"]
+MOST_VALUES = 500  # in one filter: SQLite takes no condition of more than a thousand levels
+DEEPEST = 20
+OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "any")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One name a filter may use: its type and how to read it from a record."""
+
+    name: str
+    type: Type
+    read: Callable[[Record], Any]
+
+
+_FIELDS = (
+    Field("id", "text", lambda r: r.id),
+    Field("number", "number", lambda r: r.number),
+    Field("scope", "text", lambda r: r.scope),
+    Field("kind", "text", lambda r: r.kind),
+    Field("text", "text", lambda r: r.text),
+    Field("title", "text", lambda r: r.title),
+    Field("tags", "list", lambda r: r.tags),
+    Field("files", "list", lambda r: r.files),
+    Field("status", "text", lambda r: r.status),
+    Field("state", "text", lambda r: r.state),
+    Field("reason", "text", lambda r: r.reason),
+    Field("pinned", "bool", lambda r: r.pinned),
+    Field("importance", "number", lambda r: r.importance),
+    Field("confidence", "number", lambda r: r.confidence),
+    Field("origin", "text", lambda r: r.origin),
+    Field("trust", "text", lambda r: r.trust),
+    Field("season", "text", lambda r: r.season),
+    Field("version", "number", lambda r: r.version),
+    Field("fingerprint", "text", lambda r: r.fingerprint),
+    Field("superseded_by", "text", lambda r: r.superseded_by),
+    Field("actor", "text", lambda r: r.provenance.actor),
+    Field("surface", "text", lambda r: r.provenance.surface),
+    Field("session", "text", lambda r: r.provenance.session),
+    Field("role", "text", lambda r: r.provenance.role),
+    Field("speaker", "text", lambda r: r.provenance.speaker),
+    Field("agent", "text", lambda r: r.provenance.agent),
+    Field("task", "text", lambda r: r.provenance.task),
+    Field("narrative", "text", lambda r: r.provenance.narrative),
+    Field("at", "time", lambda r: r.times.at),
+    Field("created", "time", lambda r: r.times.created),
+    Field("updated", "time", lambda r: r.times.updated),
+    Field("last_used", "time", lambda r: r.times.used),
+    Field("valid_from", "time", lambda r: r.times.valid_from),
+    Field("valid_to", "time", lambda r: r.times.valid_to),
+    Field("up", "number", lambda r: r.counters.up),
+    Field("down", "number", lambda r: r.counters.down),
+    Field("used", "number", lambda r: r.counters.used),
+    Field("surfaced", "number", lambda r: r.counters.surfaced),
+    Field("rejected", "number", lambda r: r.counters.rejected),
+    Field("strength", "number", lambda r: r.counters.strength),
+)
+FIELDS: Mapping[str, Field] = {field.name: field for field in _FIELDS}
+ALIASES = {"timestamp": "at", "content": "text"}
+SORT_KEYS = tuple(field.name for field in _FIELDS if field.type != "list")
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One comparison. The value is already checked: text, number, bool, UTC time, None or a tuple of those."""
+
+    field: str
+    op: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Descending unless `ascending`; ties go by number in the same direction."""
+
+    field: str = "at"
+    ascending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """What may be seen at all (`access`) and what is asked for (`clauses`, all of which must hold)."""
+
+    access: Access
+    clauses: tuple[Clause, ...] = ()
+
+    @classmethod
+    def of(cls, access: Access, filter: Mapping[str, Any] | None = None) -> "Where":
+        if filter is not None and not isinstance(filter, Mapping):
+            raise Invalid(f"a filter must be a dict such as {{'kind': 'decision'}}, not {type(filter).__name__}")
+        clauses = [clause for name, wanted in (filter or {}).items() for clause in _clauses(name, wanted)]
+        values = sum(len(c.value) if isinstance(c.value, tuple) else 1 for c in clauses)
+        if values > MOST_VALUES:
+            raise Invalid(f"a filter compares with {values:,} values; {MOST_VALUES} are allowed: ask in parts")
+        return cls(access, tuple(clauses))
+
+    def also(self, field: str, op: str, value: Any) -> "Where":
+        return replace(self, clauses=(*self.clauses, Clause(field, op, value)))
+
+    def speaks_of(self, field: str) -> bool:
+        return any(clause.field == field for clause in self.clauses)
+
+    def matches(self, record: Record) -> bool:
+        visible = record.space == self.access.space and self.access.may_read(record.scope)
+        return visible and all(holds(clause, value_of(record, clause.field)) for clause in self.clauses)
+
+
+def order_of(key: str) -> Order:
+    """The order named by `key`: descending by that field, ascending with a leading minus."""
+    name = key[1:] if isinstance(key, str) and key.startswith("-") else key
+    name = ALIASES.get(name, name) if isinstance(name, str) else name
+    if name not in SORT_KEYS:
+        raise Invalid(f"cannot sort by {str(key)[:60]!r}; sort keys are {', '.join(SORT_KEYS)}")
+    return Order(name, ascending=key.startswith("-"))
+
+
+def type_of(field: str) -> Type:
+    return "any" if field.startswith("data.") else FIELDS[field].type
+
+
+def value_of(record: Record, field: str) -> Any:
+    return record.data.get(field[5:]) if field.startswith("data.") else FIELDS[field].read(record)
+
+
+# ---------------------------------------------------------------- the meaning
+
+
+def holds(clause: Clause, have: Any) -> bool:
+    """Whether the comparison holds. A missing value knows only eq and ne; unlike types are never equal or ordered."""
+    op, want = clause.op, clause.value
+    if op == "eq":
+        return same(have, want)
+    if op == "ne":
+        return not same(have, want)
+    if op == "in":
+        return any(same(have, each) for each in want)
+    if op == "any":
+        return isinstance(have, list | tuple) and any(same(h, w) for h in have for w in want)
+    sort = class_of(have)
+    if sort != class_of(want) or sort not in ("text", "number", "time", "bool"):
+        return False
+    return bool({"gt": have > want, "gte": have >= want, "lt": have < want, "lte": have <= want}[op])
+
+
+def same(a: Any, b: Any) -> bool:
+    sort = class_of(a)
+    if sort != class_of(b):
+        return False
+    return canonical(a) == canonical(b) if sort in ("list", "dict") else bool(a == b)
+
+
+def class_of(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return "number"
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, datetime):
+        return "time"
+    return "dict" if isinstance(value, Mapping) else "list"
+
+
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False)
+
+
+def canonical(value: Any) -> str:
+    """JSON in the one form in which we store and compare it."""
+    return _JSON.encode(value)
+
+
+# ---------------------------------------------------------------- reading what a caller wrote
+
+
+def _clauses(name: str, wanted: Any) -> list[Clause]:
+    field = _known(name)
+    if isinstance(wanted, Mapping):
+        return [_clause(field, _operator(key), value) for key, value in wanted.items()]
+    if isinstance(wanted, list | tuple | set | frozenset):
+        return [_clause(field, "any", wanted)]
+    return [_clause(field, "eq", wanted)]
+
+
+def _known(name: str) -> str:
+    field = ALIASES.get(name, name) if isinstance(name, str) else name
+    if field in FIELDS or (isinstance(field, str) and field.startswith("data.") and len(field) > 5 and not flaw(field)):
+        return field
+    raise Invalid(f"there is no field {str(name)[:60]!r}; fields are {', '.join(FIELDS)}, data.<key>")
+
+
+def _operator(key: Any) -> str:
+    op = key[1:] if isinstance(key, str) and key.startswith("$") else key
+    if op not in OPERATORS:
+        raise Invalid(f"there is no operator {str(key)[:60]!r}; operators are ${', $'.join(OPERATORS)}")
+    return str(op)
+
+
+def _clause(field: str, op: str, value: Any) -> Clause:
+    if op in ("in", "any"):
+        if not isinstance(value, list | tuple | set | frozenset):
+            raise Invalid(f"${op} on {field!r} takes a list, not {value!r:.60}")
+        return Clause(field, op, tuple(_value(field, each) for each in value))
+    return Clause(field, op, _value(field, value))
+
+
+def _value(field: str, value: Any, depth: int = 0) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    if type_of(field) == "time" and isinstance(value, str):
+        return utc(_moment(field, value), field)
+    if isinstance(value, datetime):
+        return utc(value, field)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise Invalid(f"{field!r} cannot be compared with {value!r}; use a finite number")
+    if isinstance(value, int) and abs(value) >= 2**63:
+        raise Invalid(f"{field!r} cannot be compared with a number of more than 64 bits")
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode() if not value.isascii() else value
+    if isinstance(value, int | float):
+        return value
+    if isinstance(value, list | tuple) and type_of(field) in ("list", "any"):
+        if depth > DEEPEST:
+            raise Invalid(f"{field[:60]!r} is compared with lists nested more than {DEEPEST} deep; flatten them")
+        return tuple(_value(field, each, depth + 1) for each in value)
+    raise Invalid(f"{field!r} cannot be compared with a {type(value).__name__}")
+
+
+def _moment(field: str, value: str) -> datetime:
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError as problem:
+        raise Invalid(f"{field!r} takes a time such as 2026-05-01T12:00+00:00, not {value[:60]!r}") from problem

@@ -1,0 +1,57 @@
+"""The FTS5 index of an SQLite store as BM25 sees it: some shelves, through a filter."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+import apsw
+
+from memorist.store.index import CHUNKS
+from memorist.store.sql import where_sql
+from memorist.store.where import Where, canonical
+
+JOINED = (
+    f" JOIN records r ON r.number = w.id / {CHUNKS} JOIN shelves s ON s.id = r.shelf"
+    " LEFT JOIN counters c ON c.record = r.number WHERE "
+)
+SHELVES_AT_ONCE = 16  # terms joined by OR in one look at the index
+
+
+class WordIndex:
+    """The FTS5 index as BM25 sees it: these shelves, through this filter."""
+
+    def __init__(self, connection: apsw.Connection, shelves: Sequence[int], where: Where) -> None:
+        self._one = connection
+        self._shelves = shelves
+        condition, self._values = where_sql(where)
+        self._contents = "SELECT w.id, w.prepared FROM json_each(?) j CROSS JOIN words w ON w.id = j.value"
+        if where.clauses:
+            self._contents += JOINED + condition
+
+    def rows_and_length(self) -> tuple[int, int]:
+        sql = "SELECT sum(chunks), sum(length) FROM shelves WHERE id IN (SELECT value FROM json_each(?))"
+        rows, length = self._one.execute(sql, (canonical(self._shelves),)).get
+        return rows, length
+
+    def frequency(self, term: str) -> int:
+        sql = "SELECT doc FROM word_frequency WHERE term = ?"
+        return sum(self._one.execute(sql, (f"{shelf}·{term}",)).get or 0 for shelf in self._shelves)
+
+    def holding(self, term: str, most: int) -> Sequence[int]:
+        # One JSON array instead of one Python row per hit: a third of the cost.
+        sql = (
+            "SELECT json_group_array(rowid) FROM"
+            " (SELECT rowid FROM word_index WHERE word_index MATCH ? ORDER BY rowid DESC LIMIT ?)"
+        )
+        rows: list[int] = []
+        for start in range(0, len(self._shelves), SHELVES_AT_ONCE):
+            some = self._shelves[start : start + SHELVES_AT_ONCE]
+            either = " OR ".join(f'"{shelf}·{term}"' for shelf in some)
+            rows += json.loads(self._one.execute(sql, (either, most)).get)
+        return rows if len(self._shelves) <= SHELVES_AT_ONCE else sorted(rows, reverse=True)[:most]
+
+    def record(self, row: int) -> int:
+        return row // CHUNKS
+
+    def contents(self, rows: Sequence[int]) -> Mapping[int, Sequence[str]]:
+        found = self._one.execute(self._contents, (canonical(rows), *self._values))
+        return {id: prepared.split(" ")[1:] for id, prepared in found}

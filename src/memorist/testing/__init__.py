@@ -1,0 +1,40 @@
+"""For tests, ours and yours: a clock that moves when told to, records to start from, and the contract of a store.
+
+Whoever writes a store subclasses `StoreContract` in a test file and says how to make one:
+
+    class TestMyStore(StoreContract):
+        def make(self, tmp_path):
+            return MyStore(tmp_path / "memory")
+
+It needs pytest; the engine itself never imports this.
+"""
+
+import pytest
+
+pytest.register_assert_rewrite("memorist.testing.contract")  # before it is imported, or failures say nothing
+
+from memorist.testing.contract import StoreContract  # noqa: E402
+from memorist.testing.records import (  # noqa: E402
+    EVERYWHERE,
+    START,
+    MovableClock,
+    a_full_record,
+    a_record,
+    an_event,
+    journalled,
+    sealed,
+    stored,
+)
+
+__all__ = [
+    "EVERYWHERE",
+    "START",
+    "MovableClock",
+    "StoreContract",
+    "a_full_record",
+    "a_record",
+    "an_event",
+    "journalled",
+    "sealed",
+    "stored",
+]

@@ -1,0 +1,399 @@
+"""What every store promises: each test states one thing that the engine relies on.
+
+Isolation, filters and rollback are tested on every way in (by id, by number, by filter, by words, by link), because a
+store that forgets one of them leaks on that one. No mark is used that a user's own pytest would not know.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memorist.access import Access
+from memorist.errors import Invalid, Refused, StoreUnavailable
+from memorist.kinds import ARCHIVE, MEMORY, TURNS
+from memorist.records import Counters, Link, Record, Times
+from memorist.store.chain import broken, next_link
+from memorist.store.protocol import Counted, KeyUse, Match, Receipt, Shelf, Store, shelf_of
+from memorist.store.where import Order, Where, order_of
+from memorist.testing.records import (
+    ATLAS,
+    EVERYWHERE,
+    START,
+    a_full_record,
+    a_record,
+    an_event,
+    journalled,
+    moment,
+    sealed,
+    stored,
+)
+from memorist.text.words import terms
+
+ON_ATLAS = Shelf("default", ATLAS, MEMORY)
+
+FILTERED = (
+    a_record("a", kind="decision", title="A", tags=("db", "api"), importance=0.9, pinned=True,
+             data={"step": 3, "list": ["x", 1, None, ["y"]], "flag": True, "deep": {"k": 1}, "none": None}),
+    a_record("b", tags=("api",), data={"step": "3", "list": "x", "flag": 1}),
+    a_record("c", title="C", importance=0.7, times=Times(moment(1), START, START, None, moment(2))),
+)  # fmt: skip
+FILTERS: tuple[tuple[Mapping[str, Any] | None, str], ...] = (
+    (None, "abc"), ({}, "abc"),
+    ({"kind": "fact"}, "bc"), ({"kind": "Fact"}, ""), ({"content": "a"}, "a"),
+    ({"title": "A\x00"}, ""), ({"title": "\ud800"}, ""), ({"tags": ["db\x00", "\ud800"]}, ""),
+    ({"kind": "fact", "importance": 0.7}, "c"), ({"pinned": True}, "a"), ({"pinned": 1}, ""),
+    ({"up": 0}, "abc"), ({"strength": {"$lt": 1}}, "abc"), ({"last_used": None}, "abc"), ({"used": {"$gt": 0}}, ""),
+    ({"tags": ["db", "nope"]}, "a"), ({"tags": ["api"]}, "ab"), ({"tags": []}, ""), ({"tags": "api"}, ""),
+    ({"tags": {"$any": ["db", "api"]}}, "ab"), ({"tags": {"$eq": ["api"]}}, "b"), ({"tags": {"$eq": []}}, "c"),
+    ({"kind": ["fact"]}, ""), ({"title": [None]}, ""), ({"kind": {"$in": ["decision", "x"]}}, "a"),
+    ({"importance": {"$eq": 0.7}}, "c"), ({"importance": {"$ne": 0.7}}, "ab"), ({"importance": {"$gt": 0.7}}, "a"),
+    ({"importance": {"$gte": 0.7}}, "ac"), ({"importance": {"$lt": 0.7}}, "b"), ({"importance": {"$lte": 0.7}}, "bc"),
+    ({"importance": {"$gte": 0.6, "$lt": 0.9}}, "c"), ({"importance": {"$gt": "0.5"}}, ""),
+    ({"importance": {"$ne": "0.5"}}, "abc"), ({"importance": {"$lt": True}}, ""),
+    ({"title": None}, "b"), ({"title": {"$ne": None}}, "ac"), ({"title": {"$ne": "A"}}, "bc"),
+    ({"title": {"$gt": ""}}, "ac"), ({"title": {"$lte": "A"}}, "a"), ({"title": {"$gt": None}}, ""),
+    ({"title": {"$in": [None, "C"]}}, "bc"), ({"title": {"$in": []}}, ""),
+    ({"valid_from": None}, "ab"), ({"valid_from": {"$lt": moment(9)}}, "c"), ({"valid_from": {"$ne": moment(2)}}, "ab"),
+    ({"timestamp": {"$gte": "2026-01-02T01:00+01:00"}}, "c"), ({"at": START}, "ab"),
+    ({"data.step": 3}, "a"), ({"data.step": 3.0}, "a"), ({"data.step": "3"}, "b"), ({"data.step": None}, "c"),
+    ({"data.step": {"$ne": 3}}, "bc"), ({"data.step": {"$gte": 1}}, "a"), ({"data.step": {"$gte": ""}}, "b"),
+    ({"data.none": None}, "abc"), ({"data.flag": True}, "a"), ({"data.flag": 1}, "b"), ({"data.flag": START}, ""),
+    ({"data.list": ["x"]}, "a"), ({"data.list": [None]}, "a"), ({"data.list": [True]}, ""), ({"data.list": "x"}, "b"),
+    ({"data.list": [["y"]]}, "a"), ({"data.list": {"$eq": ["x", 1, None, ["y"]]}}, "a"), ({"data.deep.k": 1}, ""),
+    ({"data.deep": None}, "bc"),
+)  # fmt: skip
+REFUSED: tuple[tuple[Any, str], ...] = (
+    ({"nope": 1}, "importance"), ({"times": 1}, "importance"), ({"r.text": 1}, "importance"), ({1: 1}, "importance"),
+    ({"data.": 1}, "data.<key>"), ({"data.\ud800": 1}, "data.<key>"), ({"data.\x00": 1}, "data.<key>"),
+    ({"kind": {"$like": "x"}}, "$gte"), ({"kind": {"": 1}}, "$gte"),
+    ({"kind": {None: 1}}, "$gte"), ({"kind": {"$in": "fact"}}, "list"), ({"importance": float("nan")}, "finite"),
+    ({"number": 2**63}, "64"), ({"at": "soon"}, "2026"), ({"at": datetime(2026, 1, 1)}, "zone"),
+    ({"data.x": {"$eq": {}}}, "dict"), ("kind", "dict"),
+)  # fmt: skip
+
+
+def matched(
+    store: Store, text: str, where: Where | None = None, shelves: Sequence[Shelf] = (ON_ATLAS,), limit: int = 10
+) -> list[Match]:
+    """What `match` finds for the words of a text."""
+    words = tuple(dict.fromkeys(terms(text)))
+    return list(store.match(words, shelves, where or Where(EVERYWHERE), limit).hits)
+
+
+def texts(found: Sequence[Record | Match]) -> list[str]:
+    return [each.text if isinstance(each, Record) else each.record.text for each in found]
+
+
+class StoreContract:
+    """What every store promises. Subclass it and write `make`."""
+
+    def make(self, tmp_path: Path) -> Store:
+        raise NotImplementedError("return a new, empty store")
+
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Iterator[Store]:
+        store = self.make(tmp_path)
+        yield store
+        store.close()
+
+    # ------------------------------------------------------------ records
+
+    def test_a_record_comes_back_with_every_field(self, store: Store) -> None:
+        full = a_full_record()
+        [record] = stored(store, full)
+        counted = Counted(full.id, Counters(1, 2, 3, 4, 5, 6), moment(9))
+        store.count_up([counted])
+        counted_record = replace(record, counters=counted.counters, times=replace(record.times, used=counted.used))
+        everything = Where(replace(EVERYWHERE, space="team"))
+        assert store.get([full.id], everything) == [counted_record]
+        assert store.find(everything, Order(), 9) == [counted_record]
+        assert store.counted([full.id, full.id, "nobody"]) == [counted]
+
+    def test_what_is_handed_out_is_the_callers_own(self, store: Store) -> None:
+        data = {"list": [1]}
+        [record] = stored(store, a_record(data=data))
+        data["list"].append(2)
+        store.get([record.id], Where(EVERYWHERE))[0].data["list"].append(3)
+        assert store.get([record.id], Where(EVERYWHERE))[0].data == {"list": [1]}
+
+    def test_numbers_start_at_one_and_grow(self, store: Store) -> None:
+        first, second = stored(store, a_record("first"), a_record("second"))
+        [third] = stored(store, a_record("third"))
+        assert 1 == first.number < second.number < third.number
+
+    def test_a_replaced_record_keeps_number_and_counters(self, store: Store) -> None:
+        old, _ = stored(store, a_record("old words"), a_record("other"))
+        store.count_up([Counted(old.id, Counters(up=2), moment(1))])
+        [new] = stored(store, replace(old, text="new words", version=2, number=0))
+        [found] = store.get([old.id], Where(EVERYWHERE))
+        assert (found.number, found.text, found.counters.up, found.times.used) == (1, "new words", 2, moment(1))
+        assert new.number == 1 and store.count(Where(EVERYWHERE)) == 2
+        assert not matched(store, "old") and texts(matched(store, "new")) == ["new words"]
+
+    def test_get_answers_in_the_order_asked(self, store: Store) -> None:
+        a, b, c = stored(store, a_record("a"), a_record("b"), a_record("c"))
+        assert texts(store.get([c.id, "mnobody", a.id, "", b.id], Where(EVERYWHERE))) == ["c", "a", "b"]
+        assert store.get([a.id], Where.of(EVERYWHERE, {"text": "b"})) == []
+
+    def test_resolve_takes_a_number_a_beginning_or_an_end(self, store: Store) -> None:
+        one, two = stored(store, a_record("one", id="mabcd123x"), a_record("two", id="mabce923x"))
+        everything = Where(EVERYWHERE)
+        asked = {"2": [two], "mabcd": [one], "923x": [two], "mabc": [two, one], "23x": [two, one], "mabcd123x": [one]}
+        assert {reference: store.resolve(reference, everything, 9) for reference in asked} == asked
+        assert store.resolve("mabc", everything, 1) == [two]
+        assert store.resolve("mabc", Where.of(EVERYWHERE, {"text": "one"}), 1) == [one]
+        for nobody in ("3", "0", "123", "9" * 30, "abc", "m%", "m_b", "%"):
+            assert store.resolve(nobody, everything, 9) == []
+
+    def test_twins_are_of_one_scope_and_in_any_state(self, store: Store) -> None:
+        a, b = stored(store, a_record("a", fingerprint="f"), a_record("b", fingerprint="f", state="archived"))
+        stored(store, a_record("c", fingerprint="f", scope="global"), a_record("d", fingerprint="f", space="x"))
+        assert texts(store.twins("default", ATLAS, ["f", "g"])) == ["a", "b"]
+        stored(store, replace(a, fingerprint="g"))
+        assert store.twins("default", ATLAS, ["f"]) == [b] and store.twins("default", ATLAS, []) == []
+
+    # ------------------------------------------------------------ order and filters
+
+    def test_order_is_descending_and_a_minus_turns_it(self, store: Store) -> None:
+        days = {"old": moment(1), "new": moment(3), "mid": moment(2)}
+        stored(store, *(a_record(text, times=Times(at, START, START)) for text, at in days.items()))
+        assert texts(store.find(Where(EVERYWHERE), Order(), 9)) == ["new", "mid", "old"]
+        assert texts(store.find(Where(EVERYWHERE), order_of("-timestamp"), 9)) == ["old", "mid", "new"]
+        assert texts(store.find(Where(EVERYWHERE), order_of("text"), 2)) == ["old", "new"]
+
+    def test_ties_go_by_number_and_missing_values_are_the_smallest(self, store: Store) -> None:
+        stored(
+            store, *(a_record(name, title=title) for name, title in zip("abcd", (None, "T", None, "T"), strict=True))
+        )
+        assert texts(store.find(Where(EVERYWHERE), order_of("title"), 9)) == ["d", "b", "c", "a"]
+        assert texts(store.find(Where(EVERYWHERE), order_of("-title"), 9)) == ["a", "c", "b", "d"]
+        assert texts(store.find(Where(EVERYWHERE), order_of("up"), 9)) == ["d", "c", "b", "a"]
+        [late] = stored(store, a_record("e", times=Times(START, START, START, None, moment(-9))))
+        assert store.find(Where(EVERYWHERE), order_of("valid_from"), 1) == [late]
+
+    @pytest.mark.parametrize(("filter", "expected"), FILTERS, ids=lambda value: repr(value)[:60])
+    def test_filters_mean_what_the_manual_says(self, store: Store, filter: Any, expected: str) -> None:
+        stored(store, *FILTERED)
+        where = Where.of(EVERYWHERE, filter)
+        assert "".join(texts(store.find(where, order_of("-number"), 9))) == expected
+        assert store.count(where) == len(expected)
+
+    @pytest.mark.parametrize(("filter", "allowed"), REFUSED, ids=lambda value: repr(value)[:60])
+    def test_what_a_filter_cannot_say_is_refused_by_name(self, filter: Any, allowed: str) -> None:
+        with pytest.raises(Invalid) as refusal:
+            Where.of(EVERYWHERE, filter)
+        assert allowed in str(refusal.value)
+
+    @pytest.mark.parametrize("key", ["nope", "tags", "data.x", "", "-", "--at", "at; DROP TABLE records", None])
+    def test_an_unknown_sort_key_is_refused_by_name(self, key: Any) -> None:
+        with pytest.raises(Invalid, match="importance"):
+            order_of(key)
+
+    # ------------------------------------------------------------ what may be seen
+
+    def test_nothing_outside_the_access_is_seen(self, store: Store) -> None:
+        mine, near, other = stored(
+            store,
+            a_record("mine words", scope="project/a"),
+            a_record("near words", scope="project/ab"),
+            a_record("other words", scope="project/a", space="elsewhere"),
+        )
+        store.write_links([Link(mine.id, near.id, "relates_to"), Link(mine.id, other.id, "relates_to")], [])
+        here = Where(Access(reads=("*", "project/a")))
+        shelves = [shelf_of(record) for record in (mine, near, other)]
+        assert store.get([mine.id, near.id, other.id], here) == [mine]
+        assert [store.resolve(r.id[-12:], here, 9) for r in (mine, near, other)] == [[mine], [], []]
+        assert [store.resolve(str(r.number), here, 9) for r in (mine, near, other)] == [[mine], [], []]
+        assert store.find(here, Order(), 9) == [mine] and store.count(here) == 1
+        assert texts(matched(store, "words", here, shelves)) == ["mine words"]
+        assert store.links_of([mine.id, near.id, other.id], here) == []
+        assert store.find(Where(Access()), Order(), 9) == []
+
+    def test_a_link_is_seen_when_both_ends_are(self, store: Store) -> None:
+        a, b, c = stored(store, a_record("a"), a_record("b"), a_record("c", scope="project/b"))
+        ab, cb = Link(a.id, b.id, "relates_to", 0.5, "said so"), Link(c.id, b.id, "contradicts")
+        store.write_links([ab, cb], [])
+        assert store.links_of([b.id], Where(EVERYWHERE)) == [ab, cb]
+        assert store.links_of([a.id], Where(EVERYWHERE)) == [ab]
+        assert store.links_of([a.id, b.id, c.id], Where(Access(reads=(ATLAS,)))) == [ab]
+        store.write_links([replace(ab, weight=0.9)], [cb, Link(a.id, b.id, "supersedes")])
+        assert store.links_of([b.id, a.id], Where(EVERYWHERE)) == [replace(ab, weight=0.9)]
+
+    def test_scopes_are_counted_per_space(self, store: Store) -> None:
+        stored(store, a_record("a"), a_record("b", scope="global"), a_record("c", state="archived"))
+        stored(store, a_record("d", scope="user/ann", state="archived"), a_record("e", space="x"))
+        assert store.scopes("default") == {"global": 1, ATLAS: 1, "user/ann": 0}
+        assert store.scopes("nobody") == {}
+
+    # ------------------------------------------------------------ words
+
+    def test_the_filter_comes_before_the_limit(self, store: Store) -> None:
+        stored(store, a_record("postgres", kind="warning"), *(a_record(f"postgres postgres {n}") for n in range(300)))
+        warnings = Where.of(EVERYWHERE, {"kind": "warning"})
+        assert texts(matched(store, "postgres", warnings, limit=1)) == ["postgres"]
+        assert len(matched(store, "postgres", limit=7)) == 7
+
+    def test_shelves_are_apart(self, store: Store) -> None:
+        stored(store, a_record("staging database"), a_record("staging turn", kind="turn"))
+        stored(store, a_record("staging there", scope="global"), a_record("staging archive", state="archived"))
+        turns, there, gone = (
+            Shelf("default", ATLAS, TURNS),
+            Shelf("default", "global", MEMORY),
+            replace(ON_ATLAS, layer=ARCHIVE),
+        )
+        read = [texts(matched(store, "staging", shelves=[shelf])) for shelf in (ON_ATLAS, turns, there, gone)]
+        assert read == [["staging database"], ["staging turn"], ["staging there"], ["staging archive"]]
+        assert len(matched(store, "staging", shelves=[ON_ATLAS, turns, there, gone])) == 4
+        assert store.match(("staging",), [Shelf("default", "user/x", MEMORY)], Where(EVERYWHERE), 9).ceiling == 0
+        assert store.match((), [ON_ATLAS], Where(EVERYWHERE), 9).hits == ()
+
+    def test_what_lies_on_other_shelves_does_not_change_a_score(self, store: Store) -> None:
+        stored(store, a_record("staging database"), a_record("another memory entirely"))
+        before = store.match(terms("staging"), [ON_ATLAS], Where(EVERYWHERE), 9)
+        stored(store, *(a_record(f"staging {n}", scope="global") for n in range(20)))
+        stored(store, a_record("staging staging", state="archived"))
+        assert store.match(terms("staging"), [ON_ATLAS], Where(EVERYWHERE), 9) == before
+        assert 0 < before.hits[0].score < before.ceiling
+
+    def test_a_change_of_state_moves_to_the_archive_and_back(self, store: Store) -> None:
+        archive = [replace(ON_ATLAS, layer=ARCHIVE)]
+        [record] = stored(store, a_record("staging"))
+        stored(store, replace(record, state="superseded"))
+        assert not matched(store, "staging") and len(matched(store, "staging", shelves=archive)) == 1
+        stored(store, record)
+        assert len(matched(store, "staging")) == 1 and not matched(store, "staging", shelves=archive)
+        stored(store, replace(record, state="erased"))
+        assert not matched(store, "staging") and not matched(store, "staging", shelves=archive)
+
+    def test_a_long_text_is_found_by_its_last_words_and_once(self, store: Store) -> None:
+        long = "The quick brown fox jumps over the lazy dog. " * 400 + "Zanzibar ends it."
+        stored(store, a_record(long, tags=("animals",)), a_record("Zanzibar"))
+        short, deep = matched(store, "Zanzibar")
+        assert (texts([short]), texts([deep])) == (["Zanzibar"], [long])
+        assert "Zanzibar" in long[deep.start : deep.end] and deep.start > 0
+        assert len(matched(store, "fox")) == 1 == len(matched(store, "animals"))
+        [both] = [match for match in matched(store, "animals zanzibar") if match.record.text == long]
+        assert set(both.terms) == {*terms("animals"), *terms("zanzibar")}  # a tag and a word deep in the text meet
+
+    # ------------------------------------------------------------ journal, keys, receipts, settings
+
+    def test_the_journal_is_chained(self, store: Store) -> None:
+        a, b = stored(store, a_record("a"), a_record("b"))
+        assert store.head() is None and list(store.chain()) == []
+        before = {"text": "ä", "n": [1, None, 0.5]}
+        events = [an_event(a, 1), an_event(b, 2), an_event(a, 3, verb="revised", before=before, because="so")]
+        links = [journalled(store, events[0]), journalled(store, *events[1:])]
+        head = store.head()
+        assert head and (head.last, head.digest) == (3, links[-1].digest)
+        assert list(store.chain()) == [(links[0], events[:1]), (links[1], events[1:])]
+        assert broken(store.chain()) is None
+        assert store.journal(a.id) == [events[0], events[2]] and store.journal("mnobody") == []
+        forged = [(link, [replace(event, actor="eve") for event in some]) for link, some in store.chain()]
+        assert "changed" in (broken(forged) or "") and "missing" in (broken(forged[1:]) or "")
+
+    def test_every_record_keeps_its_seal(self, store: Store) -> None:
+        records = [a_full_record(), a_record("b")]
+        with store.transaction():
+            store.write([sealed(record) for record in records])
+        assert [(s.record.id, s.row, s.key, s.checksum) for s in store.seals()] == [
+            (s.record.id, s.row, s.key, s.checksum) for s in map(sealed, records)
+        ]
+        assert store.keys([records[0].id, "mnobody"]) == {records[0].id: sealed(records[0]).key}
+
+    def test_key_uses_and_settings_are_kept(self, store: Store) -> None:
+        use = KeyUse("k", "d", "m1", "added", START)
+        store.write_key_uses([use])
+        assert store.key_use("k") == use and store.key_use("l") is None
+        assert len(bytes.fromhex(store.setting("secret") or "")) == 32 and store.setting("nope") is None
+        store.set_setting("colour", "red")
+        store.set_setting("colour", "blue")
+        assert store.setting("colour") == "blue"
+
+    def test_the_recall_log_is_bounded(self, store: Store) -> None:
+        line = Receipt("", START, "default", "q?", "ann", "cli", None, 1.5, (("m1", 0.5),), "why")
+        lines = [replace(line, id=f"r{n}", at=moment(n), space="x" if n == 7 else "default") for n in range(9)]
+        store.log(lines[:5], 6, oldest=START)
+        store.log(lines[5:], 6, oldest=START)
+        assert store.receipts("default", 9) == [lines[n] for n in (8, 6, 5, 4, 3)]
+        assert store.receipts("default", 2) == [lines[8], lines[6]] and store.size().receipts == 6
+
+    # ------------------------------------------------------------ the whole
+
+    def test_a_failed_transaction_leaves_nothing(self, store: Store) -> None:
+        [kept] = stored(store, a_record("kept words", fingerprint="f"))
+        journalled(store, an_event(kept, 1))
+        store.log([Receipt("r1", START, "default", "q", "a", "s", None, 1.0, ())], 1, START)
+
+        def all_there_is() -> list[Any]:
+            found = store.match(terms("kept changed words"), [ON_ATLAS], Where(EVERYWHERE), 9)
+            things = [store.find(Where(EVERYWHERE), Order(), 9), found, store.scopes("default"), list(store.chain())]
+            rest = [store.twins("default", ATLAS, ["f", "g"]), store.receipts("default", 9), store.journal(kept.id)]
+            links = store.links_of([kept.id], Where(EVERYWHERE))
+            return [
+                *things,
+                *rest,
+                links,
+                store.key_use("k"),
+                store.setting("colour"),
+                store.size(),
+                list(store.seals()),
+            ]
+
+        before = all_there_is()
+        with pytest.raises(KeyError), store.transaction():
+            new = a_record("new words", scope="global", fingerprint="g")
+            with store.transaction():  # joins the outer one
+                store.write([sealed(new), sealed(replace(kept, text="changed words", fingerprint="g"))])
+            store.write([sealed(replace(kept, state="archived"))])
+            store.count_up([Counted(kept.id, Counters(up=1), START)])
+            store.write_links([Link(kept.id, new.id, "relates_to")], [])
+            store.append([an_event(new, 2)], next_link(store.head(), [an_event(new, 2)]))
+            store.write_key_uses([KeyUse("k", "d", new.id, "added", START)])
+            store.log([Receipt("r2", START, "default", "q", "a", "s", None, 1.0, ())], 1, START)
+            store.set_setting("colour", "red")
+            assert all_there_is() != before
+            raise KeyError
+        assert all_there_is() == before
+        assert [finding for finding in store.checkup() if not finding.ok] == []
+        [later] = stored(store, a_record("later words", scope="user/ann"))
+        assert later.number > kept.number and texts(store.find(Where(Access(reads=("user/*",))), Order(), 9)) == [
+            "later words"
+        ]
+
+    def test_a_checkup_of_a_store_in_use_finds_nothing(self, store: Store) -> None:
+        records = stored(store, a_full_record(), a_record("gone", state="erased"), *FILTERED)
+        stored(store, replace(records[2], text="longer " * 900), replace(records[3], state="archived"))
+        findings = store.checkup()
+        assert findings and [finding for finding in findings if not finding.ok] == []
+        assert store.size().records == 5
+
+    def test_a_backup_is_a_store_or_refused(self, store: Store, tmp_path: Path) -> None:
+        stored(store, a_record())
+        if store.path is None:
+            with pytest.raises(Refused):
+                store.backup(tmp_path / "copy")
+        else:
+            store.backup(tmp_path / "copy")
+            assert (tmp_path / "copy").stat().st_size > 0
+            with pytest.raises(Invalid, match="exists"):
+                store.backup(tmp_path / "copy")
+
+    def test_after_close_nothing_works(self, store: Store) -> None:
+        [record] = stored(store, a_record())
+        store.close()
+        store.close()
+        for use in (
+            lambda: store.get([record.id], Where(EVERYWHERE)),
+            lambda: store.find(Where(EVERYWHERE), Order(), 1),
+            lambda: matched(store, "staging"),
+            lambda: list(store.chain()),
+            lambda: store.setting("secret"),
+            lambda: store.write([sealed(record)]),
+            lambda: stored(store, record),
+        ):
+            with pytest.raises(StoreUnavailable, match="closed"):
+                use()

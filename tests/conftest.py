@@ -1,0 +1,40 @@
+"""What every test shares: an environment of its own, so that no test sees or touches the developer's memory."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memorist import Memory
+from memorist.testing import MovableClock
+
+TORTURE = os.environ.get("MEMORIST_TORTURE") == "1"
+
+
+def rounds(full: int, share: float = 0.04) -> int:
+    """The promised number in `make torture`, a few percent of it in `make test`."""
+    return full if TORTURE else max(1, int(full * share))
+
+
+@pytest.fixture(autouse=True)
+def own_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path_factory.mktemp("home")
+    for name in [name for name in os.environ if name.startswith(("MEMORIST_", "XDG_"))]:
+        if name != "MEMORIST_TORTURE":
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("MEMORIST_CONFIG", str(home / "config.toml"))
+
+
+@pytest.fixture
+def clock() -> MovableClock:
+    return MovableClock()
+
+
+@pytest.fixture(params=["sqlite", "ram"])
+def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: MovableClock) -> Iterator[Memory]:
+    """A memory in a file, and one in RAM: what holds for one must hold for the other."""
+    place = tmp_path / "memory.db" if request.param == "sqlite" else ":memory:"
+    with Memory(place, project="atlas", clock=clock) as memory:
+        yield memory
