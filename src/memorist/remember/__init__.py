@@ -1,0 +1,1 @@
+"""How a text becomes a memory: one gate, through which every surface, importer and job goes."""

@@ -1,0 +1,126 @@
+"""The write gate: exactly one function turns drafts into stored rows.
+
+    draft → access → checks → origin and trust → redaction → key seen before? → twin? → one transaction
+
+Every surface, importer and job goes through `admit`. What happened to each draft is said in its `Outcome`; a draft that
+cannot be accepted raises, and then nothing of the whole batch is stored.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from memorist import checks
+from memorist.access import Access
+from memorist.design import Tools
+from memorist.errors import Conflict, MemoristError
+from memorist.kinds import Kind, kind_named
+from memorist.records import Draft, Outcome, Provenance, Record, Times, new_id
+from memorist.redact import nothing_but_marks
+from memorist.remember.reconcile import Batch, add_or_reinforce
+from memorist.remember.trust import origin_of, status_of, trust_of
+from memorist.store.protocol import KeyUse
+from memorist.store.where import Where, canonical
+from memorist.store.writer import Clean, Writer
+
+
+def admit(drafts: Sequence[Draft], who: Access, home: str, tools: Tools, writer: Writer) -> list[Outcome]:
+    """Stores the drafts in one transaction. `home` is the scope of drafts that name none."""
+    now = tools.clock()
+    cleaned = [_checked(place, draft, who, home, now, tools, writer) for place, draft in enumerate(drafts, 1)]
+    with writer.transaction():
+        batch = Batch(now)
+        batch.look_up_twins(cleaned, tools)
+        outcomes = [
+            _decide(draft, record, who, batch, tools, writer) for draft, record in zip(drafts, cleaned, strict=True)
+        ]
+        id, stored = writer.commit(batch.changes, who, key_uses=list(batch.key_uses.values()))
+    by_id = {record.id: record for record in stored}
+    return [_finished(outcome, id, by_id) for outcome in outcomes]
+
+
+def _checked(place: int, draft: Draft, who: Access, home: str, now: datetime, tools: Tools, writer: Writer) -> Clean:
+    """The draft as a clean record; what is wrong with one of many is said with its place."""
+    try:
+        record = _record(draft, who, home, now, tools.kinds)
+        writer.refuse_secret(record.scope, "the scope")
+        return writer.clean(record)
+    except MemoristError as problem:
+        if place == 1:
+            raise
+        raise type(problem)(f"draft {place} of its batch: {problem}") from problem
+
+
+def _record(draft: Draft, who: Access, home: str, now: datetime, kinds: Mapping[str, Kind]) -> Record:
+    """The draft as a record, everything checked."""
+    scope = who.must_write(draft.scope or home)
+    kind = kind_named(draft.kind, kinds)
+    origin = origin_of(kind.name, draft.role, who)
+    valid_from, valid_to = checks.moment(draft.valid_from, "valid_from"), checks.moment(draft.valid_to, "valid_to")
+    checks.interval(valid_from, valid_to)
+    return Record(
+        id=new_id(now),
+        space=who.space,
+        scope=scope,
+        kind=kind.name,
+        text=checks.text(draft.text),
+        title=checks.optional_label(draft.title, "the title"),
+        tags=checks.labels(draft.tags, "tags") if draft.tags else (),
+        files=checks.labels(draft.files, "files") if draft.files else (),
+        data=checks.data(draft.data) if draft.data else {},
+        importance=kind.importance if draft.importance is None else checks.share(draft.importance, "importance"),
+        confidence=1.0 if draft.confidence is None else checks.share(draft.confidence, "confidence"),
+        pinned=checks.flag(draft.pinned, "pinned"),
+        times=Times(checks.moment(draft.at, "at") or now, now, now, None, valid_from, valid_to),
+        provenance=_provenance(draft, who),
+        season=checks.optional_label(draft.season, "the season"),
+        origin=origin,
+        trust=trust_of(origin),
+        status=status_of(trust_of(origin)),
+    )
+
+
+def _provenance(draft: Draft, who: Access) -> Provenance:
+    return Provenance(
+        actor=who.actor,
+        surface=who.surface,
+        session=checks.optional_label(draft.session, "the session"),
+        role=checks.optional_label(draft.role, "the role"),
+        speaker=checks.optional_label(draft.speaker, "the speaker"),
+        agent=checks.optional_label(draft.agent, "the agent"),
+        task=checks.optional_label(draft.task, "the task"),
+    )
+
+
+def _decide(draft: Draft, record: Clean, who: Access, batch: Batch, tools: Tools, writer: Writer) -> Outcome:
+    if record.text != draft.text and nothing_but_marks(record.text):
+        return Outcome("refused", "the text is nothing but a secret, and secrets are not stored")
+    use = _key_use(draft, record, batch.now, writer)
+    seen = None if use is None else batch.key_uses.get(use.key) or tools.store.key_use(use.key)
+    if use and seen:
+        return _repeated(use, seen, who, tools)
+    outcome = add_or_reinforce(record, batch, tools)
+    if use and outcome.id:
+        batch.key_uses[use.key] = replace(use, record=outcome.id, outcome=outcome.outcome)
+    return outcome
+
+
+def _key_use(draft: Draft, record: Clean, now: datetime, writer: Writer) -> KeyUse | None:
+    if draft.key is None:
+        return None
+    key = checks.label(draft.key, "the key")
+    said = repr(replace(draft, key=None, scope=record.scope, kind=record.kind))
+    here = canonical([record.space, record.scope, key])  # another project's keys are none of our business
+    return KeyUse(writer.digest(f"key {here}"), writer.digest(f"draft {said}"), "", "", now)
+
+
+def _repeated(use: KeyUse, seen: KeyUse, who: Access, tools: Tools) -> Outcome:
+    if use.draft != seen.draft:
+        raise Conflict("this idempotency key was used for another text; use a new key for a new text")
+    record = next(iter(tools.store.get([seen.record], Where(who))), None)
+    return Outcome("repeated", f"this key was stored before ({seen.outcome})", seen.record, record)
+
+
+def _finished(outcome: Outcome, batch: str, stored: Mapping[str, Record]) -> Outcome:
+    record = stored.get(outcome.id or "")
+    return replace(outcome, record=record, batch=batch) if record else outcome

@@ -1,0 +1,164 @@
+"""The write gate: what becomes of a text, and why."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from memorist import Draft, Memory
+from memorist.errors import Conflict, Invalid, OutOfScope
+from memorist.testing import MovableClock
+
+
+@pytest.mark.covers("S3-25", "W1-10")
+def test_an_exact_twin_reinforces_instead_of_adding(memory: Memory) -> None:
+    first = memory.remember("Staging runs Postgres 16")
+    again = memory.remember("  staging runs\n postgres 16 ")
+    assert (first.outcome, again.outcome, again.id) == ("added", "reinforced", first.id)
+    assert again.because == "the same text was there"
+    assert memory.count() == 1 and memory.get(1).counters.strength == 1
+
+
+def test_twins_inside_one_batch_are_found_too(memory: Memory) -> None:
+    outcomes = memory.remember_many(["a b c", "A  b c", "d e f", "a b c"])
+    assert [outcome.outcome for outcome in outcomes] == ["added", "reinforced", "added", "reinforced"]
+    assert memory.get(1).counters.strength == 2
+    assert memory.audit().ok
+
+
+def test_turns_and_other_scopes_are_never_twins(memory: Memory) -> None:
+    assert memory.remember("ok", kind="turn", role="user").outcome == "added"
+    assert memory.remember("ok", kind="turn", role="user").outcome == "added"
+    assert memory.remember("ok").outcome == "added"
+    assert memory.remember("ok", scope="global").outcome == "added"
+    assert memory.remember("ok", user="ann").outcome == "added"
+
+
+def test_a_forgotten_twin_comes_back_only_on_the_users_own_write(memory: Memory) -> None:
+    memory.remember("The office is in Oslo")
+    memory.forget(1)
+    as_agent = memory.remember("The office is in Oslo")
+    assert as_agent.outcome == "added" and as_agent.record is not None and as_agent.record.status == "candidate"
+    memory.forget(as_agent.record.id)
+    memory.access = replace(memory.access, origin="user")
+    as_user = memory.remember("The office is in Oslo")
+    assert as_user.outcome == "restored" and as_user.id == memory.get(1).id
+
+
+def test_the_users_word_confirms_a_candidate_and_nobody_elses_does(memory: Memory) -> None:
+    agent = memory.access
+    memory.access = replace(agent, origin="import")
+    memory.remember("The office is in Oslo")
+    memory.access = agent
+    memory.remember("The office is in Oslo")
+    assert memory.get(1).status == "candidate"
+    memory.access = replace(agent, origin="user")
+    memory.remember("The office is in Oslo")
+    assert memory.get(1).status == "confirmed" and memory.get(1).trust == "low"
+
+
+@pytest.mark.covers("C1-1")
+def test_origin_and_trust_are_stamped_by_the_door(memory: Memory) -> None:
+    trust = {}
+    for origin in ("user", "agent", "import", "file", "tool"):
+        memory.access = replace(memory.access, origin=origin)
+        record = memory.remember(f"said by {origin}").record
+        assert record is not None and record.origin == origin
+        trust[origin] = (record.trust, record.status)
+    assert trust["user"] == ("high", "confirmed") and trust["agent"] == ("medium", "confirmed")
+    assert trust["import"] == trust["file"] == trust["tool"] == ("low", "candidate")
+
+
+def test_a_turn_is_its_roles_but_not_through_a_door_of_low_trust(memory: Memory) -> None:
+    said = memory.remember("hello", kind="turn", role="user").record
+    memory.access = replace(memory.access, origin="import")
+    imported = memory.remember("hello", kind="turn", role="user").record
+    assert said is not None and imported is not None
+    assert (said.origin, imported.origin) == ("user", "import")
+
+
+@pytest.mark.covers("P2")
+def test_a_retry_with_its_key_is_stored_once(memory: Memory) -> None:
+    first = memory.remember("deploy on Friday", key="k1")
+    again = memory.remember("deploy on Friday", key="k1")
+    assert (again.outcome, again.id) == ("repeated", first.id)
+    assert memory.get(1).counters.strength == 0
+    turn = memory.remember("ok", kind="turn", key="t1")
+    assert memory.remember("ok", kind="turn", key="t1").id == turn.id
+    assert memory.count() == 2
+
+
+def test_a_key_used_for_another_text_is_a_conflict_and_changes_nothing(memory: Memory) -> None:
+    memory.remember("one text", key="k1")
+    with pytest.raises(Conflict, match="another text"):
+        memory.remember("another text", key="k1")
+    assert memory.count() == 1
+
+
+def test_one_bad_draft_stores_nothing_of_its_batch(memory: Memory) -> None:
+    with pytest.raises(Invalid):
+        memory.remember_many(["fine", Draft("also fine", importance=2)])
+    assert memory.count() == 0 and memory.audit().events == 0
+
+
+@pytest.mark.covers("S3-26")
+def test_secrets_never_reach_any_column(memory: Memory) -> None:
+    token = "ghp_" + "a1B2" * 9
+    memory.remember(
+        f"the token is {token}",
+        title=f"t {token}",
+        tags=[token],
+        files=[f"/keys/{token}"],
+        data={"k": [token], token: "v"},
+        session=token,
+        speaker=token,
+    )
+    memory.forget(1, because=f"it held {token}")
+    memory.recall(f"what is {token}?")
+    memory._writer.flush()
+    store = memory._tools.store
+    dump = [
+        repr(memory.get(1)),
+        repr(memory.history(1)),
+        repr(store.receipts("default", 10)),
+        repr(list(store.chain())),
+    ]
+    assert not [place for place in dump if token in place]
+    assert "[secret:" in memory.get(1).text
+
+
+def test_a_text_that_is_nothing_but_a_secret_is_refused(memory: Memory) -> None:
+    outcome = memory.remember("ghp_" + "a1B2" * 9)
+    assert outcome.outcome == "refused" and "secret" in outcome.because
+    assert memory.count() == 0
+
+
+@pytest.mark.covers("W0-7")
+def test_times_keep_their_zone_and_a_naive_one_is_refused(memory: Memory, clock: MovableClock) -> None:
+    at = datetime.fromisoformat("2026-03-29T02:30:00+02:00")
+    record = memory.remember("an hour that some zones skip", at=at).record
+    assert record is not None and record.times.at == at and record.times.at.tzinfo is UTC
+    assert record.times.created == clock()
+    with pytest.raises(Invalid, match="no time zone"):
+        memory.remember("naive", at=datetime(2026, 1, 1))
+
+
+@pytest.mark.covers("S0-11", "W2-10")
+def test_writing_into_another_project_is_an_error(memory: Memory) -> None:
+    with pytest.raises(OutOfScope, match="project/borealis"):
+        memory.remember("x", scope="project/borealis")
+    with pytest.raises(OutOfScope):
+        memory.remember("x", scope="project/atlas-2")
+    assert memory.count() == 0
+
+
+def test_scope_and_user_exclude_each_other(memory: Memory) -> None:
+    with pytest.raises(Invalid, match="scope or user"):
+        memory.remember("x", scope="global", user="ann")
+
+
+def test_drafts_may_be_texts_dicts_or_drafts(memory: Memory) -> None:
+    outcomes = memory.remember_many(["one", {"text": "two", "user": "ann", "tags": ["t"]}, Draft("three", kind="note")])
+    assert [o.record.scope for o in outcomes if o.record] == ["project/atlas", "user/ann", "project/atlas"]
+    with pytest.raises(Invalid, match="unknown field 'txt'"):
+        memory.remember_many([{"txt": "x"}])
