@@ -1,0 +1,178 @@
+"""A caller's question turned into a search, and the search's end turned into an answer.
+
+Here it is decided which shelves a question reads: the scopes its design names, as far as the access allows, on the layers
+that `search=` names. Everything after that is the design's stages.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from typing import Any
+
+from memorist import checks
+from memorist.access import Access
+from memorist.design import Design, Tools
+from memorist.errors import Invalid
+from memorist.kinds import ARCHIVE, DOCUMENTS, KINDS, LAYERS, MEMORY, TURNS, kind_named
+from memorist.recall.pipeline import Search, run
+from memorist.records import Event, Recall, Record, Scope, new_id, utc
+from memorist.store.protocol import Receipt, Shelf, Store, shelf_of
+from memorist.store.where import Order, Where
+from memorist.text.visible import quoted
+
+MOST = 1000  # hits one may ask for
+LONGEST = 1_000_000  # seconds of a deadline
+SEARCHES: Mapping[str, tuple[str, ...]] = {
+    "memory": (MEMORY,),
+    "items": (MEMORY,),  # what was extracted from files and imports
+    "sessions": (TURNS,),
+    "sources": (DOCUMENTS,),
+    "archive": (ARCHIVE,),
+    "all": LAYERS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a caller asked, as asked."""
+
+    query: str
+    limit: int = 5
+    search: str = "memory"
+    scope: str | None = None
+    user: str | None = None
+    session: str | None = None
+    kinds: Sequence[str] | None = None
+    where: Mapping[str, Any] | None = None
+    as_of: datetime | None = None
+    deadline: float | None = None
+
+    @classmethod
+    def of(cls, query: str, arguments: Mapping[str, Any]) -> "Question":
+        known = [field.name for field in fields(cls)]
+        unknown = sorted(set(arguments) - set(known))
+        if unknown:
+            raise Invalid(f"there is no argument {unknown[0]!r}; arguments are {', '.join(known)}")
+        return cls(query, **arguments)
+
+
+def ask(question: Question, who: Access, homes: tuple[str, ...], design: Design, tools: Tools) -> tuple[Recall, float]:
+    """The answer, and how many milliseconds it took. `homes` are the project and where memories go by default."""
+    started = time.perf_counter()
+    scopes = _scopes(question, who, homes, design)
+    search = _search(question, who, scopes, tools)
+    search, trace = run(design.recall, search, tools, _deadline(question))
+    because = None if search.hits else search.empty_because or _all_dropped(trace)
+    answer = Recall(search.query, search.hits, because, trace, scopes, "r" + new_id(search.now)[1:])
+    return answer, (time.perf_counter() - started) * 1000
+
+
+def receipt(answer: Recall, ms: float, session: str | None, who: Access, tools: Tools) -> Receipt:
+    """The line for the recall log."""
+    shown = tuple((hit.record.id, round(hit.score, 6)) for hit in answer)
+    said = answer.query[:1000].encode("utf-8", "replace").decode()
+    return Receipt(
+        answer.receipt, tools.clock(), who.space, said, who.actor, who.surface, session, ms, shown, answer.empty_because
+    )
+
+
+def why_not(record: Record, answer: Recall, search: str) -> str:
+    """Where the record was lost."""
+    name, layer = f"memory {record.number}", shelf_of(record).layer
+    for place, hit in enumerate(answer, 1):
+        if hit.record.id == record.id:
+            return f"{name} is among the hits, at place {place}"
+    for step in answer.trace:
+        if record.id in step.dropped:
+            return f"{name} was found and then dropped by {step.stage}: {step.dropped[record.id]}"
+    if record.scope not in answer.scopes:
+        return f"{name} lies in {record.scope}; the question read {', '.join(answer.scopes)}"
+    if layer not in SEARCHES[search]:
+        what = f"is {record.state} ({record.reason})" if layer == ARCHIVE else f"is a {record.kind}"
+        where = "archive" if layer == ARCHIVE else "all"
+        return f"{name} {what} and lies among the {layer}; search={where!r} looks there"
+    return f"{name} was not found: it shares no telling word with the question, too many fit better, or a filter left it out"
+
+
+def told(events: Sequence[Event], store: Store, where: Where) -> list[Event]:
+    """The events as this access may see them: what a link said about a memory it may not read is left out."""
+    others = {event.before["other"] for event in events if event.before and "other" in event.before}
+    hidden = others - {record.id for record in store.get(list(others), where)}
+    return [
+        replace(event, before=None) if event.before and event.before.get("other") in hidden else event
+        for event in events
+    ]
+
+
+def timeline(around: datetime | None, limit: int, where: Where, store: Store) -> list[Record]:
+    """Records in the order in which they happened, half before and half after the moment; the latest without one."""
+    if around is None:
+        return store.find(where, Order("at"), limit)[::-1]
+    moment = utc(around, "around")
+    after = store.find(where.also("at", "gte", moment), Order("at", ascending=True), limit)
+    before = store.find(where.also("at", "lt", moment), Order("at"), limit)
+    early = before[: max(limit // 2, limit - len(after))][::-1]
+    return [*early, *after[: limit - len(early)]]
+
+
+def _scopes(question: Question, who: Access, homes: tuple[str, ...], design: Design) -> tuple[str, ...]:
+    for name, given in (("session", question.session), ("user", question.user)):
+        if given is not None and not isinstance(given, str):
+            raise Invalid(f"{name} must be text, not {quoted(given)}")
+    session = None if question.session is None else Scope(f"session/{question.session}")
+    if question.scope is not None:
+        return (who.must_read(question.scope),)
+    named: dict[str, tuple[str, ...]] = {"project": homes, "global": ("global",)}
+    if session is not None:
+        named["session"] = (session,)
+    if question.user is not None:
+        named["user"] = (who.must_read(f"user/{question.user}"),)
+    wanted = [scope for family in design.reads for scope in named.get(family, ())]
+    return tuple(scope for scope in dict.fromkeys(wanted) if who.may_read(scope))
+
+
+def _search(question: Question, who: Access, scopes: tuple[str, ...], tools: Tools) -> Search:
+    if not isinstance(question.query, str):
+        raise Invalid(f"a question must be text, not {type(question.query).__name__}")
+    limit = checks.whole(question.limit, "limit", 1, MOST)
+    if not isinstance(question.search, str) or question.search not in SEARCHES:
+        raise Invalid(f"there is no search {quoted(question.search)}; searches are {', '.join(SEARCHES)}")
+    as_of = None if question.as_of is None else utc(question.as_of, "as_of")
+    layers = SEARCHES[question.search]
+    read = dict.fromkeys((*layers, ARCHIVE) if as_of else layers)
+    shelves = tuple(Shelf(who.space, scope, layer) for scope in scopes for layer in read)
+    where, filtered = _where(question, who, tools), bool(question.where or question.kinds)
+    return Search(question.query, shelves, where, limit, tools.clock(), as_of, filtered, layers)
+
+
+def _where(question: Question, who: Access, tools: Tools) -> Where:
+    where = Where.of(who, question.where)
+    if question.search == "sessions" and question.session is not None:
+        where = where.also("session", "eq", question.session)
+    if question.kinds is not None:
+        if isinstance(question.kinds, str) or not isinstance(question.kinds, Sequence | set | frozenset):
+            raise Invalid(f"kinds must be a list of kinds such as ['fact'], not {quoted(question.kinds)}")
+        named = dict.fromkeys(kind_named(kind, tools.kinds).name for kind in question.kinds)
+        return where.also("kind", "in", tuple(named))
+    if question.search == "items":
+        where = where.also("origin", "in", ("file", "import"))
+    if question.search in ("memory", "items"):
+        for kind in KINDS.values():
+            if kind.layer == MEMORY and not kind.recalled:
+                where = where.also("kind", "ne", kind.name)
+    return where
+
+
+def _deadline(question: Question) -> float | None:
+    deadline = question.deadline
+    if deadline is None:
+        return None
+    if isinstance(deadline, bool) or not isinstance(deadline, int | float) or not 0 < deadline <= LONGEST:
+        raise Invalid(f"deadline must be a number of seconds above 0 and up to {LONGEST:,}, not {quoted(deadline)}")
+    return float(deadline)
+
+
+def _all_dropped(trace: Sequence[Any]) -> str:
+    reasons = [reason for step in trace for reason in step.dropped.values()]
+    return f"what was found was dropped: {reasons[0]}" if reasons else "nothing relevant was found"

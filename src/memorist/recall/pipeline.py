@@ -1,0 +1,83 @@
+"""The read path: `run` sends a `Search` through a tuple of stages and writes down what each of them did.
+
+A stage is a frozen value that is called with a search and the tools and returns a new search. It prints itself, compares,
+and can be listed; adding one to a design is adding a word to a tuple. A stage marked `optional` is skipped once the
+deadline has passed, and the trace says so.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Protocol
+
+from memorist.design import Tools
+from memorist.records import Hit, Record, Step
+from memorist.store.protocol import Shelf
+from memorist.store.where import Where
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A question on its way: what is asked, where, and what was found so far."""
+
+    query: str
+    shelves: tuple[Shelf, ...]
+    where: Where
+    limit: int
+    now: datetime
+    as_of: datetime | None = None
+    filtered: bool = False  # the caller gave a filter
+    layers: tuple[str, ...] = ()  # as asked; `as_of` looks into the archive too
+    terms: tuple[str, ...] = ()
+    hits: tuple[Hit, ...] = ()
+    dropped: Mapping[str, str] = field(default_factory=dict)  # by the stage that just ran: id → reason
+    note: str | None = None  # what the stage wants to say
+    empty_because: str | None = None
+
+    def with_hits(self, hits: Sequence[Hit]) -> "Search":
+        """Adds hits, merged by id: of two for one record the factors are joined and the better score is kept."""
+        merged = {hit.record.id: hit for hit in self.hits}
+        for hit in hits:
+            known = merged.get(hit.record.id)
+            merged[hit.record.id] = hit if known is None else _joined(known, hit)
+        return replace(self, hits=tuple(merged.values()))
+
+    def keeping(self, hits: Sequence[Hit], dropped: Mapping[str, str], note: str | None = None) -> "Search":
+        """Exactly these hits; `dropped` says why the others went."""
+        return replace(self, hits=tuple(hits), dropped=dropped, note=note)
+
+
+class Stage(Protocol):
+    def __call__(self, search: Search, tools: Tools) -> Search: ...
+
+
+def run(
+    stages: Sequence[Stage], search: Search, tools: Tools, deadline: float | None = None
+) -> tuple[Search, tuple[Step, ...]]:
+    """Sends the search through the stages. `deadline` is in seconds from now."""
+    begun = time.perf_counter()
+    trace: list[Step] = []
+    for stage in stages:
+        name = type(stage).__name__
+        started = time.perf_counter()
+        if deadline is not None and started - begun > deadline and getattr(stage, "optional", False):
+            trace.append(Step(name, len(search.hits), 0.0, note="skipped: the deadline had passed"))
+            continue
+        search = stage(search, tools)
+        ms = (time.perf_counter() - started) * 1000
+        trace.append(Step(name, len(search.hits), ms, search.dropped, search.note))
+        search = replace(search, dropped={}, note=None)
+    return search, tuple(trace)
+
+
+def found(record: Record, **factors: float) -> Hit:
+    """A hit whose score is the product of its factors."""
+    score = 1.0
+    for factor in factors.values():
+        score *= factor
+    return Hit(record, score, factors)
+
+
+def _joined(a: Hit, b: Hit) -> Hit:
+    return Hit(a.record, max(a.score, b.score), {**a.why, **b.why})
