@@ -1,0 +1,85 @@
+"""What `Memory(...)` stands on: which file, which project, which design, which rights.
+
+The only place of the engine that asks the settings (environment and files). `Memory()` must see the very store and project
+that the command line sees, so both ask here.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from memorist.access import Access, access_for
+from memorist.design import Design
+from memorist.designs import design_named
+from memorist.errors import Invalid
+from memorist.kinds import Kind
+from memorist.project import Project, resolve_project
+from memorist.records import Scope
+from memorist.store.protocol import Store
+from memorist.surfaces import settings
+
+IN_RAM = ":memory:"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    db: str
+    project: Project
+    home: Scope  # where a memory goes that names no scope: the project, unless the settings say otherwise
+    space: str
+    design: Design
+    kinds: Mapping[str, Kind]
+    actor: str
+    off_because: Callable[[], str | None]
+
+
+def place(path: str | Path | None, project: str | None, space: str | None, design: Design | str | None) -> Place:
+    """A named file means `project/default` unless a project is named; no file means the user's store and this project."""
+    if path is not None and not str(path).strip():
+        raise Invalid("the path of the store is empty; name a file, or ':memory:'")
+    directory = Path.cwd() if path is None else None
+    here = settings.load(directory)
+    named = project if project is not None or path is not None else here.project
+    found = resolve_project(named, directory)
+    chosen = design if design is not None else here.design
+    return Place(
+        db=here.db if path is None else str(path),
+        project=found,
+        home=Scope(here.scope) if here.scope else found.scope,
+        space=here.space if space is None else space,
+        design=design_named(chosen) if isinstance(chosen, str) else chosen,
+        kinds=here.kinds,
+        actor=here.actor,
+        off_because=settings.off_because,
+    )
+
+
+def usual_access(place: Place) -> Access:
+    return replace(access_for("project", place.project.scope), space=place.space, actor=place.actor)
+
+
+def store(db: str, wait: float) -> Store:
+    if db == IN_RAM:
+        from memorist.store.in_memory import InMemoryStore
+
+        return InMemoryStore()
+    if "://" in db:
+        raise Invalid(f"{db.partition('://')[0]}:// stores are not available; name a file, or ':memory:'")
+    from memorist.store.sqlite import SqliteStore
+
+    return SqliteStore(Path(db).expanduser(), wait)
+
+
+def status(store: Store, project: Project, design: Design, access: Access, off: str | None) -> dict[str, Any]:
+    """The facts a user asks for first."""
+    return {
+        "store": str(store.path) if store.path else IN_RAM,
+        "project": project.scope,
+        "project_from": project.how,
+        "space": access.space,
+        "design": design.name,
+        "memory": off or "on",
+        "scopes": {scope: count for scope, count in store.scopes(access.space).items() if access.may_read(scope)},
+        **asdict(store.size()),
+    }

@@ -1,0 +1,264 @@
+"""Who is this project? Every surface asks here, so that a write through one is found through all the others (W4-1).
+
+Three answers, the surest first: the name somebody gave; the version-control remote, which stays the same when a
+checkout is moved or cloned again (W4-9); the path. `how` records which one it was, because an answer by path ends when
+the folder moves. All worktrees of a repository are one project. git's and Mercurial's files are read directly: starting
+`git` costs more than a recall, and it may be missing. Of a remote's address only host and path are used: users,
+passwords, ports and queries never reach an id, and an address that cannot be taken apart safely is not used at all.
+"""
+
+import os
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote
+
+from memorist.errors import Invalid
+from memorist.records import Scope
+
+How = Literal["named", "remote", "path", "default"]
+
+_LONGEST_ID = Scope.LONGEST - len("project/")
+_LONGEST_FOLDER_NAME = 60
+_CONFIG_BYTES = 1 << 20  # no honest repository configuration is longer
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """The scope of a project's memories, how it was found out, what people call it, and the folder it works in."""
+
+    scope: Scope
+    how: How
+    name: str
+    root: Path | None
+
+
+def resolve_project(named: str | None, directory: Path | None) -> Project:
+    """The project of that name, else of that directory, else `project/default`.
+
+    >>> resolve_project("atlas", None).scope
+    'project/atlas'
+    """
+    root = None if directory is None else repository_root(directory) or _resolved(directory)
+    if named is not None:
+        return _by_name(named, root)
+    if root is None:
+        return Project(Scope("project/default"), "default", "default", None)
+    repository = _repository(root)
+    for address in repository.remotes:
+        found = _by_remote(address, repository.home, root)
+        if found:
+            return found
+    return _by_path(repository.home, "path", root)
+
+
+def repository_root(directory: Path) -> Path | None:
+    """The nearest folder upward that holds `.git` or `.hg`; None outside any repository."""
+    here = _resolved(directory)
+    return next((folder for folder in (here, *here.parents) if _marker(folder)), None)
+
+
+# ---------------------------------------------------------------- the three answers
+
+
+def _by_name(named: str, root: Path | None) -> Project:
+    if not isinstance(named, str):
+        raise Invalid(f"a project's name must be text such as 'atlas', not {type(named).__name__}")
+    name = unicodedata.normalize("NFC", named.strip()).removeprefix("project/")
+    if "://" in name:  # not repeated in the message: addresses carry passwords
+        raise Invalid(
+            "a project's name cannot be an address; write it as 'github.com/owner/repo', or any name you like"
+        )
+    return Project(Scope(f"project/{name}"), "named", name, root)
+
+
+def _by_remote(address: str, home: Path, root: Path) -> Project | None:
+    hosted = _hosted(address)
+    if hosted:
+        return Project(Scope(f"project/{_fit(hosted)}"), "remote", hosted.rpartition("/")[2], root)
+    folder = _local(address, home)
+    return _by_path(folder, "remote", root) if folder else None
+
+
+def _by_path(folder: Path, how: How, root: Path) -> Project:
+    """By this one formula a clone of a local repository that has no remote is the same project as its original."""
+    name = _clean(folder.name)[:_LONGEST_FOLDER_NAME] or "folder"
+    return Project(Scope(f"project/{name}-{_digest(os.fsencode(folder))}"), how, name, root)
+
+
+# ---------------------------------------------------------------- what a repository says of itself
+
+
+@dataclass(frozen=True, slots=True)
+class _Repository:
+    home: Path  # what all its worktrees share: the main checkout, or a bare repository
+    remotes: tuple[str, ...] = ()  # the most telling first
+
+
+def _repository(root: Path) -> _Repository:
+    marker = _marker(root)
+    if marker is None:
+        return _Repository(root)
+    return _git(marker) if marker.name == ".git" else _mercurial(marker)
+
+
+def _marker(folder: Path) -> Path | None:
+    for name in (".git", ".hg"):
+        try:
+            if (folder / name).exists():
+                return folder / name
+        except OSError:
+            continue
+    return None
+
+
+def _git(marker: Path) -> _Repository:
+    """`.git` is a folder, or in worktrees and submodules a file that points to one; worktrees share `commondir`."""
+    pointer = _read(marker)
+    own = marker if pointer is None else _follow(marker.parent, pointer.partition("gitdir:")[2])
+    common = own and _follow(own, _read(own / "commondir") or ".")
+    text = _read(common / "config") if common else None
+    if not common or text is None:
+        return _Repository(marker.parent)
+    entries = [(section, part, key, _git_value(value)) for section, part, key, value in _entries(text)]
+    urls = [(part, url) for section, part, key, url in entries if (section, key) == ("remote", "url") and url]
+    urls.sort(key=lambda remote: remote[0] != "origin")  # stable: the others stay in the order of the file
+    worktree = next((value for section, _, key, value in entries if (section, key) == ("core", "worktree")), "")
+    home = common.parent if common.name == ".git" else _follow(common, worktree) or common
+    return _Repository(home, tuple(url for _, url in urls))
+
+
+def _mercurial(marker: Path) -> _Repository:
+    text = _read(marker / "hgrc") or ""
+    paths = [(key, value) for section, _, key, value in _entries(text) if section == "paths" and value]
+    pulled = [(key, value) for key, value in paths if ":" not in key and key != "default-push"]
+    pulled.sort(key=lambda path: path[0] != "default")
+    return _Repository(marker.parent, tuple(value for _, value in pulled))
+
+
+_HEADER = re.compile(r'\s*\[\s*([^\s"\]]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
+
+
+def _entries(text: str) -> Iterator[tuple[str, str, str, str]]:
+    """(section, its part, key, raw value) of each line; `[remote.origin]` is how git once wrote `[remote "origin"]`."""
+    section = part = ""
+    for line in text.split("\n"):
+        header = _HEADER.match(line)
+        if header:
+            section, _, part = header[1].partition(".")
+            part = part if header[2] is None else header[2]
+            line = line[header.end() :]
+        key, equals, value = line.partition("=")
+        if equals:
+            yield section.lower(), part, key.strip().lower(), value.strip()
+
+
+def _git_value(raw: str) -> str:
+    """git's quoting: quotes open and close anywhere, a backslash escapes, # and ; begin a comment outside quotes."""
+    value, quoted, characters = "", False, iter(raw)
+    for character in characters:
+        if character == "\\":
+            value += next(characters, "")
+        elif character == '"':
+            quoted = not quoted
+        elif character in "#;" and not quoted:
+            break
+        else:
+            value += character
+    return value.strip()
+
+
+# ---------------------------------------------------------------- addresses
+
+_TRANSPORT = re.compile(r"[a-z0-9+-]+::", re.I)  # a remote helper in front of an address: `hg::https://…`
+_URL = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<at>[^/?#]*)(?P<path>[^?#]*)", re.I | re.S)
+_SCP = re.compile(r"(?P<at>(?:[^/]*@)?(?:\[[^\]/]+\]|[^/:@\[\]\\]{2,})):(?P<path>.*)", re.S)  # one letter is a drive
+_BRACKETS = re.compile(r"\[(?P<inside>[^\[\]]+)\](?::\d*)?")
+_UNCLEAR = re.compile(r"://|[^/]@")  # in a path: an address inside an address, or a password with a slash in it
+_PATH_START = re.compile(r"[/\\]|\.{1,2}[/\\]|[a-z]:[/\\]", re.I)
+
+
+def _hosted(address: str) -> str | None:
+    """`github.com/owner/repo` for every spelling of that address; None for a local path and for what is unclear."""
+    helper = _TRANSPORT.match(address)
+    url = _URL.match(address, helper.end() if helper else 0)
+    found = url or (None if helper else _SCP.match(address))
+    if not found or _UNCLEAR.search(found["path"]) or (url and url["scheme"].lower() == "file"):
+        return None
+    path = (unquote(found["path"]) if url else found["path"]).rstrip("/").removesuffix(".git")
+    parts = [part for part in map(_clean, path.split("/")) if part]
+    host = _clean(_host(found["at"]))
+    return "/".join([host, *parts]) if host and parts else None
+
+
+def _host(authority: str) -> str:
+    """`user:secret@Example.org:22` is `example.org`; empty for what is no host."""
+    plain = authority.rpartition("@")[2].lower()
+    brackets = _BRACKETS.fullmatch(plain)
+    if brackets and brackets["inside"].count(":") > 1:  # an IPv6 address
+        return brackets["inside"]
+    name, _, port = (brackets["inside"] if brackets else plain).partition(":")
+    return name.rstrip(".") if (not port or port.isdigit()) and not set(name) & set("[]") else ""
+
+
+def _local(address: str, home: Path) -> Path | None:
+    if address.lower().startswith("file://"):
+        path = "/" + unquote(address[len("file://") :]).partition("/")[2]
+    elif _PATH_START.match(address) or not set(address) & set("@:"):  # else it may hold a password
+        path = address
+    else:
+        return None
+    folder = _follow(home, path)
+    return folder.parent if folder and folder.name == ".git" else folder
+
+
+# ---------------------------------------------------------------- names and files
+
+
+def _clean(text: str) -> str:
+    """A valid part of a scope, or nothing. Bad characters are replaced: removing them could join the rest into '..'."""
+    composed = unicodedata.normalize("NFC", text)
+    visible = "".join("-" if char in "/\\*" or _invisible(char) else char for char in composed).strip()
+    return "" if visible in (".", "..") else visible
+
+
+def _invisible(char: str) -> bool:
+    return unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+def _fit(text: str) -> str:
+    return text if len(text) <= _LONGEST_ID else f"{text[: _LONGEST_ID - 9]}-{_digest(text.encode())}"
+
+
+def _digest(data: bytes) -> str:
+    return blake2b(data, digest_size=4).hexdigest()
+
+
+def _read(path: Path) -> str | None:
+    """A small text file; None when it is absent, unreadable or no regular file (a pipe would never end)."""
+    try:
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            return file.read(_CONFIG_BYTES).decode("utf-8", "surrogateescape")
+    except (OSError, ValueError):
+        return None
+
+
+def _follow(base: Path, pointer: str) -> Path | None:
+    """Where a path written in a file leads, seen from its folder; None where nothing is written or it leads nowhere."""
+    try:
+        return (base / pointer.strip()).resolve() if pointer.strip() else None
+    except (OSError, RuntimeError, ValueError):
+        return None
+
+
+def _resolved(directory: Path) -> Path:
+    try:
+        return directory.resolve()
+    except (OSError, RuntimeError, ValueError) as problem:
+        raise Invalid(f"the folder {str(directory)!r} cannot be resolved: {problem}; give its full path") from problem
