@@ -1,1 +1,47 @@
-"""memorist: a memory engine for LLM agents."""
+"""memorist: a memory engine for LLM agents.
+
+from memorist import Memory
+memory = Memory("me.db")
+memory.remember("Staging runs Postgres 16", kind="decision")
+print(memory.recall("which database?")[0].record.text)
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from memorist import designs, errors
+    from memorist.access import Access
+    from memorist.memory import Memory
+    from memorist.records import Context, Draft, Hit, Link, Outcome, Recall, Record, Scope
+
+__version__ = "0.1.0"
+__all__ = [
+    "Access",
+    "Context",
+    "Draft",
+    "Hit",
+    "Link",
+    "Memory",
+    "Outcome",
+    "Recall",
+    "Record",
+    "Scope",
+    "designs",
+    "errors",
+]
+
+_HOMES = {"Access": "access", "Memory": "memory"}  # everything else lives in records; modules are their own homes
+
+
+def __getattr__(name: str) -> Any:
+    """Loads a public name on first use, so that `memorist --version` costs nothing."""
+    if name in ("designs", "errors"):
+        return import_module(f"memorist.{name}")
+    if name in __all__:
+        return getattr(import_module(f"memorist.{_HOMES.get(name, 'records')}"), name)
+    raise AttributeError(f"module 'memorist' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

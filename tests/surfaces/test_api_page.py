@@ -13,7 +13,7 @@ HEADING = re.compile(r"^### `(?P<name>\w+)\((?P<arguments>[^)]*)\)` · (?P<statu
 VERBS = {m["name"]: (m["arguments"], m["status"]) for m in HEADING.finditer(PAGE.read_text(encoding="utf-8"))}
 AVAILABLE = sorted(name for name, (_, status) in VERBS.items() if status == "available" and name != "Memory")
 PLANNED = sorted(name for name, (_, status) in VERBS.items() if status == "planned")
-VALUES = {"bus", "design", "project", "space", "access"}  # attributes a user may read; not verbs
+VALUES = {"bus", "design", "project", "home", "space", "access"}  # attributes a user may read; not verbs
 
 
 def arguments_of(function: object) -> list[str]:
