@@ -1,0 +1,107 @@
+"""Every verb once: its name on each surface, its one-line help, and whether it writes.
+
+A surface takes the parameters of a verb from the signature of `Memory`, and the words for people from here. So a verb
+has the same name, arguments and meaning at a shell as in Python, and there is one place to look when it has not.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+Part = Literal["writing", "reading", "keeping"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A method of `Memory`. `command` is what is typed at a shell; None where a program needs no such command."""
+
+    name: str
+    command: str | None
+    part: Part
+    help: str
+    writes: bool = False
+
+
+_TABLE = (
+    Verb("remember", "remember", "writing", "Keeps one memory.", writes=True),
+    Verb("remember_many", "remember --batch", "writing", "Keeps many memories, one per line.", writes=True),
+    Verb("revise", "revise", "writing", "Changes a memory; its old text is kept.", writes=True),
+    Verb("pin", "pin", "writing", "Marks a memory as always important.", writes=True),
+    Verb("unpin", "unpin", "writing", "Takes that mark away.", writes=True),
+    Verb("tag", "tag", "writing", "Adds tags to a memory, or removes them.", writes=True),
+    Verb("link", "link", "writing", "Relates two memories.", writes=True),
+    Verb("unlink", "unlink", "writing", "Removes a relation between two memories.", writes=True),
+    Verb("feedback", "feedback", "writing", "Tells how a memory did: useful, irrelevant or wrong.", writes=True),
+    Verb("forget", "forget", "writing", "Hides a memory; restore brings it back.", writes=True),
+    Verb("restore", "restore", "writing", "Brings a forgotten memory back.", writes=True),
+    Verb("recall", "recall", "reading", "Finds what matters for a question."),
+    Verb("context", "context", "reading", "Gives what matters for a question as text for a prompt, within a budget."),
+    Verb("get", "get", "reading", "Shows one memory."),
+    Verb("list", "list", "reading", "Lists memories, newest first."),
+    Verb("count", "count", "reading", "Counts memories."),
+    Verb("links", "links", "reading", "Shows the relations of a memory."),
+    Verb("timeline", "timeline", "reading", "Shows memories in the order in which they happened."),
+    Verb("history", "history", "reading", "Shows what happened to a memory: the journal, oldest first."),
+    Verb("explain", "explain", "reading", "Recalls off the record, and shows how the answer was found."),
+    Verb("why_not", "why-not", "reading", "Tells why a memory is not among the answers to a question."),
+    Verb("audit", "audit", "keeping", "Verifies the journal, and every memory against it."),
+    Verb("status", "status", "keeping", "Shows which store, project and design are used, and what they hold."),
+    Verb("backup", "backup", "keeping", "Copies the whole store while it is in use, or brings a copy back."),
+    Verb("doctor", "doctor", "keeping", "Looks for what is wrong with the store, and says what to do."),
+    Verb("close", None, "keeping", "Writes what was only noted, and closes."),
+)
+VERBS: Mapping[str, Verb] = MappingProxyType({verb.name: verb for verb in _TABLE})
+
+ARGUMENTS: Mapping[str, str] = MappingProxyType(
+    {
+        "id": "The memory: its number, its id, or a unique part of the id.",
+        "a": "The first memory: the newer one in supersedes.",
+        "b": "The second memory.",
+        "text": "The text.",
+        "query": "The question, in any words.",
+        "kind": "What it is: fact, decision, preference, warning, …",
+        "link.kind": "relates_to, supersedes, contradicts, derived_from or in_cluster.",
+        "unlink.kind": "relates_to, supersedes, contradicts, derived_from or in_cluster.",
+        "kinds": "Only this kind; may be repeated.",
+        "scope": "Where: global, or a name and an id such as project/atlas or user/ann.",
+        "user": "The user it is about: ann means the scope user/ann.",
+        "title": "A title.",
+        "tags": "A tag; may be repeated.",
+        "remove": "A tag to take away; may be repeated.",
+        "files": "A file it is about; may be repeated.",
+        "data": "Structure of your own, as a JSON object.",
+        "importance": "From 0 to 1.",
+        "confidence": "From 0 to 1.",
+        "pinned": "Marks it as always important.",
+        "at": "When it happened.",
+        "valid_from": "From when on it holds.",
+        "valid_to": "Until when it holds.",
+        "session": "The session it belongs to.",
+        "role": "The role of the one who said it.",
+        "speaker": "Who said it.",
+        "agent": "The agent it came from.",
+        "task": "The task it came from.",
+        "season": "The season it belongs to.",
+        "key": "The same key is stored once, however often it is sent.",
+        "expected_version": "Only if the memory still has this version.",
+        "because": "The reason, for the journal.",
+        "weight": "How strong the relation is, from 0 to 1.",
+        "evidence": "What the relation rests on.",
+        "verdict": "useful, irrelevant or wrong.",
+        "limit": "At most so many.",
+        "search": "Where to look: memory, sessions, sources, items, archive or all.",
+        "where": 'A filter as a JSON object, such as {"importance": {"$gte": 0.7}}.',
+        "as_of": "What was believed at that time.",
+        "deadline": "Seconds after which optional steps are skipped.",
+        "budget": "At most so many tokens.",
+        "order": "The field to sort by, the highest first; a leading - reverses it.",
+        "around": "A memory or a time; the latest memories without it.",
+        "path": "The file to write.",
+    }
+)
+
+
+def meaning(verb: str, argument: str) -> str:
+    """What an argument of a verb means, for people."""
+    return ARGUMENTS.get(f"{verb}.{argument}") or ARGUMENTS[argument]

@@ -1,0 +1,265 @@
+"""Answers for people: short, plain, one memory per line, and always with the scope that was used.
+
+Every answer has one function here; with `--json` none of them runs, and the answer itself is the document. All that was
+stored passes through `one_line` or `safe` on its way.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from memorist.memory import Memory
+from memorist.records import Context, Event, Hit, Link, Outcome, Recall, Record
+from memorist.store.chain import Audit
+from memorist.store.protocol import Finding
+from memorist.surfaces import settings
+from memorist.surfaces.cli.screen import Screen, aside, one_line, plain, safe
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a verb answered, and what is needed to say it."""
+
+    verb: str
+    value: Any
+    memory: Memory
+    arguments: Mapping[str, Any]
+    why: bool = False
+
+    @property
+    def scope(self) -> str:
+        """Where a new memory went, or would have gone."""
+        user = self.arguments.get("user")
+        return f"user/{user}" if user else self.arguments.get("scope") or self.memory.home
+
+
+def show(answer: Answer, screen: Screen) -> None:
+    if screen.json:
+        screen.document(_document(answer))
+    else:
+        _SHOWN.get(answer.verb, _outcome)(answer, screen)
+
+
+def _document(answer: Answer) -> Any:
+    if answer.verb != "remember":
+        return answer.value
+    outcomes = answer.value if isinstance(answer.value, list) else [answer.value]
+    documents = [{**plain(each), "scope": each.record.scope if each.record else answer.scope} for each in outcomes]
+    return documents if isinstance(answer.value, list) else documents[0]
+
+
+# ---------------------------------------------------------------- writing
+
+
+def _outcome(answer: Answer, screen: Screen) -> None:
+    outcome: Outcome = answer.value
+    screen.line(f"{_named(outcome, screen)}: {one_line(outcome.because)}")
+
+
+def _remembered(answer: Answer, screen: Screen) -> None:
+    if isinstance(answer.value, list):
+        return _remembered_many(answer, screen)
+    outcome: Outcome = answer.value
+    where = outcome.record.scope if outcome.record else answer.scope
+    because = "" if outcome.outcome == "added" else f": {one_line(outcome.because)}"
+    unconfirmed = ", unconfirmed" if outcome.record and outcome.record.status == "candidate" else ""
+    screen.line(f"{_named(outcome, screen)} in {one_line(where)}{unconfirmed}{because}")
+    if outcome.advice:
+        screen.line(screen.styled(f"  {one_line(outcome.advice)}", "dim"))
+
+
+def _remembered_many(answer: Answer, screen: Screen) -> None:
+    outcomes: list[Outcome] = answer.value
+    counts: dict[str, int] = {}
+    for outcome in outcomes:
+        counts[outcome.outcome] = counts.get(outcome.outcome, 0) + 1
+    said = ", ".join(f"{count:,} {word}" for word, count in counts.items()) or "nothing to remember"
+    scopes = {outcome.record.scope for outcome in outcomes if outcome.record} or {answer.scope}
+    screen.line(f"{said} in {one_line(', '.join(sorted(scopes)))}")
+    for because in dict.fromkeys(o.because for o in outcomes if o.outcome == "refused"):
+        screen.line(f"  refused: {one_line(because)}")
+
+
+def _named(outcome: Outcome, screen: Screen) -> str:
+    """What became of which memory."""
+    named = f" [id:{outcome.record.number}]" if outcome.record else f" {outcome.id}" if outcome.id else ""
+    return screen.styled(outcome.outcome, "bad" if outcome.outcome == "refused" else "good") + named
+
+
+# ---------------------------------------------------------------- finding
+
+
+def _recalled(answer: Answer, screen: Screen) -> None:
+    found: Recall = answer.value
+    scopes = one_line(", ".join(found.scopes) or answer.memory.project.scope)
+    for hit in found:
+        _hit(hit, answer.why, screen)
+    if found:
+        screen.line(screen.styled(f"{_counted(len(found))} from {scopes}", "dim"))
+    else:
+        screen.line(f"{one_line(found.empty_because or 'nothing was found')} ({scopes})")
+
+
+def _hit(hit: Hit, why: bool, screen: Screen) -> None:
+    record = hit.record
+    head = screen.styled(f"[id:{record.number}]", "mark")
+    doubt = ", unconfirmed" if record.status == "candidate" else ""
+    screen.line(f"{head} {hit.score:.2f} {record.kind}{doubt} {_day(record.times.at)} {one_line(record.text)}")
+    if why:
+        factors = " × ".join(f"{name} {value:.2f}" for name, value in hit.why.items())
+        screen.line(screen.styled(f"    {one_line(factors)}", "dim"))
+
+
+def _explained(answer: Answer, screen: Screen) -> None:
+    found: Recall = answer.value
+    for step in found.trace:
+        dropped = f", dropped {len(step.dropped):,}" if step.dropped else ""
+        note = f"; {one_line(step.note)}" if step.note else ""
+        screen.line(f"{step.stage}: kept {step.kept:,}{dropped} in {step.ms:.1f} ms{note}")
+    _recalled(Answer(answer.verb, found, answer.memory, answer.arguments, why=True), screen)
+
+
+def _context(answer: Answer, screen: Screen) -> None:
+    context: Context = answer.value
+    if context.text:
+        screen.line(safe(context.text))
+    else:
+        nothing = f"nothing fits this question and budget in {answer.scope}"
+        aside(settings.off_because() or nothing)
+
+
+def _said(answer: Answer, screen: Screen) -> None:
+    screen.line(safe(str(answer.value)))
+
+
+# ---------------------------------------------------------------- looking
+
+
+def _record(answer: Answer, screen: Screen) -> None:
+    record: Record = answer.value
+    screen.line(f"{screen.styled(f'[id:{record.number}]', 'mark')} {record.kind} in {one_line(record.scope)}")
+    for name, value in _facts(record):
+        screen.line(f"{screen.styled(f'{name}:', 'dim')} {one_line(value)}")
+    screen.line()
+    screen.line(safe(record.text))
+
+
+def _facts(record: Record) -> list[tuple[str, str]]:
+    times, said, counted = record.times, record.provenance, record.counters
+    where = {"session": said.session, "role": said.role, "speaker": said.speaker, "agent": said.agent}
+    votes = f"{counted.up} up, {counted.down} down, used {counted.used}, said again {counted.strength}"
+    facts = {
+        "id": f"{record.id}, version {record.version}",
+        "title": record.title,
+        "tags": ", ".join(record.tags),
+        "files": ", ".join(record.files),
+        "data": str(plain(record.data)) if record.data else None,
+        "state": f"{record.state}: {record.reason}" if record.reason else record.state,
+        "status": f"{record.status}{', pinned' if record.pinned else ''}",
+        "worth": f"importance {record.importance:g}, confidence {record.confidence:g}, {votes}",
+        "from": f"{record.origin} ({record.trust} trust), {said.actor} through {said.surface}",
+        **where,
+        "task": said.task,
+        "season": record.season,
+        "happened": _minute(times.at),
+        "stored": _minute(times.created),
+        "holds from": times.valid_from and _minute(times.valid_from),
+        "holds until": times.valid_to and _minute(times.valid_to),
+        "superseded by": record.superseded_by,
+    }
+    return [(name, value) for name, value in facts.items() if value]
+
+
+def _records(answer: Answer, screen: Screen) -> None:
+    records: Sequence[Record] = answer.value
+    rows = [(f"[id:{r.number}]", r.kind, _day(r.times.at), r.scope, _marked(r)) for r in records]
+    screen.rows(("id", "kind", "happened", "scope", "text"), rows)
+    if not records:
+        aside(f"no memory fits; this access reads {', '.join(answer.memory.access.reads)}")
+
+
+def _marked(record: Record) -> str:
+    marks = (
+        (record.pinned, "pinned"),
+        (record.status == "candidate", "unconfirmed"),
+        (record.state != "active", record.state),
+    )
+    said = ", ".join(word for holds, word in marks if holds)
+    tags = "".join(f" #{tag}" for tag in record.tags)
+    return f"{f'({said}) ' if said else ''}{record.text}{tags}"
+
+
+def _links(answer: Answer, screen: Screen) -> None:
+    links: Sequence[Link] = answer.value
+    rows = [(link.a, link.kind, link.b, f"{link.weight:g}", link.evidence or "") for link in links]
+    screen.rows(("memory", "relation", "memory", "weight", "evidence"), rows)
+    if not links:
+        aside("this memory is related to no other")
+
+
+def _events(answer: Answer, screen: Screen) -> None:
+    events: Sequence[Event] = answer.value
+    rows = [(str(e.seq), _minute(e.at), e.verb, f"{e.actor} through {e.surface}", e.because or "") for e in events]
+    screen.rows(("event", "when", "what", "who", "because"), rows)
+
+
+# ---------------------------------------------------------------- keeping
+
+
+def _audit(answer: Answer, screen: Screen) -> None:
+    audit: Audit = answer.value
+    word = screen.styled("ok", "good") if audit.ok else screen.styled("WRONG", "bad")
+    screen.line(f"{word}: {audit.events:,} events, {audit.records:,} records")
+    for problem in audit.problems:
+        screen.line(f"  {one_line(problem)}")
+
+
+def _status(answer: Answer, screen: Screen) -> None:
+    for name, value in answer.value.items():
+        if isinstance(value, Mapping):
+            value = ", ".join(f"{scope} {count:,}" for scope, count in value.items()) or "none"
+        said = f"{value:,}" if isinstance(value, int) else str(value)
+        screen.line(f"{screen.styled(name.replace('_', ' ') + ':', 'dim')} {one_line(said)}")
+
+
+def _findings(answer: Answer, screen: Screen) -> None:
+    findings: Sequence[Finding] = answer.value
+    for finding in findings:
+        word = screen.styled("ok   ", "good") if finding.ok else screen.styled("WRONG", "bad")
+        screen.line(f"{word}  {finding.check}: {one_line(finding.detail)}")
+        if finding.advice and not finding.ok:
+            screen.line(f"       {one_line(finding.advice)}")
+
+
+# ---------------------------------------------------------------- words
+
+
+def _counted(number: int) -> str:
+    return f"{number:,} memory" if number == 1 else f"{number:,} memories"
+
+
+def _day(moment: datetime) -> str:
+    return moment.date().isoformat()
+
+
+def _minute(moment: datetime) -> str:
+    return f"{moment.replace(tzinfo=None).isoformat(' ', 'minutes')} UTC"
+
+
+_SHOWN: Mapping[str, Callable[[Answer, Screen], None]] = {
+    "remember": _remembered,
+    "recall": _recalled,
+    "explain": _explained,
+    "context": _context,
+    "why_not": _said,
+    "count": _said,
+    "get": _record,
+    "list": _records,
+    "timeline": _records,
+    "links": _links,
+    "history": _events,
+    "audit": _audit,
+    "status": _status,
+    "doctor": _findings,
+}

@@ -1,0 +1,99 @@
+"""The real program, run as users run it: in a process of its own, in a folder of its own, with a home of its own."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memorist.surfaces.cli.app import run
+
+PROGRAM = [sys.executable, "-m", "memorist"]
+
+
+@dataclass(frozen=True)
+class Ended:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True)
+class Cli:
+    """`cli("remember", "text")` runs `memorist remember text` in `folder`."""
+
+    folder: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def __call__(self, *arguments: str | bytes, stdin: str | bytes = b"", **environment: str | None) -> Ended:
+        raw = stdin.encode() if isinstance(stdin, str) else stdin
+        done = subprocess.run(
+            [*PROGRAM, *arguments],
+            input=raw,
+            capture_output=True,
+            cwd=self.folder,
+            env=self.env(environment),
+            timeout=60,
+        )
+        return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def inside(self, *arguments: str, stdin: str = "") -> Ended:
+        """The same in this process, where many runs would cost too much: no terminal, no signals, no exit."""
+        out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+            patch.chdir(self.folder)
+            patch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+            for name, value in self.environment.items():
+                patch.setenv(name, value)
+            code = run(arguments)
+        return Ended(code, *(stream.buffer.getvalue().decode() for stream in (out, err)))  # type: ignore[attr-defined]
+
+    def env(self, more: dict[str, str | None]) -> dict[str, str]:
+        mixed = {**os.environ, "TERM": "xterm", **self.environment, **more}
+        return {name: value for name, value in mixed.items() if value is not None}
+
+    def start(self, *arguments: str, **more: Any) -> subprocess.Popen[bytes]:
+        """The program, running; whoever starts it ends it."""
+        environment = self.env(more.pop("environment", {}))
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen([*PROGRAM, *arguments], cwd=self.folder, env=environment, **{**pipes, **more})
+
+    def at_terminal(self, *arguments: str, typed: str = "", **environment: str | None) -> Ended:
+        """The program at a terminal; what it writes to either stream comes back as `out`."""
+        import pty
+
+        ours, theirs = pty.openpty()
+        child = self.start(
+            *arguments,
+            environment={"COLUMNS": "120", "NO_COLOR": None, **environment},
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+        )
+        os.close(theirs)
+        if typed:
+            os.write(ours, typed.encode())
+        shown = b""
+        try:
+            while piece := os.read(ours, 65536):
+                shown += piece
+        except OSError:  # how Linux says that the other side is closed
+            pass
+        os.close(ours)
+        return Ended(child.wait(60), shown.decode().replace("\r\n", "\n"), "")
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    (tmp_path / "work").mkdir()
+    return Cli(tmp_path / "work", {"MEMORIST_DB": str(tmp_path / "memory.db"), "MEMORIST_PROJECT": "atlas"})
