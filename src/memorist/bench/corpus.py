@@ -1,0 +1,50 @@
+"""A text of our own for measuring: seeded, endless, with the word statistics of English prose.
+
+About half the words are function words and the rest follow Zipf's law, so that an index sees the same mixture of very
+common and very rare terms as it would with real notes. Nothing in it was written by or about anybody.
+"""
+
+import random
+from collections.abc import Iterator
+from itertools import accumulate
+
+FUNCTION_WORDS = (
+    "the of and to a in is that for it was on are as with they be at this have from or had by not but what all were when"
+    " we there can an your which their said if do will each about how up out them then she many some so these would other"
+).split()
+SYLLABLES = "ba co di fe gu ha jo ki lu ma ne po qui ra se ti vo wa xe yo za bri cla dro fle gri plo sta tre".split()
+VOCABULARY = 20_000
+
+
+class Corpus:
+    """Memories and questions about them. The same seed gives the same text."""
+
+    def __init__(self, seed: int = 1) -> None:
+        self._random = random.Random(seed)
+        words = random.Random(0)
+        self._words = [self._invented(words) for _ in range(VOCABULARY)]
+        self._zipf = list(accumulate(1 / (rank + 3) for rank in range(VOCABULARY)))
+        self._function = list(accumulate(1 / (rank + 2) for rank in range(len(FUNCTION_WORDS))))
+
+    def memories(self, count: int) -> Iterator[str]:
+        for _ in range(count):
+            yield " ".join(self._sentence(self._random.randint(7, 14)) for _ in range(2))
+
+    def question(self) -> str:
+        """Four words that tell something among the usual ones that do not."""
+        told = self._random.choices(self._words, cum_weights=self._zipf, k=4)
+        return f"what did they say about the {told[0]} and the {told[1]} when {told[2]} was in {told[3]}?"
+
+    def _sentence(self, length: int) -> str:
+        pick = self._random
+        words = [
+            pick.choices(FUNCTION_WORDS, cum_weights=self._function)[0]
+            if pick.random() < 0.45
+            else pick.choices(self._words, cum_weights=self._zipf)[0]
+            for _ in range(length)
+        ]
+        return " ".join(words).capitalize() + "."
+
+    @staticmethod
+    def _invented(words: random.Random) -> str:
+        return "".join(words.choices(SYLLABLES, k=words.randint(2, 4))) + words.choice(["", "n", "r", "s", "l"])

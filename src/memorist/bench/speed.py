@@ -1,0 +1,156 @@
+"""Speed and size, each measure beside its floor or its limit."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from memorist import Memory
+from memorist.bench.corpus import Corpus
+from memorist.bench.floors import Floor
+
+QUESTIONS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One line of the table. `limit` is what we promise for `value`; `floor` is what bare SQLite needed."""
+
+    name: str
+    value: float
+    unit: str
+    limit: float | None = None
+    at_least: bool = False
+    detail: str = ""
+
+    @property
+    def kept(self) -> bool | None:
+        if self.limit is None:
+            return None
+        return self.value >= self.limit if self.at_least else self.value <= self.limit
+
+
+def cpu_ms(job: Callable[[str], object], texts: Iterable[str]) -> float:
+    """CPU milliseconds of doing the job with each text."""
+    started = time.process_time()
+    for text in texts:
+        job(text)
+    return (time.process_time() - started) * 1000
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="memorist-bench-") as path:
+        yield Path(path)
+
+
+def writing(count: int = 400) -> Iterator[Measure]:
+    """One durable remember against one durable insert; many at once."""
+    with folder() as place, Memory(place / "ours.db") as memory:
+        floor = Floor(place / "floor.db")
+        there = list(Corpus(1).memories(5 * count))  # an empty store is cheap for both, and nobody has one for long
+        memory.remember_many(there)
+        floor.add_many(there)
+        texts = list(Corpus(2).memories(5 * count))
+        ours, bare = 0.0, 0.0
+        for start in range(0, len(texts), 100):  # in turns, so that both meet the same noise
+            some = texts[start : start + 100]
+            bare += cpu_ms(floor.add, some)
+            ours += cpu_ms(memory.remember, some)
+        floor.close()
+        detail = f"{ours / len(texts):.2f} ms against {bare / len(texts):.2f} ms of CPU"
+        yield Measure("remember / bare insert", ours / bare, "×", 4.0, detail=detail)
+        many = list(Corpus(3).memories(10 * count))
+        started = time.process_time()
+        memory.remember_many(many)
+        spent = (time.process_time() - started) * 1000
+        yield Measure("remember_many", len(many) / spent * 1000, "per CPU-second", 4000, at_least=True)
+
+
+def recalling(size: int) -> Iterator[Measure]:
+    """A question on one big shelf against the plain OR query over the same texts."""
+    with folder() as place, Memory(place / "ours.db") as memory:
+        texts = list(Corpus(4).memories(size))
+        memory.remember_many(texts)
+        floor = Floor(place / "floor.db")
+        floor.add_many(texts)
+        questions = [Corpus(5 + n).question() for n in range(QUESTIONS)]
+        memory.recall(questions[0])
+        floor.search(questions[0])
+        bare = cpu_ms(floor.search, questions) / QUESTIONS
+        ours = cpu_ms(memory.recall, questions) / QUESTIONS
+        floor.close()
+        detail = f"{ours:.1f} ms against {bare:.1f} ms of CPU"
+        yield Measure(f"recall / OR of all words, {size:,} memories", ours / bare, "×", 0.2, detail=detail)
+
+
+def isolation(small: int, big: int) -> Iterator[Measure]:
+    """The same small project alone, and as one of many in a big store."""
+    with folder() as place:
+        texts = list(Corpus(6).memories(small))
+        questions = [Corpus(7 + n).question() for n in range(QUESTIONS)]
+        with Memory(place / "alone.db", project="small") as alone, Memory(place / "big.db", project="small") as crowded:
+            alone.remember_many(texts)
+            crowded.remember_many(texts)
+            with Memory(place / "big.db", project="big") as other:
+                other.remember_many(Corpus(8).memories(big - small))
+            for memory in (alone, crowded):
+                cpu_ms(memory.recall, questions)
+            rounds = [(cpu_ms(alone.recall, questions), cpu_ms(crowded.recall, questions)) for _ in range(5)]
+            by_itself, beside = (min(column) / QUESTIONS for column in zip(*rounds, strict=True))
+        detail = f"{beside:.2f} ms against {by_itself:.2f} ms of CPU"
+        name = f"recall in a project of {small:,} inside {big:,} / alone"
+        yield Measure(name, beside / by_itself, "×", 2.0, detail=detail)
+
+
+def command_line(size: int = 10_000) -> Iterator[Measure]:
+    """The whole program, started cold."""
+    with folder() as place:
+        with Memory(place / "cli.db", project="cli") as memory:
+            memory.remember_many(Corpus(9).memories(size))
+        version = min(_child_cpu_ms(["--version"]) for _ in range(5))
+        yield Measure("memorist --version", version, "ms CPU", 100)
+        question = Corpus(10).question()
+        ask = ["recall", question, "--db", str(place / "cli.db"), "--project", "cli", "--json"]
+        cold = min(_child_cpu_ms(ask) for _ in range(5))
+        yield Measure(f"memorist recall, cold, {size:,} memories", cold, "ms CPU", 400)
+
+
+def growth(sizes: Sequence[int]) -> Iterator[Measure]:
+    """Bytes on disk and memory of a process that opened the store and asked ten questions."""
+    for size in sizes:
+        with folder() as place:
+            path = place / "grown.db"
+            with Memory(path) as memory:
+                memory.remember_many(Corpus(11).memories(size))
+                live = memory.status()["live_bytes"]
+            yield Measure(f"bytes per memory, {size:,} memories", live / size, "bytes")
+            rss = _child_rss_mb(path)
+            yield Measure(f"resident memory after ten recalls, {size:,} memories", rss, "MB")
+
+
+def _child_cpu_ms(arguments: Sequence[str]) -> float:
+    """User and system time of one run of the program."""
+    before = os.times()
+    subprocess.run([sys.executable, "-m", "memorist", *arguments], check=True, stdout=subprocess.DEVNULL)
+    after = os.times()
+    spent = after.children_user - before.children_user + after.children_system - before.children_system
+    return spent * 1000
+
+
+def _child_rss_mb(path: Path) -> float:
+    # Linux counts a parent's memory as its child's in getrusage, so the kernel is asked for the process itself.
+    code = (
+        "import sys; from pathlib import Path; from memorist import Memory; from memorist.bench.corpus import Corpus\n"
+        "memory = Memory(sys.argv[1]); [memory.recall(Corpus(n).question()) for n in range(10)]\n"
+        "facts = Path('/proc/self/status')\n"
+        "if facts.exists(): print(facts.read_text().split('VmHWM:')[1].split()[0])\n"
+        "else: import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(path)], check=True, capture_output=True, text=True)
+    return int(done.stdout) / (1024 * 1024 if sys.platform == "darwin" else 1024)
