@@ -14,7 +14,7 @@ test: $(READY) check
 
 # The same tests with the full numbers: hundreds of kills, a million fuzz queries, eight writers.
 torture: $(READY)
-	MEMORIST_TORTURE=1 $(BIN)/python -m pytest tests/faults tests/contract -x
+	MEMORIST_TORTURE=1 $(BIN)/python -m pytest tests/faults tests/contract tests/acceptance tests/trust
 
 bench: $(READY)
 	$(BIN)/memorist bench
