@@ -1,0 +1,95 @@
+"""What the documents tell people to type works, in the order in which they tell it."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+GUIDE = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def console_lines(page: str) -> list[str]:
+    blocks = re.findall(r"```console\n(.*?)```", page, re.S)
+    return [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
+
+
+def run_all(lines: list[str], folder: Path) -> dict[str, str]:
+    """Runs each line in a shell, with the `memorist` of this environment."""
+    program = folder / "bin" / "memorist"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m memorist "$@"\n')
+    program.chmod(0o755)
+    work = folder / "work"
+    work.mkdir()
+    env = os.environ | {"PATH": f"{program.parent}:{os.environ['PATH']}", "MEMORIST_DB": str(folder / "memory.db")}
+    said = {}
+    for line in lines:
+        done = subprocess.run(["sh", "-c", line], cwd=work, env=env, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
+        said[line] = done.stdout
+    return said
+
+
+@pytest.mark.skipif(shutil.which("sh") is None, reason="the guide is written for a POSIX shell")
+def test_the_guide_can_be_followed(tmp_path: Path) -> None:
+    lines = console_lines(GUIDE)
+    assert len(lines) > 25
+    said = run_all(lines, tmp_path)
+    assert "Postgres 16" in said['memorist recall "which database does staging run?" --why']
+    assert "reinforced" in said['memorist remember "staging runs   POSTGRES 16"']
+    assert "empty body" not in said['memorist recall "payments HMAC"']
+    assert "empty body" in said['memorist recall "payments HMAC" --search archive']
+    assert "off" in said['memorist recall "staging"']
+    assert json.loads(said["""memorist recall "staging" --where '{"tags": ["db"]}' --json"""])["hits"]
+
+
+def test_the_commands_of_the_readme_work(tmp_path: Path) -> None:
+    lines = [line for line in console_lines(README) if line.startswith("memorist")]
+    assert len(lines) == 5
+    said = run_all(lines, tmp_path)
+    assert "Staging runs Postgres 16" in said['memorist recall "which Postgres does staging run?" --why']
+    assert "Staging runs Postgres 16" in said['memorist context "fix the staging tests" --budget 500']
+
+
+def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
+    [code] = re.findall(r"```python\n(.*?)```", README, re.S)
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "Empty body signs as ''" in done.stdout
+
+
+def test_the_demo_runs(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, str(ROOT / "docs" / "demo.py")], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    for shown in ("reinforced", "[secret:", "Postgres 16", "Postgres 15", "the journal verifies"):
+        assert shown in done.stdout
+
+
+def test_the_ci_calls_the_test_command_of_the_readme() -> None:
+    commands = [line.split("#")[0].strip() for line in console_lines(README)]
+    assert "make test" in commands and "make demo" in commands
+    assert "\nmake test\n" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_every_file_of_the_readmes_map_exists() -> None:
+    for path in re.findall(r"`(src/[^`]+)`", README):
+        assert (ROOT / path).exists(), path
+    for path in re.findall(r"\]\((docs/[^)#]+)", README):
+        assert (ROOT / path).exists(), path
+
+
+def test_the_exit_codes_of_the_guide_are_those_of_the_errors() -> None:
+    from memorist import errors
+
+    codes = {int(code) for code in re.findall(r"^\| (\d) \|", GUIDE, re.M)}
+    kinds = [
+        kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.MemoristError)
+    ]
+    assert codes == {0, *(kind.exit_code for kind in kinds)}
