@@ -289,7 +289,7 @@ DAMAGE: dict[str, tuple[list[str], set[str]]] = {
     "a changed time of use": (["UPDATE counters SET last_used = last_used + 1 WHERE record = 4"], {"counters"}),
     "counters of another record": (["UPDATE counters SET record = 8 WHERE record = 4"], {"counters"}),
     "a shelf that counts wrong": (["UPDATE shelves SET chunks = chunks + 1 WHERE id = 1"], {"shelves"}),
-    "a link to nowhere": (["INSERT INTO links VALUES (1, 999, 'relates_to', 1.0, NULL)"], {"file"}),
+    "a link to nowhere": (["INSERT INTO links VALUES (1, 999, 'relates_to', 1.0, NULL, x'00')"], {"file"}),
     "a changed journal row": (["UPDATE journal SET actor = 'eve' WHERE seq = 5"], {"journal"}),
     "a changed reason": (["UPDATE journal SET because = 'no reason' WHERE seq = 14"], {"journal"}),
     "a changed past": (["UPDATE journal SET before = '{\"tags\":null}' WHERE seq = 14"], {"journal"}),

@@ -44,6 +44,7 @@ def checkup(one: apsw.Connection, store: "SqliteStore") -> list[Finding]:
         "index": lambda: [_word_index(one)],
         "words": lambda: _rows(one, store),
         "counters": lambda: [_tallies(one)],
+        "links": lambda: [_links(one)],
         "shelves": lambda: [_shelf_counts(one)],
         "permissions": lambda: _permissions(store),
     }
@@ -140,6 +141,12 @@ def _tallies(one: apsw.Connection) -> Finding:
     sql = f"SELECT record, tally, {', '.join(COUNTERS)}, last_used FROM counters"
     bad = [record for record, sum, *counted in one.execute(sql) if tally(record, counted) != sum]
     return _counted("counters", bad, "every counter fits its checksum", "have damaged counters", "restore a backup")
+
+
+def _links(one: apsw.Connection) -> Finding:
+    links = one.execute("SELECT a, b, kind, weight, evidence, tally FROM links")
+    bad = [f"{a}→{b}" for a, b, *rest, sum in links if tally(a, (b, *rest)) != sum]
+    return _counted("links", bad, "every link fits its checksum", "do not fit their checksum", "restore a backup")
 
 
 def _shelf_counts(one: apsw.Connection) -> Finding:

@@ -70,8 +70,8 @@ def checksum(key: bytes, space: str, scope: str, row: Sequence[Any]) -> bytes:
     return hashlib.blake2b(content.encode(), digest_size=16, key=key).digest()
 
 
-def tally(number: int, counted: Sequence[int | None]) -> bytes:
-    """The counters' own checksum: it finds flipped bits, it is not a seal."""
+def tally(number: int, counted: Sequence[object]) -> bytes:
+    """The own checksum of counters and links: it finds flipped bits, it is not a seal."""
     return hashlib.blake2b(repr((number, *counted)).encode(), digest_size=4).digest()
 
 

@@ -340,10 +340,11 @@ class SqliteStore(Ledger):
             "DELETE FROM links WHERE (a, kind, b) = (?, ?, ?)",
             [(numbers[link.a], link.kind, numbers[link.b]) for link in removed],
         )
+        rows = [(numbers[k.a], numbers[k.b], k.kind, float(k.weight), k.evidence) for k in links]
         one.executemany(
-            "INSERT INTO links (a, b, kind, weight, evidence) VALUES (?, ?, ?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET weight = excluded.weight, evidence = excluded.evidence",
-            [(numbers[link.a], numbers[link.b], link.kind, link.weight, link.evidence) for link in links],
+            "INSERT INTO links (a, b, kind, weight, evidence, tally) VALUES (?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET weight = excluded.weight, evidence = excluded.evidence, tally = excluded.tally",
+            [(*row, tally(row[0], row[1:])) for row in rows],
         )
 
     # ------------------------------------------------------------ the whole

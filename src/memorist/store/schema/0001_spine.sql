@@ -80,6 +80,7 @@ CREATE TABLE links (
   kind     TEXT NOT NULL,
   weight   REAL NOT NULL,
   evidence TEXT,
+  tally    BLOB NOT NULL,
   PRIMARY KEY (a, kind, b)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX links_by_b ON links (b);

@@ -382,3 +382,13 @@ def test_many_scopes_do_not_make_writing_slow(tmp_path: Path) -> None:
         assert {outcome.outcome for outcome in memory.remember_many(drafts)} == {"added"}
         assert {outcome.outcome for outcome in memory.remember_many(drafts[:300])} == {"reinforced"}
         assert memory.count() == 1500 and len(memory.recall("same text", scope="task/7")) == 1
+
+
+def test_a_doctor_sees_a_link_that_was_changed(tmp_path: Path) -> None:
+    with Memory(tmp_path / "m.db") as memory:
+        memory.remember_many(["one", "two"])
+        memory.link(1, 2, weight=0.5, evidence="seen together")
+        db = apsw.Connection(str(tmp_path / "m.db"))
+        db.execute("UPDATE links SET evidence = 'invented'")
+        db.close()
+        assert [finding.check for finding in memory.doctor() if not finding.ok] == ["links"]
