@@ -76,6 +76,7 @@ def test_why_not_names_the_place_where_a_memory_was_lost(memory: Memory, clock: 
     assert "archived" in memory.why_not(2, "lunch")
 
 
+@pytest.mark.covers("S2-18")
 def test_search_chooses_the_layers(memory: Memory) -> None:
     memory.remember("lunch memory")
     memory.remember("lunch turn", kind="turn", role="user")
