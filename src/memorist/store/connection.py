@@ -121,14 +121,21 @@ class Connections:
         return connection
 
     def _open(self) -> apsw.Connection:
-        flags = apsw.SQLITE_OPEN_READWRITE if self.writable else apsw.SQLITE_OPEN_READONLY
-        connection = apsw.Connection(str(self.path), flags=flags)
+        connection = self._connected()
         connection.set_busy_handler(_patience(self.wait))
         connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
         connection.execute(PRAGMAS)
         self._local.synchronous = "FULL"
         self._keep(connection)
         return connection
+
+    def _connected(self) -> apsw.Connection:
+        """A file that may not be written can be read if SQLite may write its log beside it, or if there is no log at all."""
+        if self.writable:
+            return apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
+        beside = os.access(self.path.parent, os.W_OK) or self.path.with_name(self.path.name + "-shm").exists()
+        name = str(self.path) if beside else f"{self.path.absolute().as_uri()}?immutable=1"
+        return apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
     def _keep(self, connection: apsw.Connection) -> None:
         """Remembers it for `close`; what ended threads left behind is closed, so that files do not pile up."""
