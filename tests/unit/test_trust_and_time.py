@@ -104,13 +104,13 @@ def test_the_users_word_brings_a_candidate_back_confirmed(memory: Memory) -> Non
 
 
 def test_a_key_covers_the_whole_draft(memory: Memory) -> None:
-    first = memory.remember("deploy", key="k", importance=0.5)
-    again = memory.remember("deploy", key="k", importance=0.5)
+    first = memory.remember("deploy", key="k", importance=0.5, tags=["a"])
+    again = memory.remember("deploy", key="k", importance=0.5, tags=("a",))
     assert again.outcome == "repeated" and again.record is not None and first.record is not None
     assert again.record.number == first.record.number
     for other in ({"importance": 0.6}, {"data": {"a": 1}}, {"pinned": True}, {"session": "s"}):
         with pytest.raises(Conflict):
-            memory.remember("deploy", key="k", **{"importance": 0.5, **other})
+            memory.remember("deploy", key="k", **{"importance": 0.5, "tags": ["a"], **other})
 
 
 # ---------------------------------------------------------------- time

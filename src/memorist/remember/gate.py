@@ -109,7 +109,9 @@ def _key_use(draft: Draft, record: Clean, now: datetime, writer: Writer) -> KeyU
     if draft.key is None:
         return None
     key = checks.label(draft.key, "the key")
-    said = repr(replace(draft, key=None, scope=record.scope, kind=record.kind))
+    # What was checked stands for what was given: a list and a tuple of tags are the same draft.
+    same = replace(draft, key=None, kind=record.kind, scope=record.scope, tags=record.tags, files=record.files, data={})
+    said = repr(same) + canonical(record.data)
     here = canonical([record.space, record.scope, key])  # another project's keys are none of our business
     return KeyUse(writer.digest(f"key {here}"), writer.digest(f"draft {said}"), "", "", now)
 
