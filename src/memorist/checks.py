@@ -18,28 +18,23 @@ LONGEST_WAIT = 1_000_000  # seconds
 
 
 def text(value: Any, what: str = "the text") -> str:
+    return _words(value, what, LONGEST_TEXT, "split it", "say what to remember")
+
+
+def label(value: Any, what: str) -> str:
+    return _words(value, what, LONGEST_LABEL, "shorten it", "leave it out or name it")
+
+
+def _words(value: Any, what: str, longest: int, when_long: str, when_empty: str) -> str:
     if not isinstance(value, str):
         raise Invalid(f"{what} must be text, not {type(value).__name__}")
-    if len(value) > LONGEST_TEXT:
-        raise Invalid(f"{what} has {len(value):,} characters; {LONGEST_TEXT:,} are allowed: split it")
+    if len(value) > longest:
+        raise Invalid(f"{what} has {len(value):,} characters; {longest:,} are allowed: {when_long}")
     bad = flaw(value)
     if bad:
         raise Invalid(f"{what} holds {bad}, which cannot be stored; remove it")
     if is_blank(value):
-        raise Invalid(f"{what} is empty; say what to remember")
-    return value
-
-
-def label(value: Any, what: str) -> str:
-    if not isinstance(value, str):
-        raise Invalid(f"{what} must be text, not {type(value).__name__}")
-    if len(value) > LONGEST_LABEL:
-        raise Invalid(f"{what} has {len(value):,} characters; {LONGEST_LABEL} are allowed: shorten it")
-    bad = flaw(value)
-    if bad:
-        raise Invalid(f"{what} holds {bad}; remove it")
-    if is_blank(value):
-        raise Invalid(f"{what} is empty; leave it out or name it")
+        raise Invalid(f"{what} is empty; {when_empty}")
     return value
 
 

@@ -44,8 +44,10 @@ def test_a_measure_knows_whether_its_promise_was_kept() -> None:
 
 
 def test_writing_is_measured_beside_its_floor() -> None:
-    ratio, many = writing(count=20)
-    assert ratio.value > 0 and "against" in ratio.detail and many.value > 0
+    empty, filled, many = writing(count=20)
+    for ratio in (empty, filled):
+        assert ratio.value > 0 and "against" in ratio.detail and ratio.limit == 4.0
+    assert "from 0 memories" in empty.name and "from 100 memories" in filled.name and many.value > 0
 
 
 def test_the_command_says_what_it_offers() -> None:
