@@ -1,7 +1,7 @@
 """Acceptance row 15: a newer store is refused untouched, an upgrade keeps everything, a crash leaves old or new.
 
-The second schema step is only a test's: the real first one is copied beside it into a folder, and a store is opened with
-that folder as its schema.
+The last schema step is only a test's: the real ones are copied beside it into a folder, and a store is opened with that
+folder as its schema.
 """
 
 import hashlib
@@ -24,7 +24,9 @@ from memorist.kinds import Kind
 from memorist.store.migrate import SCHEMA
 from memorist.store.sqlite import SqliteStore
 
-SECOND_STEP = """
+TODAY = len(list(SCHEMA.glob("*.sql")))
+NEXT = TODAY + 1
+NEXT_STEP = """
 ALTER TABLE records ADD COLUMN mood TEXT;
 CREATE TABLE visits (id INTEGER PRIMARY KEY, number INTEGER NOT NULL, padding TEXT NOT NULL) STRICT;
 INSERT INTO visits (number, padding) SELECT number, hex(randomblob(20)) FROM records;
@@ -37,10 +39,11 @@ WITH RECURSIVE counted (n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM counted WH
 """
 
 
-def schema_of_two(folder: Path, more: str = "") -> Path:
+def schema_of_tomorrow(folder: Path, more: str = "") -> Path:
     folder.mkdir()
-    shutil.copy(SCHEMA / "0001_spine.sql", folder)
-    (folder / "0002_test.sql").write_text(SECOND_STEP + more, encoding="utf-8")
+    for step in SCHEMA.glob("*.sql"):
+        shutil.copy(step, folder)
+    (folder / f"{NEXT:04}_test.sql").write_text(NEXT_STEP + more, encoding="utf-8")
     return folder
 
 
@@ -113,7 +116,7 @@ def test_a_store_of_a_newer_memorist_is_refused_and_not_a_byte_of_it_changes(tmp
 @pytest.mark.covers("P13", "W3-14")
 def test_todays_memorist_refuses_a_store_that_tomorrows_upgraded(tmp_path: Path) -> None:
     path = a_store_of_today(tmp_path / "memory.db")
-    opening(path, schema_of_two(tmp_path / "schema"))()
+    opening(path, schema_of_tomorrow(tmp_path / "schema"))()
     before = digest(path)
     with pytest.raises(StoreTooNew):
         Memory(path)
@@ -126,13 +129,13 @@ def test_todays_memorist_refuses_a_store_that_tomorrows_upgraded(tmp_path: Path)
     [
         "DELETE FROM migrations",
         "UPDATE migrations SET digest = 'another'",
-        "INSERT INTO migrations VALUES (2, '0002_other', 'x', 'now')",
-        "PRAGMA user_version = 2",
+        f"INSERT INTO migrations VALUES ({NEXT}, 'other', 'x', 'now')",
+        f"PRAGMA user_version = {NEXT}",
     ],
 )
 def test_drift_between_the_mark_and_the_table_of_steps_is_refused(tmp_path: Path, drift: str) -> None:
     path = a_store_of_today(tmp_path / "memory.db")
-    schema = schema_of_two(tmp_path / "schema")
+    schema = schema_of_tomorrow(tmp_path / "schema")
     ask(path, drift)
     before = digest(path)
     with pytest.raises(StoreDamaged, match=r"applied steps say otherwise.*left as it is"):
@@ -184,12 +187,12 @@ def test_a_memory_of_a_kind_nobody_knows_any_more_is_found_and_changed_all_the_s
 def test_an_upgrade_keeps_everything_and_leaves_a_verified_backup(tmp_path: Path) -> None:
     path = a_store_of_today(tmp_path / "memory.db")
     before = dump(path)
-    opening(path, schema_of_two(tmp_path / "schema"))()
-    backup = tmp_path / "memory.db.before-0002.bak"
+    opening(path, schema_of_tomorrow(tmp_path / "schema"))()
+    backup = tmp_path / f"memory.db.before-{NEXT:04}.bak"
     assert dump(path) == before == dump(backup)
     assert ask(path, "SELECT count(*) FROM visits") == len(before["records"])
-    assert ask(path, "PRAGMA user_version") == 2
-    assert ask(backup, "PRAGMA user_version") == 1
+    assert ask(path, "PRAGMA user_version") == NEXT
+    assert ask(backup, "PRAGMA user_version") == TODAY
     assert ask(backup, "PRAGMA integrity_check") == "ok"
     assert not list(tmp_path.glob("*.partial*"))
 
@@ -197,8 +200,8 @@ def test_an_upgrade_keeps_everything_and_leaves_a_verified_backup(tmp_path: Path
 @pytest.mark.covers("P13")
 def test_the_backup_of_an_upgrade_is_a_store_that_opens(tmp_path: Path) -> None:
     path = a_store_of_today(tmp_path / "memory.db")
-    opening(path, schema_of_two(tmp_path / "schema"))()
-    with Memory(tmp_path / "memory.db.before-0002.bak", project="atlas") as old:
+    opening(path, schema_of_tomorrow(tmp_path / "schema"))()
+    with Memory(tmp_path / f"memory.db.before-{NEXT:04}.bak", project="atlas") as old:
         assert old.audit().ok
         assert [finding for finding in old.doctor() if not finding.ok] == []
         assert old.remember("And it can be written").outcome == "added"
@@ -206,7 +209,7 @@ def test_the_backup_of_an_upgrade_is_a_store_that_opens(tmp_path: Path) -> None:
 
 @pytest.mark.covers("P13")
 def test_an_upgraded_store_has_the_schema_of_a_new_one(tmp_path: Path) -> None:
-    schema = schema_of_two(tmp_path / "schema")
+    schema = schema_of_tomorrow(tmp_path / "schema")
     old, new = a_store_of_today(tmp_path / "old.db"), tmp_path / "new.db"
     opening(old, schema)()
     opening(new, schema)()
@@ -221,8 +224,8 @@ def test_a_step_that_fails_changes_nothing(tmp_path: Path, flaw: str) -> None:
     path = a_store_of_today(tmp_path / "memory.db")
     before = dump(path)
     with pytest.raises(MemoristError):
-        SqliteStore(path, schema=schema_of_two(tmp_path / "schema", flaw))
-    assert ask(path, "PRAGMA user_version") == 1
+        SqliteStore(path, schema=schema_of_tomorrow(tmp_path / "schema", flaw))
+    assert ask(path, "PRAGMA user_version") == TODAY
     assert dump(path) == before
     assert ask(path, "SELECT count(*) FROM sqlite_schema WHERE name = 'visits'") == 0
     with Memory(path, project="atlas") as memory:
@@ -234,7 +237,7 @@ def test_a_step_that_fails_changes_nothing(tmp_path: Path, flaw: str) -> None:
 def test_a_kill_in_the_middle_of_an_upgrade_leaves_old_or_new_never_between(tmp_path: Path) -> None:
     original = a_store_of_today(tmp_path / "original.db")
     before = dump(original)
-    schema = schema_of_two(tmp_path / "schema", SLOW)
+    schema = schema_of_tomorrow(tmp_path / "schema", SLOW)
     chance = random.Random("upgrade")
     seen = set()
     for number in range(rounds(50, 0.24)):
@@ -246,19 +249,19 @@ def test_a_kill_in_the_middle_of_an_upgrade_leaves_old_or_new_never_between(tmp_
         seen.add(assert_old_or_new(path))
         assert dump(path) == before
         opening(path, schema)()
-        assert (assert_old_or_new(path), dump(path)) == (2, before)
+        assert (assert_old_or_new(path), dump(path)) == (NEXT, before)
         assert ask(path, "SELECT value FROM settings WHERE name = 'upgrades'") == "1"
-    assert 1 in seen, "the kills came too late to prove anything"
+    assert TODAY in seen, "the kills came too late to prove anything"
 
 
 def assert_old_or_new(path: Path) -> int:
     version = ask(path, "PRAGMA user_version")
     assert ask(path, "PRAGMA integrity_check") == "ok"
     assert ask(path, "SELECT max(number) FROM migrations") == version
-    assert ask(path, "SELECT count(*) FROM sqlite_schema WHERE name = 'visits'") == version - 1
-    assert ask(path, "SELECT count(*) FROM pragma_table_info('records') WHERE name = 'mood'") == version - 1
-    assert ask(path, "SELECT count(*) FROM settings WHERE name = 'upgrades'") == version - 1
-    if version == 2:
+    assert ask(path, "SELECT count(*) FROM sqlite_schema WHERE name = 'visits'") == version - TODAY
+    assert ask(path, "SELECT count(*) FROM pragma_table_info('records') WHERE name = 'mood'") == version - TODAY
+    assert ask(path, "SELECT count(*) FROM settings WHERE name = 'upgrades'") == version - TODAY
+    if version == NEXT:
         assert ask(path, "SELECT count(*) FROM visits") == ask(path, "SELECT count(*) FROM records") + 20_000
     return int(version)
 
@@ -266,18 +269,18 @@ def assert_old_or_new(path: Path) -> int:
 @needs_fork
 @pytest.mark.covers("P8")
 def test_sixteen_processes_that_open_an_empty_store_at_once_make_one(tmp_path: Path) -> None:
-    schema = schema_of_two(tmp_path / "schema")
+    schema = schema_of_tomorrow(tmp_path / "schema")
     for number in range(rounds(50, 0.1)):
         path = tmp_path / str(number) / "memory.db"
         assert all_at_once([opening(path, schema)] * 16) == [0] * 16
         assert ask(path, "SELECT value FROM settings WHERE name = 'upgrades'") == "1"
-        assert ask(path, "SELECT count(*) FROM migrations") == 2
+        assert ask(path, "SELECT count(*) FROM migrations") == NEXT
 
 
 @needs_fork
 @pytest.mark.covers("P8", "P13")
 def test_sixteen_processes_that_open_an_old_store_at_once_upgrade_it_once(tmp_path: Path) -> None:
-    schema = schema_of_two(tmp_path / "schema")
+    schema = schema_of_tomorrow(tmp_path / "schema")
     original = a_store_of_today(tmp_path / "original.db")
     before = dump(original)
     for number in range(rounds(50, 0.1)):
@@ -287,7 +290,7 @@ def test_sixteen_processes_that_open_an_old_store_at_once_upgrade_it_once(tmp_pa
         assert all_at_once([opening(path, schema)] * 16) == [0] * 16
         assert ask(path, "SELECT value FROM settings WHERE name = 'upgrades'") == "1"
         backups = [file.name for file in path.parent.iterdir() if ".bak" in file.name]
-        assert backups == ["memory.db.before-0002.bak"]
+        assert backups == [f"memory.db.before-{NEXT:04}.bak"]
         assert dump(path) == before == dump(path.parent / backups[0])
 
 

@@ -266,6 +266,10 @@ DAMAGE: dict[str, tuple[list[str], set[str]]] = {
         ["UPDATE records SET shelf = (SELECT id FROM shelves WHERE scope = 'global') WHERE number = 3"],
         {"checksums", "words", "journal"},
     ),
+    "a space of an impossible name": (
+        ["UPDATE shelves SET space = char(2) || space WHERE id = 1"],
+        {"checksums", "journal"},
+    ),
     "a changed checksum": (["UPDATE records SET checksum = zeroblob(16) WHERE number = 3"], {"checksums", "journal"}),
     "a changed key": (["UPDATE records SET key = zeroblob(16) WHERE number = 3"], {"checksums", "journal"}),
     "an unreadable column": (["UPDATE records SET tags = '[broken' WHERE number = 3"], {"words", "journal"}),

@@ -8,7 +8,7 @@ import os
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import apsw
@@ -18,6 +18,7 @@ from conftest import TORTURE, rounds
 from faults.processes import Child, all_at_once, holding, needs_fork
 from memorist import Memory
 from memorist.errors import StoreUnavailable
+from memorist.store.word_index import WordIndex
 
 WRITERS, READERS = 8, 2
 WRITES = rounds(5000, 0.02)
@@ -152,6 +153,26 @@ def test_whoever_cannot_wait_is_told_so_and_can_go_on_afterwards(path: Path) -> 
         one.close()
         assert memory.remember("The lock was given back").outcome == "added"
         assert [record.text for record in memory.list()] == ["The lock was given back"]
+
+
+@pytest.mark.covers("P6")
+def test_a_question_sees_one_moment_whatever_others_write_meanwhile(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between finding a chunk and reading where it lies, somebody makes the text shorter."""
+    with Memory(path, project="atlas") as memory, Memory(path, project="atlas") as other:
+        memory.remember("Platform nine " + "and a word more " * 2000 + "at the very end stands a lantern")
+        contents = WordIndex.contents
+
+        def interrupted(self: WordIndex, rows: Sequence[int]) -> Mapping[int, Sequence[str]]:
+            found = contents(self, rows)
+            other.revise(1, "Platform nine is closed")
+            return found
+
+        monkeypatch.setattr(WordIndex, "contents", interrupted)
+        assert [hit.record.number for hit in memory.recall("lantern")] == [1]
+        monkeypatch.undo()
+        assert not memory.recall("lantern")
 
 
 # ---------------------------------------------------------------- threads

@@ -1,13 +1,15 @@
-"""The head of the journal's chain, written beside the store."""
+"""The head of the journal's chain, written beside the store: it knows what the store had, whatever became of it."""
 
+import errno
 import json
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from memorist.errors import StoreDamaged
 from memorist.store.chain import ChainLink
 from memorist.store.files import replace_private
 
@@ -24,7 +26,8 @@ class Anchor:
     def __init__(self, store: Path | None) -> None:
         self._path = store.with_name(store.name + ".anchor") if store else None
         self._head: ChainLink | None = None
-        self._written = time.monotonic()
+        # The first one is written at once: from then on a lost store can be told from a new one.
+        self._written = -EVERY if self.read() == Anchored() else time.monotonic()
         self._lock = threading.Lock()
 
     def note(self, head: ChainLink) -> None:
@@ -50,13 +53,28 @@ class Anchor:
             log.warning("%s was not written: %s", path, problem)
 
     def read(self) -> "Anchored":
-        if self._path is None or not self._path.exists():
+        if self._path is None:
             return Anchored()
         try:
             said = json.loads(self._path.read_text(encoding="utf-8"))
             return Anchored(int(said["event"]), bytes.fromhex(said["digest"]))
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as problem:
+            if isinstance(problem, OSError) and problem.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
+                return Anchored()
             return Anchored(flaw=f"the anchor {self._path.name} cannot be read")
+
+
+def refuse_if_lost(store: Path, is_empty: Callable[[], bool]) -> None:
+    """An empty store whose anchor knows events was lost, and is no new one. The anchor is read first: it is written
+    after the store, so what others do meanwhile cannot look like a loss."""
+    anchored = Anchor(store).read()
+    if anchored == Anchored() or not is_empty():
+        return
+    knows = anchored.flaw or f"{store.name}.anchor beside it knows {anchored.event:,} events"
+    raise StoreDamaged(
+        f"{store} is empty or gone, but {knows}; it was left as it is. `memorist backup --restore FILE` brings a backup "
+        f"back; to begin anew, remove {store.name}.anchor"
+    )
 
 
 @dataclass(frozen=True, slots=True)

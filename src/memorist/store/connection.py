@@ -9,6 +9,7 @@ import functools
 import itertools
 import os
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import apsw
 
 from memorist.errors import Invalid, MemoristError, StoreDamaged, StoreUnavailable
+from memorist.store.files import size_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -33,6 +35,7 @@ PRAGMA mmap_size = 0;
 PRAGMA journal_size_limit = 67108864;
 PRAGMA synchronous = FULL;
 """
+UNWRITTEN = (apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_TRUNCATE)
 _inherited: list[Any] = []  # connections of a parent process: closing them here would drop the parent's locks
 
 
@@ -73,22 +76,33 @@ def explained(problem: apsw.Error) -> MemoristError:
     said = str(problem) or type(problem).__name__
     if isinstance(problem, apsw.BusyError | apsw.LockedError):
         return StoreUnavailable("another process kept the store busy for too long; nothing was written, try again")
-    if isinstance(problem, apsw.FullError):
+    extended = getattr(problem, "extendedresult", 0)
+    if isinstance(problem, apsw.FullError) or extended == apsw.SQLITE_IOERR_SHMSIZE:  # no room even to share its log
         return StoreUnavailable("the disk is full: nothing was written and nothing was lost; free space and try again")
     if isinstance(problem, apsw.ReadOnlyError):
         return StoreUnavailable("the store is read-only: reading works, writing does not; check the file's permissions")
-    if isinstance(problem, apsw.CorruptError | apsw.NotADBError | apsw.FormatError):
+    if isinstance(problem, apsw.CorruptError | apsw.NotADBError | apsw.FormatError) or _lacks_a_part(problem):
         return StoreDamaged(
             f"the store is damaged ({said}); it was left as it is. `memorist doctor` tells more, "
             "`memorist backup --restore FILE` brings a backup back"
         )
     if isinstance(problem, apsw.CantOpenError | apsw.PermissionsError):
         return StoreUnavailable(f"the store cannot be opened ({said}); check that the folder exists and is yours")
-    if isinstance(problem, apsw.ConnectionClosedError):
+    if extended in UNWRITTEN:
+        return StoreUnavailable(
+            "the disk did not take what was written: it may be full, over a quota, or failing; "
+            "whether the last change is stored is unknown, a retry with its key is safe"
+        )
+    if isinstance(problem, apsw.ConnectionClosedError | apsw.CursorClosedError):
         return StoreUnavailable("this memory was closed; open it again")
     return StoreUnavailable(
         f"SQLite answered: {said}; whether the last change is stored is unknown, a retry with its key is safe"
     )
+
+
+def _lacks_a_part(problem: apsw.Error) -> bool:
+    """Our statements name only what the schema makes, so what is not there is damage."""
+    return isinstance(problem, apsw.SQLError) and re.search(r"no such|has no column", str(problem)) is not None
 
 
 class Connections:
@@ -104,6 +118,12 @@ class Connections:
         self._turn = threading.RLock()  # threads of one process queue here instead of polling the file
         self._bookkeeping = threading.Lock()
         self._closed = False
+        self._accepted = False
+
+    def accept(self) -> None:
+        """The file is a store that we may change; closing may fold its log in."""
+        self._accepted = True
+        self.here().config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
 
     def here(self) -> apsw.Connection:
         """This thread's connection."""
@@ -122,8 +142,9 @@ class Connections:
 
     def _open(self) -> apsw.Connection:
         connection = self._connected()
-        connection.set_busy_handler(_patience(self.wait))
+        connection.set_busy_handler(patience(self.wait))
         connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(not self._accepted and self._has_log()))
         connection.execute(PRAGMAS)
         self._local.synchronous = "FULL"
         self._keep(connection)
@@ -137,6 +158,10 @@ class Connections:
         name = str(self.path) if beside else f"{self.path.absolute().as_uri()}?immutable=1"
         return apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
+    def _has_log(self) -> bool:
+        """Whether a write-ahead log with something in it lies beside the file, as after a kill."""
+        return size_of(self.path.with_name(self.path.name + "-wal")) > 0
+
     def _keep(self, connection: apsw.Connection) -> None:
         """Remembers it for `close`; what ended threads left behind is closed, so that files do not pile up."""
         with self._bookkeeping:
@@ -149,7 +174,7 @@ class Connections:
     def use_write_ahead_log(self) -> bool:
         """Whether this file can have one. Of several processes that switch a new file at once, SQLite turns all but one
         away without asking the busy handler, so asking again is done here."""
-        again = _patience(self.wait)
+        again = patience(self.wait)
         for times in itertools.count():
             try:
                 return bool(self.here().execute("PRAGMA journal_mode = WAL").get == "wal")
@@ -165,12 +190,12 @@ class Connections:
         if connection.in_transaction:
             yield
             return
-        patience = self.wait if wait is None else wait
-        if not self._turn.acquire(timeout=patience):
-            raise StoreUnavailable(f"another thread kept the store busy for {patience:g} s; nothing was written")
+        ready = self.wait if wait is None else wait
+        if not self._turn.acquire(timeout=ready):
+            raise StoreUnavailable(f"another thread kept the store busy for {ready:g} s; nothing was written")
         try:
             self._synchronous("FULL" if durable else "NORMAL")
-            self._begin(connection, patience)
+            self._begin(connection, ready)
             try:
                 yield
                 connection.execute("COMMIT")
@@ -181,15 +206,25 @@ class Connections:
         finally:
             self._turn.release()
 
-    def _begin(self, connection: apsw.Connection, patience: float) -> None:
-        if patience == self.wait:
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """No other thread of this process writes meanwhile; for what SQLite does outside of transactions."""
+        if not self._turn.acquire(timeout=self.wait):
+            raise StoreUnavailable(f"another thread kept the store busy for {self.wait:g} s; nothing was written")
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    def _begin(self, connection: apsw.Connection, ready: float) -> None:
+        if ready == self.wait:
             connection.execute("BEGIN IMMEDIATE")
             return
-        connection.set_busy_handler(_patience(patience))
+        connection.set_busy_handler(patience(ready))
         try:
             connection.execute("BEGIN IMMEDIATE")
         finally:
-            connection.set_busy_handler(_patience(self.wait))
+            connection.set_busy_handler(patience(self.wait))
 
     def _synchronous(self, wanted: str) -> None:
         if self._local.synchronous != wanted:
@@ -224,7 +259,7 @@ def _close(connection: apsw.Connection, wait: float = 1.0) -> None:
             time.sleep(0.005)
 
 
-def _patience(wait: float) -> Callable[[int], bool]:
+def patience(wait: float) -> Callable[[int], bool]:
     """Waits for a lock in short random pauses, so that of many writers none starves, until `wait` seconds are over."""
     started = 0.0
 

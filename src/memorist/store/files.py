@@ -29,6 +29,14 @@ def replace_private(path: Path, text: str) -> None:
         partial.unlink(missing_ok=True)
 
 
+def size_of(path: Path) -> int:
+    """Its bytes, 0 where there is none. Asked once: others may take a file away between two questions."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
 def _create_folders(folder: Path) -> None:
     """`mkdir(parents=True)` would give the mode to the last folder only."""
     missing = []

@@ -20,7 +20,16 @@ COLUMNS = (
     "actor", "surface", "session", "role", "speaker", "agent", "task", "narrative", "source",
     "origin", "trust", "season", "fingerprint", "version", "superseded_by",
 )  # fmt: skip
+CONTENT = ("text", "title", "tags", "files", "data")  # what a memory is made of; its footprint is computed from it
 COUNTERS = ("up", "down", "used", "surfaced", "rejected", "strength")
+WHOLE = {"pinned", "at", "created", "updated", "valid_from", "valid_to", "version", *COUNTERS, "last_used"}
+REAL = {"importance", "confidence"}
+MAY_BE_MISSING = {
+    "title", "tags", "files", "data", "reason", "valid_from", "valid_to", "session", "role", "speaker", "agent", "task",
+    "narrative", "source", "season", "superseded_by", *COUNTERS, "last_used",
+}  # fmt: skip
+SHAPES_AT_MOST = 1000
+_sound_shapes: set[tuple[type, ...]] = set()  # of rows seen so far; one look at it costs a tenth of the columns' own
 
 
 def to_row(record: Record) -> tuple[Any, ...]:
@@ -44,6 +53,7 @@ def from_row(space: str, scope: str, number: int, row: Sequence[Any], counted: S
     (id, kind, text, title, tags, files, data, status, pinned, state, reason, importance, confidence,
      at, created, updated, valid_from, valid_to, actor, surface, session, role, speaker, agent, task,
      narrative, source, origin, trust, season, fingerprint, version, superseded_by) = row  # fmt: skip
+    _must_be_sound(row, counted[:7])
     used = counted[6]
     return Record(
         id, space, scope, kind, text,
@@ -62,6 +72,21 @@ def from_row(space: str, scope: str, number: int, row: Sequence[Any], counted: S
         _provenance(source, actor, surface, session, role, speaker, agent, task, narrative),
         origin, trust, season, fingerprint, version, superseded_by,
     )  # fmt: skip
+
+
+def _must_be_sound(row: Sequence[Any], counted: Sequence[Any]) -> None:
+    """A flipped bit can turn any column into NULL or into bytes, also where the schema forbids it."""
+    shape = (*map(type, row), *map(type, counted))
+    if shape in _sound_shapes:
+        return
+    for name, found in zip((*COLUMNS, *COUNTERS, "last_used"), shape, strict=True):
+        wanted = int if name in WHOLE else float if name in REAL else str
+        if found is not wanted and not (found is type(None) and name in MAY_BE_MISSING):
+            raise TypeError(f"its {name} is no {wanted.__name__}")
+    if len({value is None for value in counted[:6]}) > 1:
+        raise TypeError("one of its counters is missing")
+    if len(_sound_shapes) < SHAPES_AT_MOST:
+        _sound_shapes.add(shape)
 
 
 def checksum(key: bytes, space: str, scope: str, row: Sequence[Any]) -> bytes:

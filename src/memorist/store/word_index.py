@@ -55,3 +55,10 @@ class WordIndex:
     def contents(self, rows: Sequence[int]) -> Mapping[int, Sequence[str]]:
         found = self._one.execute(self._contents, (canonical(rows), *self._values))
         return {id: prepared.split(" ")[1:] for id, prepared in found}
+
+    def best_and_voted(self, records: Sequence[int], limit: int) -> list[int]:
+        """The first `limit` of these, and of the others those that helped before: votes may lift them into the answer."""
+        others = records[limit:]
+        sql = "SELECT record FROM counters WHERE up > 0 AND record IN (SELECT value FROM json_each(?))"
+        voted = {record for (record,) in self._one.execute(sql, (canonical(others),))} if others else set()
+        return [*records[:limit], *(record for record in others if record in voted)]
