@@ -21,6 +21,7 @@ from memorist.access import Access
 from memorist.kinds import LAYERS
 from memorist.records import Counters, Provenance, Record, Times
 from memorist.store.in_memory import InMemoryStore
+from memorist.store.json_file import JsonFileStore
 from memorist.store.protocol import Counted, Shelf, Store
 from memorist.store.sqlite import SqliteStore
 from memorist.store.where import FIELDS, OPERATORS, SORT_KEYS, Order, Where, type_of, value_of
@@ -41,6 +42,12 @@ class TestSqlite(StoreContract):
 class TestInMemory(StoreContract):
     def make(self, tmp_path: Path) -> Store:
         return InMemoryStore()
+
+
+@pytest.mark.covers("S0-3", "S0-4", "S0-5", "C0-6", "W0-9", "P20")
+class TestJsonFile(StoreContract):
+    def make(self, tmp_path: Path) -> Store:
+        return JsonFileStore(tmp_path / "memory.json")
 
 
 # ---------------------------------------------------------------- two stores to compare
@@ -245,7 +252,7 @@ def test_words_are_matched_alike_to_the_last_digit(
 # ---------------------------------------------------------------- threads
 
 
-@pytest.mark.parametrize("backend", [TestSqlite, TestInMemory])
+@pytest.mark.parametrize("backend", [TestSqlite, TestInMemory, TestJsonFile])
 def test_other_threads_see_whole_transactions(backend: type[StoreContract], tmp_path: Path) -> None:
     store = backend().make(tmp_path)
     odd: list[int] = []

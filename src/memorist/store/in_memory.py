@@ -6,74 +6,62 @@ nothing. What is handed out is the caller's own: changing it changes nothing her
 """
 
 import functools
-import json
-import secrets
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence, Set
 from copy import deepcopy
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
-from memorist.errors import Refused, StoreUnavailable
-from memorist.records import Event, Link, Record
-from memorist.store.chain import ChainLink
-from memorist.store.in_memory_index import InMemoryIndex, View, finding
-from memorist.store.protocol import Counted, Finding, KeyUse, Match, Matches, Receipt, Sealed, Shelf, Size
-from memorist.store.rows import COUNTERS, checksum, from_row, to_row
-from memorist.store.undo import Undo
-from memorist.store.where import Order, Where, canonical, value_of
+from memorist.errors import Refused
+from memorist.records import Counters, Event, Link, Record
+from memorist.store.in_memory_index import REPORT, InMemoryIndex, View, finding
+from memorist.store.in_memory_ledger import InMemoryLedger, reading, writing
+from memorist.store.index import CHUNKS, numbered_rows
+from memorist.store.protocol import (
+    Brief,
+    Counted,
+    Erased,
+    Finding,
+    Match,
+    Matches,
+    Receipt,
+    Sealed,
+    Shelf,
+    Size,
+    footprint,
+    shelf_of,
+)
+from memorist.store.rows import COLUMNS, CONTENT, COUNTERS, checksum, from_row, to_row
+from memorist.store.where import Order, Where, value_of
 from memorist.text import bm25
+from memorist.text.words import terms
 
-P = ParamSpec("P")
-T = TypeVar("T")
-S = TypeVar("S", bound="InMemoryStore")
 NOTHING_COUNTED = (None,) * (len(COUNTERS) + 1)
 
 
-def reading(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
-    """Waits until no other thread's transaction is under way."""
-
-    @functools.wraps(method)
-    def alone(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        with self.alone():
-            return method(self, *args, **kwargs)
-
-    return alone
-
-
-def writing(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
-    """Joins the transaction, or is one of its own."""
-
-    @functools.wraps(method)
-    def whole(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        with self.transaction():
-            return method(self, *args, **kwargs)
-
-    return whole
-
-
-class InMemoryStore:
+class InMemoryStore(InMemoryLedger):
     """`memorist.store.protocol.Store` in RAM."""
 
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._closed = False
-        self._undo = Undo()
-        self._index = InMemoryIndex(self._undo)
+    def _empty(self) -> None:
+        super()._empty()
         self._records: dict[str, Sealed] = {}  # in the order of their numbers, because none is ever taken out
         self._ids: dict[int, str] = {}
         self._by_fingerprint: dict[str, dict[str, None]] = {}
-        self._links: dict[str, dict[tuple[str, str, str], Link]] = {}  # at both of their ends
-        self._events: dict[int, Event] = {}
-        self._journals: dict[str, dict[int, None]] = {}
-        self._chain: dict[int, ChainLink] = {}
-        self._key_uses: dict[str, KeyUse] = {}
-        self._receipts: tuple[Receipt, ...] = ()
-        self._settings = {"secret": secrets.token_hex(32)}
+        self._shelves: dict[Shelf, None] = {}  # one that was used once stays
+        self._links: dict[tuple[str, str, str], Link] = {}
+        self._links_at: dict[str, dict[tuple[str, str, str], None]] = {}  # both of their ends
+        self._words: InMemoryIndex | None = None
         self._last_number = 0  # not taken back: a number is never handed out twice
+
+    @property
+    def _index(self) -> InMemoryIndex:
+        """Made when it is first asked: whoever only writes, or reads by id, does not wait for ten thousand texts."""
+        if self._words is None:
+            records = (sealed.record for sealed in self._records.values())
+            self._words = InMemoryIndex(self._undo, self._shelves, records)
+            if self._undo.under_way:
+                self._undo.note(functools.partial(setattr, self, "_words", None))
+        return self._words
 
     @property
     def path(self) -> Path | None:
@@ -82,13 +70,6 @@ class InMemoryStore:
     @property
     def writable(self) -> bool:
         return True
-
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        with self._lock:
-            if self._closed:
-                raise StoreUnavailable("this memory was closed; open it again")
-            yield
 
     # ------------------------------------------------------------ reading
 
@@ -130,7 +111,12 @@ class InMemoryStore:
         best: dict[str, bm25.Scored] = {}
         for each in scored:
             best.setdefault(self._index.rows[each.row].record, each)
-        return Matches(tuple(self._match(each) for each in list(best.values())[:limit]), ceiling)
+        wanted = [
+            each
+            for place, (id, each) in enumerate(best.items())
+            if place < limit or self._records[id].record.counters.up
+        ]
+        return Matches(tuple(self._match(each) for each in wanted), ceiling)
 
     def _match(self, scored: bm25.Scored) -> Match:
         row = self._index.rows[scored.row]
@@ -138,12 +124,12 @@ class InMemoryStore:
 
     @reading
     def link(self, a: str, b: str, kind: str) -> Link | None:
-        return self._links.get(a, {}).get((a, kind, b))
+        return self._links.get((a, kind, b))
 
     @reading
     def links_of(self, ids: Sequence[str], where: Where) -> list[Link]:
-        links = {key: link for id in ids for key, link in self._links.get(id, {}).items()}
-        seen = [link for link in links.values() if self._seen(link.a, where) and self._seen(link.b, where)]
+        links = [self._links[key] for key in dict.fromkeys(key for id in ids for key in self._links_at.get(id, ()))]
+        seen = [link for link in links if self._seen(link.a, where) and self._seen(link.b, where)]
         return sorted(seen, key=lambda link: (self._number(link.a), link.kind, self._number(link.b)))
 
     def _seen(self, id: str, where: Where) -> bool:
@@ -154,24 +140,11 @@ class InMemoryStore:
 
     @reading
     def scopes(self, space: str) -> dict[str, int]:
-        counts = dict.fromkeys(sorted(shelf.scope for shelf in self._index.sizes if shelf.space == space), 0)
+        counts = dict.fromkeys(sorted(shelf.scope for shelf in self._shelves if shelf.space == space), 0)
         for sealed in self._records.values():
             if sealed.record.space == space and sealed.record.state == "active":
                 counts[sealed.record.scope] += 1
         return counts
-
-    @reading
-    def journal(self, record: str) -> list[Event]:
-        return [self._event(seq) for seq in self._journals.get(record, {})]
-
-    def _event(self, seq: int) -> Event:
-        event = self._events[seq]
-        return event if event.before is None else replace(event, before=deepcopy(event.before))
-
-    @reading
-    def chain(self) -> Iterator[tuple[ChainLink, list[Event]]]:
-        links = tuple(self._chain.values())
-        return ((link, [self._event(seq) for seq in range(link.first, link.last + 1)]) for link in links)
 
     @reading
     def seals(self) -> Iterator[Sealed]:
@@ -184,17 +157,12 @@ class InMemoryStore:
         return [record for record in found if (record.space, record.scope) == (space, scope)]
 
     @reading
-    def receipts(self, space: str, limit: int) -> list[Receipt]:
-        here = [receipt for receipt in self._receipts if receipt.space == space]
-        return sorted(here, key=lambda receipt: (receipt.at, receipt.id), reverse=True)[:limit]
+    def briefs(self, where: Where) -> Iterator[Brief]:
+        return iter([_brief(record) for record in self._matching(where)])
 
     @reading
     def size(self) -> Size:
         return Size(len(self._records), 0, 0, len(self._events), len(self._receipts))
-
-    @reading
-    def setting(self, name: str) -> str | None:
-        return self._settings.get(name)
 
     @reading
     def checkup(self) -> list[Finding]:
@@ -203,16 +171,17 @@ class InMemoryStore:
         sums = finding("checksums", changed, "every record fits its checksum", "records do not fit their checksum")
         return [sums, *self._index.checkup([sealed.record for sealed in seals])]
 
+    @writing
+    def repair(self) -> list[Finding]:
+        wrong = [finding for finding in self.checkup() if not finding.ok]
+        if not wrong:
+            return [Finding(True, "repair", "there was nothing to repair")]
+        if any(finding.check == "checksums" for finding in wrong):
+            return [Finding(False, "repair", "nothing was changed: the damage is not in the index alone", REPORT)]
+        self._index.rebuild([sealed.record for sealed in self._records.values()])
+        return [Finding(True, "repair", "the index was made anew from the records")]
+
     # ------------------------------------------------------------ writing
-
-    @contextmanager
-    def transaction(self, durable: bool = True, wait: float | None = None) -> Iterator[None]:
-        with self.alone(), self._undo.all_or_nothing():
-            yield
-
-    @reading
-    def head(self) -> ChainLink | None:
-        return next(reversed(self._chain.values()), None)
 
     @reading
     def keys(self, ids: Sequence[str]) -> dict[str, bytes]:
@@ -227,15 +196,26 @@ class InMemoryStore:
         number = old.record.number if old else self._next_number()
         # Through its columns, as every store reads it back: nothing of the caller's own values is kept.
         record = from_row(given.space, given.scope, number, sealed.row, NOTHING_COUNTED)
+        self._keep(replace(sealed, record=record))
+        return number
+
+    def _keep(self, sealed: Sealed) -> None:
+        """Puts a record with its number in its places. The counters stay those of the one it replaces."""
+        record, old = sealed.record, self._records.get(sealed.record.id)
         if old:
             times = replace(record.times, used=old.record.times.used)
             record = replace(record, counters=old.record.counters, times=times)
-            self._undo.drop(self._by_fingerprint[old.record.fingerprint], given.id)
-        self._undo.set(self._records, given.id, replace(sealed, record=record))
-        self._undo.set(self._ids, number, given.id)
-        self._undo.set(self._by_fingerprint.setdefault(record.fingerprint, {}), given.id, None)
-        self._index.write(record)
-        return number
+            sealed = replace(sealed, record=record)
+            self._undo.drop(self._by_fingerprint[old.record.fingerprint], record.id)
+        self._undo.set(self._records, record.id, sealed)
+        self._undo.set(self._ids, record.number, record.id)
+        self._undo.set(self._by_fingerprint.setdefault(record.fingerprint, {}), record.id, None)
+        self._undo.set(self._shelves, shelf_of(record), None)
+        self._last_number = max(self._last_number, record.number)
+        if self._words is not None:
+            self._words.write(record)
+        elif len(record.text) > CHUNKS:
+            numbered_rows(record, record.number)  # refuses what could never be indexed
 
     def _next_number(self) -> int:
         self._last_number += 1
@@ -244,54 +224,71 @@ class InMemoryStore:
     @reading
     def counted(self, ids: Sequence[str]) -> list[Counted]:
         records = [self._records[id].record for id in dict.fromkeys(ids) if id in self._records]
-        return [Counted(record.id, record.counters, record.times.used) for record in records]
+        return [Counted(r.id, r.counters, r.times.used) for r in records if r.state != "erased"]
 
     @writing
     def count_up(self, counted: Sequence[Counted]) -> None:
         for each in counted:
-            sealed = self._records[each.record]
-            times = replace(sealed.record.times, used=each.used)
-            record = replace(sealed.record, counters=each.counters, times=times)
-            self._undo.set(self._records, each.record, replace(sealed, record=record))
+            self._keep_counted(each)
+
+    def _keep_counted(self, counted: Counted) -> None:
+        sealed = self._records[counted.record]
+        times = replace(sealed.record.times, used=counted.used)
+        record = replace(sealed.record, counters=counted.counters, times=times)
+        self._undo.set(self._records, counted.record, replace(sealed, record=record))
 
     @writing
     def write_links(self, links: Sequence[Link], removed: Sequence[Link]) -> None:
         for link in removed:
-            for end in (link.a, link.b):
-                if _key(link) in self._links.get(end, {}):
-                    self._undo.drop(self._links[end], _key(link))
+            self._drop_link(_key(link))
         for link in links:
-            for end in (self._records[link.a].record.id, self._records[link.b].record.id):
-                self._undo.set(self._links.setdefault(end, {}), _key(link), link)
+            self._keep_link(link)
+
+    def _keep_link(self, link: Link) -> None:
+        for end in (link.a, link.b):
+            if end not in self._records:
+                raise KeyError(end)
+            self._undo.set(self._links_at.setdefault(end, {}), _key(link), None)
+        self._undo.set(self._links, _key(link), link)
+
+    def _drop_link(self, key: tuple[str, str, str]) -> None:
+        if key in self._links:
+            self._undo.drop(self._links, key)
+            for end in {key[0], key[2]}:
+                self._undo.drop(self._links_at[end], key)
 
     @writing
-    def append(self, events: Sequence[Event], link: ChainLink) -> None:
-        for event in events:
-            before = None if event.before is None else json.loads(canonical(dict(event.before)))
-            self._undo.set(self._events, event.seq, replace(event, before=before))
-            self._undo.set(self._journals.setdefault(event.record, {}), event.seq, None)
-        self._undo.set(self._chain, link.last, link)
-
-    @reading
-    def key_use(self, key: str) -> KeyUse | None:
-        return self._key_uses.get(key)
-
-    @writing
-    def write_key_uses(self, uses: Sequence[KeyUse]) -> None:
-        for use in uses:
-            self._undo.set(self._key_uses, use.key, use)
-
-    @writing
-    def log(self, receipts: Sequence[Receipt], most: int, oldest: datetime) -> None:
-        lines = tuple(line for line in (*self._receipts, *receipts) if line.at >= oldest)
+    def erase(self, tombstones: Sequence[Sealed], resealed: Sequence[Sealed] = ()) -> Erased:
+        ids, heads = ({sealed.record.id for sealed in some} for some in (tombstones, resealed))
+        words = {term for id in ids for term in self._index.terms_of(id)}
+        self.write([*tombstones, *resealed])
+        self.count_up([Counted(id, Counters(), None) for id in ids])
+        keys = {key for id in ids for key in self._links_at.get(id, ())}
+        self.write_links([], [self._links[key] for key in keys])
+        for key, use in tuple(self._key_uses.items()):
+            if use.record in ids | heads:
+                outcome = "erased" if use.record in ids else use.outcome
+                self._undo.set(self._key_uses, key, replace(use, draft="", outcome=outcome))
+        told = (seq for seq, e in self._events.items() if e.record in heads or _tells_of(e, ids))
+        others = tuple(seq for seq in told if self._events[seq].record not in ids)
+        for seq in (*others, *(seq for id in ids for seq in self._journals.get(id, ()))):
+            self._undo.set(self._events, seq, replace(self._events[seq], before=None, because=None))
+        spaces = {sealed.record.space for sealed in tombstones}
+        gone = frozenset(word for word in words if not self._index.is_held(word, spaces))
+        kept = tuple(line for line in self._receipts if not _asks_for(line, ids, gone))
         self._undo.note(functools.partial(setattr, self, "_receipts", self._receipts))
-        self._receipts = lines[max(0, len(lines) - most) :]
-
-    @writing
-    def set_setting(self, name: str, value: str) -> None:
-        self._undo.set(self._settings, name, value)
+        self._receipts = kept
+        return Erased(others, gone)
 
     # ------------------------------------------------------------ the whole
+
+    @reading
+    def scrub(self, traces: Sequence[bytes]) -> str | None:
+        return None  # there is no file
+
+    @reading
+    def compact(self) -> None:
+        return  # what nothing uses takes no space in RAM
 
     @reading
     def backup(self, path: Path) -> None:
@@ -311,6 +308,22 @@ def _place(record: Record, field: str) -> tuple[bool, Any, int]:
     """Where a record stands in an order: a missing value is the smallest, ties go by number."""
     value = value_of(record, field)
     return value is not None, 0 if value is None else value, record.number
+
+
+def _brief(record: Record) -> Brief:
+    row = dict(zip(COLUMNS, to_row(record), strict=True))
+    content = sum(len((row[name] or "").encode()) for name in CONTENT)
+    since = record.times.used or record.times.at
+    return Brief(record.id, record.number, footprint(content), record.pinned, since, record.counters)
+
+
+def _tells_of(event: Event, ids: Set[str]) -> bool:
+    """Whether it is about a link to one of these."""
+    return (event.before or {}).get("other") in ids
+
+
+def _asks_for(line: Receipt, ids: Set[str], words: Set[str]) -> bool:
+    return any(id in ids for id, _ in line.shown) or any(term in words for term in terms(line.query))
 
 
 def _key(link: Link) -> tuple[str, str, str]:

@@ -4,8 +4,9 @@ Rows have the same numbers in both, and among equal scores the larger number win
 not only their scores.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from memorist.records import Record
 from memorist.store.index import CHUNKS, numbered_rows
@@ -28,16 +29,37 @@ class Row:
 
 
 class InMemoryIndex:
-    def __init__(self, undo: Undo) -> None:
+    def __init__(self, undo: Undo, shelves: Iterable[Shelf], records: Iterable[Record]) -> None:
         self._undo = undo
         self.rows: dict[int, Row] = {}
-        self.sizes: dict[Shelf, tuple[int, int]] = {}  # rows, terms in all rows; a shelf once made stays
+        self.sizes = dict.fromkeys(shelves, (0, 0))  # rows, terms in all rows; a shelf once made stays
         self._rows_of: dict[str, tuple[int, ...]] = {}
         self._holders: dict[Shelf, dict[str, dict[int, None]]] = {}
+        for record in records:
+            self._add(record)
+
+    def _add(self, record: Record) -> None:
+        """What `write` does, for a new index: there is nothing to take back yet."""
+        rows = _rows(record)
+        self._rows_of[record.id] = tuple(rows)
+        for number, row in rows.items():
+            self.rows[number] = row
+            count, length = self.sizes[row.shelf]
+            self.sizes[row.shelf] = count + 1, length + len(row.terms)
+            terms = self._holders.setdefault(row.shelf, {})
+            for term in set(row.terms):
+                terms.setdefault(term, {})[number] = None
 
     def holding(self, shelf: Shelf, term: str) -> Mapping[int, None]:
         """The rows of that shelf that hold the term."""
         return self._holders.get(shelf, {}).get(term, {})
+
+    def terms_of(self, id: str) -> set[str]:
+        return {term for number in self._rows_of.get(id, ()) for term in self.rows[number].terms}
+
+    def is_held(self, term: str, spaces: Collection[str]) -> bool:
+        """Whether any record of these spaces is found by that term."""
+        return any(term in terms for shelf, terms in self._holders.items() if shelf.space in spaces)
 
     def write(self, record: Record) -> None:
         """Replaces the record's rows, if they differ from those it has."""
@@ -74,6 +96,17 @@ class InMemoryIndex:
             self._undo.drop(terms[term], number)
             if not terms[term]:
                 self._undo.drop(terms, term)
+
+    def rebuild(self, records: Sequence[Record]) -> None:
+        """From the records' texts alone. Shelves stay, as they do when their last record moves away."""
+        tables: tuple[dict[Any, Any], ...] = (self.rows, self._rows_of, self._holders)
+        for table in tables:
+            for key in tuple(table):
+                self._undo.drop(table, key)
+        for shelf in self.sizes:
+            self._undo.set(self.sizes, shelf, (0, 0))
+        for record in records:
+            self.write(record)
 
     def checkup(self, records: Sequence[Record]) -> list[Finding]:
         """Whether rows, inverted dicts and sizes are what the records' texts make them."""

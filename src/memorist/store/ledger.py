@@ -1,18 +1,26 @@
-"""The tables beside the records of an SQLite store: journal, recall log, idempotency keys, settings."""
+"""The tables beside the records of an SQLite store: journal, recall log, counters, links, keys, runs, settings."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from memorist.errors import StoreDamaged
-from memorist.records import Event, from_micros, to_micros
+from memorist.records import Event, Link, from_micros, to_micros
 from memorist.store.chain import ChainLink
 from memorist.store.connection import Connections, translated
-from memorist.store.protocol import KeyUse, Receipt
+from memorist.store.protocol import Counted, KeyUse, Receipt, Run
+from memorist.store.rows import COUNTERS, tally
 from memorist.store.where import canonical
 
 LINKS_AT_ONCE = 500
+EVENT_TYPES = (str, str, str, str, str, str, bytes, bytes)  # verb, id, actor, surface, batch, because, mac, after
+MOST_EVENTS = 2**62
+LINKS = (
+    "SELECT a.id, b.id, l.kind, l.weight, l.evidence FROM links l"
+    " JOIN records a ON a.number = l.a JOIN records b ON b.number = l.b"
+)
+RUN = "id, space, name, state, owner, lease, at, updated, batch, checkpoint, changed, problem"
 
 
 class Ledger:
@@ -31,6 +39,18 @@ class Ledger:
             f" FROM journal j JOIN records r ON r.number = j.record {rest}"
         )
         return [_event(row) for row in self._connections.here().execute(sql, values)]
+
+    @translated
+    def batch(self, name: str) -> list[Event]:
+        """A batch bears the number of its first event, so nothing before that is looked at."""
+        first = int(name[1:]) if name[1:].isdecimal() and len(name) < 19 else None
+        if first is None:
+            return []
+        return self._events("WHERE j.seq >= ? AND j.batch = ? ORDER BY j.seq", (first, name))
+
+    @translated
+    def latest(self, before: int | None, limit: int) -> list[Event]:
+        return self._events("WHERE j.seq < ? ORDER BY j.seq DESC LIMIT ?", (before or MOST_EVENTS, limit))
 
     @translated
     def chain(self) -> Iterator[tuple[ChainLink, list[Event]]]:
@@ -67,6 +87,23 @@ class Ledger:
             Receipt(id, from_micros(at), space, query, actor, surface, session, ms, _shown(shown), because)
             for id, at, space, query, actor, surface, session, ms, shown, because in rows
         ]
+
+    @translated
+    def runs(self, space: str, job: str | None, limit: int) -> list[Run]:
+        sql = f"SELECT {RUN} FROM jobs WHERE space = ? AND ifnull(name = ?, 1) ORDER BY id DESC LIMIT ?"
+        rows: list[Any] = self._connections.here().execute(sql, (space, job, limit)).fetchall()
+        return [_run(row) for row in rows]
+
+    @translated
+    def save_run(self, run: Run) -> int:
+        one = self._connections.here()
+        moments = (to_micros(run.lease), to_micros(run.at), to_micros(run.updated))
+        checkpoint = canonical(dict(run.checkpoint))
+        values = (run.space, run.job, run.state, run.owner, *moments, run.batch, checkpoint, run.changed, run.problem)
+        sql = f"INSERT INTO jobs ({RUN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
+        changes = ", ".join(f"{name} = excluded.{name}" for name in RUN.split(", ")[1:])
+        one.execute(sql + changes, (run.id or None, *values))
+        return run.id or one.last_insert_rowid()
 
     @translated
     def setting(self, name: str) -> str | None:
@@ -126,14 +163,65 @@ class Ledger:
         sql = "INSERT INTO settings VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
         self._connections.here().execute(sql, (name, value))
 
+    def _numbers(self, ids: Sequence[str]) -> Mapping[str, int]:
+        sql = "SELECT id, number FROM records WHERE id IN (SELECT value FROM json_each(?))"
+        return {id: found for id, found in self._connections.here().execute(sql, (canonical(list(ids)),))}
+
+    @translated
+    def link(self, a: str, b: str, kind: str) -> Link | None:
+        row = self._connections.here().execute(f"{LINKS} WHERE (a.id, b.id, l.kind) = (?, ?, ?)", (a, b, kind)).get
+        return Link(*row) if row else None
+
+    @translated
+    def count_up(self, counted: Sequence[Counted]) -> None:
+        numbers = self._numbers([each.record for each in counted])
+        rows = []
+        for each in counted:
+            c, used = each.counters, None if each.used is None else to_micros(each.used)
+            values = (c.up, c.down, c.used, c.surfaced, c.rejected, c.strength, used)
+            rows.append((numbers[each.record], *values, tally(numbers[each.record], values)))
+        names = (*COUNTERS, "last_used", "tally")
+        changes = ", ".join(f"{name} = excluded.{name}" for name in names)
+        self._connections.here().executemany(
+            f"INSERT INTO counters (record, {', '.join(names)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            f" ON CONFLICT (record) DO UPDATE SET {changes}",
+            rows,
+        )
+
+    @translated
+    def write_links(self, links: Sequence[Link], removed: Sequence[Link]) -> None:
+        numbers = self._numbers([end for link in (*links, *removed) for end in (link.a, link.b)])
+        one = self._connections.here()
+        one.executemany(
+            "DELETE FROM links WHERE (a, kind, b) = (?, ?, ?)",
+            [(numbers[link.a], link.kind, numbers[link.b]) for link in removed],
+        )
+        rows = [(numbers[k.a], numbers[k.b], k.kind, float(k.weight), k.evidence) for k in links]
+        one.executemany(
+            "INSERT INTO links (a, b, kind, weight, evidence, tally) VALUES (?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET weight = excluded.weight, evidence = excluded.evidence, tally = excluded.tally",
+            [(*row, tally(row[0], row[1:])) for row in rows],
+        )
+
 
 def _event(row: Sequence[Any]) -> Event:
     verb, id, at, actor, surface, batch, because, before, seq, mac, after = row
     try:
         moment = from_micros(at)
-    except OverflowError as problem:
-        raise StoreDamaged(f"event {seq} of the journal cannot be read ({problem}); restore a backup") from problem
+        if tuple(map(type, (verb, id, actor, surface, batch, because or "", mac, after))) != EVENT_TYPES:
+            raise TypeError("a column has another type")  # a flipped bit can do that
+    except (OverflowError, TypeError) as problem:
+        raise StoreDamaged(
+            f"event {seq} of the journal cannot be read ({problem}); it was left as it is. "
+            "`memorist backup --restore FILE` brings a backup back"
+        ) from problem
     return Event(verb, id, moment, actor, surface, batch, because, _before(before), seq, mac, after)
+
+
+def _run(row: Sequence[Any]) -> Run:
+    id, space, job, state, owner, lease, at, updated, batch, checkpoint, changed, problem = row
+    moments = (from_micros(lease), from_micros(at), from_micros(updated))
+    return Run(id, space, job, state, owner, *moments, batch, json.loads(checkpoint), changed, problem)
 
 
 def _before(text: str | None) -> dict[str, Any] | None:

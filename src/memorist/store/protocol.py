@@ -6,9 +6,9 @@ called by `store/writer.py` alone, inside `transaction()`: they keep rows, index
 nothing.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -95,6 +95,44 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True)
+class Brief:
+    """What upkeep needs to weigh a record against the others, without its text."""
+
+    id: str
+    number: int
+    bytes: int  # what it costs in the store: row, index and all
+    pinned: bool
+    since: datetime  # when it last helped, else when it happened
+    counters: Counters
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a job: who does it until when, and how far it came. It holds no text of any memory."""
+
+    id: int
+    space: str
+    job: str
+    state: str  # running, done or failed
+    owner: str
+    lease: datetime
+    at: datetime
+    updated: datetime
+    batch: str | None = None
+    checkpoint: Mapping[str, Any] = field(default_factory=dict)
+    changed: int = 0
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What `erase` took away beside the records themselves."""
+
+    events: tuple[int, ...]  # of other records, which told of one of them
+    words: frozenset[str]  # that no memory of the space holds any more
+
+
+@dataclass(frozen=True, slots=True)
 class Size:
     records: int
     bytes: int  # the file (0 in RAM)
@@ -111,6 +149,11 @@ class Finding:
     check: str
     detail: str
     advice: str | None = None
+
+
+def footprint(content: int) -> int:
+    """Bytes that a memory with so many bytes of content costs in a store: measured, with its index and its journal."""
+    return 450 + 5 * content // 2
 
 
 def shelf_of(record: Record) -> Shelf:
@@ -137,7 +180,8 @@ class Store(Protocol):
     def count(self, where: Where) -> int: ...
 
     def match(self, terms: Sequence[str], shelves: Sequence[Shelf], where: Where, limit: int) -> Matches:
-        """The best records by words on these shelves. The filter is applied before the limit."""
+        """The best `limit` records by words on these shelves, and of the others that were looked at closely those with a
+        vote for them: a design may lift them. The filter is applied before the limit."""
 
     def links_of(self, ids: Sequence[str], where: Where) -> list[Link]:
         """Links whose both ends are visible and one of whose ends is among `ids`."""
@@ -151,6 +195,12 @@ class Store(Protocol):
     def journal(self, record: str) -> list[Event]:
         """The events of one record, oldest first."""
 
+    def batch(self, name: str) -> list[Event]:
+        """The events of one batch, oldest first."""
+
+    def latest(self, before: int | None, limit: int) -> list[Event]:
+        """The newest events, or the newest with a smaller number than `before`; newest first."""
+
     def chain(self) -> Iterator[tuple[ChainLink, list[Event]]]: ...
 
     def seals(self) -> Iterator[Sealed]:
@@ -158,6 +208,12 @@ class Store(Protocol):
 
     def twins(self, space: str, scope: str, fingerprints: Sequence[str]) -> list[Record]:
         """Records of that scope with one of these fingerprints, in any state, oldest first."""
+
+    def briefs(self, where: Where) -> Iterator[Brief]:
+        """Every visible record that fits, without its text."""
+
+    def runs(self, space: str, job: str | None, limit: int) -> list[Run]:
+        """The latest runs of upkeep, newest first."""
 
     def receipts(self, space: str, limit: int) -> list[Receipt]: ...
 
@@ -167,6 +223,9 @@ class Store(Protocol):
 
     def checkup(self) -> list[Finding]:
         """What this backend can say about its own health, index included."""
+
+    def repair(self) -> list[Finding]:
+        """Makes the index anew from the records where it differs from them. Where anything else is wrong: nothing."""
 
     # ------------------------------------------------------------ writing: `store/writer.py` only
 
@@ -182,7 +241,7 @@ class Store(Protocol):
         """Stores or replaces records with their index rows; returns their numbers."""
 
     def counted(self, ids: Sequence[str]) -> list[Counted]:
-        """The counters of those records that exist."""
+        """The counters of those records that exist and are not erased."""
 
     def count_up(self, counted: Sequence[Counted]) -> None:
         """Replaces the counters."""
@@ -194,6 +253,14 @@ class Store(Protocol):
     def key_use(self, key: str) -> KeyUse | None: ...
 
     def write_key_uses(self, uses: Sequence[KeyUse]) -> None: ...
+
+    def save_run(self, run: Run) -> int:
+        """Stores or replaces a run; one with id 0 is new. Returns its id."""
+
+    def erase(self, tombstones: Sequence[Sealed], resealed: Sequence[Sealed] = ()) -> Erased:
+        """Puts tombstones in the place of records, and takes what told of them out of the index, counters, links,
+        keys, journal and recall log. `resealed` are memories that live on under a new key without their journal, because a
+        text they once had is among the erased."""
 
     def log(self, receipts: Sequence[Receipt], most: int, oldest: datetime) -> None:
         """Adds to the recall log and keeps at most `most` lines of it, none from before `oldest`."""
@@ -208,6 +275,12 @@ class Store(Protocol):
 
     @property
     def writable(self) -> bool: ...
+
+    def scrub(self, traces: Sequence[bytes]) -> str | None:
+        """After an `erase`: wipes what it left in the files, and looks for these traces. What is in the way, if anything."""
+
+    def compact(self) -> None:
+        """Gives back the space that nothing uses."""
 
     def backup(self, path: Path) -> None: ...
 

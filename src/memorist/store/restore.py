@@ -1,31 +1,37 @@
 """A backup put in the place of a store that may be in use, may be damaged, or may be gone.
 
-The order makes every step safe to interrupt. The backup is copied and verified as a store before anything is touched.
-The present store is kept aside. Then all pages are replaced in one transaction of SQLite's own, never by copying over
-the file, so that other processes see the old store or the new one; a file too damaged for SQLite to begin a transaction
-on is kept as it lies, and emptied first. At last the anchor is set to the end of the restored journal.
+The order makes every step safe to interrupt. The backup is copied and verified as a store before anything is touched, and
+what was erased since it was made is erased in the copy. The present store is kept aside. Then all pages are replaced in one
+transaction of SQLite's own, never by copying over the file, so that other processes see the old store or the new one; a file
+too damaged for SQLite to begin a transaction on is kept as it lies, and emptied first. At last the anchor is set to the end of
+the restored journal.
 """
 
 import shutil
 import tempfile
+from collections.abc import Set
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
 import apsw
 
+from memorist.access import Access
 from memorist.errors import Invalid, StoreDamaged
 from memorist.records import now_utc
 from memorist.store.anchor import Anchor
 from memorist.store.chain import ChainLink
+from memorist.store.checkup import NOT_OF_THE_FILE
 from memorist.store.connection import explained
-from memorist.store.files import create_private
+from memorist.store.copies import erase_again, is_json
+from memorist.store.erased import ErasedIds
+from memorist.store.files import create_private, size_of
 from memorist.store.migrate import SCHEMA, copy_verified, migrations_in, version_of
+from memorist.store.protocol import Store
 from memorist.store.sqlite import SqliteStore
 from memorist.store.writer import Writer
 
 PATIENCE = 30_000  # milliseconds for other writers
-NOT_OF_THE_FILE = ("sqlite", "permissions")  # checks that say nothing about a backup
 
 
 def restore(db: Path, backup: Path, now: datetime) -> Path | None:
@@ -34,21 +40,29 @@ def restore(db: Path, backup: Path, now: datetime) -> Path | None:
         raise Invalid(f"{backup} is no file; name the backup to restore")
     if db.exists() and db.samefile(backup):
         raise Invalid(f"{backup} is the store itself; name a backup of it")
+    if is_json(db):
+        from memorist.store.json_restore import replaced
+
+        return replaced(db, backup, now)
     create_private(db)
     with tempfile.TemporaryDirectory(prefix=f".{db.name}.restoring-", dir=db.parent) as folder:
         fresh = Path(folder) / "store.db"
-        head = _verified(backup, fresh)
+        _verify(backup, fresh)
         kept = _keep(db, db.with_name(f"{db.name}.replaced-{now:%Y%m%dT%H%M%S}Z"))
+        head = _without_what_was_erased(fresh, db)
+        put_anchor_aside(db, kept)
         try:
             _replace(db, fresh)
         except apsw.Error as problem:
             raise explained(problem) from problem
-    _move_anchor(db, kept, head)
+    set_anchor(db, head)
+    with closing(SqliteStore(db)) as store:
+        erase_what_is_listed(store, db)
     return kept
 
 
-def _verified(backup: Path, fresh: Path) -> ChainLink | None:
-    """A copy of the backup at `fresh`, brought to today's schema and found whole; its last link."""
+def _verify(backup: Path, fresh: Path) -> None:
+    """A copy of the backup at `fresh`, brought to today's schema and found whole."""
     try:
         with closing(_connection(backup, apsw.SQLITE_OPEN_READONLY)) as source:
             if version_of(source, backup, migrations_in(SCHEMA)) == 0:
@@ -58,29 +72,57 @@ def _verified(backup: Path, fresh: Path) -> ChainLink | None:
         raise StoreDamaged(f"{backup} cannot be read as a backup ({problem}); the store was left as it is") from problem
     with closing(SqliteStore(fresh)) as store:
         audit = Writer(store, now_utc).audit()
-        wrong = [f.detail for f in store.checkup() if not f.ok and f.check not in NOT_OF_THE_FILE]
+        wrong = _wrong(store)
+        if wrong:
+            store.repair()  # changes the copy, and only if all that is wrong is its index
+            wrong = _wrong(store)
         if wrong or not audit.ok:
             said = "; ".join([*wrong, *audit.problems][:3])
             raise StoreDamaged(f"{backup} is damaged ({said}); the store was left as it is")
+
+
+def _without_what_was_erased(fresh: Path, db: Path) -> ChainLink | None:
+    """What was erased in the store stays erased, though the backup is from before; the last link of the journal then."""
+    with closing(SqliteStore(fresh)) as store:
+        erase_what_is_listed(store, db, _erased_in(db))
         return store.head()
+
+
+def _erased_in(db: Path) -> set[str]:
+    """What the present store knows to be erased; a damaged or missing one knows nothing, but the list beside it does."""
+    try:
+        with closing(_connection(db, apsw.SQLITE_OPEN_READONLY)) as one:
+            return {str(id) for (id,) in one.execute("SELECT id FROM records WHERE state = 'erased'")}
+    except apsw.Error:
+        return set()
+
+
+def _wrong(store: SqliteStore) -> list[str]:
+    return [f.detail for f in store.checkup() if not f.ok and f.check not in NOT_OF_THE_FILE]
 
 
 def _keep(db: Path, aside: Path) -> Path | None:
     """An online copy of the present store; of a damaged one, its files as they are."""
-    if db.stat().st_size == 0:
-        return None
     if aside.exists():
         raise Invalid(f"{aside} exists; try again in a second")
+    if db.stat().st_size == 0:  # SQLite would throw its log away
+        return _keep_as_it_lies(db, aside) if size_of(db.with_name(db.name + "-wal")) else None
     try:
         with closing(_connection(db, apsw.SQLITE_OPEN_READWRITE)) as source:
+            source.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # a damaged file is not to be damaged further
             copy_verified(source, aside)
     except (apsw.CorruptError, apsw.NotADBError, StoreDamaged):
-        for end in ("", "-wal"):
-            if db.with_name(db.name + end).exists():
-                create_private(aside.with_name(aside.name + end))
-                shutil.copyfile(db.with_name(db.name + end), aside.with_name(aside.name + end))
+        return _keep_as_it_lies(db, aside)
     except apsw.Error as problem:
         raise explained(problem) from problem
+    return aside
+
+
+def _keep_as_it_lies(db: Path, aside: Path) -> Path:
+    for end in ("", "-wal"):
+        if db.with_name(db.name + end).exists():
+            create_private(aside.with_name(aside.name + end))
+            shutil.copyfile(db.with_name(db.name + end), aside.with_name(aside.name + end))
     return aside
 
 
@@ -100,11 +142,25 @@ def _replace(db: Path, fresh: Path) -> None:
         target.execute("PRAGMA journal_mode = WAL")
 
 
-def _move_anchor(db: Path, kept: Path | None, head: ChainLink | None) -> None:
+def erase_what_is_listed(store: Store, db: Path, more: Set[str] = frozenset()) -> None:
+    """What the list beside that store names, and these, stays erased in this one. Asked twice: before the backup takes the
+    store's place, and after, because somebody may have erased meanwhile."""
+    ids = ErasedIds(db).read() | more
+    if ids:
+        spaces = {sealed.record.space for sealed in store.seals()}
+        restorer = Access(actor="memorist", surface="restore")
+        erase_again(store, ids, spaces, restorer, "it had been erased before this backup was restored")
+
+
+def put_anchor_aside(db: Path, kept: Path | None) -> None:
+    """Before the store is replaced: an anchor of another journal would be taken for tampering; one that is missing is not."""
     anchor = db.with_name(db.name + ".anchor")
     if anchor.exists() and kept is not None:
         anchor.replace(kept.with_name(kept.name + ".anchor"))
     anchor.unlink(missing_ok=True)
+
+
+def set_anchor(db: Path, head: ChainLink | None) -> None:
     if head is not None:
         fresh = Anchor(db)
         fresh.note(head)

@@ -7,31 +7,35 @@ read that the access does not allow*: readable shelves are worked out once from 
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from memorist.errors import Invalid, StoreDamaged, StoreUnavailable
-from memorist.records import Link, Record, to_micros
-from memorist.store.connection import Connections, explained, translated
-from memorist.store.files import create_private
+from memorist.errors import Invalid, StoreDamaged, StoreTooNew, StoreUnavailable
+from memorist.records import Counters, Link, Record, from_micros
+from memorist.store.anchor import refuse_if_lost
+from memorist.store.connection import Connections, explained, one_moment, translated
+from memorist.store.files import create_private, size_of
 from memorist.store.index import CHUNKS, numbered_rows
-from memorist.store.ledger import Ledger
+from memorist.store.ledger import LINKS, Ledger
 from memorist.store.migrate import SCHEMA, copy_verified, migrate, migrations_in, version_of
 from memorist.store.protocol import (
+    Brief,
     Counted,
+    Erased,
     Finding,
     Match,
     Matches,
     Sealed,
     Shelf,
     Size,
+    footprint,
     shelf_of,
 )
-from memorist.store.rows import COLUMNS, COUNTERS, from_row, tally, to_row
+from memorist.store.rows import COLUMNS, CONTENT, COUNTERS, from_row, to_row
 from memorist.store.shelves import Shelves
 from memorist.store.sql import order_sql, where_sql
 from memorist.store.where import Order, Where, canonical
@@ -50,14 +54,12 @@ UPDATE = (
     f"UPDATE records SET shelf = ?, key = ?, checksum = ?, {', '.join(f'{name} = ?' for name in COLUMNS)}"
     " WHERE number = ?"
 )
+INSERT_WORDS = "INSERT INTO words (id, shelf, start, end, prepared, length) VALUES (?, ?, ?, ?, ?, ?)"
 READABLE = "{}r.shelf IN (SELECT value FROM json_each(?))"
 SELECTIVE = {"id", "number", "fingerprint", "session"}  # fields with an index better than the shelf's
 OWN_WORDS = f"FROM words WHERE id >= ?1 * {CHUNKS} AND id < (?1 + 1) * {CHUNKS}"
-LINKS = (
-    "SELECT a.id, b.id, l.kind, l.weight, l.evidence FROM links l"
-    " JOIN records a ON a.number = l.a JOIN records b ON b.number = l.b"
-)
 ROWS_AT_ONCE = 500
+BRIEFS_AT_ONCE = 5000
 
 
 class SqliteStore(Ledger):
@@ -70,9 +72,6 @@ class SqliteStore(Ledger):
         self._shelves = Shelves(self._connections)
         try:
             self._open(schema)
-        except apsw.Error as problem:
-            self._connections.close()
-            raise explained(problem) from problem
         except BaseException:
             self._connections.close()
             raise
@@ -84,6 +83,7 @@ class SqliteStore(Ledger):
         try:
             folder = path.is_dir()
             if not folder:
+                refuse_if_lost(path, lambda: size_of(path) == 0)
                 create_private(path)
         except OSError as problem:
             raise StoreUnavailable(f"{shown} cannot be created: {problem.strerror}; choose another place") from problem
@@ -93,13 +93,29 @@ class SqliteStore(Ledger):
             raise Invalid(f"{shown} is a folder; name a file in it, such as {shown}/memory.db")
         return os.access(path, os.W_OK)
 
+    @translated
     def _open(self, schema: Path) -> None:
         connection = self._connections.here()
         self.steps = steps = migrations_in(schema)
+        refuse_if_lost(self._path, lambda: version_of(connection, self._path, steps) == 0)
         version_of(connection, self._path, steps)
         if self.writable and not self._connections.use_write_ahead_log():
             raise StoreUnavailable(f"{self._path} lies where SQLite cannot use its write-ahead log; use a local disk")
         migrate(connection, self._path, steps)
+        self._connections.accept()
+
+    @staticmethod
+    def has_this_schema(path: Path, wait: float) -> bool:
+        """Whether that file is a store which opening would not change; one that is only busy is no answer."""
+        steps = migrations_in(SCHEMA)
+        try:
+            with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as one:
+                one.set_busy_timeout(int(wait * 1000))
+                return version_of(one, path, steps) == len(steps)
+        except (apsw.CorruptError, apsw.NotADBError, StoreDamaged, StoreTooNew):
+            return False
+        except apsw.Error as problem:
+            raise explained(problem) from problem
 
     @property
     def path(self) -> Path:
@@ -174,17 +190,24 @@ class SqliteStore(Ledger):
         if not ids or not terms:
             return Matches()
         index = WordIndex(self._connections.here(), ids, where)
-        scored, ceiling = bm25.rank(terms, index, max(bm25.POOL, 4 * limit))
-        return Matches(tuple(self._best_chunks(scored, limit)), ceiling)
+        try:
+            with one_moment(self._connections.here()):  # else a row that was found may be gone when it is read
+                scored, ceiling = bm25.rank(terms, index, max(bm25.POOL, 4 * limit))
+                return Matches(tuple(self._best_chunks(scored, index, limit)), ceiling)
+        except (AttributeError, LookupError, TypeError, ValueError) as problem:  # rows of nobody, missing values
+            raise StoreDamaged(
+                "the word index does not fit the records; it was left as it is. `memorist doctor --repair` makes it anew "
+                "from them, `memorist backup --restore FILE` brings a backup back"
+            ) from problem
 
-    def _best_chunks(self, scored: Sequence[bm25.Scored], limit: int) -> Iterator[Match]:
-        rows = canonical([each.row for each in scored])
-        sql = "SELECT id, start, end FROM words WHERE id IN (SELECT value FROM json_each(?))"
-        places = {id: place for id, *place in self._connections.here().execute(sql, (rows,))}
+    def _best_chunks(self, scored: Sequence[bm25.Scored], index: WordIndex, limit: int) -> Iterator[Match]:
         best: dict[int, bm25.Scored] = {}
         for each in scored:
             best.setdefault(each.row // CHUNKS, each)
-        wanted = list(best)[:limit]
+        wanted = index.best_and_voted(list(best), limit)
+        rows = canonical([best[number].row for number in wanted])
+        sql = "SELECT id, start, end FROM words WHERE id IN (SELECT value FROM json_each(?))"
+        places = {id: place for id, *place in self._connections.here().execute(sql, (rows,))}
         numbers = canonical(wanted)
         found = self._records(f"{SELECT} WHERE r.number IN (SELECT value FROM json_each(?))", (numbers,))
         records = {record.number: record for record in found}
@@ -199,11 +222,6 @@ class SqliteStore(Ledger):
         links = [Link(*row) for row in self._connections.here().execute(sql, (canonical(list(ids)),))]
         visible = {record.id for record in self.get([end for link in links for end in (link.a, link.b)], where)}
         return [link for link in links if link.a in visible and link.b in visible]
-
-    @translated
-    def link(self, a: str, b: str, kind: str) -> Link | None:
-        row = self._connections.here().execute(f"{LINKS} WHERE (a.id, b.id, l.kind) = (?, ?, ?)", (a, b, kind)).get
-        return Link(*row) if row else None
 
     @translated
     def scopes(self, space: str) -> dict[str, int]:
@@ -235,6 +253,30 @@ class SqliteStore(Ledger):
         return self._records(f"{SELECT} WHERE {condition} ORDER BY r.number", (canonical(fingerprints), space, scope))
 
     @translated
+    def briefs(self, where: Where) -> Iterator[Brief]:
+        return self._walk_briefs(where)
+
+    def _walk_briefs(self, where: Where) -> Iterator[Brief]:
+        """A few thousand at a time: a long open cursor would keep the log from being folded in."""
+        last = 0
+        while rows := self._brief_rows(where, last):
+            for number, id, content, pinned, at, used, *counted in rows:
+                counters = Counters(*counted) if counted[0] is not None else Counters()
+                yield Brief(id, number, footprint(content), bool(pinned), from_micros(used or at), counters)
+            last = rows[-1][0]
+
+    @translated
+    def _brief_rows(self, where: Where, last: int) -> list[tuple[Any, ...]]:
+        condition, values = self._condition(where)
+        content = " + ".join(f"ifnull(octet_length(r.{name}), 0)" for name in CONTENT)
+        sql = (
+            f"SELECT r.number, r.id, {content}, r.pinned, r.at, c.last_used,"
+            f" {', '.join(f'c.{name}' for name in COUNTERS)} {FROM}"
+            f" WHERE r.number > ? AND {condition} ORDER BY r.number LIMIT ?"
+        )
+        return self._connections.here().execute(sql, (last, *values, BRIEFS_AT_ONCE)).fetchall()
+
+    @translated
     def size(self) -> Size:
         one = self._connections.here()
         page = one.execute("PRAGMA page_size").get
@@ -248,6 +290,12 @@ class SqliteStore(Ledger):
         from memorist.store.checkup import checkup
 
         return checkup(self._connections.here(), self)
+
+    @translated
+    def repair(self) -> list[Finding]:
+        from memorist.store.repair import repair
+
+        return repair(self._connections.here(), self)
 
     # ------------------------------------------------------------ writing
 
@@ -276,11 +324,9 @@ class SqliteStore(Ledger):
                 shelves[shelf] = self._shelves.id_of(shelf)
             old = known.get(sealed.record.id)
             number = self._write_row(sealed, shelves[shelf], old)
-            words += self._changed_words(sealed.record, shelves[shelf], number, new=old is None)
+            words += self.changed_words(sealed.record, shelves[shelf], number, new=old is None)
             numbers.append(number)
-        self._connections.here().executemany(
-            "INSERT INTO words (id, shelf, start, end, prepared, length) VALUES (?, ?, ?, ?, ?, ?)", words
-        )
+        self._connections.here().executemany(INSERT_WORDS, words)
         return numbers
 
     def _write_row(self, sealed: Sealed, shelf: int, number: int | None) -> int:
@@ -292,7 +338,7 @@ class SqliteStore(Ledger):
         one.execute(UPDATE, (*values, number))
         return number
 
-    def _changed_words(self, record: Record, shelf: int, number: int, new: bool) -> list[tuple[Any, ...]]:
+    def changed_words(self, record: Record, shelf: int, number: int, new: bool) -> list[tuple[Any, ...]]:
         """The index rows to add. Rows that are there and differ are taken away first."""
         rows = [
             (id, shelf, row.start, row.end, row.prepared, len(row.terms))
@@ -307,47 +353,37 @@ class SqliteStore(Ledger):
         one.execute(f"DELETE {OWN_WORDS}", (number,))
         return rows
 
-    def _numbers(self, ids: Sequence[str]) -> Mapping[str, int]:
-        sql = "SELECT id, number FROM records WHERE id IN (SELECT value FROM json_each(?))"
-        return {id: found for id, found in self._connections.here().execute(sql, (canonical(list(ids)),))}
-
     @translated
     def counted(self, ids: Sequence[str]) -> list[Counted]:
         records = self._records(f"{SELECT} WHERE r.id IN (SELECT value FROM json_each(?))", (canonical(list(ids)),))
-        return [Counted(record.id, record.counters, record.times.used) for record in records]
-
-    @translated
-    def count_up(self, counted: Sequence[Counted]) -> None:
-        numbers = self._numbers([each.record for each in counted])
-        rows = []
-        for each in counted:
-            c, used = each.counters, None if each.used is None else to_micros(each.used)
-            values = (c.up, c.down, c.used, c.surfaced, c.rejected, c.strength, used)
-            rows.append((numbers[each.record], *values, tally(numbers[each.record], values)))
-        names = (*COUNTERS, "last_used", "tally")
-        changes = ", ".join(f"{name} = excluded.{name}" for name in names)
-        self._connections.here().executemany(
-            f"INSERT INTO counters (record, {', '.join(names)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-            f" ON CONFLICT (record) DO UPDATE SET {changes}",
-            rows,
-        )
-
-    @translated
-    def write_links(self, links: Sequence[Link], removed: Sequence[Link]) -> None:
-        numbers = self._numbers([end for link in (*links, *removed) for end in (link.a, link.b)])
-        one = self._connections.here()
-        one.executemany(
-            "DELETE FROM links WHERE (a, kind, b) = (?, ?, ?)",
-            [(numbers[link.a], link.kind, numbers[link.b]) for link in removed],
-        )
-        rows = [(numbers[k.a], numbers[k.b], k.kind, float(k.weight), k.evidence) for k in links]
-        one.executemany(
-            "INSERT INTO links (a, b, kind, weight, evidence, tally) VALUES (?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET weight = excluded.weight, evidence = excluded.evidence, tally = excluded.tally",
-            [(*row, tally(row[0], row[1:])) for row in rows],
-        )
+        return [Counted(r.id, r.counters, r.times.used) for r in records if r.state != "erased"]
 
     # ------------------------------------------------------------ the whole
+
+    @translated
+    def erase(self, tombstones: Sequence[Sealed], resealed: Sequence[Sealed] = ()) -> Erased:
+        from memorist.store.erasing import take_out_traces, terms_of
+
+        one = self._connections.here()
+        numbers = list(self._numbers([sealed.record.id for sealed in tombstones]).values())
+        words = terms_of(one, numbers)
+        self.write([*tombstones, *resealed])
+        spaces = {sealed.record.space for sealed in tombstones}
+        shelves = [id for id, shelf in self._shelves.all().items() if shelf.space in spaces]
+        ids, heads = ([sealed.record.id for sealed in some] for some in (tombstones, resealed))
+        return take_out_traces(one, ids, heads, words, shelves)
+
+    @translated
+    def scrub(self, traces: Sequence[bytes]) -> str | None:
+        from memorist.store.erasing import scrub
+
+        return scrub(self._connections, traces)
+
+    @translated
+    def compact(self) -> None:
+        from memorist.store.erasing import compact
+
+        compact(self._connections)
 
     @translated
     def backup(self, path: Path) -> None:

@@ -19,6 +19,10 @@ class Undo:
     def __init__(self) -> None:
         self._steps: list[Callable[[], object]] | None = None
 
+    @property
+    def under_way(self) -> bool:
+        return self._steps is not None
+
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
         """An exception takes everything back; inside another one it joins it."""

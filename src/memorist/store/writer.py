@@ -8,6 +8,7 @@ what was shown) is noted in a buffer and flushed cheaply, so that reading never 
 import hashlib
 import logging
 import os
+import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,12 +18,12 @@ from typing import Any, NewType, TypeVar, cast
 
 from memorist.access import Access
 from memorist.errors import Invalid, StoreDamaged, StoreUnavailable
-from memorist.records import Counters, Event, Link, Record, changed
+from memorist.records import Counters, Event, Link, Record, Times, changed, to_micros
 from memorist.redact import Redactor
 from memorist.store.anchor import Anchor
-from memorist.store.chain import Audit, ChainLink, broken, event_mac, next_link
-from memorist.store.protocol import Counted, KeyUse, Receipt, Sealed, Store
-from memorist.store.rows import checksum, to_row
+from memorist.store.audit import audit, seal
+from memorist.store.chain import Audit, ChainLink, event_mac, next_link
+from memorist.store.protocol import Counted, KeyUse, Receipt, Run, Sealed, Store
 from memorist.store.where import Where
 from memorist.text.twins import fingerprint
 
@@ -34,7 +35,6 @@ NOTES_WAIT = 0.02  # seconds a question may wait to note that it was asked
 CLOSING_WAIT = 2.0
 OLDEST_RECEIPT = timedelta(days=90)
 YEAR_ONE = datetime(1, 1, 1, tzinfo=UTC)
-LOOKS = 100  # at a record that others keep changing
 log = logging.getLogger("memorist")
 
 
@@ -49,6 +49,15 @@ class Change:
     counters: Counters | None = None
     used: datetime | None = None
     row: bool = True  # False: the record's own columns stay as they are
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """What an erasure did: its batch, the tombstones, and the words that no memory of the space holds any more."""
+
+    batch: str
+    tombstones: list[Record]
+    words: frozenset[str]
 
 
 class Writer:
@@ -67,7 +76,7 @@ class Writer:
 
     def clean(self, record: Record) -> Clean:
         """The record with every secret in every text column replaced by a mark, and its fingerprint."""
-        if self._redactor.find("\n".join(_texts(record))):
+        if self._redactor.find("\n".join(texts_of(record))):
             record = self._redacted(record)
         mark = fingerprint(self._secret, record.text)
         return Clean(record if record.fingerprint == mark else changed(record, fingerprint=mark))
@@ -153,24 +162,23 @@ class Writer:
         links: Sequence[Link] = (),
         removed: Sequence[Link] = (),
         key_uses: Sequence[KeyUse] = (),
+        batch: str | None = None,
     ) -> tuple[str, list[Record]]:
-        """Stores the changes, all or none. Returns the batch id and the records as stored."""
+        """Stores the changes, all or none. Returns the batch id and the records as stored. A `batch` that is given goes on:
+        what takes several transactions is still taken back by one undo."""
         if not changes:
-            return "", []
+            return batch or "", []
         with self.transaction():
             old = [c.record.id for c in changes if c.before is not None or not c.row]
             known = self.store.keys(old) if old else {}
             keys = {c.record.id: known.get(c.record.id) or os.urandom(16) for c in changes}
             added = {c.record.id for c in changes if c.row and c.before is None}
-            sealed = {c.record.id: _seal(c.record, keys[c.record.id], c.record.id in added) for c in changes}
+            sealed = {c.record.id: seal(c.record, keys[c.record.id], c.record.id in added) for c in changes}
             written = [sealed[id] for id in dict.fromkeys(c.record.id for c in changes if c.row)]
             numbers = dict(zip((s.record.id for s in written), self.store.write(written), strict=True))
             self._count_and_link(changes, links, removed, key_uses)
-            link = self._journal(changes, who, keys, sealed)
-            self._inside.heads.append(link)
-        return _batch(link.first), [
-            changed(c.record, number=numbers.get(c.record.id, c.record.number)) for c in changes
-        ]
+            batch = self._journal(changes, who, sealed, batch)
+        return batch, [changed(c.record, number=numbers.get(c.record.id, c.record.number)) for c in changes]
 
     def _count_and_link(
         self, changes: Sequence[Change], links: Sequence[Link], removed: Sequence[Link], uses: Sequence[KeyUse]
@@ -184,25 +192,70 @@ class Writer:
         if uses:
             self.store.write_key_uses(uses)
 
-    def _journal(
-        self,
-        changes: Sequence[Change],
-        who: Access,
-        keys: Mapping[str, bytes],
-        sealed: Mapping[str, Sealed],
-    ) -> ChainLink:
+    def _journal(self, changes: Sequence[Change], who: Access, sealed: Mapping[str, Sealed], batch: str | None) -> str:
+        """Adds an event for each change and the link that ties them to all before; the batch they belong to."""
         previous = self.store.head()
         first = previous.last + 1 if previous else 1
-        now, batch = self._clock(), _batch(first)
+        now, batch = self._clock(), batch or f"b{first}"  # the name of its first event, which no other has
         actor, surface = self.redact(who.actor), self.redact(who.surface)
         events = []
         for seq, change in enumerate(changes, first):
-            id, because = change.record.id, self.redact(change.because)
-            seal = (event_mac(keys[id], change.before, because), sealed[id].checksum)
-            events.append(Event(change.verb, id, now, actor, surface, batch, because, change.before, seq, *seal))
+            id, because, before = change.record.id, self.redact(change.because), _salted(change.before)
+            digests = (event_mac(sealed[id].key, before, because), sealed[id].checksum)
+            events.append(Event(change.verb, id, now, actor, surface, batch, because, before, seq, *digests))
         link = next_link(previous, events)
         self.store.append(events, link)
-        return link
+        self._inside.heads.append(link)
+        return batch
+
+    # ------------------------------------------------------------ erasing
+
+    def erase(self, records: Sequence[Record], who: Access, because: str, batch: str | None = None) -> Gone:
+        """Puts a tombstone in the place of each record, and takes what told of it out of everything else.
+
+        A tombstone has a key of its own: with the old one everything that was sealed under it becomes unguessable. The
+        event of the erasure names the events of other records that lost a word about it, so that an audit can tell that
+        from tampering. A memory that lives on without a text it once had gets a new key too: under the old one, what its
+        events sealed could be compared with guesses of that text.
+        """
+        now = self._clock()
+        with self.transaction():
+            stones = [seal(_tombstone(record, self.redact(because), now), os.urandom(16)) for record in records]
+            heads = [seal(head, os.urandom(16)) for head in self._living_heads(records)]
+            erased = self.store.erase(stones, heads)
+            self.store.set_setting("erased", str(to_micros(now)))
+            self.store.set_setting(unscrubbed(who.space), secrets.token_hex(8))
+            told: list[Mapping[str, Any]] = [{"events": list(erased.events)}, *({} for _ in stones[1:])]
+            changes = [
+                Change("erased", Clean(stone.record), before, because)
+                for stone, before in zip(stones, told, strict=True)
+            ]
+            changes += [Change("past erased", Clean(head.record), {}, because) for head in heads]
+            batch = self._journal(changes, who, {each.record.id: each for each in (*stones, *heads)}, batch)
+        with self._notes_lock:
+            self._notes = []  # what was asked before may quote it
+        return Gone(batch, [stone.record for stone in stones], erased.words)
+
+    def _living_heads(self, records: Sequence[Record]) -> list[Record]:
+        """The memories whose past texts are among these, and which are not themselves."""
+        gone = {record.id for record in records}
+        found: list[Record] = []
+        for space in {record.space for record in records}:
+            heads = dict.fromkeys(r.superseded_by for r in records if r.superseded_by and r.space == space)
+            living = self.store.get([id for id in heads if id not in gone], Where(Access.to_read(space)))
+            found += [head for head in living if head.state != "erased"]
+        return found
+
+    def save_run(self, run: Run) -> int:
+        """Keeps how far a run of upkeep came, in the transaction of what it changed."""
+        with self.transaction():
+            return self.store.save_run(run)
+
+    def scrubbed(self, space: str, mark: str) -> None:
+        """What erasures of that space left in the files is gone too, unless there was another one since this mark."""
+        with self.store.transaction():
+            if self.store.setting(unscrubbed(space)) == mark:
+                self.store.set_setting(unscrubbed(space), "")
 
     # ------------------------------------------------------------ noting what was merely seen
 
@@ -218,19 +271,28 @@ class Writer:
             self.flush()
 
     def flush(self, wait: float = NOTES_WAIT) -> None:
-        """Writes the buffer to the recall log and counts what was shown. A busy or full store keeps it buffered."""
+        """Writes the buffer to the recall log and counts what was shown. A busy or full store keeps it buffered; what was
+        asked before another process erased something is given up, because it may quote what was erased."""
         with self._notes_lock:
             notes, self._notes = self._notes, []
         if not notes or not self.store.writable:
             return
         try:
             with self.store.transaction(durable=False, wait=wait):
+                notes = self._without_erased(notes)
                 self.store.log(notes, RECEIPTS_AT_MOST, self._clock() - min(OLDEST_RECEIPT, self._clock() - YEAR_ONE))
                 self._count_shown(notes)
         except StoreUnavailable as problem:
             log.info("%d lines of the recall log wait: %s", len(notes), problem)
             with self._notes_lock:
                 self._notes = [*notes, *self._notes][-RECEIPTS_AT_MOST:]
+
+    def _without_erased(self, notes: Sequence[Receipt]) -> list[Receipt]:
+        """What was asked before the last erasure may quote what was erased, and what shows it was asked too early."""
+        erased = int(self.store.setting("erased") or 0)
+        ids = {id for note in notes for id, _ in note.shown}
+        gone = ids - {each.record for each in self.store.counted(list(ids))}
+        return [note for note in notes if to_micros(note.at) > erased and not any(id in gone for id, _ in note.shown)]
 
     def _count_shown(self, notes: Sequence[Receipt]) -> None:
         shown: dict[str, int] = {}
@@ -245,80 +307,37 @@ class Writer:
             ]
         )
 
-    # ------------------------------------------------------------ proving
-
     def audit(self) -> Audit:
         """Verifies the chain against its events, its anchor, and every record against the last event about it."""
-        problems: list[str] = []
-        last: dict[str, bytes] = {}
-        digests: dict[int, bytes] = {}
-        macs: list[Event] = []
-
-        def walked() -> Iterator[tuple[ChainLink, Sequence[Event]]]:
-            for link, events in self.store.chain():
-                digests[link.last] = link.digest
-                last.update((event.record, event.after) for event in events)
-                macs.extend(events)
-                yield link, events
-
-        anchored = self._anchor.read()  # before the walk: what others add meanwhile is then not missed
-        links = walked()
-        try:
-            flaw = broken(links)
-            problems += [f"the journal's chain is broken: {flaw}"] if flaw else []
-            for _ in links:  # one bad link must not make every record after it look bad
-                pass
-            problems += anchored.problems(digests)
-            records = self._check_records(last, macs, problems)
-        except StoreDamaged as problem:
-            return Audit(False, len(macs), 0, (*problems, str(problem)))
-        return Audit(not problems, len(macs), records, tuple(problems))
-
-    def _check_records(self, last: Mapping[str, bytes], events: Sequence[Event], problems: list[str]) -> int:
-        keys: dict[str, bytes] = {}
-        count = 0
-        for sealed in self.store.seals():
-            count += 1
-            record = sealed.record
-            keys[record.id] = sealed.key
-            if _seal(record, sealed.key).checksum != sealed.checksum:
-                problems.append(f"memory {record.number} ({record.id}) does not fit its checksum")
-            elif last.get(record.id) != sealed.checksum and not self._changed_meanwhile(record):
-                problems.append(f"memory {record.number} ({record.id}) is not as the journal last left it")
-        problems += [
-            f"event {event.seq} was changed after it was written"
-            for event in events
-            if event.record in keys and event_mac(keys[event.record], event.before, event.because) != event.mac
-        ]
-        return count
-
-    def _changed_meanwhile(self, seen: Record) -> bool:
-        """Whether somebody wrote it during the audit: a second look at the record, between two equal looks at its end
-        of the journal, finds them in agreement."""
-        everywhere = Where(Access(space=seen.space, reads=("*", "project/*")))
-        for _ in range(LOOKS):
-            before = self.store.journal(seen.id)[-1:]
-            found = self.store.get([seen.id], everywhere)
-            key = self.store.keys([seen.id]).get(seen.id)
-            if before and before == self.store.journal(seen.id)[-1:]:
-                return bool(found and key and _seal(found[0], key).checksum == before[0].after)
-        return True
+        return audit(self.store, self._anchor.read())
 
     def close(self) -> None:
         self.flush(CLOSING_WAIT)
         if self._notes:
-            log.warning("%d lines of the recall log were given up: the store was busy", len(self._notes))
+            log.warning("%d lines of the recall log were given up: the store was busy or full", len(self._notes))
         self._anchor.write()
 
 
-def _batch(first: int) -> str:
-    """The name of what happened together: that of its first event, which no other has."""
-    return f"b{first}"
+def unscrubbed(space: str) -> str:
+    """The name of the setting that marks the last erasure of that space which has left work in the files."""
+    return f"unscrubbed {space}"
 
 
-def _seal(record: Record, key: bytes, new: bool = False) -> Sealed:
-    row = to_row(record)
-    return Sealed(record, row, key, checksum(key, record.space, record.scope, row), new)
+def _salted(before: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """What tells of another record may be emptied when that one is erased; then its digest, whose key stays, must not be
+    open to guesses."""
+    if before is None or not ("other" in before or "superseded" in before):
+        return before
+    return {**before, "salt": secrets.token_hex(8)}
+
+
+def _tombstone(record: Record, because: str, now: datetime) -> Record:
+    """What is left of an erased record: that it was, where, and since when it is gone."""
+    times = Times(record.times.created, record.times.created, now)
+    return Record(
+        record.id, record.space, record.scope, record.kind, "", times, record.number, state="erased", reason=because,
+        origin=record.origin, trust=record.trust, version=record.version + 1, superseded_by=record.superseded_by,
+    )  # fmt: skip
 
 
 def _secret(store: Store) -> bytes:
@@ -332,13 +351,13 @@ def _secret(store: Store) -> bytes:
     return secret
 
 
-def _texts(record: Record) -> Iterator[str]:
-    """Every text a caller can have put into the record: one look at all of them tells whether there is a secret."""
+def texts_of(record: Record) -> Iterator[str]:
+    """Every text a caller can have put into the record."""
     said = record.provenance
     yield record.text
     yield from record.tags
     yield from record.files
-    yield from _strings(record.data)
+    yield from strings_in(record.data)
     for text in (
         record.title, record.reason, record.season, said.actor, said.surface, said.session, said.role, said.speaker,
         said.agent, said.task, said.narrative, said.snippet, said.confidence_because,
@@ -347,13 +366,13 @@ def _texts(record: Record) -> Iterator[str]:
             yield text
 
 
-def _strings(value: Any) -> Iterator[str]:
+def strings_in(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
         for key, each in value.items():
             yield key
-            yield from _strings(each)
+            yield from strings_in(each)
     elif isinstance(value, list | tuple):
         for each in value:
-            yield from _strings(each)
+            yield from strings_in(each)

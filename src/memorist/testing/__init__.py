@@ -11,7 +11,9 @@ It needs pytest; the engine itself never imports this.
 
 import pytest
 
-pytest.register_assert_rewrite("memorist.testing.contract")  # before it is imported, or failures say nothing
+pytest.register_assert_rewrite(
+    "memorist.testing.contract", "memorist.testing.keeping"
+)  # before it is imported, or failures say nothing
 
 from memorist.testing.contract import StoreContract  # noqa: E402
 from memorist.testing.records import (  # noqa: E402

@@ -19,6 +19,7 @@ from memorist.records import Counters, Link, Record, Times
 from memorist.store.chain import broken, next_link
 from memorist.store.protocol import Counted, KeyUse, Match, Receipt, Shelf, Store, shelf_of
 from memorist.store.where import Order, Where, order_of
+from memorist.testing.keeping import KeepingContract
 from memorist.testing.records import (
     ATLAS,
     EVERYWHERE,
@@ -88,7 +89,7 @@ def texts(found: Sequence[Record | Match]) -> list[str]:
     return [each.text if isinstance(each, Record) else each.record.text for each in found]
 
 
-class StoreContract:
+class StoreContract(KeepingContract):
     """What every store promises. Subclass it and write `make`."""
 
     def make(self, tmp_path: Path) -> Store:

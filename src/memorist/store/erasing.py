@@ -1,0 +1,136 @@
+"""Erasing in an SQLite file: out of every table, out of the pages, out of the log.
+
+A DELETE deletes nothing by itself: old bytes stay in free pages, in the write-ahead log and in the gaps that moved rows
+leave behind. So three things come together. Content is overwritten where it lies (`secure_delete`, also inside FTS5); the
+log is folded in and cut to nothing; and then the file is *read*, through SQLite's own file layer, and searched for what
+must be gone. Only if something is found there is the whole file written anew.
+"""
+
+import itertools
+import json
+from collections.abc import Collection, Sequence
+
+import apsw
+
+from memorist.errors import StoreUnavailable
+from memorist.store.connection import Connections, patience
+from memorist.store.index import CHUNKS
+from memorist.store.protocol import Erased
+from memorist.store.traces import SHORTEST, finder
+from memorist.store.where import canonical
+from memorist.text.words import terms
+
+READ_AT_ONCE = 1 << 22  # bytes
+STILL_READ = (
+    "another process still reads an older state of the store, and the log keeps it; run `memorist compact` later"
+)
+
+
+def terms_of(one: apsw.Connection, numbers: Sequence[int]) -> set[str]:
+    """The words under which these records are indexed."""
+    sql = f"SELECT prepared FROM words WHERE id >= ?1 * {CHUNKS} AND id < (?1 + 1) * {CHUNKS}"
+    rows = itertools.chain.from_iterable(one.execute(sql, (number,)) for number in numbers)
+    return {term for (prepared,) in rows for term in prepared.split(" ")[1:]}
+
+
+def take_out_traces(
+    one: apsw.Connection, ids: Sequence[str], heads: Sequence[str], words: Collection[str], shelves: Sequence[int]
+) -> Erased:
+    """What told of these records, taken out of every table but `records` and `words`, where they are tombstones already."""
+    names = canonical(list(ids))
+    numbers = "SELECT number FROM records WHERE id IN (SELECT value FROM json_each(?1))"
+    one.execute(f"DELETE FROM counters WHERE record IN ({numbers})", (names,))
+    one.execute(f"DELETE FROM links WHERE a IN ({numbers}) OR b IN ({numbers})", (names,))
+    one.execute(f"UPDATE journal SET before = NULL, because = NULL WHERE record IN ({numbers})", (names,))
+    used = "WHERE record IN (SELECT value FROM json_each(?))"
+    one.execute(f"UPDATE key_uses SET draft = '', outcome = 'erased' {used}", (names,))
+    one.execute(f"UPDATE key_uses SET draft = '' {used}", (canonical(list(heads)),))
+    events = _events_about(one, names, canonical(list(heads)))
+    one.execute(
+        "UPDATE journal SET before = NULL, because = NULL WHERE seq IN (SELECT value FROM json_each(?))",
+        (canonical(events),),
+    )
+    gone = frozenset(word for word in words if not _is_held(one, word, shelves))
+    _drop_receipts(one, set(ids), gone)
+    return Erased(tuple(events), gone)
+
+
+def _events_about(one: apsw.Connection, names: str, heads: str) -> list[int]:
+    """Others' events that told of one of these: of a link, whose evidence may quote it; and all events of the memories whose
+    past texts they were."""
+    among = "IN (SELECT value FROM json_each(?1))"
+    sql = (
+        f"SELECT seq FROM journal WHERE json_valid(before) AND before ->> 'other' {among}"
+        f" AND record NOT IN (SELECT number FROM records WHERE id {among}) UNION SELECT seq FROM journal"
+        " WHERE record IN (SELECT number FROM records WHERE id IN (SELECT value FROM json_each(?2))) ORDER BY seq"
+    )
+    return [seq for (seq,) in one.execute(sql, (names, heads))]
+
+
+def _is_held(one: apsw.Connection, word: str, shelves: Sequence[int]) -> bool:
+    sql = "SELECT 1 FROM word_frequency WHERE term = ?"
+    return any(one.execute(sql, (f"{shelf}·{word}",)).get for shelf in shelves)
+
+
+def _drop_receipts(one: apsw.Connection, ids: Collection[str], words: Collection[str]) -> None:
+    """Questions that were answered with one of these, or asked with a word that only these held."""
+    lines = one.execute("SELECT id, query, shown FROM recalls").fetchall()
+    bad = [
+        id
+        for id, query, shown in lines
+        if any(name in ids for name, _ in json.loads(str(shown))) or any(term in words for term in terms(str(query)))
+    ]
+    one.execute("DELETE FROM recalls WHERE id IN (SELECT value FROM json_each(?))", (canonical(bad),))
+
+
+# ---------------------------------------------------------------- the file itself
+
+
+def scrub(connections: Connections, traces: Sequence[bytes]) -> str | None:
+    """Folds the log in and cuts it, then looks for the traces. Says what is in the way, if anything is.
+
+    Where one is found, be it in another word, the whole file is written anew: it then holds what is alive, and nothing else.
+    """
+    if not _cut_log(connections):
+        return STILL_READ
+    schema = connections.here().execute("SELECT group_concat(sql) FROM sqlite_schema").get.encode()
+    long = [trace for trace in traces if len(trace) >= SHORTEST and trace not in schema]  # those are always there
+    if long and _holds(connections, long):
+        compact(connections)
+    return None if _cut_log(connections) else STILL_READ
+
+
+def compact(connections: Connections) -> None:
+    """Writes the file anew, without what nothing uses."""
+    with connections.alone():
+        connections.here().execute("VACUUM")
+    _cut_log(connections)
+
+
+def _cut_log(connections: Connections) -> bool:
+    """Whether the log is empty now; a reader of an older state may keep it for as long as we are ready to wait."""
+    again = patience(connections.wait)
+    for times in itertools.count():
+        busy = connections.here().execute("PRAGMA wal_checkpoint(TRUNCATE)").get[0]
+        if not busy:
+            return True
+        if not again(times):
+            return False
+    raise AssertionError("counting never ends")
+
+
+def _holds(connections: Connections, traces: Sequence[bytes]) -> bool:
+    """Whether the file holds one of them. Read through SQLite: a plain `open` would drop its locks."""
+    found, overlap = finder(traces), max(map(len, traces)) - 1  # a word that two blocks share
+    flags = [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0]
+    file = apsw.VFSFile("", str(connections.path.absolute()), flags)
+    try:
+        size = file.xFileSize()
+        blocks = (
+            file.xRead(min(READ_AT_ONCE + overlap, size - start), start) for start in range(0, size, READ_AT_ONCE)
+        )
+        return any(map(found, blocks))
+    except apsw.Error as problem:
+        raise StoreUnavailable(f"the file could not be searched after the erase: {problem}; try again") from problem
+    finally:
+        file.xClose()

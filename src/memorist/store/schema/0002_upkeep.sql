@@ -1,0 +1,16 @@
+-- Upkeep: runs of jobs that outlive their process. A run holds no text of any memory.
+CREATE TABLE jobs (
+  id         INTEGER PRIMARY KEY,
+  space      TEXT NOT NULL,
+  name       TEXT NOT NULL,
+  state      TEXT NOT NULL,     -- running, done or failed
+  owner      TEXT NOT NULL,
+  lease      INTEGER NOT NULL,  -- until when the owner may go on without a sign of life
+  batch      TEXT,
+  checkpoint TEXT NOT NULL,
+  changed    INTEGER NOT NULL,
+  at         INTEGER NOT NULL,
+  updated    INTEGER NOT NULL,
+  problem    TEXT
+) STRICT;
+CREATE UNIQUE INDEX jobs_run_once ON jobs (space, name) WHERE state = 'running';
