@@ -4,7 +4,7 @@ A grant is a scope (`project/atlas`), a family (`task/*`), or `*`. The star stan
 that projects cannot read each other is a promise, so another project must be named, or `project/*` be granted.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memorist.errors import Invalid, OutOfScope
 from memorist.records import Origin, Scope
@@ -41,6 +41,18 @@ class Access:
 
     def must_write(self, scope: str) -> Scope:
         return self._must(Scope(scope), "write", self.writes)
+
+    @classmethod
+    def to_read(cls, space: str) -> "Access":
+        """Of the engine itself, which has to see every scope of a space to keep it whole."""
+        return cls(space=space, reads=("*", "project/*"))
+
+    def over_the_space(self, surface: str) -> "Access":
+        """The same actor as the keeper of the whole space, for upkeep; only those who work in a project may be that."""
+        if self.role not in ("admin", "project"):
+            raise OutOfScope(f"a {self.role} access may not look after the whole store; use a project's access")
+        everywhere = ("*", "project/*")
+        return replace(self, reads=everywhere, writes=everywhere, role="admin", surface=surface)
 
     def _must(self, scope: Scope, act: str, grants: tuple[str, ...]) -> Scope:
         if not _granted(grants, scope):

@@ -1,53 +1,38 @@
 """`Memory`: every verb a user can type, in reading order. This file is the table of contents of the engine.
 
-    writing   remember, remember_many, revise, pin, unpin, tag, link, unlink, feedback, forget, restore
+    writing   remember, remember_many, revise, pin, unpin, tag, link, unlink, feedback, forget, restore, erase, undo
     reading   recall, context, get, list, count, links, timeline, history, explain, why_not
-    keeping   audit, status, backup, doctor, close
+    keeping   upkeep, compact, audit, status, backup, doctor, through, close
 
 The verbs are short because the work is elsewhere: the gate (`remember/gate.py`) stores, the pipeline (`recall/pipeline.py`)
-finds, the store keeps. A `Memory` is safe to share between threads; open a new one after a fork.
+finds, the store keeps; what all verbs share is in `opened.py`. A `Memory` is safe to share between threads; open a new one
+after a fork.
 """
 
 import builtins
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from memorist import checks, opening
-from memorist.access import Access
-from memorist.bus import Bus
-from memorist.design import Clock, Design, Tools
-from memorist.errors import Invalid, OutOfScope, Refused
-from memorist.kinds import Kind
+from memorist.errors import Invalid, StoreUnavailable
+from memorist.opened import Filter, Opened
 from memorist.prompt import render
-from memorist.recall import asking, reference
-from memorist.records import (
-    Context,
-    Draft,
-    Event,
-    Link,
-    LinkKind,
-    Outcome,
-    Recall,
-    Record,
-    now_utc,
-)
-from memorist.remember import change, drafts, gate
+from memorist.recall import asking
+from memorist.records import Context, Draft, Event, Link, LinkKind, Outcome, Recall, Record, Report
+from memorist.remember import change, drafts, erasing, gate, many, undoing
 from memorist.store.chain import Audit
 from memorist.store.protocol import Finding
 from memorist.store.where import Where, order_of
-from memorist.store.writer import Writer
-from memorist.text.tokens import TokenCounter
-from memorist.text.tokens import count_tokens as default_count
+from memorist.upkeep import runner
 
-Filter = Mapping[str, Any]
 BATCH = 250  # drafts in one transaction of remember_many
 
 
-class Memory:
+class Memory(Opened):
     """A memory for agents: one store, one project, one access.
 
     >>> memory = Memory(":memory:")
@@ -56,34 +41,6 @@ class Memory:
     >>> [hit.record.text for hit in memory.recall("which database does staging use?")]
     ['Staging runs Postgres 16']
     """
-
-    def __init__(
-        self,
-        path: str | Path | None = None,
-        *,
-        project: str | None = None,
-        space: str | None = None,
-        access: Access | None = None,
-        design: Design | str | None = None,
-        clock: Clock = now_utc,
-        count_tokens: TokenCounter = default_count,
-        kinds: Mapping[str, Kind] | None = None,
-        wait: float = 30.0,
-    ) -> None:
-        place = opening.place(path, project, space, design)
-        self.project = place.project
-        self.design = place.design
-        self.home = place.home
-        if access is not None and space not in (None, access.space):
-            raise Invalid(f"the access is for space {access.space!r}, not {space!r}; name one of them")
-        self.access = access or opening.usual_access(place)
-        self.space = self.access.space
-        self.bus = Bus()
-        self._off_because = place.off_because
-        store = opening.store(place.db, checks.seconds(wait, "wait"))
-        self._tools = Tools(store, clock, count_tokens, {**place.kinds, **(kinds or {})})
-        self._writer = Writer(store, clock)
-        self._writer.refuse_secret(f"{self.space} {self.home}", "the space or project")
 
     # ------------------------------------------------------------ writing
 
@@ -120,16 +77,18 @@ class Memory:
         )[0]  # fmt: skip
 
     def remember_many(self, many: Iterable[Draft | Mapping[str, Any] | str]) -> builtins.list[Outcome]:
-        """Keeps many, a few hundred in one transaction; what was stored before an error stays stored."""
+        """Keeps many, a few hundred in one transaction and all in one batch; what was stored before an error stays stored."""
         wanted = [drafts.draft_of(draft) for draft in many]
         off = self._off_because()
         if off:
             return [Outcome("refused", off) for _ in wanted]
         outcomes: builtins.list[Outcome] = []
+        batch: str | None = None
         for start in range(0, len(wanted), BATCH):
             some = wanted[start : start + BATCH]
-            stored = gate.admit(some, self.access, self.home, self._tools, self._writer)
+            stored = gate.admit(some, self.access, self.home, self._tools, self._writer, batch)
             outcomes += [self._tell(outcome) for outcome in stored]
+            batch = batch or next((outcome.batch for outcome in stored if outcome.batch), None)
         return outcomes
 
     def revise(
@@ -144,20 +103,22 @@ class Memory:
         confidence: float | None = None,
         valid_from: datetime | None = None,
         valid_to: datetime | None = None,
+        tags: Sequence[str] | None = None,
         data: Mapping[str, Any] | None = None,
+        used: bool = False,
         expected_version: int | None = None,
         because: str = "revised",
     ) -> Outcome:
-        """Changes what is given. A new text keeps id, number and votes; the old one stays as a superseded record."""
+        """Changes what is given. A new text keeps id, number and votes; the old one stays as a superseded record. With
+        `used` it counts as used just now, as whoever corrects a memory used it."""
         self._must_be_on()
         changes = drafts.revision(
             self._tools.kinds, text=text, title=title, kind=kind, scope=scope, importance=importance,
-            confidence=confidence, valid_from=valid_from, valid_to=valid_to, data=data,
+            confidence=confidence, valid_from=valid_from, valid_to=valid_to, tags=tags, data=data,
         )  # fmt: skip
         find = partial(self._must_get, id)
-        return self._tell(
-            change.revise(find, changes, self.access, self._writer, self._tools, expected_version, because)
-        )
+        done = change.revise(find, changes, self.access, self._writer, self._tools, expected_version, because, used)
+        return self._tell(done)
 
     def pin(self, id: str | int) -> Outcome:
         """Marks a memory as always important."""
@@ -202,26 +163,51 @@ class Memory:
             change.vote(partial(self._must_get, id), verdict, self.access, self._writer, self._tools.clock())
         )
 
-    def forget(self, id: str | int, *, because: str = "forgotten on request") -> Outcome:
-        """Hides a memory. It stays searchable in the archive and `restore` brings it back."""
+    @overload
+    def forget(self, id: str | int, *, because: str = ...) -> Outcome: ...
+    @overload
+    def forget(self, *, where: Filter, dry_run: bool = ..., because: str = ...) -> Report: ...
+    def forget(
+        self,
+        id: str | int | None = None,
+        *,
+        where: Filter | None = None,
+        dry_run: bool = False,
+        because: str = "forgotten on request",
+    ) -> Outcome | Report:
+        """Hides a memory, or all that fit a filter. They stay searchable in the archive and `restore` brings them back."""
         reason = checks.label(because, "the reason")
-
-        def archive(record: Record) -> Record:
-            if record.state in ("superseded", "erased"):
-                raise Refused(f"memory {record.number} is {record.state} already")
-            return record if record.state == "archived" else replace(record, state="archived", reason=reason)
-
-        return self._edit(id, "forgotten", archive, reason)
+        archive = partial(many.archived, because=reason)
+        if where is None and id is not None and not dry_run:
+            return self._edit(id, "forgotten", archive, reason)
+        self._must_be_on()
+        chosen, ids = self._chosen(id, where, ("active",))
+        sweep = many.Sweep("forgotten", archive, reason, chosen, self._writer, self._tools)
+        return self._tell_all(sweep.plan(ids) if dry_run else sweep.apply(ids))
 
     def restore(self, id: str | int, *, because: str = "restored on request") -> Outcome:
         """Brings a forgotten memory back with everything it had."""
+        return self._edit(id, "restored", many.brought_back, checks.label(because, "the reason"))
 
-        def bring_back(record: Record) -> Record:
-            if record.state in ("superseded", "erased"):
-                raise Refused(f"memory {record.number} is {record.state}; only forgotten memories can be restored")
-            return replace(record, state="active", reason=None)
+    def erase(
+        self,
+        id: str | int | None = None,
+        *,
+        where: Filter | None = None,
+        dry_run: bool = False,
+        because: str = "erased on request",
+    ) -> Report:
+        """Removes a memory and its past texts, or all that fit a filter, from every place they lie in. There is no undo."""
+        self._must_be_on()
+        reason = checks.label(because, "the reason")
+        chosen, ids = self._chosen(id, where, ("active", "archived", "superseded"))
+        return self._tell_all(erasing.erase(ids, reason, chosen, self._writer, self._tools, dry_run))
 
-        return self._edit(id, "restored", bring_back, checks.label(because, "the reason"))
+    def undo(self, batch: str | None = None) -> Report:
+        """Takes back the last action of this actor, or the named batch: what was added is archived, what was changed is as
+        it was. Whatever was changed again since is left alone, and named."""
+        self._must_be_on()
+        return self._tell_all(undoing.undo(batch, self.access, self._writer, self._tools))
 
     # ------------------------------------------------------------ reading
 
@@ -315,6 +301,25 @@ class Memory:
 
     # ------------------------------------------------------------ keeping
 
+    def upkeep(self, *, dry_run: bool = False, seconds: float | None = None) -> builtins.list[Report]:
+        """Runs what the design keeps in order, in short steps that can be interrupted; one report per job."""
+        self._must_be_on()
+        self._must_look_after()
+        limit = None if seconds is None else checks.seconds(seconds, "seconds")
+        reports = runner.run(self.design.upkeep, self.access, self._tools, self._writer, dry_run, limit)
+        return [self._tell_all(report) for report in reports]
+
+    def compact(self) -> dict[str, int]:
+        """Shrinks the file to what it holds, and finishes an erasure that was interrupted. → bytes before and after."""
+        self._must_look_after()
+        self._writer.flush()
+        before = self._tools.store.size().bytes
+        self._tools.store.compact()
+        left = "; ".join(erasing.finish(self.access, self._writer, self._tools))
+        if erasing.checked(self._tools.store, self.space):
+            raise StoreUnavailable(f"the file was compacted, but an erasure is not through: {left}")
+        return {"before": before, "after": self._tools.store.size().bytes}
+
     def audit(self) -> Audit:
         """Verifies the journal's chain, its anchor, and that every record is the one last journalled."""
         self._must_look_after()
@@ -332,68 +337,12 @@ class Memory:
         self._tools.store.backup(target)
         return target
 
-    def doctor(self) -> builtins.list[Finding]:
-        """Looks for what is wrong, and says what to do about it."""
+    def doctor(self, *, repair: bool = False) -> builtins.list[Finding]:
+        """Looks for what is wrong, and says what to do about it. `repair` builds the index anew where it is wrong."""
         self._must_look_after()
+        repaired = self._tools.store.repair() if repair else []
         audit = self._writer.audit()
         detail = f"{audit.events:,} events, {audit.records:,} records" if audit.ok else "; ".join(audit.problems[:5])
         advice = None if audit.ok else "somebody changed the file, or it is damaged: compare with a backup"
-        return [*self._tools.store.checkup(), Finding(audit.ok, "journal", detail, advice)]
-
-    def close(self) -> None:
-        """Flushes what was only noted, writes the anchor, closes."""
-        try:
-            self._writer.close()
-        finally:
-            self._tools.store.close()
-
-    def __enter__(self) -> "Memory":
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        self.close()
-
-    # ------------------------------------------------------------ what the verbs share
-
-    def _must_get(self, id: str | int) -> Record:
-        return reference.resolve(id, self._tools.store, Where(self.access))
-
-    def _ask(self, question: asking.Question) -> tuple[Recall, float]:
-        homes = tuple(dict.fromkeys((self.home, self.project.scope)))
-        return asking.ask(question, self.access, homes, self.design, self._tools)
-
-    def _edit(self, id: str | int, verb: str, edit: Callable[[Record], Record], because: str) -> Outcome:
-        self._must_be_on()
-        find = partial(self._must_get, id)
-        return self._tell(change.edit(find, verb, edit, self.access, self._writer, self._tools, because))
-
-    def _relate(
-        self, a: str | int, b: str | int, kind: LinkKind, weight: float | None, evidence: str | None
-    ) -> Outcome:
-        self._must_be_on()
-        store, find = self._tools.store, partial(self._both, a, b)
-        return self._tell(change.relate(find, kind, self.access, self._writer, store, weight, evidence))
-
-    def _both(self, a: str | int, b: str | int) -> tuple[Record, Record]:
-        return self._must_get(a), self._must_get(b)
-
-    def _where(self, filter: Filter | None) -> Where:
-        """What is asked for; active records unless the filter speaks of states itself."""
-        where = Where.of(self.access, filter)
-        return where if where.speaks_of("state") else where.also("state", "eq", "active")
-
-    def _must_be_on(self) -> None:
-        off = self._off_because()
-        if off:
-            raise Refused(off)
-
-    def _must_look_after(self) -> None:
-        """The store as a whole is for those who work in it, not for readers and skills."""
-        if self.access.role not in ("admin", "project"):
-            raise OutOfScope(f"a {self.access.role} access may not look after the whole store; use a project's access")
-
-    def _tell(self, outcome: Outcome) -> Outcome:
-        if outcome.record is not None and outcome.outcome not in ("unchanged", "repeated"):
-            facts = {"kind": outcome.record.kind, "scope": outcome.record.scope}
-            self.bus.emit("memory:write", id=outcome.id, outcome=outcome.outcome, because=outcome.because, **facts)
-        return outcome
+        findings = [*self._tools.store.checkup(), *erasing.checked(self._tools.store, self.space)]
+        return [*repaired, *findings, Finding(audit.ok, "journal", detail, advice)]

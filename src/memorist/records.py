@@ -278,6 +278,7 @@ class Draft:
     task: str | None = None
     season: str | None = None
     key: str | None = None  # idempotency key: the same key is stored once
+    id: str | None = None  # from an export; only imports may bring one
 
 
 # ---------------------------------------------------------------- answers
@@ -292,6 +293,27 @@ class Outcome:
     id: str | None = None
     record: Record | None = None
     batch: str | None = None
+    advice: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One memory that a verb changed, or would change, and the reason."""
+
+    id: str
+    number: int
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a verb did to several memories, or in a dry run would do. It holds no content."""
+
+    verb: str
+    changed: tuple[Planned, ...] = ()
+    left: Mapping[str, str] = field(default_factory=dict)  # id → why it stayed as it was
+    batch: str | None = None  # for `undo`
+    dry_run: bool = False
     advice: str | None = None
 
 

@@ -13,7 +13,7 @@ from memorist.access import Access
 from memorist.design import Tools
 from memorist.errors import Conflict, Invalid, Refused
 from memorist.kinds import Kind, kind_of
-from memorist.records import LINK_KINDS, Counters, Link, LinkKind, Outcome, Record, Status, Times, new_id
+from memorist.records import LINK_KINDS, Counters, Link, LinkKind, Outcome, Record, Status, Times, new_id, to_micros
 from memorist.redact import nothing_but_marks
 from memorist.remember.reconcile import refuse_second
 from memorist.remember.trust import status_of, trust_of
@@ -33,8 +33,7 @@ def edit(
     """Applies `change` to the record that `find` gives. A change that changes nothing is not written."""
     now = tools.clock()
     with writer.transaction():
-        old = find()
-        who.must_write(old.scope)
+        old = _writable(find(), who)
         new = change(old)
         if new == old:
             return Outcome("unchanged", "it was so already", old.id, old)
@@ -42,8 +41,19 @@ def edit(
         fresh = writer.clean(replace(new, version=old.version + 1, times=replace(new.times, updated=now)))
         if (old.scope, old.state, old.fingerprint) != (fresh.scope, fresh.state, fresh.fingerprint):
             refuse_second(fresh, tools.store, tools.kinds, now)
-        batch, [record] = writer.commit([Change(verb, fresh, difference(old, fresh), because)], who)
+        batch, [record] = writer.commit([_change(verb, old, fresh, difference(old, fresh), because)], who)
     return Outcome("changed", because, record.id, record, batch)
+
+
+def _writable(record: Record, who: Access) -> Record:
+    who.must_write(record.scope)
+    return _must_be_there(record)
+
+
+def _must_be_there(record: Record) -> Record:
+    if record.state == "erased":
+        raise Refused(f"memory {record.number} is erased; nothing can be done with it any more")
+    return record
 
 
 def revise(
@@ -54,14 +64,16 @@ def revise(
     tools: Tools,
     expected_version: int | None,
     because: str,
+    used: bool = False,
 ) -> Outcome:
     """Changes fields. A new text keeps id, number and votes, and leaves the old text behind as a superseded record."""
     with writer.transaction():
-        old = find()
-        who.must_write(old.scope)
+        old = _writable(find(), who)
         if expected_version is not None and old.version != expected_version:
             raise Conflict(f"memory {old.number} is at version {old.version}, not {expected_version}; read it again")
         new = _revised(old, changes, tools.kinds)
+        if used:
+            new = _used(new, tools.clock())
         if new.text == old.text:
             return edit(lambda: old, "revised", lambda _: new, who, writer, tools, because)
         return _supersede_text(old, _restamped(new, who), changes, who, writer, tools, because)
@@ -81,6 +93,21 @@ def _revised(old: Record, changes: Mapping[str, Any], kinds: Mapping[str, Kind])
     times = replace(old.times, **{key: given.pop(key) for key in ("valid_from", "valid_to") if key in given})
     checks.interval(times.valid_from, times.valid_to)
     return replace(old, times=times, **given)
+
+
+def _used(record: Record, now: datetime) -> Record:
+    """Whoever corrects a memory has just made use of it: its clock starts anew, and its votes stay."""
+    counters = replace(record.counters, used=record.counters.used + 1)
+    return replace(record, counters=counters, times=replace(record.times, used=now))
+
+
+def _change(verb: str, old: Record, fresh: Clean, before: Mapping[str, Any], because: str) -> Change:
+    """The change, with the counters where they changed too."""
+    if fresh.counters == old.counters:
+        return Change(verb, fresh, before, because)
+    last = None if old.times.used is None else to_micros(old.times.used)
+    had = {"used": old.counters.used, "last_used": last}
+    return Change(verb, fresh, {**before, **had}, because, fresh.counters, fresh.times.used)
 
 
 def _restamped(record: Record, who: Access) -> Record:
@@ -117,7 +144,7 @@ def _supersede_text(
     kept = writer.clean(past)
     before = {**difference(old, fresh), "superseded": kept.id}
     before.pop("text", None)
-    changes = [Change("revised", fresh, before, because), Change("superseded", kept, None, because)]
+    changes = [_change("revised", old, fresh, before, because), Change("superseded", kept, None, because)]
     batch, [record, _] = writer.commit(changes, who, links=[Link(fresh.id, kept.id, "supersedes")])
     return Outcome("changed", because, record.id, record, batch)
 
@@ -144,8 +171,7 @@ def vote(find: Find, verdict: str, who: Access, writer: Writer, now: datetime) -
     if verdict not in VERDICTS:
         raise Invalid(f"there is no verdict {quoted(verdict)}; verdicts are {', '.join(VERDICTS)}")
     with writer.transaction():
-        record = find()
-        who.must_write(record.scope)
+        record = _writable(find(), who)
         had, used = record.counters, record.times.used
         if verdict == "useful":
             counters, used = replace(had, up=had.up + 1, used=had.used + 1), now
@@ -153,7 +179,8 @@ def vote(find: Find, verdict: str, who: Access, writer: Writer, now: datetime) -
             counters = replace(had, down=had.down + 1)
         else:
             counters = replace(had, rejected=had.rejected + 1)
-        before = {"up": had.up, "down": had.down, "used": had.used, "rejected": had.rejected}
+        before: dict[str, int | None] = {"up": had.up, "down": had.down, "used": had.used, "rejected": had.rejected}
+        before["last_used"] = None if record.times.used is None else to_micros(record.times.used)
         after = Clean(replace(record, counters=counters, times=replace(record.times, used=used)))
         because = f"the caller found it {verdict}"
         batch, _ = writer.commit([Change("feedback", after, before, because, counters, used, row=False)], who)
@@ -175,7 +202,8 @@ def relate(
     shown = writer.redact(checks.optional_label(evidence, "the evidence"))
     with writer.transaction():
         a, b = find()
-        who.must_write(a.scope)
+        _writable(a, who)
+        _must_be_there(b)
         if a.id == b.id:
             raise Invalid(f"memory {a.number} cannot be linked to itself")
         new = None if weight is None else Link(a.id, b.id, kind, checks.share(weight, "weight"), shown)

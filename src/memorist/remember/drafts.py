@@ -46,9 +46,10 @@ def revision(kinds: Mapping[str, Kind], **given: Any) -> dict[str, Any]:
         "confidence": lambda value: checks.share(value, "confidence"),
         "valid_from": lambda value: checks.moment(value, "valid_from"),
         "valid_to": lambda value: checks.moment(value, "valid_to"),
+        "tags": lambda value: checks.labels(value, "tags"),
         "data": checks.data,
     }
     changes = {name: check[name](value) for name, value in given.items() if value is not None}
     if not changes:
-        raise Invalid("nothing to revise was given; name a text, title, kind, scope, importance, validity or data")
+        raise Invalid("nothing to revise was given; name a text, title, kind, scope, importance, validity, tags, data")
     return changes

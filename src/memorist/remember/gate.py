@@ -3,9 +3,11 @@
     draft → access → checks → origin and trust → redaction → key seen before? → twin? → one transaction
 
 Every surface, importer and job goes through `admit`. What happened to each draft is said in its `Outcome`; a draft that
-cannot be accepted raises, and then nothing of the whole batch is stored.
+cannot be accepted raises, and then nothing of the whole batch is stored. In an import it is refused alone: one bad line of
+a file is no reason to leave the others.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -13,39 +15,49 @@ from datetime import datetime
 from memorist import checks
 from memorist.access import Access
 from memorist.design import Tools
-from memorist.errors import Conflict, MemoristError
+from memorist.errors import Conflict, Invalid, MemoristError
 from memorist.kinds import Kind, kind_named
-from memorist.records import Draft, Outcome, Provenance, Record, Times, new_id
+from memorist.records import Draft, Origin, Outcome, Provenance, Record, Times, new_id
 from memorist.redact import nothing_but_marks
-from memorist.remember.reconcile import Batch, add_or_reinforce
+from memorist.remember.reconcile import KNOWN_ALREADY, UNDONE, Batch, add_or_reinforce, bring_back
 from memorist.remember.trust import origin_of, status_of, trust_of
 from memorist.store.protocol import KeyUse
 from memorist.store.where import Where, canonical
 from memorist.store.writer import Clean, Writer
+from memorist.text.visible import quoted
+
+IS_ID = re.compile("m[0-9a-hjkmnp-tv-z]{26}")
 
 
-def admit(drafts: Sequence[Draft], who: Access, home: str, tools: Tools, writer: Writer) -> list[Outcome]:
-    """Stores the drafts in one transaction. `home` is the scope of drafts that name none."""
+def admit(
+    drafts: Sequence[Draft], who: Access, home: str, tools: Tools, writer: Writer, batch_id: str | None = None
+) -> list[Outcome]:
+    """Stores the drafts in one transaction. `home` is the scope of drafts that name none; a `batch_id` goes on."""
     now = tools.clock()
     cleaned = [_checked(place, draft, who, home, now, tools, writer) for place, draft in enumerate(drafts, 1)]
     with writer.transaction():
         batch = Batch(now)
-        batch.look_up_twins(cleaned, tools)
+        batch.look_up_twins([record for record in cleaned if isinstance(record, Record)], tools)
         outcomes = [
-            _decide(draft, record, who, batch, tools, writer) for draft, record in zip(drafts, cleaned, strict=True)
+            _decide(draft, record, who, batch, tools, writer) if isinstance(record, Record) else record
+            for draft, record in zip(drafts, cleaned, strict=True)
         ]
-        id, stored = writer.commit(batch.changes, who, key_uses=list(batch.key_uses.values()))
+        id, stored = writer.commit(batch.changes, who, key_uses=list(batch.key_uses.values()), batch=batch_id)
     by_id = {record.id: record for record in stored}
     return [_finished(outcome, id, by_id) for outcome in outcomes]
 
 
-def _checked(place: int, draft: Draft, who: Access, home: str, now: datetime, tools: Tools, writer: Writer) -> Clean:
+def _checked(
+    place: int, draft: Draft, who: Access, home: str, now: datetime, tools: Tools, writer: Writer
+) -> Clean | Outcome:
     """The draft as a clean record; what is wrong with one of many is said with its place."""
     try:
         record = _record(draft, who, home, now, tools.kinds)
         writer.refuse_secret(record.scope, "the scope")
         return writer.clean(record)
     except MemoristError as problem:
+        if who.origin == "import":
+            return Outcome("refused", str(problem))
         if place == 1:
             raise
         raise type(problem)(f"draft {place} of its batch: {problem}") from problem
@@ -59,7 +71,7 @@ def _record(draft: Draft, who: Access, home: str, now: datetime, kinds: Mapping[
     valid_from, valid_to = checks.moment(draft.valid_from, "valid_from"), checks.moment(draft.valid_to, "valid_to")
     checks.interval(valid_from, valid_to)
     return Record(
-        id=new_id(now),
+        id=new_id(now) if draft.id is None else _brought_id(draft.id, origin),
         space=who.space,
         scope=scope,
         kind=kind.name,
@@ -80,6 +92,15 @@ def _record(draft: Draft, who: Access, home: str, now: datetime, kinds: Mapping[
     )
 
 
+def _brought_id(id: str, origin: Origin) -> str:
+    """Only an import may bring ids, so that the same export is the same memories wherever it is read."""
+    if origin != "import":
+        raise Invalid("only imports bring ids; leave the id out")
+    if not isinstance(id, str) or not IS_ID.fullmatch(id):
+        raise Invalid(f"{quoted(id)} is no id of a memory; leave it out to get a new one")
+    return id
+
+
 def _provenance(draft: Draft, who: Access) -> Provenance:
     return Provenance(
         actor=who.actor,
@@ -95,6 +116,10 @@ def _provenance(draft: Draft, who: Access) -> Provenance:
 def _decide(draft: Draft, record: Clean, who: Access, batch: Batch, tools: Tools, writer: Writer) -> Outcome:
     if record.text != draft.text and nothing_but_marks(record.text):
         return Outcome("refused", "the text is nothing but a secret, and secrets are not stored")
+    if draft.id is not None and record.id in batch.ids:
+        return Outcome("unchanged", "it is there already", record.id)
+    if draft.id is not None and tools.store.keys([record.id]):
+        return _brought_before(record.id, who, batch, tools)
     use = _key_use(draft, record, batch.now, writer)
     seen = None if use is None else batch.key_uses.get(use.key) or tools.store.key_use(use.key)
     if use and seen:
@@ -116,8 +141,23 @@ def _key_use(draft: Draft, record: Clean, now: datetime, writer: Writer) -> KeyU
     return KeyUse(writer.digest(f"key {here}"), writer.digest(f"draft {said}"), "", "", now)
 
 
+def _brought_before(id: str, who: Access, batch: Batch, tools: Tools) -> Outcome:
+    """An id that is there already stays what it is here; one that was erased stays erased. Only what an undo of an import
+    took away comes back with the next import."""
+    record = next(iter(tools.store.get([id], Where(who))), None)
+    if record is None:
+        return Outcome("refused", "its id belongs to another memory", id)
+    if record.state == "erased":
+        return Outcome("refused", "it was erased here, and an import does not bring it back", id)
+    if record.state == "archived" and record.reason == UNDONE:
+        return bring_back(Clean(record), batch, "the import that brought it was taken back, and here it is again")
+    return Outcome("unchanged", KNOWN_ALREADY[record.state], id, record)
+
+
 def _repeated(use: KeyUse, seen: KeyUse, who: Access, tools: Tools) -> Outcome:
-    if use.draft != seen.draft:
+    if seen.outcome == "erased":
+        return Outcome("refused", "what was stored under this key was erased; use a new key to store it again")
+    if seen.draft and use.draft != seen.draft:  # it is empty where a text of that memory was erased
         raise Conflict("this idempotency key was used for another text; use a new key for a new text")
     record = next(iter(tools.store.get([seen.record], Where(who))), None)
     return Outcome("repeated", f"this key was stored before ({seen.outcome})", seen.record, record)

@@ -2,7 +2,8 @@
 
 A twin is a record of the same scope with the same text that would answer the same questions: its kind lies on the same
 layer, is recalled alike and is de-duplicated, and it still holds. An active twin is reinforced and takes over what the new
-draft adds. A forgotten one comes back only on the user's own word; anybody else's makes a candidate beside it.
+draft adds. A forgotten one comes back only on the user's own word; anybody else's makes a candidate beside it. A file
+that is read again says nothing new: what is there stays as it is, and what was forgotten or revised here stays that.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,11 +14,19 @@ from memorist.checks import ADVISED_TEXT, MOST_LABELS
 from memorist.design import Tools
 from memorist.errors import Conflict
 from memorist.kinds import Kind, kind_of
-from memorist.records import Outcome, Record
+from memorist.records import Outcome, Record, Status
 from memorist.store.protocol import KeyUse, Store
 from memorist.store.rows import difference
 from memorist.store.writer import Change, Clean
 from memorist.text.twins import normalised
+
+UNDONE = "undone"  # the reason of what an undo archived
+FROM_FILES = ("import", "file")
+KNOWN_ALREADY = {  # the state of a twin → why a file does not add it again
+    "active": "it is there already",
+    "archived": "it was forgotten here, and a file does not bring it back",
+    "superseded": "it was revised here, and a file does not bring the old text back",
+}
 
 
 @dataclass(slots=True)
@@ -28,6 +37,7 @@ class Batch:
     changes: list[Change] = field(default_factory=list)
     key_uses: dict[str, KeyUse] = field(default_factory=dict)
     known: dict[tuple[str, str], list[Clean]] = field(default_factory=dict)  # (scope, fingerprint) → records
+    ids: set[str] = field(default_factory=set)  # of the records that are going to be written
 
     def look_up_twins(self, records: Sequence[Clean], tools: Tools) -> None:
         """All twins of the batch in one look per scope."""
@@ -45,12 +55,13 @@ class Batch:
         same = self.known.setdefault((record.scope, record.fingerprint), [])
         same[:] = [*(other for other in same if other.id != record.id), record]
         self.changes.append(change)
+        self.ids.add(record.id)
 
 
 def twin_of(
-    record: Record, others: Iterable[Clean], kinds: Mapping[str, Kind], now: datetime, state: str
+    record: Record, others: Iterable[Clean], kinds: Mapping[str, Kind], now: datetime | None, state: str
 ) -> Clean | None:
-    """The first of the others that is this record's twin and in that state."""
+    """The first of the others that is this record's twin and in that state. Without `now` it may have run out."""
     here = kind_of(record.kind, kinds)
     if not here.deduplicated:
         return None
@@ -74,22 +85,34 @@ def refuse_second(record: Clean, store: Store, kinds: Mapping[str, Kind], now: d
 
 def add_or_reinforce(record: Clean, batch: Batch, tools: Tools) -> Outcome:
     same = batch.known.get((record.scope, record.fingerprint), [])
+    if record.origin in FROM_FILES:
+        return _known_already(record, same, tools.kinds) or _add(record, batch, "nothing like it was there")
     active = twin_of(record, same, tools.kinds, batch.now, "active")
     if active:
         return _reinforce(active, record, batch)
     forgotten = twin_of(record, same, tools.kinds, batch.now, "archived")
     if forgotten and record.origin == "user":
-        return _bring_back(forgotten, batch)
+        return bring_back(forgotten, batch, "the user said again what was forgotten", status="confirmed")
     if forgotten:
         record = Clean(replace(record, status="candidate"))
         return _add(record, batch, f"a twin ({forgotten.number}) was forgotten, so this is only a candidate")
     return _add(record, batch, "nothing like it was there")
 
 
-def _holds_alike(record: Record, other: Record, now: datetime) -> bool:
+def _known_already(record: Clean, same: Sequence[Clean], kinds: Mapping[str, Kind]) -> Outcome | None:
+    """A twin of any state; but whoever took an import back and imports again means it."""
+    same = [other for other in same if other.reason != UNDONE]
+    for state, because in KNOWN_ALREADY.items():
+        twin = twin_of(record, same, kinds, None, state)
+        if twin:
+            return Outcome("unchanged", because, twin.id, twin)
+    return None
+
+
+def _holds_alike(record: Record, other: Record, now: datetime | None) -> bool:
     """Whether the other one holds when this one does: not run out, and nothing else was asked for."""
     new, old = record.times, other.times
-    if old.valid_to is not None and old.valid_to <= now:
+    if now is not None and old.valid_to is not None and old.valid_to <= now:
         return False
     asked = new.valid_from is not None or new.valid_to is not None
     return not asked or (new.valid_from, new.valid_to) == (old.valid_from, old.valid_to)
@@ -125,11 +148,12 @@ def _joined(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
     return joined if len(joined) <= MOST_LABELS else old
 
 
-def _bring_back(twin: Clean, batch: Batch) -> Outcome:
-    after = Clean(_touched(replace(twin, state="active", reason=None, status="confirmed"), batch.now))
-    because = "the user said again what was forgotten"
-    batch.put(Change("restored", after, difference(twin, after), because))
-    return Outcome("restored", because, twin.id)
+def bring_back(forgotten: Clean, batch: Batch, because: str, status: Status | None = None) -> Outcome:
+    """An archived record, active again; as what it was, unless a status is given."""
+    back = replace(forgotten, state="active", reason=None, status=status or forgotten.status)
+    after = Clean(_touched(back, batch.now))
+    batch.put(Change("restored", after, difference(forgotten, after), because))
+    return Outcome("restored", because, forgotten.id)
 
 
 def _touched(record: Record, now: datetime) -> Record:
