@@ -1,8 +1,8 @@
 """What a record is worth today: bounded, pure functions of what was counted and a clock.
 
 Nothing here is ever stored, so opening a store a hundred times changes nothing and a design can be switched without
-migration. Every factor has a floor and a ceiling; the best and the worst record differ by a factor of five at most, so that no
-amount of votes lifts a record over a clearly better match.
+migration. Every factor has a floor and a ceiling, so that no amount of votes lifts a record over a clearly better match; the
+factors of the default design together differ by a factor of five at most.
 """
 
 import math
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from memorist.kinds import Kind, kind_of
-from memorist.records import Record
+from memorist.records import Counters, Record
 
 Factor = Callable[[Record, datetime, Mapping[str, Kind]], float]
 
@@ -49,6 +49,37 @@ def pinned(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
 def doubt(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
     """A candidate nobody confirmed, or a text of low trust, weighs less."""
     return (0.85 if record.status == "candidate" else 1.0) * (0.9 if record.trust == "low" else 1.0)
+
+
+# ---------------------------------------------------------------- votes as synapses: the hebbian design
+
+
+def score(counters: Counters, reinforce: float = 3.0, demote: float = 1.0) -> float:
+    """What votes add up to. Confirming says more than doubting, so one reinforcement survives three demotions; a memory that
+    was shown and not used hears nothing."""
+    return reinforce * counters.up - demote * (counters.down + counters.rejected)
+
+
+def reinforced(score: float) -> float:
+    """exp(0.2 · score), as far as the founding document's own examples reach (−5 to 3). Beyond that it bends, so that no
+    number of votes weighs more than 3 or less than 0.2, and a clearly better match still wins.
+
+    >>> [round(reinforced(score), 3) for score in (3, 0, -1, -5)]
+    [1.822, 1.0, 0.819, 0.368]
+    """
+    if -5 <= score <= 3:
+        return math.exp(0.2 * score)
+    edge, bound = (3, 3.0) if score > 3 else (-5, 0.2)
+    at_edge = math.exp(0.2 * edge)
+    room = bound - at_edge  # the curve goes on with the slope it had
+    return bound - room * math.exp(-abs(0.2 * at_edge / room) * abs(score - edge))
+
+
+def faded(since: datetime, now: datetime) -> float:
+    """1 / (1 + 0.01 · days) since it last helped, else since it happened: 0.769 after 30 days, 0.5 after 100. It never falls
+    below 0.25: old is no reason to be buried."""
+    days = max(0.0, (now - since).total_seconds() / 86400)
+    return max(0.25, 1 / (1 + 0.01 * days))
 
 
 FACTORS: Mapping[str, Factor] = {

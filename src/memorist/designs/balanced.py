@@ -4,6 +4,7 @@ from memorist.design import Design
 from memorist.recall.find import ByWords
 from memorist.recall.trim import Believed, DropWeak, KeepBest, Weigh
 from memorist.recall.understand import Understand
+from memorist.upkeep.prune import MEGABYTE, Prune
 
 BALANCED = Design(
     name="balanced",
@@ -17,4 +18,5 @@ BALANCED = Design(
         DropWeak(share=0.15),
         KeepBest(),
     ),
+    upkeep=(Prune(max_bytes=1024 * MEGABYTE),),
 )

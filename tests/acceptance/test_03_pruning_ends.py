@@ -1,0 +1,83 @@
+"""Acceptance row 3: pruning over the size limit terminates; a second run right after archives nothing (W1-1)."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memorist import Memory
+from memorist.designs import HEBBIAN
+from memorist.store.protocol import footprint
+from memorist.testing import MovableClock
+from memorist.upkeep.prune import Prune
+
+
+def small(limit: int, percent: float = 1.0) -> object:
+    return replace(HEBBIAN, upkeep=(Prune(max_bytes=limit, percent=percent),))
+
+
+def filled(memory: Memory, count: int = 60) -> None:
+    memory.remember_many([f"Fact {n}: shelf {n} holds {n * 3} boxes of {'tea ' * (n % 7)}" for n in range(count)])
+
+
+@pytest.mark.covers("W1-1", "S1-12")
+def test_one_run_comes_below_the_limit_and_the_next_has_nothing_to_do(memory: Memory) -> None:
+    filled(memory)
+    total = sum(footprint(len(record.text)) for record in memory.list(limit=1000))
+    memory.design = small(total // 2)  # type: ignore[assignment]
+    [first] = memory.upkeep()
+    assert first.changed
+    left = sum(footprint(len(record.text)) for record in memory.list(limit=1000))
+    assert total // 2 - 2 * footprint(60) <= left <= total // 2
+    for _ in range(5):  # night after night
+        [again] = memory.upkeep()
+        assert again.changed == ()
+    assert memory.count({"state": "archived"}) == len(first.changed)
+
+
+@pytest.mark.covers("S1-12")
+def test_while_there_is_room_nothing_goes_however_bad_it_is(memory: Memory) -> None:
+    filled(memory)
+    for _ in range(8):
+        memory.feedback(1, "wrong")
+    memory.design = small(10**9)  # type: ignore[assignment]
+    assert memory.upkeep()[0].changed == ()
+    assert memory.get(1).state == "active"
+
+
+@pytest.mark.covers("S1-12", "S1-6")
+def test_the_least_worth_go_first_and_what_is_pinned_stays(memory: Memory, clock: MovableClock) -> None:
+    filled(memory, 40)
+    memory.pin(1)
+    for number in (2, 3):
+        memory.feedback(number, "wrong")
+    memory.feedback(4, "useful")
+    clock.move(days=50)
+    memory.feedback(5, "useful")
+    total = sum(footprint(len(record.text)) for record in memory.list(limit=1000))
+    memory.design = small(total - 1)  # type: ignore[assignment]
+    [first] = memory.upkeep()
+    assert [each.number for each in first.changed] == [2]
+    memory.design = small(footprint(70) * 3)  # type: ignore[assignment]
+    memory.upkeep()
+    assert {record.number for record in memory.list()} == {1, 4, 5}
+
+
+@pytest.mark.covers("W1-1")
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    count=st.integers(0, 40),
+    limit=st.integers(0, 40_000),
+    percent=st.sampled_from([0.1, 1.0, 30.0, 100.0]),
+    pinned=st.sets(st.integers(1, 40), max_size=10),
+)
+def test_whatever_the_limit_a_second_run_does_nothing(count: int, limit: int, percent: float, pinned: set[int]) -> None:
+    with Memory(":memory:", project="atlas", design=small(limit, percent)) as memory:  # type: ignore[arg-type]
+        filled(memory, count)
+        for number in pinned:
+            if number <= count:
+                memory.pin(number)
+        memory.upkeep()
+        assert memory.upkeep()[0].changed == ()
+        assert all(memory.get(number).state == "active" for number in pinned if number <= count)
