@@ -1,5 +1,6 @@
 """What a caller may hand in. Each refusal says the fact and the next step; nothing is cut to fit."""
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -15,6 +16,7 @@ MOST_LABELS = 100
 LONGEST_DATA = 100_000
 ADVISED_TEXT = 500
 LONGEST_WAIT = 1_000_000  # seconds
+UNITS = {"TB": 1 << 40, "GB": 1 << 30, "MB": 1 << 20, "KB": 1 << 10, "B": 1}
 
 
 def text(value: Any, what: str = "the text") -> str:
@@ -52,6 +54,11 @@ def labels(values: Any, what: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(checked))
 
 
+def is_path(name: str) -> bool:
+    """Whether a name is the path of a file: it has a separator, or ends as TOML files do."""
+    return "/" in name or "\\" in name or name.endswith(".toml")
+
+
 def flag(value: Any, what: str) -> bool:
     if not isinstance(value, bool):
         raise Invalid(f"{what} must be True or False, not {value!r:.60}")
@@ -69,6 +76,37 @@ def whole(value: Any, what: str, least: int, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise Invalid(f"{what} must be a whole number from {least:,} to {most:,}, not {quoted(value)}")
     return value
+
+
+def number(value: Any, what: str, least: float, most: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+        raise Invalid(f"{what} must be a number from {least:,g} to {most:,g}, not {quoted(value)}")
+    return float(value)
+
+
+def size(value: Any, what: str, least: int = 1 << 20, most: int = 1 << 50) -> int:
+    """Bytes, given as a number or as a text with its unit. Under a megabyte somebody forgot the unit.
+
+    >>> size("1.5 GB", "max_size") == 1536 * 1024 * 1024
+    True
+    """
+    bytes = value if isinstance(value, int) else _bytes(value)
+    if not least <= bytes <= most:
+        allowed = f"from {size_text(least)} to {size_text(most)}, such as '100 MB'"
+        raise Invalid(f"{what} must be a size {allowed}, not {quoted(value)}")
+    return bytes
+
+
+def _bytes(value: Any) -> int:
+    pattern = r"\s*(\d{1,15}(?:\.\d{1,6})?)\s*(|[KMGT]?B)\s*"
+    found = re.fullmatch(pattern, value, re.ASCII | re.IGNORECASE) if isinstance(value, str) else None
+    return int(float(found[1]) * UNITS[found[2].upper() or "B"]) if found else 0
+
+
+def size_text(bytes: int) -> str:
+    """Bytes in the largest unit that leaves nothing over, so that `size` reads it back."""
+    unit, worth = next((unit, worth) for unit, worth in UNITS.items() if bytes % worth == 0)
+    return f"{bytes // worth} {unit}"
 
 
 def seconds(value: Any, what: str) -> float:

@@ -9,13 +9,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from memorist import checks
 from memorist.access import Access, access_for
 from memorist.design import Design
-from memorist.designs import design_named
+from memorist.designs import own
 from memorist.errors import Invalid
 from memorist.kinds import Kind
 from memorist.project import Project, resolve_project
 from memorist.records import Scope
+from memorist.store.copies import is_json
 from memorist.store.protocol import Store
 from memorist.surfaces import settings
 
@@ -42,17 +44,34 @@ def place(path: str | Path | None, project: str | None, space: str | None, desig
     here = settings.load(directory)
     named = project if project is not None or path is not None else here.project
     found = resolve_project(named, directory)
-    chosen = design if design is not None else here.design
     return Place(
         db=here.db if path is None else str(path),
         project=found,
         home=Scope(here.scope) if here.scope else found.scope,
         space=here.space if space is None else space,
-        design=design_named(chosen) if isinstance(chosen, str) else chosen,
+        design=_design(here, design),
         kinds=here.kinds,
         actor=here.actor,
         off_because=settings.off_because,
     )
+
+
+def _design(here: settings.Settings, named: Design | str | None) -> Design:
+    """The design that is meant. A project's file, which came with a clone, may say how its questions are answered, but not
+    how the whole store is kept in order: that is as the user has it."""
+    if named is not None:
+        return tuned(named, here)
+    found = tuned(here.design, here)
+    if Path(here.sources["design"]).name != settings.LOCAL_NAME:
+        return found
+    return replace(found, upkeep=tuned(settings.load().design, here).upkeep)
+
+
+def tuned(design: Design | str, here: settings.Settings) -> Design:
+    """The design that is meant, with what the settings say about votes and room."""
+    found = design if isinstance(design, Design) else own.find(design, settings.designs_folder())
+    room = None if here.max_size is None else checks.size(here.max_size, "max_size")
+    return own.adjusted(found, here.reinforce_weight, here.demote_weight, room, here.prune_percent)
 
 
 def usual_access(place: Place) -> Access:
@@ -66,6 +85,10 @@ def store(db: str, wait: float) -> Store:
         return InMemoryStore()
     if "://" in db:
         raise Invalid(f"{db.partition('://')[0]}:// stores are not available; name a file, or ':memory:'")
+    if is_json(Path(db)):
+        from memorist.store.json_file import JsonFileStore
+
+        return JsonFileStore(Path(db).expanduser(), wait)
     from memorist.store.sqlite import SqliteStore
 
     return SqliteStore(Path(db).expanduser(), wait)

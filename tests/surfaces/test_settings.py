@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from memorist import Memory
 from memorist.errors import Invalid, OutOfScope
 from memorist.surfaces import settings
+from memorist.surfaces.setting_values import TUNING
 
 
 @pytest.fixture(autouse=True)
@@ -79,6 +80,7 @@ def test_environment_over_project_over_user_over_default(
         "budget": "MEMORIST_BUDGET",
         "actor": "default",
         "kinds": "default",
+        **dict.fromkeys(TUNING, "default"),
     }
     assert settings.load().design == "tiers", "without a directory there is no project file"
 
@@ -534,3 +536,120 @@ def test_reading_loads_nothing_heavy(config: Path) -> None:
         text=True,
     )
     assert json.loads(run.stdout) == []
+
+
+# ---------------------------------------------------------------- what tunes a design
+
+SEED = """[memory]
+reinforceWeight = 3
+demoteWeight = 1
+maxSize = "100MB"            # pruning triggers when this is exceeded
+pruneSchedule = "0 4 * * *"  # when to check
+prunePercent = 1
+"""
+
+
+def tuning() -> tuple[object, ...]:
+    found = settings.load()
+    return tuple(getattr(found, key) for key in TUNING)
+
+
+@pytest.mark.covers("S1-14")
+def test_the_founding_documents_own_table_is_read(config: Path) -> None:
+    assert tuning() == (None,) * 5
+    write(config, SEED)
+    assert tuning() == (3.0, 1.0, "100 MB", 1.0, "0 4 * * *")
+    assert settings.load().sources["max_size"] == str(config)
+    write(config, 'max_size = "1.5GB"\nreinforceWeight = 2.5\n[memory]\nprune_percent = 0.5\n')
+    assert tuning() == (2.5, None, "1536 MB", 0.5, None)
+
+
+@pytest.mark.covers("S1-14")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "reinforceWeight = 3\nreinforce_weight = 3",
+        "reinforce_weight = 3\n[memory]\nreinforceWeight = 3",
+        "reinforceWeight = 3\n[memory]\nreinforceWeight = 4",
+        "[memory]\nreinforce_weight = 3\nreinforceWeight = 3",
+    ],
+)
+def test_a_setting_in_two_spellings_is_an_error(text: str, config: Path) -> None:
+    write(config, text)
+    with pytest.raises(Invalid, match="reinforce_weight is set twice") as caught:
+        settings.load()
+    assert str(config) in str(caught.value)
+
+
+@pytest.mark.covers("S1-14")
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("reinforceWeight = -1", "reinforce_weight must be a number from 0 to 100"),
+        ("reinforceWeight = true", "reinforce_weight must be a number"),
+        ('demoteWeight = "1"', "demote_weight must be a number"),
+        ("demoteWeight = inf", "demote_weight must be a number"),
+        ("maxSize = 100", "max_size must be a size from 1 MB to 1024 TB, such as '100 MB', not 100"),
+        ('maxSize = "100 XB"', "max_size must be a size"),
+        ("prunePercent = 0", "prune_percent must be a number from 0.01 to 100"),
+        ("pruneSchedule = 4", "prune_schedule must be a cron line of five fields"),
+        ('pruneSchedule = "0 4 * *"', "prune_schedule must be a cron line of five fields"),
+        ('pruneSchedule = "60 4 * * *"', "prune_schedule: '60' is no minute, which goes from 0 to 59"),
+        ('pruneSchedule = "0 4 * 13 *"', "'13' is no month"),
+        ('pruneSchedule = "0 4 0 * *"', "'0' is no day"),
+        ('pruneSchedule = "0 4 * * fri-mon"', "'fri-mon' is no weekday"),
+        ('pruneSchedule = "*/0 4 * * *"', "is no minute"),
+        ('pruneSchedule = "0 @daily * * *"', "is no hour"),
+        ("colour = 3", r"\[memory\] has no key 'colour'; keys are reinforceWeight"),
+        ('db = "/x"', r"\[memory\] has no key 'db'"),
+    ],
+)
+def test_a_wrong_tuning_setting_is_an_error(line: str, words: str, config: Path) -> None:
+    write(config, f"[memory]\n{line}\n")
+    with pytest.raises(Invalid, match=words) as caught:
+        settings.load()
+    assert str(config) in str(caught.value)
+
+
+def test_memory_must_be_a_table(config: Path) -> None:
+    write(config, "memory = 3")
+    with pytest.raises(Invalid, match="memory must be a table"):
+        settings.load()
+
+
+@pytest.mark.parametrize("line", ["0 4 * * *", "*/15 0-6/2 1,15 jan-jun mon-fri", "0 4 * * 7", "  5   4 * * sun "])
+def test_a_schedule_is_a_line_of_cron(line: str) -> None:
+    settings.set_setting("pruneSchedule", line)
+    assert settings.get_setting("prune_schedule") == " ".join(line.split())
+
+
+@pytest.mark.covers("S1-14")
+def test_tuning_is_set_under_any_of_its_names(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.set_setting("reinforceWeight", "4")
+    settings.set_setting("memory.demoteWeight", "0.5")
+    settings.set_setting("max_size", "50 mb")
+    assert config.read_text(encoding="utf-8") == 'reinforce_weight = 4.0\ndemote_weight = 0.5\nmax_size = "50 MB"\n'
+    assert (settings.get_setting("reinforceWeight"), settings.get_setting("memory.maxSize")) == ("4", "50 MB")
+    monkeypatch.setenv("MEMORIST_PRUNE_PERCENT", "2")
+    assert settings.load().prune_percent == 2
+    settings.unset_setting("reinforceWeight")
+    assert settings.load().reinforce_weight is None
+
+
+def test_a_setting_is_changed_under_the_name_the_file_has_for_it(config: Path) -> None:
+    write(config, "reinforceWeight = 3 # mine\n")
+    settings.set_setting("reinforce_weight", "4")
+    assert config.read_text(encoding="utf-8") == "reinforceWeight = 4.0 # mine\n"
+    write(config, SEED)
+    for change in (lambda: settings.set_setting("max_size", "50MB"), lambda: settings.unset_setting("maxSize")):
+        with pytest.raises(Invalid, match=r"in its table \[memory\]; change it there by hand"):
+            change()
+    settings.set_setting("budget", "900")
+    assert config.read_text(encoding="utf-8") == "budget = 900\n" + SEED
+
+
+def test_a_clone_may_not_tune_the_users_store(tmp_path: Path) -> None:
+    clone = repository(tmp_path, '[memory]\nmaxSize = "1 MB"\n')
+    with pytest.raises(Invalid, match="max_size belongs into") as caught:
+        settings.load(clone)
+    assert str(clone / ".memorist.toml") in str(caught.value)

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 
 from memorist.design import Design
 from memorist.designs.balanced import BALANCED
+from memorist.designs.hebbian import HEBBIAN
 from memorist.errors import Invalid
 
-DESIGNS: Mapping[str, Design] = {design.name: design for design in (BALANCED,)}
+DESIGNS: Mapping[str, Design] = {design.name: design for design in (BALANCED, HEBBIAN)}
 
-__all__ = ["BALANCED", "DESIGNS", "design_named"]
+__all__ = ["BALANCED", "DESIGNS", "HEBBIAN", "design_named"]
 
 
 def design_named(name: str) -> Design:

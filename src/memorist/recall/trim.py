@@ -8,7 +8,7 @@ from memorist.kinds import kind_of
 from memorist.recall.pipeline import Search
 from memorist.records import Hit, Record
 from memorist.store.protocol import Store
-from memorist.worth import FACTORS
+from memorist.worth import FACTORS, faded, reinforced, score
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,25 @@ class Weigh:
             why[name] = FACTORS[name](hit.record, search.now, tools.kinds)
             score *= why[name]
         return Hit(hit.record, score, why)
+
+
+@dataclass(frozen=True, slots=True)
+class WeighByVotes:
+    """Multiplies relevance by what votes made of a record and by how long it has been of no use; nothing else counts."""
+
+    reinforce: float = 3.0
+    demote: float = 1.0
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        weighed = [self._weigh(hit, search.now) for hit in search.hits]
+        weighed.sort(key=lambda hit: (-hit.score, -hit.record.number))
+        return replace(search, hits=tuple(weighed))
+
+    def _weigh(self, hit: Hit, now: datetime) -> Hit:
+        record = hit.record
+        votes = reinforced(score(record.counters, self.reinforce, self.demote))
+        recency = faded(record.times.used or record.times.at, now)
+        return Hit(record, hit.score * votes * recency, {**hit.why, "votes": votes, "recency": recency})
 
 
 @dataclass(frozen=True, slots=True)

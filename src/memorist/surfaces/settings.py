@@ -8,11 +8,9 @@ the rest, comments included; the result is parsed and compared before it replace
 `off_because` runs on every verb: it costs one `stat`, and sees at once what another process switched.
 """
 
-import json
 import os
 import re
-import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,15 +18,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from memorist import checks
 from memorist.errors import Invalid
-from memorist.kinds import Kind, own_kinds
-from memorist.project import repository_root, resolve_project
-from memorist.records import Scope
+from memorist.kinds import Kind
+from memorist.project import repository_root
+from memorist.surfaces import setting_values as values
+from memorist.text import toml
+from memorist.text.visible import quoted
 
 LOCAL_NAME = ".memorist.toml"
-LARGEST_BUDGET = 1_000_000
 _env = os.environ.get
-_LARGEST_FILE = 1 << 16  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +42,11 @@ class Settings:
     budget: int
     kinds: Mapping[str, Kind]
     actor: str
+    reinforce_weight: float | None  # None here and below: what the design says holds
+    demote_weight: float | None
+    max_size: str | None
+    prune_percent: float | None
+    prune_schedule: str | None
     sources: Mapping[str, str]
 
     @property
@@ -57,9 +61,9 @@ def load(directory: Path | None = None) -> Settings:
     """The settings for work in that directory; without one, no project file is looked for."""
     found = _found(directory)
     del found["off"]  # a switch that may turn at any moment: `off_because` asks each time
-    values = {key: value for key, (value, _) in found.items() if key != "db"}
+    given = {key: value for key, (value, _) in found.items() if key != "db"}
     sources = MappingProxyType({key: source for key, (_, source) in found.items()})
-    return Settings(**values, store=found["db"][0], sources=sources)
+    return Settings(**given, store=found["db"][0], sources=sources)
 
 
 def off_because() -> str | None:
@@ -75,17 +79,18 @@ def off_because() -> str | None:
 
 def get_setting(key: str, directory: Path | None = None) -> str | None:
     """One value as text; None where nothing is set."""
-    return _shown(_found(directory)[_known(key)][0])
+    return values.shown(_found(directory)[values.known(key)][0])
 
 
 def all_settings(directory: Path | None = None) -> dict[str, tuple[str | None, str]]:
     """Every setting as (text, source)."""
-    return {key: (_shown(value), source) for key, (value, source) in _found(directory).items()}
+    return {key: (values.shown(value), source) for key, (value, source) in _found(directory).items()}
 
 
 def set_setting(key: str, value: str, directory: Path | None = None) -> Path:
-    """Writes one setting into the user's file. A relative `db` is taken from that directory, else the current one."""
-    return _write(key, _checked(_one_line(key), _typed(key, value), "not set", directory or Path()))
+    """Writes one setting into the user's file. A relative path is taken from that directory, else the current one."""
+    own = _one_line(key)
+    return _write(own, _checked(own, values.typed(own, value), "not set", directory or Path()))
 
 
 def unset_setting(key: str) -> Path:
@@ -106,6 +111,12 @@ def user_file() -> Path | None:
     """The user's settings file, whether it exists or not; None without MEMORIST_CONFIG and a home folder."""
     given = _env("MEMORIST_CONFIG")
     return _given_file(given) if given else _standard("config.toml", _env("HOME"), _env("XDG_CONFIG_HOME"))
+
+
+def designs_folder() -> Path | None:
+    """Where the user keeps designs of their own, whether it exists or not."""
+    file = user_file()
+    return None if file is None else file.parent / "designs"
 
 
 def _writable_file() -> Path:
@@ -156,159 +167,91 @@ def _local_file(directory: Path) -> Path | None:
     return None
 
 
-# ---------------------------------------------------------------- what a value may be
-
-_YES = ("1", "true", "yes", "on")
-_NO = ("", "0", "false", "no", "off")
+# ---------------------------------------------------------------- the layers
 
 
 def _off_word() -> str:
     """MEMORIST_OFF, or nothing while it leaves memory on. An unknown word switches off: that is the safe side."""
     word = _env("MEMORIST_OFF", "").strip()
-    return "" if word.lower() in _NO else word
-
-
-def _text(key: str, value: object) -> str:
-    """One short line, by the rules of scopes, since these words stand beside scopes in the store."""
-    if isinstance(value, str):
-        plain = unicodedata.normalize("NFC", value)
-        with suppress(Invalid):
-            return Scope(f"{key}/{plain}").removeprefix(f"{key}/")
-    raise Invalid(f"{key} must be a short text without '*', line breaks or blanks around it, not {_quoted(value)}")
-
-
-def _path(key: str, value: object) -> str:
-    if not isinstance(value, str) or not value.strip() or any(unicodedata.category(char) == "Cc" for char in value):
-        raise Invalid(f"{key} must be the path of a file, or ':memory:', not {_quoted(value)}")
-    return value
-
-
-def _budget(key: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_BUDGET:
-        raise Invalid(f"{key} must be a whole number of tokens from 1 to {LARGEST_BUDGET:,}, not {_quoted(value)}")
-    return value
-
-
-def _off(key: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise Invalid(f"{key} must be true or false, not {_quoted(value)}")
-    return value
-
-
-def _kinds(key: str, value: object) -> Mapping[str, Kind]:
-    if not isinstance(value, Mapping) or not all(isinstance(kind, Mapping) for kind in value.values()):
-        raise Invalid("kinds must be a table of tables, such as [kinds.recipe]")
-    return MappingProxyType(own_kinds(value))
-
-
-_CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "db": _path,
-    "project": lambda _, value: resolve_project(value, None).name,
-    "space": _text,
-    "scope": lambda _, value: Scope(value),
-    "design": _text,
-    "budget": _budget,
-    "actor": _text,
-    "off": _off,
-    "kinds": _kinds,
-}
-_ENVIRONMENT = {key: f"MEMORIST_{key.upper()}" for key in _CHECKS if key not in ("off", "kinds")}
-_LOCAL = ("scope", "design", "budget")
-_DEFAULTS = {"space": "default", "design": "balanced", "budget": 1500, "off": False, "kinds": MappingProxyType({})}
+    return "" if word.lower() in values.NO else word
 
 
 def _checked(key: str, value: object, where: str, base: Path) -> Any:
-    """The value as the engine takes it, or an error that names the place. A relative `db` begins at `base`."""
+    """The value as the engine takes it, or an error that names the place. A relative path begins at `base`."""
     try:
-        checked = _CHECKS[key](key, value)
-        return _absolute(checked, base) if key == "db" else checked
+        checked = values.CHECKS[key](key, value)
+        is_path = key == "db" or (key == "design" and checks.is_path(checked))
+        return _absolute(checked, base) if is_path else checked
     except Invalid as problem:
         raise Invalid(f"{where}: {problem}") from problem
 
 
-def _typed(key: str, text: str) -> object:
-    """What a text from outside stands for. What cannot be read stays text, and the check of its key refuses it."""
-    if key == "off" and text.strip().lower() in _YES + _NO:
-        return text.strip().lower() in _YES
-    if key == "budget" and re.fullmatch(r"\s*\d{1,9}\s*", text, re.ASCII):
-        return int(text)
-    return text
-
-
-def _known(key: str) -> str:
-    if key not in _CHECKS:
-        raise Invalid(f"there is no setting {_quoted(key)}; settings are {', '.join(_CHECKS)}")
-    return key
-
-
 def _one_line(key: str) -> str:
-    if _known(key) == "kinds":
+    own = values.known(key)
+    if own == "kinds":
         raise Invalid(f"kinds is a table: edit [kinds.NAME] in {_writable_file()} by hand")
-    return key
-
-
-def _quoted(value: object) -> str:
-    return repr(value)[:60]
-
-
-def _shown(value: object) -> str | None:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Mapping):
-        return ", ".join(value)
-    return None if value is None else str(value)
-
-
-# ---------------------------------------------------------------- the layers
+    return own
 
 
 def _found(directory: Path | None) -> dict[str, tuple[Any, str]]:
     """Each setting as (value, source); the later layer covers the earlier."""
     local = None if directory is None else _local_file(directory)
-    given = _from_file(user_file(), tuple(_CHECKS)) | _from_file(local, _LOCAL) | _from_environment()
-    return {key: given[key] if key in given else (_default(key), "default") for key in _CHECKS}
+    given = _from_file(user_file(), tuple(values.CHECKS)) | _from_file(local, values.LOCAL) | _from_environment()
+    return {key: given[key] if key in given else (_default(key), "default") for key in values.CHECKS}
 
 
 def _from_environment() -> dict[str, tuple[Any, str]]:
     found: dict[str, tuple[Any, str]] = {"off": (True, "MEMORIST_OFF")} if _off_word() else {}
-    for key, variable in _ENVIRONMENT.items():
+    for key, variable in values.ENVIRONMENT.items():
         text = _env(variable)
         if text:  # an empty variable is how a shell unsets one for a single command
-            found[key] = _checked(key, _typed(key, text), variable, Path()), variable
+            found[key] = _checked(key, values.typed(key, text), variable, Path()), variable
     return found
 
 
 def _from_file(file: Path | None, allowed: tuple[str, ...]) -> dict[str, tuple[Any, str]]:
     if file is None:
         return {}
-    table = _table(file) or {}
+    try:
+        table = values.flat(_table(file) or {})
+    except Invalid as problem:
+        raise Invalid(str(problem) if str(file) in str(problem) else f"{file}: {problem}") from problem
     for key in table:
         if key not in allowed:
-            aside = f"; {key} belongs into {user_file()}" if key in _CHECKS else ""
-            raise Invalid(f"{file} may not set {_quoted(key)}: allowed there are {', '.join(allowed)}{aside}")
-    if allowed == _LOCAL and table.get("scope") == "global":
-        raise Invalid(f"{file} may not send memories to the global scope, where every project recalls them; remove it")
+            aside = f"; {key} belongs into {user_file()}" if key in values.CHECKS else ""
+            raise Invalid(f"{file} may not set {quoted(key)}: allowed there are {', '.join(allowed)}{aside}")
+    if allowed == values.LOCAL:
+        _refuse_from_a_clone(table, file)
     return {key: (_checked(key, value, str(file), file.parent), str(file)) for key, value in table.items()}
+
+
+def _refuse_from_a_clone(table: Mapping[str, Any], file: Path) -> None:
+    if table.get("scope") == "global":
+        raise Invalid(f"{file} may not send memories to the global scope, where every project recalls them; remove it")
+    design = table.get("design")
+    if isinstance(design, str) and checks.is_path(design):
+        raise Invalid(f"{file} may not name a design by its path, only one that is built in or in {designs_folder()}")
 
 
 def _default(key: str) -> Any:
     if key == "db":
         place = _standard("memory.db", _env("HOME"), _env("XDG_DATA_HOME"))
         return None if place is None else str(place)
-    return _login() if key == "actor" else _DEFAULTS.get(key)
+    return _login() if key == "actor" else values.DEFAULTS.get(key)
 
 
 def _login() -> str:
     import getpass
 
     try:
-        return _text("actor", getpass.getuser())
+        return values.one_line("actor", getpass.getuser())
     except (Invalid, OSError, KeyError, ImportError):  # a container's user without a name
         return "unknown"
 
 
 # ---------------------------------------------------------------- files
 
+_parse = toml.parse
 _parsed: dict[Path, tuple[tuple[int, int, int], dict[str, Any]]] = {}
 
 
@@ -320,7 +263,7 @@ def _table(file: Path) -> Mapping[str, Any] | None:
         known = _parsed.get(file)
         if known is not None and known[0] == stamp:
             return known[1]
-        table = _parse(_read(file, seen.st_size), file)
+        table = _parse(toml.read(file, seen.st_size, "a settings file"), file)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, UnicodeDecodeError) as problem:
@@ -329,32 +272,18 @@ def _table(file: Path) -> Mapping[str, Any] | None:
     return table
 
 
-def _read(file: Path, size: int) -> str:
-    if size > _LARGEST_FILE:
-        raise Invalid(f"{file} has {size:,} bytes, {_LARGEST_FILE:,} are allowed; it cannot be a settings file")
-    return file.read_text(encoding="utf-8-sig")  # Windows editors put a byte order mark first
-
-
-def _parse(text: str, file: Path) -> dict[str, Any]:
-    import tomllib
-
-    try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as problem:
-        flaw = str(problem).replace("end of document", f"the end, line {text.rstrip().count(chr(10)) + 1}")
-        raise Invalid(f"{file} is not valid TOML: {flaw}; correct it") from problem
-
-
-def _write(key: str, value: str | int | bool | None) -> Path:
+def _write(key: str, value: str | float | None) -> Path:
     """Sets the key, or takes it out for None; nothing is written where nothing changes."""
     file = _writable_file()
     old = dict(_table(file) or {})
+    key = _as_spelled(key, old, file)
     if type(old.get(key)) is type(value) and old.get(key) == value:
         return file
     if file.exists() and not file.is_file():
         raise Invalid(f"{file} is no regular file and is not replaced; name another with MEMORIST_CONFIG")
     wanted = {name: kept for name, kept in old.items() if name != key} | ({} if value is None else {key: value})
-    text = _edited(_read(file, 0) if file.exists() else "", key, None if value is None else _toml(value))
+    before = toml.read(file, 0, "a settings file") if file.exists() else ""
+    text = _edited(before, key, None if value is None else toml.written(value))
     try:
         faithful = _parse(text, file) == wanted
     except Invalid:
@@ -362,6 +291,15 @@ def _write(key: str, value: str | int | bool | None) -> Path:
     if not faithful:
         raise Invalid(f"{file} writes {key} in a way that cannot be changed line by line; change it by hand")
     return _replace(file, text)
+
+
+def _as_spelled(key: str, table: Mapping[str, Any], file: Path) -> str:
+    """The name the file has for that setting already, so that it is not set twice."""
+    names = [key, *(alias for alias, own in values.ALIASES.items() if own == key)]
+    inner = table.get(values.MEMORY_TABLE)
+    if isinstance(inner, Mapping) and any(name in inner for name in names):
+        raise Invalid(f"{file} sets {key} in its table [{values.MEMORY_TABLE}]; change it there by hand")
+    return next((name for name in names if name in table), key)
 
 
 def _replace(file: Path, text: str) -> Path:
@@ -372,11 +310,6 @@ def _replace(file: Path, text: str) -> Path:
     except (OSError, UnicodeEncodeError) as problem:
         raise Invalid(f"{file} cannot be written: {problem}; name another place with MEMORIST_CONFIG") from problem
     return file
-
-
-def _toml(value: str | int | bool) -> str:
-    """JSON's strings, whole numbers and booleans are TOML's too, but for the one control character JSON leaves bare."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _edited(text: str, key: str, value: str | None) -> str:

@@ -1,0 +1,26 @@
+"""Memories that help grow stronger: words only, and the votes of whoever used what was found.
+
+The agent asks in words of its own choice, says what helped and what did not, and so two stores with the same memories come to
+answer differently. Nothing is pushed into a prompt, no synonyms are kept, and nothing is pruned while there is room.
+"""
+
+from memorist.design import Design
+from memorist.recall.find import ByWords
+from memorist.recall.trim import Believed, DropWeak, KeepBest, WeighByVotes
+from memorist.recall.understand import Understand
+from memorist.upkeep.prune import Prune
+
+HEBBIAN = Design(
+    name="hebbian",
+    about="words only; votes and recency decide among what fits",
+    reads=("project", "global"),
+    recall=(
+        Understand(),
+        ByWords(pool=60),
+        Believed(),
+        WeighByVotes(reinforce=3.0, demote=1.0),
+        DropWeak(share=0.05),
+        KeepBest(),
+    ),
+    upkeep=(Prune(),),
+)

@@ -1,0 +1,57 @@
+"""The founding documents' own commands. They are not in the overview; whoever read such a document finds them, with help.
+
+`memorist memory_store TEXT`, `memory_query`, `memory_reinforce`, `memory_demote` and `memory_update` are the five tools of
+`memorist.seeds.hebbian`, with dashes or underscores; `memorist memories export` is `memorist export`.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from memorist import seeds
+from memorist.commands import ARGUMENTS
+from memorist.errors import Refused
+from memorist.seeds.hebbian import Done
+from memorist.surfaces.cli import given
+from memorist.surfaces.cli.screen import Screen, safe
+from memorist.surfaces.cli.spelling import PLACE, Command, Option
+from memorist.surfaces.cli.verbs import PATIENCE, Place, opened
+
+ID = Option("id", ARGUMENTS["id"], needed=True)
+CONTENT = Option("content", "The text; standard input without it.")
+TAGS = Option("tags", "Tags, with commas between them.", "--tags")
+LIMIT = Option("limit", ARGUMENTS["limit"], "--limit", "whole")
+QUERY = Option("query", "The words to look for; standard input without them.")
+_OPTIONS: Mapping[str, tuple[Option, ...]] = {
+    "memory_store": (CONTENT, TAGS),
+    "memory_query": (QUERY, LIMIT),
+    "memory_reinforce": (ID,),
+    "memory_demote": (ID,),
+    "memory_update": (ID, CONTENT, TAGS),
+}
+_HELP: Mapping[str, str] = {
+    "memory_store": "Keeps one fact, decision or piece of context.",
+    "memory_query": "Finds by words; votes and recency decide among what fits.",
+    "memory_reinforce": "This memory helped: its score rises.",
+    "memory_demote": "This memory is wrong, stale or beside the point: its score falls.",
+    "memory_update": "Corrects a memory in place; its score stays.",
+}
+
+
+def _perform(tool: str, place: Place, **arguments: Any) -> int:
+    for name in ("content", "query"):
+        if name in {option.name for option in _OPTIONS[tool]}:
+            arguments[name] = given.text_or_stdin(arguments.get(name), name, required=True)
+    wait = PATIENCE["reading" if tool == "memory_query" else "writing"]
+    with opened(place, wait=wait) as memory:
+        answer = getattr(seeds.hebbian(memory), tool)(**arguments)
+    screen = Screen.of(place.json)
+    if screen.json:
+        screen.document(answer)
+    else:
+        screen.line(safe(str(answer)))
+    return Refused.exit_code if isinstance(answer, Done) and answer.outcome == "refused" else 0
+
+
+def command(name: str) -> Command:
+    return Command(name, _HELP[name], (*_OPTIONS[name], *PLACE), partial(_perform, name))

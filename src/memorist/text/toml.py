@@ -1,0 +1,43 @@
+"""The user's TOML files: small, UTF-8, and an error names the file and the line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from memorist.errors import Invalid
+
+LARGEST = 1 << 16  # bytes
+
+
+def read(file: Path, size: int, what: str) -> str:
+    """The text of a file of this many bytes; one that is too long for what it should be is not even read."""
+    if size > LARGEST:
+        raise Invalid(f"{file} has {size:,} bytes, {LARGEST:,} are allowed; it cannot be {what}")
+    return file.read_text(encoding="utf-8-sig")  # Windows editors put a byte order mark first
+
+
+def parse(text: str, file: Path) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as problem:
+        flaw = str(problem).replace("end of document", f"the end, line {text.rstrip().count(chr(10)) + 1}")
+        raise Invalid(f"{file} is not valid TOML: {flaw}; correct it") from problem
+
+
+def load(file: Path, what: str) -> dict[str, Any]:
+    """The whole file, which must be there."""
+    try:
+        place = file.expanduser()
+        text = read(place, place.stat().st_size, what)
+    except Invalid:
+        raise
+    except (OSError, ValueError, RuntimeError) as problem:  # no file, no UTF-8, no name a file can have, no such home
+        raise Invalid(f"{file} cannot be read: {problem}; make it a readable UTF-8 file") from problem
+    return parse(text, file)
+
+
+def written(value: object) -> str:
+    """JSON's texts, numbers, booleans and lists are TOML's too, but for the one control character JSON leaves bare."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
