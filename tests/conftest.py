@@ -5,11 +5,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from memorist import Memory
 from memorist.testing import MovableClock
 
 TORTURE = os.environ.get("MEMORIST_TORTURE") == "1"
+
+# An example that had to wait for the processor is not wrong: speed is measured in `memorist bench`.
+settings.register_profile("memorist", deadline=None)
+settings.load_profile("memorist")
 
 
 def rounds(full: int, share: float = 0.04) -> int:
@@ -32,9 +37,9 @@ def clock() -> MovableClock:
     return MovableClock()
 
 
-@pytest.fixture(params=["sqlite", "ram"])
+@pytest.fixture(params=["sqlite", "ram", "json"])
 def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: MovableClock) -> Iterator[Memory]:
-    """A memory in a file, and one in RAM: what holds for one must hold for the other."""
-    place = tmp_path / "memory.db" if request.param == "sqlite" else ":memory:"
-    with Memory(place, project="atlas", clock=clock) as memory:
+    """A memory in an SQLite file, in RAM, and in a JSON file: what holds for one must hold for the others."""
+    places = {"sqlite": tmp_path / "memory.db", "ram": ":memory:", "json": tmp_path / "memory.json"}
+    with Memory(places[request.param], project="atlas", clock=clock) as memory:
         yield memory

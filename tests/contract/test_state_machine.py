@@ -89,7 +89,7 @@ class Kept:
 class MemoryMachine(RuleBasedStateMachine):
     """The verbs of `Memory`, each beside what it should do to a dict. Ids keep the order in which they were made."""
 
-    in_a_file = True
+    file: str | None = "memory.db"
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,6 +98,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self.model: dict[str, Kept] = {}
         self.numbers: dict[str, int] = {}
         self.links: dict[tuple[str, str, str], float] = {}
+        self.past: dict[str, list[str]] = {}  # the past texts of a memory
         self.keys: dict[tuple[str, str | None], tuple[tuple[object, ...], str]] = {}  # a key belongs to its scope
 
     @initialize(origin=st.sampled_from(["agent", "user"]))
@@ -106,7 +107,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self.memory = self.opened()
 
     def opened(self) -> Memory:
-        place = self.folder / "memory.db" if self.in_a_file else ":memory:"
+        place = self.folder / self.file if self.file else ":memory:"
         access = access_for("project", PROJECT, origin=self.origin)
         return Memory(place, project="atlas", access=access, clock=self.clock)
 
@@ -139,7 +140,8 @@ class MemoryMachine(RuleBasedStateMachine):
     def remember_again(self, pick: int) -> None:
         self.clock.move(minutes=1)
         _, kept = self.picked(pick)
-        self.say(kept.text, kept.kind, kept.scope, [], False, None)
+        if kept.state != "erased":
+            self.say(kept.text, kept.kind, kept.scope, [], False, None)
 
     def say(self, text: str, kind: str, scope: str, tags: list[str], pinned: bool, key: str | None) -> None:
         draft = (text, kind, scope, tuple(tags), pinned)
@@ -149,7 +151,9 @@ class MemoryMachine(RuleBasedStateMachine):
 
         if (scope, key) in self.keys:
             known, id = self.keys[scope, key]
-            if known != draft:
+            if self.model[id].state == "erased":
+                assert remembered().outcome == "refused"
+            elif known != draft:
                 with pytest.raises(Conflict):
                     remembered()
             else:
@@ -219,10 +223,40 @@ class MemoryMachine(RuleBasedStateMachine):
             self.model[past] = Kept(kept.text, kept.kind, kept.scope, kept.tags, False, "superseded", kept.status)
             self.numbers[past] = self.memory.get(past).number
             self.links[id, past, "supersedes"] = 1.0
+            self.past.setdefault(id, []).append(past)
+
+    @precondition(lambda self: self.model)
+    @rule(pick=PICKS, by_filter=st.booleans())
+    def erase(self, pick: int, by_filter: bool) -> None:
+        self.clock.move(minutes=1)
+        id, kept = self.picked(pick)
+        where = {"id": id, "state": {"$in": STATES}}
+        report = self.memory.erase(where=where) if by_filter else self.memory.erase(id)
+        gone = {each for each in (id, *self.past.get(id, ())) if self.model[each].state != "erased"}
+        if kept.state == "erased":
+            gone = set()
+        assert {each.id for each in report.changed} == gone
+        for each in gone:
+            was = self.model[each]
+            self.model[each] = Kept("", was.kind, was.scope, state="erased", version=was.version + 1)
+        self.links = {key: weight for key, weight in self.links.items() if not gone & set(key[:2])}
+
+    def must_be_refused(self, pick: int) -> bool:
+        """Whether that record is erased; then no verb does anything to it."""
+        id, kept = self.picked(pick)
+        if kept.state != "erased":
+            return False
+        verbs = (self.memory.pin, self.memory.unpin, self.memory.restore, self.memory.forget)
+        for verb in (*verbs, lambda id: self.memory.tag(id, "db"), lambda id: self.memory.feedback(id, "useful")):
+            with pytest.raises(Refused):
+                verb(id)
+        return True
 
     @precondition(lambda self: self.model)
     @rule(pick=PICKS, pinned=st.booleans())
     def pin(self, pick: int, pinned: bool) -> None:
+        if self.must_be_refused(pick):
+            return
         id, kept = self.picked(pick)
         said = self.memory.pin(id) if pinned else self.memory.unpin(id)
         self.changed(said, id, replace(kept, pinned=pinned))
@@ -230,6 +264,8 @@ class MemoryMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model)
     @rule(pick=PICKS, added=TAGS, removed=TAGS)
     def tag(self, pick: int, added: list[str], removed: list[str]) -> None:
+        if self.must_be_refused(pick):
+            return
         id, kept = self.picked(pick)
         if not added and not removed:
             with pytest.raises(Invalid):
@@ -241,6 +277,8 @@ class MemoryMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model)
     @rule(pick=PICKS, back=st.booleans())
     def forget_or_restore(self, pick: int, back: bool) -> None:
+        if self.must_be_refused(pick):
+            return
         id, kept = self.picked(pick)
         verb = self.memory.restore if back else self.memory.forget
         if kept.state == "superseded":
@@ -261,6 +299,8 @@ class MemoryMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model)
     @rule(pick=PICKS, verdict=st.sampled_from([*VERDICTS, "splendid"]))
     def feedback(self, pick: int, verdict: str) -> None:
+        if self.must_be_refused(pick):
+            return
         id, kept = self.picked(pick)
         if verdict not in VERDICTS:
             with pytest.raises(Invalid):
@@ -275,7 +315,10 @@ class MemoryMachine(RuleBasedStateMachine):
         one, other = self.picked(a)[0], self.picked(b)[0]
         known = self.links.get((one, other, kind))
         circle = kind == "supersedes" and one in self.older_than(other) and known != weight
-        if one == other or circle:
+        if "erased" in (self.model[one].state, self.model[other].state):
+            with pytest.raises(Refused):
+                self.memory.link(one, other, kind, weight=weight)
+        elif one == other or circle:
             with pytest.raises(Invalid):
                 self.memory.link(one, other, kind, weight=weight)
         else:
@@ -296,7 +339,7 @@ class MemoryMachine(RuleBasedStateMachine):
         key = (self.picked(a)[0], self.picked(b)[0], kind)
         if known and self.links:
             key = list(self.links)[a % len(self.links)]
-        if key[0] == key[1]:
+        if key[0] == key[1] or "erased" in (self.model[key[0]].state, self.model[key[1]].state):
             return
         said = self.memory.unlink(*key)
         assert said.outcome == ("changed" if self.links.pop(key, None) is not None else "unchanged")
@@ -362,13 +405,14 @@ class MemoryMachine(RuleBasedStateMachine):
         expected = {
             id for id, kept in self.model.items()
             if kept.scope in scopes and words & kept.terms
-            and (kept.state != "active" if search == "archive" else (kept.state, kept.layer) == ("active", layers[search]))
+            and (kept.state in ("archived", "superseded") if search == "archive"
+                 else (kept.state, kept.layer) == ("active", layers[search]))
         }  # fmt: skip
         found = {hit.record.id: Kept.of(hit.record) for hit in answer}
         assert found.items() <= {id: self.model[id] for id in expected}.items()
         assert bool(found) == bool(expected) and (found or answer.empty_because)
 
-    @precondition(lambda self: self.in_a_file)
+    @precondition(lambda self: self.file)
     @rule()
     def reopen(self) -> None:
         self.memory.close()
@@ -388,7 +432,18 @@ class MemoryMachine(RuleBasedStateMachine):
 
 
 class MemoryInRam(MemoryMachine):
-    in_a_file = False
+    file = None
+
+
+class MemoryInJson(MemoryMachine):
+    """Also left open and read by others: the log then does what a new snapshot does after a close."""
+
+    file = "memory.json"
+
+    @precondition(lambda self: hasattr(self, "memory"))
+    @rule()
+    def reopen_unclosed(self) -> None:
+        self.memory = self.opened()
 
 
 @pytest.fixture
@@ -401,6 +456,6 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
 
 
 @pytest.mark.covers("S0-3", "S0-4", "W0-9", "P20")
-@pytest.mark.parametrize("machine", [MemoryMachine, MemoryInRam])
+@pytest.mark.parametrize("machine", [MemoryMachine, MemoryInRam, MemoryInJson])
 def test_a_memory_behaves_like_a_dict(machine: type[MemoryMachine], alone: None) -> None:
     run_state_machine_as_test(machine, settings=SETTINGS)

@@ -1,0 +1,305 @@
+"""The files of a JSON store, and how they are told apart after a crash or damage.
+
+    notes.json       the snapshot             notes.json.bak       the snapshot before it
+    notes.json.log   what came since          notes.json.bak.log   what led from that one to this one
+
+So `.bak`, `.bak.log` and `.log` hold everything that the snapshot and `.log` hold. Folding the log into a new snapshot
+takes four renames, in an order that keeps this true between any two of them, even if the new snapshot is then damaged.
+"""
+
+import logging
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from memorist.errors import Invalid, StoreDamaged, StoreUnavailable
+from memorist.store import json_log, json_snapshot
+from memorist.store.files import create_private, size_of
+from memorist.store.json_log import BINARY, LineDamaged, Part, sync_folder
+from memorist.store.json_rows import Sections
+from memorist.store.json_snapshot import Head, Unreadable
+from memorist.text.visible import visible
+
+PARTS = (".log", ".bak", ".bak.log", ".anchor")  # where one of these is, there was a store
+log = logging.getLogger("memorist")
+
+
+class Unusable(Exception):
+    """The backup beside a store does not lead to what the store should be. The message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The names. All lie beside the snapshot."""
+
+    main: Path
+
+    def beside(self, end: str) -> Path:
+        return self.main.with_name(self.main.name + end)
+
+    @property
+    def log(self) -> Path:
+        return self.beside(".log")
+
+    @property
+    def bak(self) -> Path:
+        return self.beside(".bak")
+
+    @property
+    def bak_log(self) -> Path:
+        return self.beside(".bak.log")
+
+    @property
+    def torn(self) -> Path:
+        return self.beside(".log.torn")
+
+    @property
+    def unfinished(self) -> tuple[Path, Path]:
+        """What a fold has not yet put in its place: the new snapshot, and the old one as the next `.bak`."""
+        return self.beside(".new"), self.beside(".bak.new")
+
+    def damaged(self) -> list[Path]:
+        """Snapshots that were found damaged and kept."""
+        start = self.main.name + ".damaged-"
+        return sorted(path for path in self.main.parent.iterdir() if path.name.startswith(start))
+
+    def all(self) -> Iterator[Path]:
+        """Every file that can hold a memory."""
+        own = (self.main, self.log, self.bak, self.bak_log, self.torn, *self.unfinished, *self.damaged())
+        return (path for path in own if path.exists())
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What the files say: sections to apply in their order, and where the last log ended."""
+
+    parts: list[Sections]
+    place: json_log.Place
+    log: Part
+    restored_because: str | None = None  # the snapshot was of no use, and the backups were
+
+
+def left(files: Files) -> str:
+    """What a user can do about damage."""
+    name = files.main.name
+    return f"the files were left as they are. `memorist backup --restore FILE --db {name}` brings a backup back"
+
+
+# ---------------------------------------------------------------- where
+
+
+def prepared(path: Path) -> Path:
+    """The file that is meant, in a folder that exists."""
+    shown = visible(str(path)[:300])
+    try:
+        mode = _mode(path)
+        if mode is None and not path.parent.exists():
+            create_private(path)  # with its folders; a snapshot takes the place of the empty file
+    except OSError as problem:
+        raise StoreUnavailable(f"{shown} cannot be created: {problem.strerror}; choose another place") from problem
+    except ValueError as problem:
+        raise Invalid(f"{shown} cannot be the name of a file; choose another") from problem
+    if mode is not None and stat.S_ISDIR(mode):
+        raise Invalid(f"{shown} is a folder; name a file in it, such as {shown}/memory.json")
+    if mode is not None and not stat.S_ISREG(mode):
+        raise Invalid(f"{shown} is no file; name another")
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
+def _mode(path: Path) -> int | None:
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return None
+
+
+def refuse_foreign(files: Files) -> None:
+    """What never was a store, and has nothing of one beside it, is refused before anything is put beside it."""
+    if size_of(files.main) == 0 or any(files.beside(end).exists() for end in (*PARTS, ".lock")):
+        return
+    try:
+        json_snapshot.head_of(files.main.read_bytes())
+    except Unreadable as problem:
+        name = files.main.name
+        raise StoreDamaged(
+            f"{name} {problem}; it was left as it is. Name another file, or one that memorist made"
+        ) from None
+
+
+def is_writable(path: Path) -> bool:
+    return os.access(path.parent, os.W_OK) and (os.access(path, os.W_OK) or not path.exists())
+
+
+# ---------------------------------------------------------------- reading
+
+
+def load(files: Files) -> Loaded | None:
+    """Everything that was acknowledged; None where there is no store yet. Changes nothing."""
+    try:
+        data = files.main.read_bytes()
+    except FileNotFoundError:
+        data = b""
+    if not data and not any(files.beside(end).exists() for end in PARTS):
+        return None
+    try:
+        head, sections = json_snapshot.read(data)
+    except Unreadable as problem:
+        shown = f"{files.main.name} {problem if files.main.exists() else 'is gone'}"
+    else:
+        return _with_log(files, head, sections)
+    try:
+        return replace(from_backup(files), restored_because=shown)
+    except Unusable as problem:
+        anew = f"; to begin anew, remove what lies beside it ({', '.join(_beside(files))})"
+        raise StoreDamaged(f"{shown}, and {problem}; {left(files)}{anew}") from problem
+
+
+def _beside(files: Files) -> list[str]:
+    return [files.beside(end).name for end in PARTS if files.beside(end).exists()]
+
+
+def _with_log(files: Files, head: Head, sections: Sections) -> Loaded:
+    """The usual case: a sound snapshot, and its log if there is one."""
+    try:
+        part = json_log.read(files.log)
+    except LineDamaged as problem:
+        raise StoreDamaged(f"{problem}; {left(files)}") from problem
+    if part.heading is None:
+        return Loaded([sections], json_log.start(head), part)
+    if part.heading.snapshot == head.sum:
+        return Loaded([sections, *part.lines], json_log.Place(head, part.sum, part.offset, part.count), part)
+    if part.sum == head.after:  # a crash came between the new snapshot and the renaming of the log in it
+        return Loaded([sections], json_log.start(head), part)
+    raise StoreDamaged(
+        f"{files.log.name} does not belong to {files.main.name} and holds {part.count - 1} changes; both were left as "
+        f"they are. Move the log away if the snapshot is the one you want, or put back the one it belongs to"
+    )
+
+
+def from_backup(files: Files) -> Loaded:
+    """The previous snapshot and the logs that lead from it to now; each must begin where the one before ended."""
+    try:
+        head, sections = json_snapshot.read(files.bak.read_bytes())
+        parts, place = [sections], json_log.start(head)
+        for path in (files.bak_log, files.log):
+            part = json_log.read(path)
+            if part.heading and part.heading.generation >= place.head.generation:
+                place = _next(path, part, place)
+                parts += part.lines
+    except FileNotFoundError:
+        raise Unusable(f"there is no {files.bak.name}") from None
+    except Unreadable as problem:
+        raise Unusable(f"{files.bak.name} {problem}") from problem
+    except LineDamaged as problem:
+        raise Unusable(str(problem)) from problem
+    return Loaded(parts, place, part)
+
+
+def _next(path: Path, part: Part, place: json_log.Place) -> json_log.Place:
+    heading = part.heading
+    assert heading
+    head = place.head
+    if heading.snapshot != head.sum:
+        if (heading.generation, heading.after) != (head.generation + 1, place.sum):
+            raise LineDamaged(path, 1)
+        head = Head(heading.version, heading.generation, head.sum, heading.after, heading.snapshot)
+    return json_log.Place(head, part.sum, part.offset, part.count)
+
+
+# ---------------------------------------------------------------- putting in order, before the first write
+
+
+def tidy(files: Files, loaded: Loaded) -> None:
+    """Finishes what a crash interrupted: a fold, a line, or the very first backup."""
+    head, part = loaded.place.head, loaded.log
+    if not _is_backed_up(files, head):
+        write_new(files.unfinished[1], files.main.read_bytes())
+        files.unfinished[1].replace(files.bak)
+        files.bak_log.unlink(missing_ok=True)
+        sync_folder(files.main.parent)
+    if part.heading and part.heading.snapshot != head.sum:
+        files.log.replace(files.bak_log)
+    else:
+        mend(files, part)
+
+
+def mend(files: Files, part: Part) -> None:
+    """Cuts off what was never acknowledged, and keeps it aside; a line that only lacks its newline gets it."""
+    if part.torn:
+        json_log.write_at(files.torn, part.torn + b"\n", size_of(files.torn), durable=True)
+        log.warning("%s ended in the middle of a line; it is kept in %s", files.log.name, files.torn.name)
+        os.truncate(files.log, part.offset)
+    if part.unended:
+        os.truncate(files.log, part.offset - 1)
+        json_log.write_at(files.log, b"\n", part.offset - 1, durable=True)
+
+
+def _is_backed_up(files: Files, head: Head) -> bool:
+    try:
+        with files.bak.open("rb") as file:
+            return json_snapshot.head_of(file.read(json_snapshot.LONGEST_HEAD)).sum in (head.sum, head.previous)
+    except (FileNotFoundError, Unreadable):
+        return False
+
+
+def set_aside(files: Files, now: datetime) -> Path | None:
+    """Keeps a damaged snapshot under another name."""
+    if not files.main.exists():
+        return None
+    kept = files.beside(f".damaged-{now:%Y%m%dT%H%M%S.%f}Z")
+    files.main.replace(kept)
+    return kept
+
+
+# ---------------------------------------------------------------- writing
+
+
+def fold(files: Files, data: bytes) -> None:
+    """Puts a new snapshot, which holds the log, in the place of the old one; the old one and the log become the backup.
+
+    Between any two steps the snapshot and its log are whole, and so are `.bak` and the logs that follow it.
+    """
+    new, next_bak = files.unfinished
+    write_new(new, data)
+    next_bak.unlink(missing_ok=True)
+    if files.main.exists():
+        _link(files.main, next_bak)
+    new.replace(files.main)
+    if next_bak.exists():
+        next_bak.replace(files.bak)
+    if files.log.exists():
+        files.log.replace(files.bak_log)
+    else:
+        files.bak_log.unlink(missing_ok=True)
+    sync_folder(files.main.parent)
+
+
+def write_new(path: Path, data: bytes) -> None:
+    """A private file with exactly this content, durable before anything is renamed to it; none where that fails, because
+    half of one would take the room that is left."""
+    path.unlink(missing_ok=True)
+    create_private(path)
+    file = os.open(path, os.O_WRONLY | BINARY)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(file, view) :]
+        os.fsync(file)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(file)
+
+
+def _link(old: Path, new: Path) -> None:
+    """A second name for the old snapshot, so that it never has none; where a disk cannot do that, a copy."""
+    try:
+        os.link(old, new)
+    except OSError:
+        create_private(new)
+        shutil.copyfile(old, new)

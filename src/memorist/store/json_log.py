@@ -1,0 +1,209 @@
+"""The log beside a snapshot: one line per transaction, each under a checksum that covers the line before it.
+
+So a line that was changed, lost, moved or brought from another log is noticed, and its number is told. A line is one
+write of its JSON and the newline; what a crash left of a line that was never acknowledged has no newline and is cut off.
+"""
+
+import errno
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from memorist.errors import StoreUnavailable
+from memorist.store.json_rows import Row, Sections, encoded
+from memorist.store.json_snapshot import VERSION, Head, digest, migrated, refuse_newer
+
+FORMAT = "memorist log"
+FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
+BINARY = getattr(os, "O_BINARY", 0)
+_SUM = b'{"sum": "'
+_END = b'", '
+_BEHIND_SUM = len(_SUM) + 32 + len(_END)
+
+
+class LineDamaged(Exception):
+    """A line of a log is not the one that was written."""
+
+    def __init__(self, path: Path, line: int) -> None:
+        super().__init__(f"line {line} of {path.name} is damaged")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How far a log was read: everything up to `offset`, which is so many lines and ends with this checksum."""
+
+    head: Head  # of the snapshot that the log follows
+    sum: str
+    offset: int = 0
+    lines: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """The first line of a log: which snapshot it follows."""
+
+    version: int
+    generation: int
+    snapshot: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What was read of a log: its lines in today's version, and where it ends."""
+
+    heading: Heading | None
+    lines: list[Sections]
+    sum: str
+    offset: int
+    count: int
+    torn: bytes = b""
+    unended: bool = False  # the last line is whole, but its newline is missing or damaged
+
+
+def start(head: Head) -> Place:
+    """Where the log of a snapshot begins, before it has a file."""
+    return Place(head, head.sum)
+
+
+# ---------------------------------------------------------------- reading
+
+
+def read(path: Path, place: Place | None = None) -> Part:
+    """The log, or what came to it since. A file that is missing, or has not one whole line, has no heading."""
+    read = _Reading(path, place)
+    try:
+        with path.open("rb") as file:
+            file.seek(read.offset)
+            data = file.read()
+    except FileNotFoundError:
+        data = b""
+    *whole, rest = data.split(b"\n")
+    for line in whole:
+        read.take(line, len(line) + 1)
+    for tail in (rest, rest[:-1]):
+        if tail and read.fits(tail):
+            read.take(tail, len(tail) + 1)  # where it will end once it has its newline
+            return read.part(b"", unended=True)
+    return read.part(rest, unended=False)
+
+
+class _Reading:
+    """The lines of a log, one by one."""
+
+    def __init__(self, path: Path, place: Place | None) -> None:
+        self._path = path
+        self.offset, self._sum, self._count, self._version = 0, "", 0, VERSION
+        if place and place.offset:
+            self.offset, self._sum, self._count = place.offset, place.sum, place.lines
+            self._version = place.head.version
+        self._heading: Heading | None = None
+        self._lines: list[Sections] = []
+
+    def fits(self, line: bytes) -> bool:
+        text = b"{" + line[_BEHIND_SUM:]
+        return line[:_BEHIND_SUM] == _SUM + digest(self._sum.encode(), text).encode() + _END
+
+    def take(self, line: bytes, size: int) -> None:
+        first = self.offset == 0
+        said = _json(line) if first else None
+        if said and said.get("format") == FORMAT and type(said.get("version")) is int:
+            refuse_newer(said["version"])
+        if not self.fits(line):
+            raise LineDamaged(self._path, self._count + 1)
+        said = said or json.loads(line)
+        self._sum = said.pop("sum")
+        self.offset += size
+        self._count += 1
+        if first:
+            self._heading = Heading(said["version"], said["generation"], said["snapshot"], said["after"])
+            self._version = self._heading.version
+        else:
+            self._lines.append(migrated(said, self._version))
+
+    def part(self, torn: bytes, unended: bool) -> Part:
+        return Part(self._heading, self._lines, self._sum, self.offset, self._count, torn, unended)
+
+
+def _json(line: bytes) -> dict[str, Any] | None:
+    try:
+        said = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return said if isinstance(said, dict) else None
+
+
+# ---------------------------------------------------------------- writing
+
+
+def append(path: Path, place: Place, sections: Mapping[str, list[Row]], durable: bool) -> Place:
+    """Adds one line, with the heading before it where there is no log yet. All of it, or nothing and an error."""
+    data = b""
+    after = place
+    if place.offset == 0:
+        head = place.head
+        heading = {"format": FORMAT, "version": VERSION, "generation": head.generation, "snapshot": head.sum}
+        line, sum = _sealed("", {**heading, "after": head.after})
+        data, after = line, replace(place, sum=sum, lines=1)
+    line, sum = _sealed(after.sum, sections)
+    data += line
+    write_at(path, data, place.offset, durable)
+    return replace(after, sum=sum, offset=place.offset + len(data), lines=after.lines + 1)
+
+
+def _sealed(before: str, content: Mapping[str, Any]) -> tuple[bytes, str]:
+    text = encoded(content).encode()
+    sum = digest(before.encode(), text)
+    return _SUM + sum.encode() + _END + text[1:] + b"\n", sum
+
+
+def write_at(path: Path, data: bytes, offset: int, durable: bool) -> None:
+    """One write at the end of the file; if it comes out short, the file is cut back and nothing has happened."""
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | BINARY, 0o600)
+    except OSError as problem:
+        raise unavailable(problem) from problem
+    try:
+        if os.write(file, data) != len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if durable:
+            os.fsync(file)
+    except OSError as problem:
+        _cut_back(file, offset)
+        raise unavailable(problem) from problem
+    finally:
+        os.close(file)
+    if offset == 0:
+        sync_folder(path.parent)  # a later line may be durable, and would be lost with the name of its file
+
+
+def _cut_back(file: int, offset: int) -> None:
+    try:
+        os.ftruncate(file, offset)
+    except OSError as problem:
+        raise StoreUnavailable(
+            f"the log cannot be written ({problem.strerror}); whether the last change is stored is unknown, "
+            "a retry with its key is safe"
+        ) from problem
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes names durable; Windows does that by itself."""
+    if os.name == "posix":
+        file = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)
+
+
+def unavailable(problem: OSError) -> StoreUnavailable:
+    if problem.errno in FULL:
+        return StoreUnavailable("the disk is full: nothing was written and nothing was lost; free space and try again")
+    return StoreUnavailable(
+        f"the store cannot be written or read ({problem.strerror or problem}); nothing was changed. "
+        "Check the disk and the permissions, then try again"
+    )

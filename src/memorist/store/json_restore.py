@@ -1,0 +1,74 @@
+"""A backup put in the place of a JSON store. What is there is kept under another name, readable as a store if it was one.
+
+The backup is opened and audited as a store before anything is touched, and what was erased since it was made is erased in
+the copy. The new content comes in by two folds, like any other: a process that has the store open reads it anew.
+"""
+
+import tempfile
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+
+from memorist.errors import Invalid, MemoristError, StoreDamaged
+from memorist.records import now_utc
+from memorist.store import json_files, json_snapshot
+from memorist.store.files import create_private
+from memorist.store.json_file import JsonFileStore
+from memorist.store.json_files import Files
+from memorist.store.json_snapshot import Unreadable
+from memorist.store.restore import erase_what_is_listed, put_anchor_aside, set_anchor
+from memorist.store.writer import Writer
+
+
+def replaced(db: Path, backup: Path, now: datetime) -> Path | None:
+    """Where the replaced store was kept, if there was one."""
+    kept = db.with_name(f"{db.name}.replaced-{now:%Y%m%dT%H%M%S}Z")
+    if kept.exists():
+        raise Invalid(f"{kept} exists; try again in a second")
+    if not db.parent.exists():
+        create_private(db)
+    with tempfile.TemporaryDirectory(prefix=f".{db.name}.restoring-", dir=db.parent) as folder:
+        fresh = Path(folder) / "store.json"
+        json_files.write_new(fresh, backup.read_bytes())
+        with closing(_verified(backup, fresh)) as source:
+            there = any(Files(db).all())
+            try:
+                _replace(db, source, kept if there else None)
+            except StoreDamaged:
+                _move_away(db, kept)
+                _replace(db, source, None)
+            set_anchor(db, source.head())
+    with closing(JsonFileStore(db)) as store:
+        erase_what_is_listed(store, db)
+    return kept if there else None
+
+
+def _verified(backup: Path, fresh: Path) -> JsonFileStore:
+    try:
+        json_snapshot.read(fresh.read_bytes())
+        store = JsonFileStore(fresh)
+    except (MemoristError, Unreadable) as problem:
+        raise StoreDamaged(f"{backup} cannot be read as a backup ({problem}); the store was left as it is") from problem
+    audit = Writer(store, now_utc).audit()
+    wrong = [finding.detail for finding in store.checkup() if not finding.ok]
+    if wrong or not audit.ok:
+        store.close()
+        said = "; ".join([*wrong, *audit.problems][:3])
+        raise StoreDamaged(f"{backup} is damaged ({said}); the store was left as it is")
+    return store
+
+
+def _replace(db: Path, source: JsonFileStore, kept: Path | None) -> None:
+    with closing(JsonFileStore(db)) as present:
+        erased = {sealed.record.id for sealed in present.seals() if sealed.record.state == "erased"}
+        erase_what_is_listed(source, db, erased)
+        if kept:
+            present.backup(kept)
+        put_anchor_aside(db, kept)
+        present.become(source)
+
+
+def _move_away(db: Path, kept: Path) -> None:
+    """A damaged store is kept as it lies, all of its files."""
+    for file in (*Files(db).all(), *(path for path in [Files(db).beside(".anchor")] if path.exists())):
+        file.replace(kept.with_name(kept.name + file.name.removeprefix(db.name)))

@@ -1,0 +1,110 @@
+"""The snapshot of a JSON store: one document, one row a line, under a checksum.
+
+    {"format": "memorist", "version": 1, "generation": 7, "previous": "…", "after": "…", "sum": "…",
+    "records": [
+    {"number": 1, "space": "default", "scope": "project/atlas", "id": "m…", "text": "Staging runs Postgres 16", …},
+
+`generation` counts the snapshots, `previous` is the checksum of the one before and `after` that of the last line of the
+log that was folded in. So snapshots and logs that belong together know each other, whatever crash lies between them.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from memorist.errors import StoreDamaged, StoreTooNew
+from memorist.store.json_rows import Row, Sections, encoded
+
+FORMAT = "memorist"
+VERSION = 1
+LONGEST_HEAD = 1000  # bytes
+MIGRATIONS: dict[int, Callable[[Sections], Sections]] = {}  # from each version to the next
+_SUM = b', "sum": "'
+
+
+class Unreadable(Exception):
+    """A file is not the snapshot that it should be. The message completes the sentence "it …"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    version: int
+    generation: int
+    previous: str
+    after: str
+    sum: str
+
+
+def digest(*parts: bytes) -> str:
+    sum = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        sum.update(part)
+    return sum.hexdigest()
+
+
+def written(generation: int, previous: str, after: str, sections: Mapping[str, Iterable[Row]]) -> tuple[bytes, Head]:
+    """The bytes of a snapshot, and its head."""
+    body = ",\n".join(_section(name, rows) for name, rows in sections.items()).encode() + b"\n}\n"
+    head = {"format": FORMAT, "version": VERSION, "generation": generation, "previous": previous, "after": after}
+    line = encoded(head).encode()[:-1]
+    sum = digest(line, body)
+    return line + _SUM + sum.encode() + b'",\n' + body, Head(VERSION, generation, previous, after, sum)
+
+
+def _section(name: str, rows: Iterable[Row]) -> str:
+    return f'"{name}": [\n' + ",\n".join(map(encoded, rows)) + "\n]"
+
+
+def head_of(data: bytes) -> Head:
+    """The head of a snapshot, from its first line; nothing else is looked at."""
+    line = data[:LONGEST_HEAD].partition(b"\n")[0]
+    if not data:
+        raise Unreadable("is empty")
+    try:
+        said = json.loads(line.removesuffix(b",") + b"}")
+        _refuse_newer(said)
+        return Head(said["version"], said["generation"], said["previous"], said["after"], said["sum"])
+    except (ValueError, LookupError, TypeError, RecursionError):
+        _refuse_newer(_document(data))
+        raise Unreadable("is no memorist store, or no longer") from None
+
+
+def read(data: bytes) -> tuple[Head, Sections]:
+    """The snapshot, verified and brought to today's version."""
+    head = head_of(data)
+    line, _, body = data.partition(b"\n")
+    place = line.rfind(_SUM)
+    if line[place:] != _SUM + head.sum.encode() + b'",' or digest(line[:place], body) != head.sum:
+        raise Unreadable("does not fit its checksum")
+    return head, migrated(json.loads(b"{" + body), head.version)
+
+
+def migrated(sections: Sections, version: int) -> Sections:
+    for step in range(version, VERSION):
+        if step not in MIGRATIONS:
+            raise StoreDamaged(f"nothing is known of format version {step}; the files were left as they are")
+        sections = MIGRATIONS[step](sections)
+    return sections
+
+
+def refuse_newer(version: int) -> None:
+    if version > VERSION:
+        raise StoreTooNew(
+            f"the store has format version {version}, this memorist knows {VERSION}; nothing was changed. "
+            "Upgrade memorist to open it"
+        )
+
+
+def _refuse_newer(said: Any) -> None:
+    if isinstance(said, dict) and said.get("format") == FORMAT and type(said.get("version")) is int:
+        refuse_newer(said["version"])
+
+
+def _document(data: bytes) -> Any:
+    """A newer version may lay its lines out differently."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
