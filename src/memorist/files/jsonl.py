@@ -1,0 +1,194 @@
+"""A record as one line of JSON, and lines of JSON as drafts.
+
+An export is a line that says what it is, one line per record, and a line with their number, so that a file that was cut
+is noticed. What it says of trust, pins and votes is for people and programs to read: a file cannot speak for itself, so
+an import takes none of it over. A line that cannot be read is named, and the others are read.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from io import BytesIO
+from typing import Any
+
+from memorist import __version__
+from memorist.errors import Invalid, StoreTooNew
+from memorist.files.markdown import Found
+from memorist.files.reading import must_fit
+from memorist.records import Draft, Record
+from memorist.text.encoding import decoded
+from memorist.text.visible import quoted
+
+VERSION = 1
+LONGEST_LINE = 8 << 20  # bytes: the longest text, every character of it escaped, and its labels
+MOST_PROBLEMS = 1000  # told of one file; a file that is all wrong need not be told line by line
+EXPECTED = '{"memorist": "export", "version": 1, …}'
+_BROUGHT = (
+    "title", "tags", "files", "data", "importance", "confidence", "session", "role", "speaker", "agent", "task", "season",
+)  # fmt: skip
+_TIMES = ("at", "valid_from", "valid_to")
+
+# ---------------------------------------------------------------- writing
+
+
+def head(space: str, project: str, made: datetime) -> str:
+    """The first line."""
+    return _line({"memorist": "export", "version": VERSION, "made": made.isoformat(), "by": f"memorist {__version__}",
+                  "space": space, "project": project})  # fmt: skip
+
+
+def end(count: int) -> str:
+    """The last line."""
+    return _line({"memorist": "end", "count": count})
+
+
+def line_of(record: Record) -> str:
+    """The record, its keys always in this order."""
+    times, said = record.times, asdict(record.provenance)
+    return _line(
+        {
+            "id": record.id, "number": record.number, "scope": record.scope, "kind": record.kind,
+            "title": record.title, "text": record.text, "tags": record.tags, "files": record.files, "data": record.data,
+            "at": times.at, "valid_from": times.valid_from, "valid_to": times.valid_to,
+            "importance": record.importance, "confidence": record.confidence, "pinned": record.pinned,
+            "status": record.status, "state": record.state, "reason": record.reason,
+            "superseded_by": record.superseded_by, "season": record.season, **said,
+            "origin": record.origin, "trust": record.trust, "version": record.version,
+            "created": times.created, "updated": times.updated, "last_used": times.used,
+            "counters": asdict(record.counters),
+        }
+    )  # fmt: skip
+
+
+def _line(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else dict(value)
+
+
+# ---------------------------------------------------------------- reading
+
+
+class Damaged(ValueError):
+    """One line that cannot be read."""
+
+
+@dataclass(slots=True)
+class Lines:
+    """What was read from one export."""
+
+    found: list[Found] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    left_out: int = 0  # records that are not active
+
+
+def read(raw: bytes, file: str) -> Lines:
+    """The active memories of an export. What is no export, or one of a newer memorist, is refused whole."""
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raw = decoded(raw, file).encode()
+    lines = _lines(raw.removeprefix(b"\xef\xbb\xbf"))
+    _must_be_export(next(lines, (1, b"")), file)
+    result, seen, said = Lines(), 0, None
+    for number, line in lines:
+        seen += 1
+        try:
+            value = _object(line)
+            if value.get("memorist") == "end":
+                seen, said = seen - 1, value.get("count")
+                break
+            _take(value, file, number, result)
+        except Damaged as problem:
+            result.problems.append(f"{file}:{number}: {problem}")
+            if len(result.problems) >= MOST_PROBLEMS:
+                raise Invalid(f"{file} has {MOST_PROBLEMS:,} damaged lines; make a new export") from problem
+    _check_end(lines, said, seen, file, result)
+    return result
+
+
+def _lines(raw: bytes) -> Iterator[tuple[int, bytes]]:
+    for number, line in enumerate(BytesIO(raw), 1):
+        if line.strip():
+            yield number, line.strip()
+
+
+def _must_be_export(first: tuple[int, bytes], file: str) -> None:
+    try:
+        value = _object(first[1])
+    except Damaged:
+        value = {}
+    version = value.get("version")
+    if value.get("memorist") != "export" or isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise Invalid(
+            f"{file} is no export of memorist: its first line must be {EXPECTED}; make one with `memorist export`, or "
+            "send memories of another program to `memorist remember --batch`, one JSON object per line"
+        )
+    if version > VERSION:
+        raise StoreTooNew(
+            f"{file} is an export of version {quoted(version)}, made by a newer memorist; this one reads version "
+            f"{VERSION}: nothing was imported; upgrade memorist"
+        )
+
+
+def _check_end(rest: Iterator[tuple[int, bytes]], said: object, seen: int, file: str, result: Lines) -> None:
+    after = next(rest, None)
+    if said is None:
+        result.problems.append(f"{file}: its last line is missing, so the file was cut; {seen:,} lines were there")
+    elif said != seen:
+        result.problems.append(f"{file}: its last line counts {quoted(said)} memories, but {seen:,} lines were there")
+    if after:
+        result.problems.append(f"{file}:{after[0]}: what follows the last line of the export was not read")
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    if len(line) > LONGEST_LINE:
+        raise Damaged(f"has {len(line):,} bytes; {LONGEST_LINE:,} are allowed")
+    try:
+        value = json.loads(line.decode(), object_pairs_hook=_no_key_twice, parse_constant=_no_number)
+    except UnicodeDecodeError as problem:
+        raise Damaged(f"is not UTF-8: byte 0x{line[problem.start]:02x} at offset {problem.start:,}") from problem
+    except RecursionError as problem:
+        raise Damaged("is nested too deep") from problem
+    except Damaged:
+        raise
+    except ValueError as problem:
+        raise Damaged(f"is no JSON: {problem}") from problem
+    if not isinstance(value, dict):
+        raise Damaged(f"is no JSON object: {quoted(value)}")
+    return value
+
+
+def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        raise Damaged(f"has the key {quoted(next(name for name in names if names.count(name) > 1))} twice")
+    return found
+
+
+def _no_number(said: str) -> None:
+    raise Damaged(f"holds {said}, which is no number")
+
+
+def _take(value: Mapping[str, Any], file: str, number: int, result: Lines) -> None:
+    for name in ("id", "scope", "kind", "text", "state"):
+        if not isinstance(value.get(name), str):
+            raise Damaged(f"is no record: its {name} is missing or no text")
+    if value["state"] != "active":
+        result.left_out += 1
+        return
+    brought: dict[str, Any] = {name: value[name] for name in _BROUGHT if value.get(name) is not None}
+    brought |= {name: _moment(value[name], name) for name in _TIMES if value.get(name) is not None}
+    result.found.append(
+        Found(file, number, Draft(value["text"], value["kind"], value["scope"], id=value["id"], **brought))
+    )
+    must_fit(len(result.found))
+
+
+def _moment(value: Any, name: str) -> datetime:
+    try:
+        return datetime.fromisoformat(value)
+    except (TypeError, ValueError) as problem:
+        raise Damaged(f"its {name} is no time: {quoted(value)}") from problem

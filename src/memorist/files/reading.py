@@ -1,0 +1,150 @@
+"""Which files are meant, and what is in them: regular files only, within bounds, and none outside a folder that was named.
+
+What is wrong with a file that was named is an error, and nothing is imported. A file found in a folder that cannot be
+read is told, and the others are read.
+"""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from memorist.checks import LONGEST_LABEL
+from memorist.errors import Invalid
+from memorist.text.visible import quoted, visible
+
+MARKDOWN = (".md", ".markdown", ".txt")
+LARGEST = 64 << 20  # bytes in one import
+MOST_FILES = 10_000
+MOST_LINES = 200_000  # in the Markdown of one import
+MOST_MEMORIES = 100_000  # in one import: each is held until the last one is stored
+_READ = (
+    os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+)  # a pipe nobody writes to would keep us for ever
+FOLDER_FILE, FOLDER = "MEMORY.md", "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file to read: `name` is how a memory will name it, `shown` how a message does."""
+
+    path: Path
+    name: str
+    found: bool = False  # in a folder, not named itself
+
+    @property
+    def shown(self) -> str:
+        return readable(str(self.path))
+
+    @property
+    def is_markdown(self) -> bool:
+        return self.path.suffix.lower() in MARKDOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    raw: bytes
+    modified: datetime
+
+
+def sources(paths: Iterable[str | Path]) -> tuple[list[Source], list[str]]:
+    """The files that these paths mean, each once, and what was left out."""
+    wanted: dict[Path, Source] = {}
+    problems: list[str] = []
+    for given in paths:
+        path = _path(given)
+        if not path.is_dir():
+            wanted.setdefault(_real(path), Source(path, readable(path.name)))
+            continue
+        for source, flaw in _inside(path):
+            if flaw:
+                problems.append(f"{source.shown}: {flaw}")
+            else:
+                wanted.setdefault(_real(source.path), source)
+    if len(wanted) > MOST_FILES:
+        raise Invalid(f"{len(wanted):,} files were found; {MOST_FILES:,} can be imported at once: name fewer")
+    return list(wanted.values()), problems
+
+
+def content(source: Source, room: int) -> Content:
+    """The bytes of a file, which must not be more than `room`."""
+    try:
+        with os.fdopen(os.open(source.path, _READ), "rb") as file:
+            facts = os.fstat(file.fileno())
+            if not stat.S_ISREG(facts.st_mode):
+                raise Invalid(f"{source.shown} is no regular file; name a file or a folder")
+            raw = file.read(room + 1)
+    except FileNotFoundError as problem:
+        raise Invalid(f"there is no file {source.shown}; name a file or a folder") from problem
+    except OSError as problem:
+        raise Invalid(f"{source.shown} cannot be read: {problem.strerror}") from problem
+    if len(raw) > room:
+        raise Invalid(f"{source.shown} makes this import larger than {LARGEST >> 20} MB; import less at once")
+    return Content(raw, _moment(facts.st_mtime))
+
+
+def must_fit(memories: int) -> None:
+    if memories > MOST_MEMORIES:
+        raise Invalid(f"these files hold more than {MOST_MEMORIES:,} memories; import them in parts")
+
+
+def readable(path: str) -> str:
+    """A path as it can be shown and stored: its bytes may be no text, and its letters invisible."""
+    return visible(os.fsencode(path).decode(errors="replace"))
+
+
+def _inside(folder: Path) -> Iterator[tuple[Source, str | None]]:
+    """The memory files of a folder in the order of their names, each with what is wrong with it."""
+    top = _real(folder)
+    paths = [path for path in (folder / FOLDER_FILE,) if path.is_symlink() or path.exists()]
+    inner = folder if top.name == FOLDER else folder / FOLDER
+    paths += _below(inner)
+    if not paths:
+        raise Invalid(
+            f"{readable(str(folder))} holds no {FOLDER_FILE} and no Markdown file below {FOLDER}/; name the files"
+        )
+    for path in paths:
+        label = readable(path.relative_to(folder).as_posix())
+        source = Source(path, label if len(label) <= LONGEST_LABEL else readable(path.name), found=True)
+        outside = not _real(path).is_relative_to(top)
+        yield source, "a link that leads out of the folder; name the file itself" if outside else None
+
+
+def _below(folder: Path) -> list[Path]:
+    """Markdown files, and links to folders, which are not followed unless they lead to what is read anyway."""
+    if folder.is_symlink():
+        return [folder]
+    found = []
+    for here, folders, files in os.walk(folder):
+        found += [Path(here, name) for name in files if Path(name).suffix.lower() in MARKDOWN]
+        found += [link for name in folders if (link := Path(here, name)).is_symlink() and _leads_out(link, folder)]
+        if len(found) > MOST_FILES:
+            break
+    return sorted(found)
+
+
+def _leads_out(link: Path, folder: Path) -> bool:
+    return not _real(link).is_relative_to(_real(folder))
+
+
+def _path(given: str | Path) -> Path:
+    if not isinstance(given, str | Path) or not str(given).strip() or "\x00" in str(given):
+        raise Invalid(f"{quoted(given)} is no path; name a file or a folder")
+    try:
+        return Path(given).expanduser()
+    except RuntimeError as problem:
+        raise Invalid(f"{readable(str(given))} cannot be found: {problem}") from problem
+
+
+def _real(path: Path) -> Path:
+    """Where it leads; a link that leads to itself leads nowhere, and is no error yet."""
+    return Path(os.path.realpath(path))
+
+
+def _moment(seconds: float) -> datetime:
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):  # a file system's clock may say anything
+        return datetime.fromtimestamp(0, UTC)

@@ -1,0 +1,230 @@
+"""Memories out of a store and into one, on nothing but the facade.
+
+An export is everything this access may read. An import goes through the gate like any other write, labelled as one: it is
+redacted, of low trust, and a candidate until somebody confirms it. It is one batch, so that one undo takes it back; and
+it can be repeated, because what is there already, or was forgotten, revised or erased here, stays as it is.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from memorist.errors import Invalid, Refused
+from memorist.files import jsonl, reading
+from memorist.files.markdown import Found, memories_in
+from memorist.kinds import MEMORY, kind_of
+from memorist.memory import Memory
+from memorist.records import Draft, Outcome, Record, now_utc
+from memorist.redact import Redactor
+from memorist.text.encoding import decoded
+from memorist.text.visible import visible
+
+PAGE = 400  # records read at once
+ERASED = "it was erased here, and an import does not bring it back"
+READABLE_STATES = ("active", "archived", "superseded")
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What became of an import. `batch` takes all of it back: `memory.undo(batch)`."""
+
+    batch: str | None
+    files: tuple[str, ...]
+    outcomes: Mapping[str, int]  # added, unchanged, refused; `left out` are those that were not active in an export
+    problems: tuple[str, ...] = ()  # "FILE:LINE: what"
+    reasons: Mapping[str, int] = field(default_factory=dict)  # why memories are unchanged → how many
+    dry_run: bool = False
+    drafts: tuple[Draft, ...] = ()  # of a dry run
+
+
+# ---------------------------------------------------------------- out
+
+
+def export(memory: Memory, where: Mapping[str, Any] | None = None) -> Iterator[str]:
+    """Everything readable as lines of JSON: a first line, one per record in every state but erased, a last one.
+
+    >>> memory = Memory(":memory:")
+    >>> len(list(export(memory)))
+    2
+    """
+    yield jsonl.head(memory.space, memory.project.scope, now_utc())
+    count = 0
+    for record in _records(memory, {"state": {"$in": READABLE_STATES}, **(where or {})}):
+        yield jsonl.line_of(record)
+        count += 1
+    yield jsonl.end(count)
+
+
+def export_markdown(memory: Memory, where: Mapping[str, Any] | None = None) -> Iterator[str]:
+    """The active memories as a document to read, without turns and documents: by scope, kind and title, the oldest first.
+
+    For reading: what is to come back in is exported as lines of JSON, which keep every blank, date and id.
+    """
+    found = (record for record in _records(memory, where or {}) if kind_of(record.kind, {}).layer == MEMORY)
+    records = [(_headings(record), record) for record in found]
+    yield f"# Memories\n\n<!-- {len(records):,} of {_safe(memory.project.scope)} -->\n"
+    above: tuple[str, ...] = ()
+    for headings, record in sorted(records, key=lambda pair: (pair[0], pair[1].times.at)):
+        for depth, heading in enumerate(headings, 1):
+            if heading and headings[:depth] != above[:depth]:
+                yield f"\n{'#' * (depth + 1)} {heading}\n"
+        yield _item(record) if headings == above else "\n" + _item(record)
+        above = headings
+
+
+def _headings(record: Record) -> tuple[str, str, str]:
+    return _safe(record.scope), _safe(record.kind), _safe(record.title or "")
+
+
+def _records(memory: Memory, where: Mapping[str, Any]) -> Iterator[Record]:
+    """In the order of their numbers, a page at a time."""
+    wanted: Mapping[str, Any] = where
+    while page := memory.list(wanted, order="-number", limit=PAGE):
+        yield from (record for record in page if record.state != "erased")
+        given = where.get("number")
+        if given is not None and not isinstance(given, Mapping):
+            return  # one number was asked for
+        wanted = {**where, "number": {**(given or {}), "$gt": page[-1].number}}
+
+
+def _item(record: Record) -> str:
+    tags = "".join(f" #{_safe(tag)}" for tag in record.tags)
+    first, *rest = visible(record.text).replace("<!--", "&lt;!--").split("\n")
+    lines = [f"- {record.times.at.date().isoformat()}: {first}", *(f"  {line}".rstrip() for line in rest)]
+    return "\n".join(lines) + (f" <!--{tags} -->\n" if tags else "\n")
+
+
+def _safe(label: str) -> str:
+    return " ".join(visible(label).replace("<!--", "&lt;!--").split())
+
+
+# ---------------------------------------------------------------- in
+
+
+@dataclass(slots=True)
+class _Read:
+    files: list[str] = field(default_factory=list)
+    found: list[Found] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    left_out: int = 0
+    refused: int = 0
+    bytes: int = 0
+    lines: int = 0
+
+
+def import_files(
+    memory: Memory, paths: Iterable[str | Path], *, scope: str | None = None, dry_run: bool = False
+) -> Imported:
+    """Reads Markdown files, folders of them, and exports, and remembers what is in them: all of it in one batch.
+
+    With a `scope` everything goes there; else an export's memories go where they came from, the others to this project.
+    """
+    door = memory.through(replace(memory.access, origin="import", surface="import"))
+    _must_be_on(memory)
+    read = _read(paths)
+    _leave_out_erased(read, memory)
+    found = [replace(each, draft=_placed(each.draft, scope)) for each in sorted(read.found, key=_holds_for_a_time)]
+    for goal in {each.draft.scope or memory.home for each in found if each.draft.id is None}:
+        door.access.must_write(goal)  # said once, not for every line of a file
+    if dry_run:
+        drafts = tuple(_without_secrets(each.draft) for each in found)
+        return Imported(None, tuple(read.files), {}, tuple(read.problems), dry_run=True, drafts=drafts)
+    outcomes = door.remember_many(each.draft for each in found)
+    refused = [
+        f"{each.place}: {outcome.because}"
+        for each, outcome in zip(found, outcomes, strict=True)
+        if outcome.outcome == "refused"
+    ]
+    batch = next((outcome.batch for outcome in outcomes if outcome.batch), None)
+    reasons = Counter(outcome.because for outcome in outcomes if outcome.outcome == "unchanged")
+    counts = _counted(outcomes, read)
+    return Imported(batch, tuple(read.files), counts, (*read.problems, *refused), dict(reasons))
+
+
+def _leave_out_erased(read: _Read, memory: Memory) -> None:
+    """An id that was erased here stays erased, also where a copy under another id is asked for."""
+    ids = [each.draft.id for each in read.found if each.draft.id is not None]
+    erased: set[str] = set()
+    memory = memory.through(replace(memory.access, reads=("*", "project/*")))  # wherever it was: an id is no content
+    for start in range(0, len(ids), PAGE):
+        known = memory.list({"id": {"$in": ids[start : start + PAGE]}, "state": "erased"}, limit=PAGE)
+        erased |= {record.id for record in known}
+    refused = [f"{each.place}: {ERASED}" for each in read.found if each.draft.id in erased]
+    read.problems += refused
+    read.refused = len(refused)
+    read.found = [each for each in read.found if each.draft.id not in erased]
+
+
+def _without_secrets(draft: Draft) -> Draft:
+    """As a dry run may show it; the marks that the store would put are its own secret."""
+    redact = Redactor(b"dry run").redact
+    return replace(draft, text=redact(draft.text), title=redact(draft.title) if draft.title else None)
+
+
+def _holds_for_a_time(each: Found) -> bool:
+    """What always holds comes first: it would be taken for the twin of a text that held only for a time."""
+    return each.draft.valid_from is not None or each.draft.valid_to is not None
+
+
+def _must_be_on(memory: Memory) -> None:
+    state = memory.status()["memory"]
+    if state != "on":
+        raise Refused(state)
+
+
+def _read(paths: Iterable[str | Path]) -> _Read:
+    if isinstance(paths, str | Path):
+        raise Invalid("the paths must be a list, such as ['MEMORY.md']")
+    wanted, problems = reading.sources(paths)
+    read = _Read(problems=problems)
+    for source in wanted:
+        try:
+            _read_one(source, read)
+        except Invalid as problem:
+            if not source.found:
+                raise
+            read.problems.append(str(problem))
+        reading.must_fit(len(read.found))
+    if not wanted and not problems:
+        raise Invalid("no file was named; name Markdown files, a folder with a MEMORY.md, or an export")
+    return read
+
+
+def _read_one(source: reading.Source, read: _Read) -> None:
+    content = reading.content(source, reading.LARGEST - read.bytes)
+    read.bytes += len(content.raw)
+    if source.is_markdown:
+        text = decoded(content.raw, source.shown)
+        read.lines += text.count("\n") + text.count("\r")
+        if read.lines > reading.MOST_LINES:
+            raise Invalid(
+                f"{source.shown} makes this import longer than {reading.MOST_LINES:,} lines; import less at once"
+            )
+        found = memories_in(text, source.name, content.modified)
+        read.found += [replace(each, file=source.shown) for each in found]
+    else:
+        lines = jsonl.read(content.raw, source.shown)
+        read.found += lines.found
+        read.problems += lines.problems
+        read.left_out += lines.left_out
+    read.files.append(source.shown)
+
+
+def _placed(draft: Draft, scope: str | None) -> Draft:
+    """The draft where it is to go. A memory that goes elsewhere than it came from is a copy, with an id of its own."""
+    if scope is None or draft.scope == scope:
+        return draft
+    copy = replace(draft, scope=scope, id=None)
+    if draft.id is None or kind_of(draft.kind, {}).deduplicated:
+        return copy
+    # Turns and the like have no twins, so a key keeps a second import from adding them again.
+    return replace(copy, key=f"import {hashlib.blake2b(repr(draft).encode(), digest_size=16).hexdigest()}")
+
+
+def _counted(outcomes: Sequence[Outcome], read: _Read) -> dict[str, int]:
+    names: Counter[str] = Counter("unchanged" if each.outcome == "repeated" else each.outcome for each in outcomes)
+    names.update({"refused": read.refused, "left out": read.left_out})
+    return {name: count for name, count in names.items() if count}
