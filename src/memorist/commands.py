@@ -33,8 +33,12 @@ _TABLE = (
     Verb("link", "link", "writing", "Relates two memories.", writes=True),
     Verb("unlink", "unlink", "writing", "Removes a relation between two memories.", writes=True),
     Verb("feedback", "feedback", "writing", "Tells how a memory did: useful, irrelevant or wrong.", writes=True),
-    Verb("forget", "forget", "writing", "Hides a memory; restore brings it back.", writes=True),
+    Verb(
+        "forget", "forget", "writing", "Hides a memory, or all that fit a filter; restore brings it back.", writes=True
+    ),
     Verb("restore", "restore", "writing", "Brings a forgotten memory back.", writes=True),
+    Verb("erase", "erase", "writing", "Removes a memory for good, from every place it lies in.", writes=True),
+    Verb("undo", "undo", "writing", "Takes back your last action, or a named one.", writes=True),
     Verb("recall", "recall", "reading", "Finds what matters for a question."),
     Verb("context", "context", "reading", "Gives what matters for a question as text for a prompt, within a budget."),
     Verb("get", "get", "reading", "Shows one memory."),
@@ -45,10 +49,19 @@ _TABLE = (
     Verb("history", "history", "reading", "Shows what happened to a memory: the journal, oldest first."),
     Verb("explain", "explain", "reading", "Recalls off the record, and shows how the answer was found."),
     Verb("why_not", "why-not", "reading", "Tells why a memory is not among the answers to a question."),
+    Verb(
+        "upkeep",
+        "upkeep",
+        "keeping",
+        "Keeps the store in order: prunes to the archive what is worth least.",
+        writes=True,
+    ),
+    Verb("compact", "compact", "keeping", "Shrinks the store's file to what it holds."),
     Verb("audit", "audit", "keeping", "Verifies the journal, and every memory against it."),
     Verb("status", "status", "keeping", "Shows which store, project and design are used, and what they hold."),
     Verb("backup", "backup", "keeping", "Copies the whole store while it is in use, or brings a copy back."),
     Verb("doctor", "doctor", "keeping", "Looks for what is wrong with the store, and says what to do."),
+    Verb("through", None, "keeping", "The same open memory, seen through another access."),
     Verb("close", None, "keeping", "Writes what was only noted, and closes."),
 )
 VERBS: Mapping[str, Verb] = MappingProxyType({verb.name: verb for verb in _TABLE})
@@ -84,6 +97,8 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
         "task": "The task it came from.",
         "season": "The season it belongs to.",
         "key": "The same key is stored once, however often it is sent.",
+        "revise.tags": "A tag in place of those it has; may be repeated.",
+        "used": "Counts it as used just now; its votes stay.",
         "expected_version": "Only if the memory still has this version.",
         "because": "The reason, for the journal.",
         "weight": "How strong the relation is, from 0 to 1.",
@@ -98,6 +113,11 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
         "order": "The field to sort by, the highest first; a leading - reverses it.",
         "around": "A memory or a time; the latest memories without it.",
         "path": "The file to write.",
+        "dry_run": "Only shows what would happen.",
+        "batch": "The batch to take back, as an outcome or `history` names it; the last one without it.",
+        "seconds": "Stops after so many seconds; the next upkeep goes on from there.",
+        "repair": "Builds the index anew where it is wrong, after a backup.",
+        "access": "Who is asking, and what they may read and write.",
     }
 )
 

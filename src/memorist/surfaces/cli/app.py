@@ -19,8 +19,13 @@ if TYPE_CHECKING:
     from memorist.surfaces.cli.spelling import Command
 
 SHELL = {
+    "import": "Brings memories in from Markdown files or an export; trust, pins and votes are not taken over.",
+    "export": "Writes every memory that may be read as lines of JSON, or the active ones as Markdown.",
     "edit": "Opens a memory in $VISUAL or $EDITOR, and revises it.",
     "project list": "Lists the scopes of the store with their memories; * marks the current project.",
+    "design list": "Lists the designs; * marks the one in use.",
+    "design show": "Shows a design as a TOML file, which can be edited into one of your own.",
+    "design use": "Uses that design from now on.",
     "config get": "Shows one setting.",
     "config set": "Sets one setting for this user.",
     "config unset": "Takes one setting back, so that the default holds.",
@@ -29,7 +34,11 @@ SHELL = {
     "on": "Switches memory on again.",
     "bench": "Measures what memorist costs on this machine.",
 }
+# Commands of the founding documents that are not shown: what is typed → what it is.
+_SEED = ("memory_store", "memory_query", "memory_reinforce", "memory_demote", "memory_update")
+HIDDEN = {"memories export": "export"} | {spelled: name for name in _SEED for spelled in (name, name.replace("_", "-"))}
 COMMANDS = {verb.command: verb for verb in VERBS.values() if verb.command and " " not in verb.command}
+PLACE_FLAGS = ("--db", "--project", "--scope", "--space")
 ABOUT = """Usage: memorist COMMAND [ARGUMENTS] [OPTIONS]
 
   A memory for LLM agents: one SQLite file, no key, no network, no daemon.
@@ -58,7 +67,9 @@ def _run(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("--help", "-h"):
         sys.stdout.write(_overview() + "\n")
         return 0
-    name, words = _named(arguments)
+    place, rest = _place_first(arguments)
+    name, words = _named(rest)
+    words = [*place, *words]
     if name == "bench":
         from memorist.bench.command import main
 
@@ -73,11 +84,24 @@ def _run(arguments: list[str]) -> int:
     return command.perform(verbs.Place.of(values), **values)
 
 
+def _place_first(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """`memorist --db notes.json recall …`: the place may stand before the command, as with other programs."""
+    place: list[str] = []
+    rest = list(arguments)
+    while rest and (rest[0] == "--json" or rest[0].partition("=")[0] in PLACE_FLAGS):
+        alone = rest[0] == "--json" or "=" in rest[0]
+        place, rest = [*place, *rest[: 1 if alone else 2]], rest[1 if alone else 2 :]
+    if place and not rest:
+        raise Invalid(f"{place[0]} is followed by no command; see `memorist --help`")
+    return place, rest
+
+
 def _named(arguments: list[str]) -> tuple[str, list[str]]:
     """The command's name, of one word or two, and the words after it."""
     for length in (2, 1):
-        name = " ".join(arguments[:length])
-        if name in COMMANDS or name in SHELL:
+        typed = " ".join(arguments[:length])
+        name = HIDDEN.get(typed, typed)
+        if name in COMMANDS or name in SHELL or name in _SEED:
             return name, arguments[length:]
     word = arguments[0]
     if word.startswith("-"):
@@ -97,6 +121,18 @@ def _command(name: str) -> "Command":
         from memorist.surfaces.cli import verbs
 
         return verbs.command(COMMANDS[name])
+    if name in ("import", "export"):
+        from memorist.surfaces.cli import moving
+
+        return moving.command(name, SHELL[name])
+    if name.startswith("design "):
+        from memorist.surfaces.cli import designs
+
+        return designs.command(name, SHELL[name])
+    if name in _SEED:
+        from memorist.surfaces.cli import seed_commands
+
+        return seed_commands.command(name)
     from memorist.surfaces.cli import keeping
 
     help = COMMANDS[name].help if name in COMMANDS else SHELL[name]

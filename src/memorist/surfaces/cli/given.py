@@ -1,10 +1,5 @@
-"""What the user gave, turned into what the facade takes. A refusal names the place and the fix; nothing is guessed.
+"""What the user gave, turned into what the facade takes. A refusal names the place and the fix; nothing is guessed."""
 
-Bytes are UTF-8, or carry a mark that says otherwise. A Latin-1 file is refused instead of being stored as something it
-is not: nobody notices a wrong letter in a memory until it is not found.
-"""
-
-import codecs
 import json
 import os
 import re
@@ -13,22 +8,27 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from memorist.errors import Invalid
+from memorist.errors import Invalid, Refused
+from memorist.surfaces.cli.screen import one_line
+from memorist.text.encoding import decoded
 
 LARGEST_TEXT = 4_000_004  # bytes: a million characters of four bytes, and the mark
 LARGEST_BATCH = 1 << 28  # bytes of drafts in one call
 LOOKS_LIKE_A_TIME = re.compile(r"\d{4}-\d\d")
-MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark begins it
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 
 
 def at_terminal() -> bool:
     """Whether a person sits at the keyboard. A closed standard input is nobody."""
     return sys.stdin is not None and sys.stdin.isatty()
+
+
+def agreed(question: str) -> bool:
+    """Asks at the terminal; without one, only `--yes` will do."""
+    if not at_terminal():
+        raise Refused(f"without a terminal to ask at, this needs --yes: {question}")
+    sys.stderr.write(f"memorist: {one_line(question)} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def text_or_stdin(text: str | None, what: str, *, required: bool) -> str | None:
@@ -65,18 +65,6 @@ def _stdin(most: int) -> bytes:
     if len(read) > most:
         raise Invalid(f"standard input holds more than {most:,} bytes; split it")
     return read
-
-
-def decoded(raw: bytes, where: str) -> str:
-    """The text in these bytes: UTF-8, or what a byte order mark says."""
-    encoding = next((encoding for mark, encoding in MARKS if raw.startswith(mark)), "utf-8")
-    try:
-        return raw.decode(encoding)
-    except UnicodeDecodeError as problem:
-        raise Invalid(
-            f"{where} is not {encoding.upper()}: byte 0x{raw[problem.start]:02x} at offset {problem.start:,}; "
-            "convert it first, for example with `iconv -f LATIN1 -t UTF-8`"
-        ) from problem
 
 
 def well_formed(argument: str, name: str) -> str:
@@ -142,6 +130,7 @@ READERS: Mapping[str, Callable[[str, str], Any]] = {
     "text": well_formed,
     "texts": well_formed,
     "path": as_given,
+    "paths": as_given,
     "reference": reference,
     "whole": whole,
     "number": number,

@@ -6,7 +6,6 @@ and refuses to overwrite what somebody else changed while the editor was open.
 
 import shlex
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,9 +21,11 @@ from memorist.errors import Invalid, Refused
 from memorist.records import Outcome, Record
 from memorist.surfaces import settings
 from memorist.surfaces.cli import given, show
+from memorist.surfaces.cli.designs import note_on
 from memorist.surfaces.cli.screen import Screen, one_line
 from memorist.surfaces.cli.spelling import JSON, PLACE, Command, Option
 from memorist.surfaces.cli.verbs import Place, opened
+from memorist.text.encoding import decoded
 from memorist.text.visible import is_blank
 
 EDITORS = ("VISUAL", "EDITOR")
@@ -55,7 +56,7 @@ def _restore(place: Place, file: Path, yes: bool) -> int:
     if db == opening.IN_RAM or "://" in db:
         raise Refused(f"a backup is restored into a file, not into {db}")
     store = Path(db).expanduser()
-    if not yes and not _agreed(f"replace {store} by {file}? What is there is kept beside it."):
+    if not yes and not given.agreed(f"replace {store} by {file}? What is there is kept beside it."):
         return 1
     kept = restore(store, file, datetime.now(UTC))
     screen = Screen.of(place.json)
@@ -67,14 +68,6 @@ def _restore(place: Place, file: Path, yes: bool) -> int:
         screen.line(f"what was there is kept as {one_line(str(kept))}")
     screen.line("restart programs that have the store open")
     return 0
-
-
-def _agreed(question: str) -> bool:
-    if not given.at_terminal():
-        raise Refused(f"without a terminal to ask at, this needs --yes: {question}")
-    sys.stderr.write(f"memorist: {one_line(question)} [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 # ---------------------------------------------------------------- editing
@@ -106,7 +99,7 @@ def _edited(record: Record) -> str:
             raise Invalid(f"the editor {editor!r} cannot be started: {problem}; set EDITOR") from problem
         if code:
             raise Refused(f"the editor ended with status {code}; nothing was changed")
-        text = given.decoded(file.read_bytes(), "the edited text").removesuffix("\n").removesuffix("\r")
+        text = decoded(file.read_bytes(), "the edited text").removesuffix("\n").removesuffix("\r")
     if is_blank(text):
         raise Refused(f"the text was emptied, so nothing was changed; `memorist forget {record.number}` hides it")
     return text
@@ -153,11 +146,13 @@ def unset_setting(place: Place, key: str) -> int:
 
 def _written(place: Place, key: str, value: str | None, file: Path) -> int:
     """What holds now, which may come from elsewhere than the file that was changed."""
-    screen = Screen.of(place.json)
+    screen, note = Screen.of(place.json), note_on(key) if value else None
     if screen.json:
-        screen.document({key: value, "file": file})
+        screen.document({key: value, "file": file} | ({"note": note} if note else {}))
     else:
         screen.line(f"{key} is now {one_line(value) if value else 'not set'} ({one_line(str(file))} was written)")
+        if note:
+            screen.line(f"  {one_line(note)}")
     return 0
 
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from memorist.memory import Memory
-from memorist.records import Context, Event, Hit, Link, Outcome, Recall, Record
+from memorist.records import Context, Event, Hit, Link, Outcome, Recall, Record, Report
 from memorist.store.chain import Audit
 from memorist.store.protocol import Finding
 from memorist.surfaces import settings
@@ -204,6 +204,62 @@ def _events(answer: Answer, screen: Screen) -> None:
     screen.rows(("event", "when", "what", "who", "because"), rows)
 
 
+# ---------------------------------------------------------------- several at once
+
+SHOWN_AT_MOST = 20
+DRY = {verb: f"would be {verb}" for verb in ("forgotten", "erased")}
+
+
+def _changed(answer: Answer, screen: Screen) -> None:
+    """One memory, or several, or none."""
+    if isinstance(answer.value, Outcome):
+        return _outcome(answer, screen)
+    _report(answer.value, answer.memory, screen)
+
+
+def _reports(answer: Answer, screen: Screen) -> None:
+    for report in answer.value:
+        _report(report, answer.memory, screen)
+    if not answer.value:
+        screen.line("this design has nothing to keep in order")
+    schedule = settings.load().prune_schedule
+    if schedule:
+        aside(f"prune_schedule ({schedule}) starts nothing: upkeep runs when it is called, as it just did")
+
+
+def _report(report: Report, memory: Memory, screen: Screen) -> None:
+    word = DRY.get(report.verb, f"{report.verb}, dry run") if report.dry_run else report.verb
+    batch = f", batch {report.batch}" if report.batch else ""
+    screen.line(f"{screen.styled(word, 'good')}: {_counted(len(report.changed))}{batch}")
+    if report.dry_run:
+        readable = memory.list({"id": {"$in": _some(report)}, "state": {"$ne": "erased"}}) if report.changed else []
+        texts = {record.id: record.text for record in readable}
+        for each in report.changed[:SHOWN_AT_MOST]:
+            screen.line(f"  [id:{each.number}] {one_line(texts.get(each.id, ''))}")
+        if len(report.changed) > SHOWN_AT_MOST:
+            screen.line(f"  and {len(report.changed) - SHOWN_AT_MOST:,} more")
+    for reason, count in _reasons(report.left).items():
+        screen.line(f"  left as it was: {one_line(reason)}" + (f" ({count:,} memories)" if count > 1 else ""))
+    if report.advice:
+        screen.line(screen.styled(f"  {one_line(report.advice)}", "dim"))
+
+
+def _some(report: Report) -> list[str]:
+    return [each.id for each in report.changed[:SHOWN_AT_MOST]]
+
+
+def _reasons(left: Mapping[str, str]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for reason in left.values():
+        counts[reason] = counts.get(reason, 0) + 1
+    return counts
+
+
+def _compacted(answer: Answer, screen: Screen) -> None:
+    before, after = answer.value["before"], answer.value["after"]
+    screen.line(f"{screen.styled('compacted', 'good')}: {before:,} bytes before, {after:,} now")
+
+
 # ---------------------------------------------------------------- keeping
 
 
@@ -262,4 +318,9 @@ _SHOWN: Mapping[str, Callable[[Answer, Screen], None]] = {
     "audit": _audit,
     "status": _status,
     "doctor": _findings,
+    "forget": _changed,
+    "erase": _changed,
+    "undo": _changed,
+    "upkeep": _reports,
+    "compact": _compacted,
 }

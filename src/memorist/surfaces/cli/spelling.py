@@ -22,6 +22,7 @@ from memorist.surfaces.cli import given
 TYPES: Mapping[Any, str] = {
     Sequence: "texts", int: "whole", float: "number", bool: "flag", datetime: "time", Mapping: "json",
 }  # fmt: skip
+SEVERAL = ("texts", "paths")  # what may be given more than once
 PLACEHOLDERS = {"text": "TEXT", "texts": "TEXT", "whole": "N", "number": "NUMBER", "time": "TIME", "json": "JSON"}
 FLAGS = {"tags": "--tag", "files": "--file", "kinds": "--kind", "pinned": "--pin"}
 SHORT = {"limit": "n"}
@@ -76,8 +77,10 @@ FILTERS = (
 )
 BATCH = Option("batch", "One memory per line of standard input: plain text, or a JSON object.", "--batch", "flag")
 WHY = Option("why", "Shows the factors of each score.", "--why", "flag")
+YES = Option("yes", "Does not ask before it erases.", "--yes", "flag")
 EXTRAS: Mapping[str, tuple[Option, ...]] = {
     "remember": (BATCH,), "recall": (WHY,), "list": FILTERS, "count": FILTERS, "timeline": FILTERS,
+    "forget": FILTERS, "erase": (*FILTERS, YES),
 }  # fmt: skip
 
 
@@ -138,14 +141,14 @@ def parse(command: Command, words: Sequence[str]) -> dict[str, Any]:
     for flag, said in pairs:
         option = flagged.get(flag) or shorts[flag]
         value = True if option.type == "flag" else option.read(said)
-        values[option.name] = [*values.get(option.name, []), value] if option.type == "texts" else value
+        values[option.name] = [*values.get(option.name, []), value] if option.type in SEVERAL else value
     return values if "help" in values else values | _placed(command, rest)
 
 
 def _placed(command: Command, rest: list[str]) -> dict[str, Any]:
     """The arguments by position."""
     places = [option for option in command.options if not option.flag]
-    if places and places[-1].type == "texts":
+    if places and places[-1].type in SEVERAL:
         places[-1:] = [places[-1]] * max(0, len(rest) - len(places) + 1)
     values: dict[str, Any] = {}
     for option, said in zip_longest(places, rest):
@@ -155,14 +158,14 @@ def _placed(command: Command, rest: list[str]) -> dict[str, Any]:
             raise Invalid(f"{option.name.upper()} is missing; see `memorist {command.name} --help`")
         if said is not None:
             value = option.read(said)
-            values[option.name] = [*values.get(option.name, []), value] if option.type == "texts" else value
+            values[option.name] = [*values.get(option.name, []), value] if option.type in SEVERAL else value
     return values
 
 
 def help_of(command: Command) -> str:
     """The help of one command."""
     places = [option for option in command.options if not option.flag]
-    usage = "".join(f" {o.shown}" if o.needed else f" [{o.shown}]{'…' * (o.type == 'texts')}" for o in places)
+    usage = "".join(f" {o.shown}" if o.needed else f" [{o.shown}]{'…' * (o.type in SEVERAL)}" for o in places)
     flags = [option for option in command.options if option.flag]
     lines = [f"Usage: memorist {command.name}{usage} [OPTIONS]", "", f"  {command.help}", ""]
     shown = [*places, *flags, HELP]

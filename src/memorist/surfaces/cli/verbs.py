@@ -59,12 +59,12 @@ def command(verb: Verb) -> spelling.Command:
 
 def _perform(which: Verb, place: Place, **arguments: Any) -> int:
     verb = which.name
-    why, batch = arguments.pop("why", False), arguments.pop("batch", False)
+    why, batch = arguments.pop("why", False), verb == "remember" and arguments.pop("batch", False)
     parameters = spelling.parameters_of(verb)
     if "scope" in parameters and place.scope is not None:
         arguments["scope"] = place.scope
-    if spelling.EXTRAS.get(verb) is spelling.FILTERS:
-        arguments["where"] = _filter(arguments)
+    if set(spelling.FILTERS) <= set(spelling.EXTRAS.get(verb, ())):
+        arguments["where"] = _filter(arguments) or None
     if verb == "context":
         arguments.setdefault("budget", settings.load(None if place.db else Path.cwd()).budget)
     for name in ("text", "query"):
@@ -72,10 +72,20 @@ def _perform(which: Verb, place: Place, **arguments: Any) -> int:
             needed = parameters[name].default is parameters[name].empty
             arguments[name] = given.text_or_stdin(arguments.get(name), name, required=needed)
     with opened(place, narrowed="scope" not in parameters, wait=PATIENCE[which.part]) as memory:
+        if verb == "erase" and not _may_erase(memory, arguments):
+            return 1
         answer = _batch(memory, arguments) if batch else _call(memory, verb, dict(arguments))
         show.show(show.Answer(verb, answer, memory, arguments, why), Screen.of(place.json))
         sys.stdout.flush()  # before the recall log is written, which may have to wait
     return _exit_code(answer)
+
+
+def _may_erase(memory: Memory, arguments: dict[str, Any]) -> bool:
+    """What cannot be undone is asked for twice: at a terminal by a question, elsewhere by wanting `--yes`."""
+    if arguments.pop("yes", False) or arguments.get("dry_run"):
+        return True
+    plan = memory.erase(**{**arguments, "dry_run": True})
+    return given.agreed(f"erase {len(plan.changed):,} memories, past texts included, for good?")
 
 
 def _call(memory: Memory, verb: str, arguments: dict[str, Any]) -> Any:
