@@ -96,6 +96,37 @@ def recalling(size: int) -> Iterator[Measure]:
         yield Measure(f"recall / OR of all words, {size:,} memories", ours / bare, "×", 0.2, detail=detail)
 
 
+def designs(size: int) -> Iterator[Measure]:
+    """The same questions to the same store in both designs, in turns."""
+    with folder() as place:
+        with Memory(place / "ours.db") as memory:
+            memory.remember_many(Corpus(4).memories(size))
+        questions = [Corpus(5 + n).question() for n in range(QUESTIONS)]
+        with Memory(place / "ours.db") as usual, Memory(place / "ours.db", design="hebbian") as votes:
+            for memory in (usual, votes):
+                cpu_ms(memory.recall, questions)
+            rounds = [(cpu_ms(usual.recall, questions), cpu_ms(votes.recall, questions)) for _ in range(5)]
+        balanced, hebbian = (min(column) / QUESTIONS for column in zip(*rounds, strict=True))
+    detail = f"{hebbian:.1f} ms against {balanced:.1f} ms of CPU"
+    yield Measure(f"recall in hebbian / in balanced, {size:,} memories", hebbian / balanced, "×", 1.2, detail=detail)
+
+
+def erasing(size: int, canaries: int = 50) -> Iterator[Measure]:
+    """Memories erased one by one, each proven gone, from a store with many others."""
+    with folder() as place, Memory(place / "ours.db") as memory:
+        memory.remember_many(Corpus(12).memories(size))
+        texts = [f"The qanary{n:04}x of number {n} must go" for n in range(canaries)]
+        ids = [str(outcome.id) for outcome in memory.remember_many(texts)]
+        memory.remember_many(Corpus(13).memories(size // 100))
+        started = time.perf_counter()
+        for id in ids:
+            memory.erase(id)
+        spent = time.perf_counter() - started
+        left = sum(b"qanary" in file.read_bytes() for file in place.iterdir())
+    detail = f"{spent / canaries * 1000:.0f} ms each; found afterwards in {left} files"
+    yield Measure(f"erase {canaries} of {size:,} memories", spent, "seconds", 30, detail=detail)
+
+
 def isolation(small: int, big: int) -> Iterator[Measure]:
     """The same small project alone, and as one of many in a big store."""
     with folder() as place:
@@ -128,6 +159,21 @@ def command_line(size: int = 10_000) -> Iterator[Measure]:
         yield Measure(f"memorist recall, cold, {size:,} memories", cold, "ms CPU", 400)
 
 
+def json_file(size: int = 10_000) -> Iterator[Measure]:
+    """A JSON file: opened, asked for the first time, and its bytes."""
+    with folder() as place:
+        path = place / "notes.json"
+        with Memory(path) as memory:
+            memory.remember_many(Corpus(12).memories(size))
+        opened = min(cpu_ms(lambda name: Memory(name).close(), [str(path)]) for _ in range(5)) / 1000
+        yield Measure(f"JSON file, {size:,} memories: open", opened, "s CPU", 0.5)
+        with Memory(path) as memory:
+            asked = cpu_ms(memory.recall, [Corpus(13).question()]) / 1000
+            yield Measure(f"JSON file, {size:,} memories: first recall", asked, "s CPU")
+            live = memory.status()["live_bytes"]
+        yield Measure(f"JSON file, {size:,} memories: bytes per memory", live / size, "bytes")
+
+
 def growth(sizes: Sequence[int]) -> Iterator[Measure]:
     """Bytes on disk and memory of a process that opened the store and asked ten questions."""
     for size in sizes:
@@ -137,6 +183,11 @@ def growth(sizes: Sequence[int]) -> Iterator[Measure]:
                 memory.remember_many(Corpus(11).memories(size))
                 live = memory.status()["live_bytes"]
             yield Measure(f"bytes per memory, {size:,} memories", live / size, "bytes")
+            with Memory(path) as memory:
+                questions = [Corpus(5 + n).question() for n in range(QUESTIONS)]
+                cpu_ms(memory.recall, questions)
+                asked = cpu_ms(memory.recall, questions) / QUESTIONS
+            yield Measure(f"recall, {size:,} memories", asked, "ms CPU")
             rss = _child_rss_mb(path)
             yield Measure(f"resident memory after ten recalls, {size:,} memories", rss, "MB")
 
