@@ -57,11 +57,33 @@ def tuesday(path: Path) -> None:
         say(f"  audit     {'the journal verifies' if memory.audit().ok else 'SOMETHING IS WRONG'}")
 
 
+def wednesday(path: Path) -> None:
+    say("\nWednesday. Votes, a mistake taken back, and something that must go for good.")
+    with Memory(path, project="payments", design="hebbian") as memory:
+        memory.remember("The staging tests need the fake clock")
+        memory.remember("The staging tests need a seeded database")
+        question = "what do the staging tests need?"
+        say(f"  recall    {memory.recall(question)[0].record.text}")
+        helpful = memory.recall(question)[1].record
+        memory.feedback(helpful.id, "useful")
+        say(f"  feedback  [id:{helpful.number}] useful  →  {memory.recall(question)[0].record.text}")
+        gone = memory.forget(where={"kind": {"$in": ["fact", "preference"]}}, dry_run=True)
+        say(f"  forget    by filter, dry run: {len(gone.changed)} memories would be forgotten")
+        memory.forget(where={"kind": {"$in": ["fact", "preference"]}})
+        say(f"  undo      {len(memory.undo().changed)} memories are back")
+        secret = memory.remember("Ann lives in Rowan Street 7")
+        report = memory.erase(str(secret.id), because="she asked for it")
+        left = b"".join(file.read_bytes() for file in path.parent.iterdir()).count(b"Rowan")
+        say(f"  erase     {len(report.changed)} memory; 'Rowan' is now found {left} times in all files of the store")
+        say(f"  audit     {'the journal still verifies' if memory.audit().ok else 'SOMETHING IS WRONG'}")
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="memorist-demo-") as folder:
         path = Path(folder) / "memory.db"
         monday(path)
         tuesday(path)
+        wednesday(path)
         say(f"\nAll of it was one file of {path.stat().st_size // 1024} KiB, private to you, gone with this demo.")
 
 

@@ -21,6 +21,7 @@ FLOORS = [
     {"upkeep"},
     {"designs"},
     {"opening"},
+    {"opened"},
     {"memory"},
     {"seeds", "aio", "client", "files", "commands", "surfaces", "bench", "testing", "__main__", "__init__"},
 ]
@@ -123,13 +124,15 @@ def test_schema_steps_never_drop() -> None:
         assert not re.search(r"\b(DROP|DELETE FROM|TRUNCATE)\b", step.read_text(encoding="utf-8"), re.I), step
 
 
-SPINE = """S0-3 S0-4 S1-16 S3-25 S3-26 S4-24 C0-6 C1-1 W0-7 W0-9 W1-2 W1-4 W1-5 W1-6 W1-8 W2-10 W3-11 W3-14 W4-1 W4-2 W4-9
-W4-12 P1 P2 P6 P8 P9 P12 P13 P20 P21 Z8 Z9 Z17"""
+PROMISED = """S0-3 S0-4 S1-16 S3-25 S3-26 S4-24 C0-6 C1-1 W0-7 W0-9 W1-2 W1-4 W1-5 W1-6 W1-8 W2-10 W3-11 W3-14 W4-1 W4-2 W4-9
+W4-12 P1 P2 P6 P8 P9 P12 P13 P20 P21 Z8 Z9 Z17
+S0-5 S1-1 S1-2 S1-3 S1-4 S1-5 S1-6 S1-7 S1-8 S1-9 S1-10 S1-11 S1-12 S1-13 S1-14 S1-15 S1-18 S1-20 S1-21 S3-5 S3-11 C1-6 N1-13
+W1-1 W1-3 W1-10 P5 P10 P11 G1 G4"""
 
 
-def test_every_number_the_spine_promises_is_named_by_a_test() -> None:
+def test_every_number_that_is_promised_is_named_by_a_test() -> None:
     tests = "\n".join(
         path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py") if path.name != "test_house.py"
     )
     named = set(re.findall(r"\"([A-Z]\d+(?:-\d+)?)\"", tests))
-    assert not [number for number in SPINE.split() if number not in named]
+    assert [number for number in PROMISED.split() if number not in named] == []
