@@ -86,7 +86,7 @@ def store(db: str, wait: float) -> Store:
     if "://" in db:
         raise Invalid(f"{db.partition('://')[0]}:// stores are not available; name a file, or ':memory:'")
     if is_json(Path(db)):
-        from memorist.store.json_file import JsonFileStore
+        from memorist.store.json_file.store import JsonFileStore
 
         return JsonFileStore(Path(db).expanduser(), wait)
     from memorist.store.sqlite import SqliteStore

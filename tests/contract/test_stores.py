@@ -21,7 +21,7 @@ from memorist.access import Access
 from memorist.kinds import LAYERS
 from memorist.records import Counters, Provenance, Record, Times
 from memorist.store.in_memory import InMemoryStore
-from memorist.store.json_file import JsonFileStore
+from memorist.store.json_file.store import JsonFileStore
 from memorist.store.protocol import Counted, Shelf, Store
 from memorist.store.sqlite import SqliteStore
 from memorist.store.where import FIELDS, OPERATORS, SORT_KEYS, Order, Where, type_of, value_of

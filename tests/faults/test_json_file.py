@@ -24,8 +24,11 @@ from faults.processes import Child, all_at_once, holding, needs_fork
 from faults.test_kill import assert_whole, keep_remembering, killed_after, killed_while_opening, text_of
 from memorist import Memory
 from memorist.errors import Invalid, StoreDamaged, StoreTooNew, StoreUnavailable
-from memorist.store import json_file, json_files, json_log, json_snapshot
-from memorist.store.json_file import JsonFileStore
+from memorist.store.json_file import files as json_files
+from memorist.store.json_file import log as json_log
+from memorist.store.json_file import snapshot as json_snapshot
+from memorist.store.json_file import store as json_file
+from memorist.store.json_file.store import JsonFileStore
 from memorist.store.where import Order, Where
 from memorist.testing import EVERYWHERE, a_record, stored
 
@@ -888,7 +891,7 @@ def test_an_empty_store_is_a_file_with_a_backup(path: Path) -> None:
 
 @pytest.mark.covers("S3-11")
 def test_a_long_log_is_folded_by_whoever_writes_next(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memorist.store.json_file.FOLD_AT", 3000)
+    monkeypatch.setattr("memorist.store.json_file.store.FOLD_AT", 3000)
     store = JsonFileStore(path)
     for number in range(40):
         stored(store, a_record(f"text {number}"))

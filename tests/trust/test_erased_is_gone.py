@@ -26,8 +26,8 @@ from memorist.bench.corpus import Corpus
 from memorist.errors import MemoristError, NotFound, StoreUnavailable
 from memorist.files.transfer import export, import_files
 from memorist.remember import erasing
-from memorist.store import json_restore
 from memorist.store.erased import ErasedIds
+from memorist.store.json_file import restore as json_restore
 from memorist.store.restore import restore
 from memorist.store.writer import Writer
 from memorist.text.twins import fingerprint

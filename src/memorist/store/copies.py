@@ -103,7 +103,7 @@ def is_json(path: Path) -> bool:
 def _opened(copy: Path, wait: float) -> Store:
     """A copy that opening does not change; the stores themselves know of their copies, hence the late imports."""
     if is_json(copy):
-        from memorist.store.json_file import JsonFileStore
+        from memorist.store.json_file.store import JsonFileStore
 
         return JsonFileStore(copy, wait)
     from memorist.store.sqlite import SqliteStore
@@ -118,7 +118,7 @@ def _files_of(copy: Path) -> list[Path]:
     beside = [copy, *(copy.with_name(copy.name + end) for end in BESIDE)]
     if not is_json(copy):
         return beside
-    from memorist.store.json_files import Files
+    from memorist.store.json_file.files import Files
 
     return [*beside, *Files(copy).all()]
 

@@ -41,7 +41,7 @@ def restore(db: Path, backup: Path, now: datetime) -> Path | None:
     if db.exists() and db.samefile(backup):
         raise Invalid(f"{backup} is the store itself; name a backup of it")
     if is_json(db):
-        from memorist.store.json_restore import replaced
+        from memorist.store.json_file.restore import replaced
 
         return replaced(db, backup, now)
     create_private(db)

@@ -3,10 +3,12 @@
 import stat
 from collections.abc import Iterator
 
-from memorist.store import json_files, json_log, json_snapshot
-from memorist.store.json_files import Files, Unusable
-from memorist.store.json_log import LineDamaged, Place
-from memorist.store.json_snapshot import Unreadable
+from memorist.store.json_file import files as json_files
+from memorist.store.json_file import log as json_log
+from memorist.store.json_file import snapshot as json_snapshot
+from memorist.store.json_file.files import Files, Unusable
+from memorist.store.json_file.log import LineDamaged, Place
+from memorist.store.json_file.snapshot import Unreadable
 from memorist.store.protocol import Finding
 
 FOLD = "`memorist compact` makes a new one"

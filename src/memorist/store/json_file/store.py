@@ -13,17 +13,19 @@ from pathlib import Path
 
 from memorist.errors import Invalid, StoreDamaged, StoreUnavailable
 from memorist.records import now_utc
-from memorist.store import json_files, json_log, json_snapshot
 from memorist.store.anchor import Anchor
-from memorist.store.file_lock import FileLock
 from memorist.store.files import size_of
 from memorist.store.in_memory import InMemoryStore
 from memorist.store.in_memory_ledger import reading
-from memorist.store.json_changes import Changes, apply, changed_sections, every_section, load
-from memorist.store.json_files import Files
-from memorist.store.json_log import LineDamaged, unavailable
-from memorist.store.json_rows import Sections
-from memorist.store.json_snapshot import Unreadable
+from memorist.store.json_file import files as json_files
+from memorist.store.json_file import log as json_log
+from memorist.store.json_file import snapshot as json_snapshot
+from memorist.store.json_file.changes import Changes, apply, changed_sections, every_section, load
+from memorist.store.json_file.files import Files
+from memorist.store.json_file.lock import FileLock
+from memorist.store.json_file.log import LineDamaged, unavailable
+from memorist.store.json_file.rows import Sections
+from memorist.store.json_file.snapshot import Unreadable
 from memorist.store.protocol import Finding, Size
 from memorist.text.visible import visible
 
@@ -315,7 +317,7 @@ class JsonFileStore(InMemoryStore):
         return Size(records.records, sum(files.values()), live, records.events, records.receipts)
 
     def checkup(self) -> list[Finding]:
-        from memorist.store.json_checkup import checkup
+        from memorist.store.json_file.checkup import checkup
 
         with self.alone():
             if self._undo.under_way:

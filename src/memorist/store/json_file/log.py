@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from memorist.errors import StoreUnavailable
-from memorist.store.json_rows import Row, Sections, encoded
-from memorist.store.json_snapshot import VERSION, Head, digest, migrated, refuse_newer
+from memorist.store.json_file.rows import Row, Sections, encoded
+from memorist.store.json_file.snapshot import VERSION, Head, digest, migrated, refuse_newer
 
 FORMAT = "memorist log"
 FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))

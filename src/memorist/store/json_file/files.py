@@ -17,11 +17,12 @@ from datetime import datetime
 from pathlib import Path
 
 from memorist.errors import Invalid, StoreDamaged, StoreUnavailable
-from memorist.store import json_log, json_snapshot
 from memorist.store.files import create_private, size_of
-from memorist.store.json_log import BINARY, LineDamaged, Part, sync_folder
-from memorist.store.json_rows import Sections
-from memorist.store.json_snapshot import Head, Unreadable
+from memorist.store.json_file import log as json_log
+from memorist.store.json_file import snapshot as json_snapshot
+from memorist.store.json_file.log import BINARY, LineDamaged, Part, sync_folder
+from memorist.store.json_file.rows import Sections
+from memorist.store.json_file.snapshot import Head, Unreadable
 from memorist.text.visible import visible
 
 PARTS = (".log", ".bak", ".bak.log", ".anchor")  # where one of these is, there was a store

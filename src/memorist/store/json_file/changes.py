@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from memorist.records import Counters
 from memorist.store.in_memory import InMemoryStore
-from memorist.store.json_rows import (
+from memorist.store.json_file.on_demand import OnDemand
+from memorist.store.json_file.rows import (
     SHAPES,
     Row,
     Sections,
@@ -20,7 +21,6 @@ from memorist.store.json_rows import (
     row_of,
     sealed_of,
 )
-from memorist.store.on_demand import OnDemand
 from memorist.store.protocol import Counted, Receipt, Sealed
 from memorist.store.undo import Undo
 

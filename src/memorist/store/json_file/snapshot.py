@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memorist.errors import StoreDamaged, StoreTooNew
-from memorist.store.json_rows import Row, Sections, encoded
+from memorist.store.json_file.rows import Row, Sections, encoded
 
 FORMAT = "memorist"
 VERSION = 1
