@@ -216,7 +216,7 @@ def test_a_time_without_a_zone_is_refused_with_the_fix(cli: Cli) -> None:
 
 def test_a_misspelt_command_is_guessed_but_not_run(cli: Cli) -> None:
     assert cli.inside("forgt", "1").err == "memorist: there is no command 'forgt'; did you mean 'forget'?\n"
-    assert "options go after it" in cli.inside("--json", "list").err
+    assert "options go after it" in cli.inside("--limit", "3", "list").err
 
 
 # ---------------------------------------------------------------- standard input
