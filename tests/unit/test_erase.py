@@ -375,3 +375,12 @@ def test_an_event_that_was_emptied_by_nobody_is_found_also_while_others_write(
         assert memory.audit().problems == wrong
         assert meanwhile(memory, monkeypatch, lambda: memory.remember("Gamma lies west")).problems == wrong
         assert meanwhile(memory, monkeypatch, lambda: memory.erase(3)).problems == wrong
+
+
+def test_after_one_past_text_was_erased_the_others_still_go_with_their_memory(memory: Memory) -> None:
+    memory.remember("The heron nests")
+    memory.revise(1, "The stork nests")
+    memory.revise(1, "The egret nests")
+    memory.erase(2)
+    assert {each.number for each in memory.erase(1).changed} == {1, 3}
+    assert not {"heron", "stork", "egret"} & set(everything(memory).split())

@@ -88,7 +88,9 @@ class Erasing:
         who = self.where.access
         with self.writer.transaction():
             records, left = self._erasable([id for id in ids if id not in self.gone])
-            whole = [*records, *(past for past in self._past_of(records) if past.id not in self.gone)]
+            pasts = self.tools.store.pasts([record.id for record in records])  # wherever they lie: the same memory
+            known = self.gone | {record.id for record in records}
+            whole = [*records, *(past for past in pasts if past.state != "erased" and past.id not in known)]
             planned = tuple(Planned(record.id, record.number, self.because) for record in whole)
             report = replace(report, changed=(*report.changed, *planned), left={**report.left, **left})
             self._note(whole)
@@ -108,16 +110,6 @@ class Erasing:
             else:
                 found.append(record)
         return found, left
-
-    def _past_of(self, records: Sequence[Record]) -> list[Record]:
-        """The past texts of these memories, wherever they lie: they are the same memory. Its journal names them."""
-        store = self.tools.store
-        everywhere = Where(Access.to_read(self.where.access.space))
-        told = [event.before or {} for record in records for event in store.journal(record.id)]
-        named = dict.fromkeys(str(before["superseded"]) for before in told if "superseded" in before)
-        known = {record.id for record in records}
-        found = store.get([id for id in named if id not in known], everywhere)
-        return [past for past in found if past.state != "erased"]
 
     def _note(self, records: Sequence[Record]) -> None:
         for record in records:

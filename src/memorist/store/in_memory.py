@@ -157,6 +157,11 @@ class InMemoryStore(InMemoryLedger):
         return [record for record in found if (record.space, record.scope) == (space, scope)]
 
     @reading
+    def pasts(self, ids: Sequence[str]) -> list[Record]:
+        wanted = set(ids)
+        return [_own(sealed.record) for sealed in self._records.values() if sealed.record.superseded_by in wanted]
+
+    @reading
     def briefs(self, where: Where) -> Iterator[Brief]:
         return iter([_brief(record) for record in self._matching(where)])
 

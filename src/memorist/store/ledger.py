@@ -1,4 +1,4 @@
-"""The tables beside the records of an SQLite store: journal, recall log, counters, links, keys, runs, settings."""
+"""The tables beside the records of an SQLite store: journal, recall log, counters, links, keys, runs, settings, and their sizes."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from memorist.errors import StoreDamaged
 from memorist.records import Event, Link, from_micros, to_micros
 from memorist.store.chain import ChainLink
 from memorist.store.connection import Connections, translated
-from memorist.store.protocol import Counted, KeyUse, Receipt, Run
+from memorist.store.protocol import Counted, KeyUse, Receipt, Run, Size
 from memorist.store.rows import COUNTERS, tally
 from memorist.store.where import canonical
 
@@ -104,6 +104,15 @@ class Ledger:
         changes = ", ".join(f"{name} = excluded.{name}" for name in RUN.split(", ")[1:])
         one.execute(sql + changes, (run.id or None, *values))
         return run.id or one.last_insert_rowid()
+
+    @translated
+    def size(self) -> Size:
+        one = self._connections.here()
+        page = one.execute("PRAGMA page_size").get
+        pages, free = one.execute("PRAGMA page_count").get, one.execute("PRAGMA freelist_count").get
+        counts = "SELECT (SELECT count(*) FROM records), (SELECT count(*) FROM journal), (SELECT count(*) FROM recalls)"
+        records, events, receipts = one.execute(counts).get
+        return Size(records, pages * page, (pages - free) * page, events, receipts)
 
     @translated
     def setting(self, name: str) -> str | None:

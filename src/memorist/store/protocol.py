@@ -215,6 +215,9 @@ class Store(Protocol):
     def runs(self, space: str, job: str | None, limit: int) -> list[Run]:
         """The latest runs of upkeep, newest first."""
 
+    def pasts(self, ids: Sequence[str]) -> list[Record]:
+        """The past texts of these memories, in any scope and state, oldest first."""
+
     def receipts(self, space: str, limit: int) -> list[Receipt]: ...
 
     def size(self) -> Size: ...

@@ -31,7 +31,6 @@ from memorist.store.protocol import (
     Matches,
     Sealed,
     Shelf,
-    Size,
     footprint,
     shelf_of,
 )
@@ -253,6 +252,11 @@ class SqliteStore(Ledger):
         return self._records(f"{SELECT} WHERE {condition} ORDER BY r.number", (canonical(fingerprints), space, scope))
 
     @translated
+    def pasts(self, ids: Sequence[str]) -> list[Record]:
+        condition = "r.superseded_by IN (SELECT value FROM json_each(?))"
+        return self._records(f"{SELECT} WHERE {condition} ORDER BY r.number", (canonical(list(ids)),))
+
+    @translated
     def briefs(self, where: Where) -> Iterator[Brief]:
         return self._walk_briefs(where)
 
@@ -275,15 +279,6 @@ class SqliteStore(Ledger):
             f" WHERE r.number > ? AND {condition} ORDER BY r.number LIMIT ?"
         )
         return self._connections.here().execute(sql, (last, *values, BRIEFS_AT_ONCE)).fetchall()
-
-    @translated
-    def size(self) -> Size:
-        one = self._connections.here()
-        page = one.execute("PRAGMA page_size").get
-        pages, free = one.execute("PRAGMA page_count").get, one.execute("PRAGMA freelist_count").get
-        counts = "SELECT (SELECT count(*) FROM records), (SELECT count(*) FROM journal), (SELECT count(*) FROM recalls)"
-        records, events, receipts = one.execute(counts).get
-        return Size(records, pages * page, (pages - free) * page, events, receipts)
 
     @translated
     def checkup(self) -> list[Finding]:

@@ -10,6 +10,7 @@ import logging
 import os
 import secrets
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -279,31 +280,27 @@ class Writer:
             return
         try:
             with self.store.transaction(durable=False, wait=wait):
-                notes = self._without_erased(notes)
+                known = self.store.counted(list({id for note in notes for id, _ in note.shown}))
+                notes = self._without_erased(notes, {each.record for each in known})
                 self.store.log(notes, RECEIPTS_AT_MOST, self._clock() - min(OLDEST_RECEIPT, self._clock() - YEAR_ONE))
-                self._count_shown(notes)
+                self._count_shown(notes, known)
         except StoreUnavailable as problem:
             log.info("%d lines of the recall log wait: %s", len(notes), problem)
             with self._notes_lock:
                 self._notes = [*notes, *self._notes][-RECEIPTS_AT_MOST:]
 
-    def _without_erased(self, notes: Sequence[Receipt]) -> list[Receipt]:
+    def _without_erased(self, notes: Sequence[Receipt], living: set[str]) -> list[Receipt]:
         """What was asked before the last erasure may quote what was erased, and what shows it was asked too early."""
         erased = int(self.store.setting("erased") or 0)
-        ids = {id for note in notes for id, _ in note.shown}
-        gone = ids - {each.record for each in self.store.counted(list(ids))}
-        return [note for note in notes if to_micros(note.at) > erased and not any(id in gone for id, _ in note.shown)]
+        return [note for note in notes if to_micros(note.at) > erased and living.issuperset(id for id, _ in note.shown)]
 
-    def _count_shown(self, notes: Sequence[Receipt]) -> None:
-        shown: dict[str, int] = {}
-        for note in notes:
-            for id, _ in note.shown:
-                shown[id] = shown.get(id, 0) + 1
-        known = self.store.counted(list(shown))
+    def _count_shown(self, notes: Sequence[Receipt], known: Sequence[Counted]) -> None:
+        shown = Counter(id for note in notes for id, _ in note.shown)
         self.store.count_up(
             [
                 replace(each, counters=replace(each.counters, surfaced=each.counters.surfaced + shown[each.record]))
                 for each in known
+                if shown[each.record]
             ]
         )
 

@@ -100,6 +100,18 @@ class KeepingContract:
 
     # ------------------------------------------------------------ erasing
 
+    def test_the_past_texts_of_a_memory_are_found_wherever_they_lie(self, store: Store) -> None:
+        [head, other] = stored(store, a_record("a"), a_record("b"))
+        past = [
+            a_record("c", state="superseded", superseded_by=head.id),
+            a_record("d", state="archived", scope="user/ann", superseded_by=head.id),
+            a_record("e", state="superseded", superseded_by=other.id),
+        ]
+        stored(store, *past)
+        assert [record.text for record in store.pasts([head.id])] == ["c", "d"]
+        assert [record.text for record in store.pasts([other.id, head.id])] == ["c", "d", "e"]
+        assert store.pasts([past[0].id, "nobody"]) == []
+
     def test_an_erased_record_is_a_tombstone_that_no_question_finds(self, store: Store) -> None:
         full = replace(a_full_record(), space="default", state="active")
         [gone, kept] = stored(store, full, a_record("Staging runs Postgres"))

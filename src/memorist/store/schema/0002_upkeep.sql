@@ -1,4 +1,4 @@
--- Upkeep: runs of jobs that outlive their process. A run holds no text of any memory.
+-- Upkeep and erasing: runs of jobs that outlive their process (a run holds no text of any memory), and who is whose past.
 CREATE TABLE jobs (
   id         INTEGER PRIMARY KEY,
   space      TEXT NOT NULL,
@@ -14,3 +14,6 @@ CREATE TABLE jobs (
   problem    TEXT
 ) STRICT;
 CREATE UNIQUE INDEX jobs_run_once ON jobs (space, name) WHERE state = 'running';
+
+-- The past texts of a memory, which are erased with it; other records cost this index nothing.
+CREATE INDEX records_by_head ON records (superseded_by) WHERE superseded_by IS NOT NULL;
