@@ -104,8 +104,10 @@ def test_a_killed_erasure_leaves_each_memory_whole_or_gone(original: Path, tmp_p
             assert len(records) == COUNT
             assert all((record.text == "") == (record.state == "erased") for record in records)
             assert memory.audit().ok
-            assert [finding for finding in memory.doctor() if not finding.ok] == []
+            assert {finding.check for finding in memory.doctor() if not finding.ok} <= {"erasures"}  # one was cut off
             erase_all(memory)
             assert memory.count({"state": "erased"}) == COUNT
+            memory.compact()
+            assert [finding for finding in memory.doctor() if not finding.ok] == []
         left = b"".join(file.read_bytes() for file in path.parent.iterdir())
         assert b"eggs" not in left and b"Nest 7 " not in left
