@@ -54,10 +54,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """What an erasure did: its batch, the tombstones, and the words that no memory of the space holds any more."""
+    """What an erasure did: its batch, and the words that no memory of the space holds any more."""
 
     batch: str
-    tombstones: list[Record]
     words: frozenset[str]
 
 
@@ -235,7 +234,7 @@ class Writer:
             batch = self._journal(changes, who, {each.record.id: each for each in (*stones, *heads)}, batch)
         with self._notes_lock:
             self._notes = []  # what was asked before may quote it
-        return Gone(batch, [stone.record for stone in stones], erased.words)
+        return Gone(batch, erased.words)
 
     def _living_heads(self, records: Sequence[Record]) -> list[Record]:
         """The memories whose past texts are among these, and which are not themselves."""
