@@ -9,7 +9,8 @@
     ├── Conflict           somebody or something else got there first
     ├── StoreUnavailable   locked, closed, full or unreachable: later may work
     ├── StoreDamaged       the file is not what it should be: nothing was changed
-    └── StoreTooNew        written by a newer memorist: nothing was changed
+    ├── StoreTooNew        written by a newer memorist: nothing was changed
+    └── ModelUnavailable   a model cannot be used: what is done with words goes on
 
 The docstring of a class is its default message. `code` is stable for programs, `exit_code` is what the command
 line returns, and `retry_safe` says whether sending the same call again can do harm: it never can when an
@@ -91,3 +92,11 @@ class StoreTooNew(MemoristError):
 
     code = "store_too_new"
     exit_code = 9
+
+
+class ModelUnavailable(MemoristError):
+    """A model cannot be used. What is done with words goes on; try again, or name another with `embed`."""
+
+    code = "model_unavailable"
+    exit_code = 10
+    retry_safe = True

@@ -1,0 +1,227 @@
+"""Vectors from a server that speaks the `/embeddings` of OpenAI: a local one, or one that wants a key.
+
+The address is one line: `https://HOST/v1/embeddings?model=NAME&key=VARIABLE`. `key` *names* the environment variable that
+holds the key; the key itself is read when it is sent, and stands in no setting, store, log or message. What is sent was
+redacted before. Answers come in batches, are retried while that can help, and are not followed elsewhere. A proxy that the
+environment names is used for other machines, never for this one over http://: it would read texts and key.
+"""
+
+import json
+import random
+import re
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlsplit
+
+from memorist.errors import Invalid, ModelUnavailable
+from memorist.text.visible import quoted
+
+Answer = tuple[int, bytes, float]  # status, content, and how many seconds it asks to wait
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from memorist.models.embed import Floats, Secret
+
+AT_ONCE = 64  # texts in one request
+SECONDS = 20.0  # for one answer
+DEADLINE = 30.0  # for one request and its repetitions
+SECONDS_FOR_ONE = 4.0  # one text is a question, and somebody waits for its answer: it is asked once
+LARGEST_ANSWER = 64 * 1024 * 1024
+FIRST_PAUSE = 0.3
+PARTS = ("model", "key", "dimensions")
+HERE = ("localhost", "127.0.0.1", "::1")
+VARIABLE = re.compile("[A-Z][A-Z0-9_]{0,99}")
+KEY = re.compile("[!-~]+")  # what a header can hold
+WAYS = {
+    401: "the key was not accepted",
+    403: "the key may not use this model",
+    404: "there is no such address or model",
+}
+
+
+@dataclass(slots=True)
+class RemoteEmbedder:
+    """`memorist.models.embed.Embedder` over HTTP."""
+
+    url: str
+    model: str
+    variable: str | None
+    dimensions: int | None
+    secret: "Secret"
+    cheap: bool = False
+    _seen: int | None = field(default=None, repr=False)
+    _pause: Callable[[float], None] = field(default=time.sleep, repr=False)
+
+    @classmethod
+    def at(cls, address: str, secret: "Secret") -> "RemoteEmbedder":
+        """The embedder at that address. A message about it never quotes it whole: somebody may have put a key there."""
+        try:
+            split = urlsplit(address)
+            named = dict(parse_qsl(split.query, keep_blank_values=True, strict_parsing=bool(split.query)))
+            host, _ = split.hostname, split.port
+        except ValueError as problem:
+            raise Invalid(
+                "the address of the embedder cannot be read; write https://HOST/…/embeddings?model=NAME"
+            ) from problem
+        if not host or split.username or split.password or split.fragment:
+            raise Invalid(
+                "the address of an embedder has a host, and no user, password or fragment; name a key by key=VARIABLE"
+            )
+        if not named.get("model") or not set(named) <= set(PARTS):
+            raise Invalid(f"the address of an embedder needs ?model=NAME; after the ? it may have {', '.join(PARTS)}")
+        variable = named.get("key")
+        if variable is not None and not VARIABLE.fullmatch(variable):
+            raise Invalid("key= names the environment variable that holds the key, such as OPENAI_API_KEY; not the key")
+        if variable and split.scheme == "http" and host not in HERE:
+            raise Invalid("a key is not sent over http:// to another machine; use https://")
+        size = named.get("dimensions")
+        if size is not None and not re.fullmatch("[1-9][0-9]{0,3}", size, re.ASCII):
+            raise Invalid(f"dimensions= must be a number from 1 to 9999, not {quoted(size)}")
+        return cls(
+            f"{split.scheme}://{split.netloc}{split.path}",
+            named["model"],
+            variable,
+            int(size) if size else None,
+            secret,
+        )
+
+    @property
+    def name(self) -> str:
+        size = f":{self.dimensions}" if self.dimensions else ""
+        return f"remote:{self.model}{size}@{self.url}"
+
+    @property
+    def dimension(self) -> int:
+        """What was asked for, or what the server gives; it is asked once."""
+        if self._seen is None:
+            self.embed(["dimension"])
+        assert self._seen is not None
+        return self._seen
+
+    def embed(self, texts: Sequence[str]) -> "Floats":
+        import numpy
+
+        rows: list[Any] = []
+        with self._client(SECONDS if len(texts) > 1 else SECONDS_FOR_ONE) as client:
+            for start in range(0, len(texts), AT_ONCE):
+                rows += self._batch(client, texts[start : start + AT_ONCE])
+        try:
+            table = numpy.asarray(rows, dtype=numpy.float64).reshape(len(texts), -1)
+        except (TypeError, ValueError, OverflowError) as problem:
+            raise self._unusable("its vectors are no numbers, or of different lengths") from problem
+        if not table.size or not numpy.isfinite(table).all():
+            raise self._unusable("its vectors are empty, or hold what is no number")
+        size = self._seen or self.dimensions or table.shape[1]
+        if table.shape[1] != size:
+            raise self._unusable(f"its vectors have dimension {table.shape[1]:,}, not {size:,}")
+        self._seen = size
+        with numpy.errstate(over="ignore"):
+            return table.astype(numpy.float32)
+
+    def _client(self, seconds: float) -> "httpx2.Client":
+        import httpx2
+
+        headers = {"Authorization": f"Bearer {self._key()}"} if self.variable else {}
+        split = urlsplit(self.url)
+        proxied = split.scheme == "https" or split.hostname not in HERE
+        try:
+            return httpx2.Client(headers=headers, timeout=seconds, follow_redirects=False, trust_env=proxied)
+        except Exception as problem:
+            raise self._unusable(
+                f"no connection can be set up ({type(problem).__name__}); see HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and "
+                "SSL_CERT_FILE in the environment"
+            ) from problem
+
+    def _key(self) -> str:
+        """The key, fit for a header. What is wrong with one is said without it."""
+        key = re.sub("\r?\n$", "", self.secret(self.variable or "") or "")
+        if not key:
+            raise self._unusable(f"its key is missing: set the environment variable {self.variable}")
+        if not KEY.fullmatch(key):
+            raise self._unusable(f"what {self.variable} holds cannot be a key: it has blanks, line ends or no ASCII")
+        return key
+
+    def _batch(self, client: "httpx2.Client", texts: Sequence[str]) -> list[Any]:
+        """The vectors of a few texts, in their order whatever order they came in."""
+        asked = {"model": self.model, "input": list(texts), "encoding_format": "float"}
+        told = self._json(self._sent(client, asked | ({"dimensions": self.dimensions} if self.dimensions else {})))
+        try:
+            by_index = {int(each["index"]): each["embedding"] for each in told["data"]}
+            return (
+                [by_index[place] for place in range(len(texts))]
+                if len(told["data"]) == len(texts)
+                else self._short(told)
+            )
+        except (KeyError, TypeError, ValueError, OverflowError) as problem:
+            raise self._unusable("its answer is not what /embeddings answers") from problem
+
+    def _short(self, told: Any) -> list[Any]:
+        raise self._unusable(f"its answer has {len(told['data']):,} vectors, which is not one for each text")
+
+    def _json(self, content: bytes) -> Any:
+        try:
+            return json.loads(content)
+        except (ValueError, RecursionError) as problem:
+            raise self._unusable("its answer is not JSON") from problem
+
+    def _sent(self, client: "httpx2.Client", body: Any) -> bytes:
+        """The answer to one request. What may pass by itself is tried again until the time is up."""
+        import httpx2
+
+        until, pause = time.monotonic() + (DEADLINE if len(body["input"]) > 1 else 0), FIRST_PAUSE
+        while True:
+            asked_to_wait = 0.0
+            try:
+                status, content, asked_to_wait = self._answer(client, body)
+                if status == 200:
+                    return content
+                because = WAYS.get(status, f"it answered with status {status}")
+                if status != 429 and status < 500:
+                    raise self._unusable(because)
+            except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError) as problem:
+                because = f"it cannot be reached ({type(problem).__name__})"
+            wait = max(asked_to_wait, pause * random.uniform(0.5, 1))
+            if time.monotonic() + wait > until:
+                raise self._unusable(because)
+            self._pause(wait)
+            pause *= 2
+
+    def _answer(self, client: "httpx2.Client", body: Any) -> "Answer":
+        """One answer, within the seconds of the client. Its own timeout begins anew with each byte, and a name that is
+        looked up has none: so another thread waits for the server, and is left behind when the time is up."""
+        seconds = SECONDS if len(body["input"]) > 1 else SECONDS_FOR_ONE
+        until = time.monotonic() + seconds
+        coming: Future[Answer] = Future()
+
+        def fetch() -> None:
+            try:
+                coming.set_result(self._fetched(client, body, until))
+            except BaseException as problem:
+                coming.set_exception(problem)
+
+        threading.Thread(target=fetch, name="memorist-embeddings", daemon=True).start()
+        return coming.result(seconds)
+
+    def _fetched(self, client: "httpx2.Client", body: Any, until: float) -> "Answer":
+        content = bytearray()
+        with client.stream("POST", self.url, json=body) as response:
+            for block in response.iter_bytes() if response.status_code == 200 else ():
+                content += block
+                if len(content) > LARGEST_ANSWER:
+                    raise self._unusable("its answer does not end")
+                if time.monotonic() > until:
+                    raise TimeoutError
+            return response.status_code, bytes(content), _seconds(response.headers.get("retry-after"))
+
+    def _unusable(self, because: str) -> ModelUnavailable:
+        return ModelUnavailable(f"the embedder at {quoted(self.url)} cannot be used: {because}")
+
+
+def _seconds(header: str | None) -> float:
+    """How long a server asks to wait; a date or nonsense is no number, and then our own pause holds."""
+    return float(header) if header and re.fullmatch("[0-9]{1,4}", header, re.ASCII) else 0.0
