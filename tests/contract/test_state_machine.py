@@ -8,7 +8,7 @@ index or an unsealed row is not right.
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -29,7 +29,9 @@ from memorist.access import access_for
 from memorist.errors import Conflict, Invalid, NotFound, OutOfScope, Refused
 from memorist.kinds import KINDS, MEMORY
 from memorist.records import LINK_KINDS, Outcome, Record
+from memorist.store.protocol import shelf_of
 from memorist.testing import MovableClock
+from memorist.testing.embedder import HashEmbedder
 from memorist.text.words import terms
 
 TORTURE = os.environ.get("MEMORIST_TORTURE") == "1"
@@ -104,15 +106,16 @@ class MemoryMachine(RuleBasedStateMachine):
         )  # memories a past text of which was erased: their keys forget what they were used for
         self.keys: dict[tuple[str, str | None], tuple[tuple[object, ...], str]] = {}  # a key belongs to its scope
 
-    @initialize(origin=st.sampled_from(["agent", "user"]))
-    def begin(self, origin: str) -> None:
+    @initialize(origin=st.sampled_from(["agent", "user"]), meaning=st.booleans())
+    def begin(self, origin: str, meaning: bool) -> None:
         self.origin = origin
+        self.embedder = HashEmbedder() if meaning else None
         self.memory = self.opened()
 
     def opened(self) -> Memory:
         place = self.folder / self.file if self.file else ":memory:"
         access = access_for("project", PROJECT, origin=self.origin)
-        return Memory(place, project="atlas", access=access, clock=self.clock)
+        return Memory(place, project="atlas", access=access, clock=self.clock, embed=self.embedder or "none")
 
     def teardown(self) -> None:
         if not hasattr(self, "memory"):
@@ -406,15 +409,19 @@ class MemoryMachine(RuleBasedStateMachine):
         scopes = (PROJECT, "user/ann", "global") if user else (PROJECT, "global")
         layers = {"memory": MEMORY, "sessions": "turns"}
         words = set(terms(query))
-        expected = {
-            id for id, kept in self.model.items()
-            if kept.scope in scopes and words & kept.terms
+        there = {
+            id: kept for id, kept in self.model.items()
+            if kept.scope in scopes
             and (kept.state in ("archived", "superseded") if search == "archive"
                  else (kept.state, kept.layer) == ("active", layers[search]))
         }  # fmt: skip
+        expected = {id: kept for id, kept in there.items() if words & kept.terms}
         found = {hit.record.id: Kept.of(hit.record) for hit in answer}
-        assert found.items() <= {id: self.model[id] for id in expected}.items()
-        assert bool(found) == bool(expected) and (found or answer.empty_because)
+        if self.embedder:  # what shares no word may still be alike
+            assert found.items() <= there.items() and (found or not expected)
+        else:
+            assert found.items() <= expected.items() and bool(found) == bool(expected)
+        assert found or answer.empty_because
 
     @precondition(lambda self: self.file)
     @rule()
@@ -433,6 +440,18 @@ class MemoryMachine(RuleBasedStateMachine):
         assert self.memory.count(everything) == len(self.model)
         active = {id for id, kept in self.model.items() if kept.state == "active"}
         assert {record.id for record in self.memory.list(limit=10_000)} == active and self.memory.count() == len(active)
+        if self.embedder:
+            self.every_text_has_its_vector(records)
+
+    def every_text_has_its_vector(self, records: Sequence[Record]) -> None:
+        store = self.memory._tools.store
+        for generation in store.generations():
+            assert store.unembedded(generation.id, 0, 9) == []
+            for text in {record.text for record in records if record.state != "erased"}:
+                vector, same = self.embedder.embed([text])[0], [record for record in records if record.text == text]
+                shelves, numbers = [shelf_of(record) for record in same], [record.number for record in same]
+                likeness = store.similarities(generation.id, vector, shelves, numbers)
+                assert likeness == pytest.approx(dict.fromkeys(numbers, 1.0), abs=0.01)
 
 
 class MemoryInRam(MemoryMachine):

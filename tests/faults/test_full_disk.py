@@ -149,7 +149,7 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_backup(tmp_path: Path) -> None:
     in_a_child(work)
 
 
-SECOND_STEP = """
+NEXT_STEP = """
 CREATE TABLE visits (id INTEGER PRIMARY KEY, padding TEXT NOT NULL) STRICT;
 WITH RECURSIVE counted (n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM counted WHERE n < 20000)
   INSERT INTO visits (padding) SELECT hex(randomblob(40)) FROM counted;
@@ -163,9 +163,9 @@ def test_a_disk_that_fills_up_in_the_middle_of_an_upgrade(tmp_path: Path, room: 
     """The store stays what it was, opens with what made it, and is upgraded once there is room."""
     schemas = tmp_path / "old", tmp_path / "new"
     for folder in schemas:
-        folder.mkdir()
-        shutil.copy(next(SCHEMA.glob("0001_*.sql")), folder)
-    (schemas[1] / "0002_visits.sql").write_text(SECOND_STEP, encoding="utf-8")
+        shutil.copytree(SCHEMA, folder)
+    next_version = len(list(SCHEMA.glob("*.sql"))) + 1
+    (schemas[1] / f"{next_version:04}_visits.sql").write_text(NEXT_STEP, encoding="utf-8")
     path = tmp_path / "memory.db"
     with closing(SqliteStore(path, schema=schemas[0])) as store:
         stored(store, a_record(line(0)))
@@ -181,7 +181,7 @@ def test_a_disk_that_fills_up_in_the_middle_of_an_upgrade(tmp_path: Path, room: 
         SqliteStore(path, schema=schemas[1]).close()
 
     in_a_child(work)
-    assert asked(path, "PRAGMA user_version") == 2
+    assert asked(path, "PRAGMA user_version") == next_version
     assert asked(path, "SELECT count(*) FROM visits") == 20_000
     assert asked(path, "PRAGMA integrity_check") == "ok"
     assert asked(path, "SELECT group_concat(name || value) FROM settings") == settings

@@ -21,6 +21,8 @@ from conftest import rounds
 from faults.processes import Child, needs_fork
 from memorist import Memory
 from memorist.errors import MemoristError, StoreUnavailable
+from memorist.store.protocol import Store
+from memorist.text.vectors import pack
 
 WORDS = "amber birch cedar delta ember fjord grove harbour inlet jetty kiosk ledge meadow notch orchard pier".split()
 
@@ -193,6 +195,15 @@ def give_it_a_past(memory: Memory) -> None:
     memory.link(1, 2, evidence="the same track")
     memory.forget(5, because="closed for good")
     memory.remember("A stop for the visitors", scope="global")
+    embed(memory._tools.store)
+
+
+def embed(store: Store) -> None:
+    """Gives every index row a vector of four dimensions."""
+    with store.transaction():
+        generation = store.add_generation("a model", 4)
+        rows = [piece.row for piece in store.unembedded(generation.id, 0, 10_000)]
+        store.put_vectors(generation.id, dict(zip(rows, pack([(1, row % 7, 0, 2) for row in rows]), strict=True)))
 
 
 @pytest.fixture
@@ -284,7 +295,7 @@ DAMAGE: dict[str, tuple[list[str], set[str]]] = {
             "INSERT INTO records SELECT 99, shelf, 'm0forged', " + ", ".join(
                 "kind text title tags files data status pinned state reason importance confidence at created updated"
                 " valid_from valid_to actor surface session role speaker agent task narrative source origin trust season"
-                " fingerprint version superseded_by key checksum".split()
+                " fingerprint version superseded_by key checksum rewrites".split()
             ) + " FROM records WHERE number = 3"
         ],
         {"checksums", "words", "journal"},
@@ -292,6 +303,18 @@ DAMAGE: dict[str, tuple[list[str], set[str]]] = {
     "flipped counters": (["UPDATE counters SET up = up | 64 WHERE record = 4"], {"counters"}),
     "a changed time of use": (["UPDATE counters SET last_used = last_used + 1 WHERE record = 4"], {"counters"}),
     "counters of another record": (["UPDATE counters SET record = 8 WHERE record = 4"], {"counters"}),
+    "a vector of nobody": (
+        ["UPDATE vectors SET rows = CAST(substr(rows, 1, 7) || x'11' || substr(rows, 9) AS BLOB)"], {"vectors"},
+    ),
+    "a vector on another shelf": (["UPDATE vectors SET shelf = 99 - shelf"], {"vectors"}),
+    "a vector in another block": (["UPDATE vectors SET block = block + 64000"], {"vectors"}),
+    "a vector that was cut": (["UPDATE vectors SET codes = substr(codes, 2)"], {"vectors"}),
+    "a flipped bit in a vector": (["UPDATE vectors SET codes = CAST(x'01' || substr(codes, 2) AS BLOB)"], {"vectors"}),
+    "a scale that is no number": (
+        ["UPDATE vectors SET codes = CAST(substr(codes, 1, 4) || x'0000c07f' || substr(codes, 9) AS BLOB)"], {"vectors"},
+    ),
+    "a wrong count of vectors": (["UPDATE vectors SET count = count + 1"], {"vectors"}),
+    "a vector of no model": (["DELETE FROM generations"], {"vectors"}),
     "a shelf that counts wrong": (["UPDATE shelves SET chunks = chunks + 1 WHERE id = 1"], {"shelves"}),
     "a link to nowhere": (["INSERT INTO links VALUES (1, 999, 'relates_to', 1.0, NULL, x'00')"], {"file"}),
     "a changed journal row": (["UPDATE journal SET actor = 'eve' WHERE seq = 5"], {"journal"}),

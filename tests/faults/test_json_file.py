@@ -720,7 +720,7 @@ def test_a_child_forked_inside_a_transaction_keeps_no_lock(path: Path) -> None:
 
 @pytest.mark.covers("P5", "P14")
 def test_a_short_write_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Memory(path, project="atlas") as memory:
+    with Memory(path, project="atlas", embed="none") as memory:
         memory.remember("before")
         before = contents(path)
         real = os.write
@@ -871,7 +871,7 @@ def test_the_file_can_be_read_by_people_and_other_programs(path: Path) -> None:
     remember(path, "Straßenbahn 🐘", "second")
     text = path.read_text(encoding="utf-8")
     document = json.loads(text)
-    assert (document["format"], document["version"]) == ("memorist", 1)
+    assert (document["format"], document["version"]) == ("memorist", 2)
     assert [record["text"] for record in document["records"]] == ["Straßenbahn 🐘", "second"]
     assert (document["records"][0]["scope"], document["records"][0]["kind"]) == ("project/atlas", "fact")
     assert [line for line in text.splitlines() if "Straßenbahn" in line] == [

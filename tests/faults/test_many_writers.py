@@ -9,6 +9,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -18,7 +19,11 @@ from conftest import TORTURE, rounds
 from faults.processes import Child, all_at_once, holding, needs_fork
 from memorist import Memory
 from memorist.errors import StoreUnavailable
+from memorist.kinds import MEMORY
+from memorist.store.protocol import Shelf
+from memorist.store.sqlite import SqliteStore
 from memorist.store.word_index import WordIndex
+from memorist.testing import a_record, stored
 
 WRITERS, READERS = 8, 2
 WRITES = rounds(5000, 0.02)
@@ -187,7 +192,7 @@ def test_eight_threads_share_one_memory(path: Path) -> None:
             for number in range(WRITES):
                 assert memory.remember(text_of(writer, number)).outcome == "added"
                 if number % 10 == writer:
-                    assert memory.recall(f"train {number}", limit=1)
+                    assert memory.recall(f"train {writer * 100_000 + number}", limit=1)
         except BaseException as problem:
             problems.append(problem)
 
@@ -337,3 +342,17 @@ def test_a_child_that_ends_normally_leaves_the_parents_lock_alone(path: Path) ->
             assert probe.line() == "False"
             probe.end()
         assert [record.text for record in memory.list()] == ["Inside"]
+
+
+def test_after_a_write_that_failed_inside_a_moment_shelves_are_looked_at_anew(path: Path) -> None:
+    """SQLite may end a transaction by itself, on a full disk say; whoever goes on reads another moment than before."""
+    mine, new = Shelf("default", "project/mine", MEMORY), Shelf("default", "project/new", MEMORY)
+    with closing(SqliteStore(path)) as store, closing(SqliteStore(path)) as other, store.moment():
+        for _ in range(2):  # the moment begins with the first look, and is kept with the second
+            assert not store._shelves.ids([mine, new])
+        store._shelves.id_of(mine)
+        store._connections.here().execute("ROLLBACK")
+        stored(other, a_record("elsewhere", scope="project/new"))
+        store._connections.here().execute("BEGIN")
+        for _ in range(2):
+            assert list(store._shelves.ids([mine, new])) == [new]

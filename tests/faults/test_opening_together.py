@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from faults.processes import all_at_once, needs_fork
 from memorist import Memory
 from memorist.store.migrate import SCHEMA, migrations_in
 from memorist.store.sqlite import SqliteStore
-from memorist.testing import a_record, an_event, journalled, stored
+from memorist.testing import a_record, an_event, journalled, sealed
 
 pytestmark = needs_fork
 OPENERS = 16
@@ -41,7 +42,9 @@ def old_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(next(SCHEMA.glob("0001_*.sql")), folder)
     path = tmp_path_factory.mktemp("old") / "memory.db"
     with closing(SqliteStore(path, schema=folder)) as store:
-        [record] = stored(store, a_record("Written by the first release"))
+        record = a_record("Written by the first release")
+        with store.transaction():
+            store.write([replace(sealed(record), new=True)])
         journalled(store, an_event(record, 1))
     assert asked(path, "PRAGMA user_version") == 1
     return path

@@ -4,13 +4,17 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 
 from faults.processes import Child, needs_fork
 from memorist import Memory
 from memorist.errors import StoreUnavailable
+from memorist.store.migrate import SCHEMA
+from memorist.store.sqlite import SqliteStore
 
 NOBODY = 65534
 
@@ -65,6 +69,27 @@ def test_a_store_that_may_not_be_written_can_be_read(folder: Path, mode: int) ->
     said = somebody_without_rights(work)
     assert said[0] == "Read me" and "read-only" in said[1]
     assert sorted(path.name for path in folder.iterdir() if path.suffix == ".db") == ["memory.db"]
+
+
+@pytest.mark.parametrize("mode", [0o555, 0o777], ids=["folder read-only", "folder writable"])
+def test_a_store_of_an_older_version_asks_to_be_opened_where_it_may_be_written(folder: Path, mode: int) -> None:
+    schema = folder / "schema"
+    schema.mkdir()
+    shutil.copy(SCHEMA / "0001_spine.sql", schema)
+    SqliteStore(folder / "memory.db", schema=schema).close()
+    with closing(apsw.Connection(str(folder / "memory.db"))) as one:
+        one.execute("PRAGMA journal_mode = DELETE")
+    (folder / "memory.db").chmod(0o444)
+    folder.chmod(mode)
+
+    def work(say: object) -> None:
+        try:
+            Memory(folder / "memory.db")
+        except StoreUnavailable as problem:
+            say(problem)  # type: ignore[operator]
+
+    [said] = somebody_without_rights(work)
+    assert "older version; open it once where it may be written" in said and ".bak" not in said
 
 
 def test_a_folder_without_a_store_is_named(folder: Path) -> None:

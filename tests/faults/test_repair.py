@@ -9,18 +9,25 @@ import hashlib
 import shutil
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import apsw
+import numpy as np
 import pytest
 
 from faults.processes import Child, needs_fork
 from memorist import Memory
+from memorist.access import Access
 from memorist.errors import StoreUnavailable
-from memorist.store.protocol import Finding
+from memorist.kinds import LAYERS
+from memorist.store.protocol import Finding, Shelf
 from memorist.store.restore import restore
+from memorist.store.sqlite import SqliteStore
+from memorist.store.where import Where
+from memorist.text.vectors import pack
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 TREES = "alder beech cherry dogwood elm fir ginkgo hazel ivy juniper".split()
@@ -30,7 +37,7 @@ TRUTH = "records journal counters links settings key_uses migrations".split()
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """A store with memories in several places and states, and one text of several chunks."""
-    with Memory(tmp_path / "memory.db", project="atlas") as memory:
+    with Memory(tmp_path / "memory.db", project="atlas", embed="none") as memory:
         memory.remember_many([f"The {tree} stands in row {n}" for n, tree in enumerate(TREES)])
         memory.revise(1, "The alder was felled", because="storm")
         memory.remember("The keys hang by the door", scope="global", key="once")
@@ -134,7 +141,7 @@ DESYNC: dict[str, list[str]] = {
 def test_a_repair_heals(path: Path, desync: str) -> None:
     tamper(path, *DESYNC[desync])
     before, spoilt = truth(path), hashlib.sha256(path.read_bytes()).hexdigest()
-    with Memory(path, project="atlas") as memory:
+    with Memory(path, project="atlas", embed="none") as memory:
         found = memory.doctor()
         assert wrong(found), "nothing was wrong, so nothing would be proved"
         assert all("--repair" in (finding.advice or "") for finding in found if not finding.ok)
@@ -154,10 +161,52 @@ def test_a_repair_heals(path: Path, desync: str) -> None:
 @pytest.mark.covers("P12")
 def test_a_healthy_store_is_left_alone(path: Path) -> None:
     before = path.read_bytes()
-    with Memory(path, project="atlas") as memory:
+    with Memory(path, project="atlas", embed="none") as memory:
         first, *rest = memory.doctor(repair=True)
     assert first.ok and "nothing to repair" in first.detail and wrong(rest) == []
     assert path.read_bytes() == before and backups(path) == []
+
+
+ONE_BLOCK = "WHERE rowid = (SELECT min(rowid) FROM vectors)"
+BAD_VECTORS: dict[str, tuple[list[str], range]] = {  # and how many are then missing
+    "of a memory that is not there": (
+        [f"UPDATE vectors SET rows = CAST(substr(rows, 1, 2) || x'99' || substr(rows, 4) AS BLOB) {ONE_BLOCK}"],
+        range(1, 2),
+    ),
+    "on a shelf that is not there": ([f"UPDATE vectors SET shelf = 999 {ONE_BLOCK}"], range(2, 16)),
+    "cut off": ([f"UPDATE vectors SET codes = substr(codes, 2) {ONE_BLOCK}"], range(2, 16)),
+    "with a flipped bit": (
+        [f"UPDATE vectors SET codes = CAST(x'03' || substr(codes, 2) AS BLOB) {ONE_BLOCK}"],
+        range(1, 2),
+    ),
+    "counted wrong": (["UPDATE vectors SET count = 9"], range(1)),
+    "of a model that is not there": ([f"UPDATE vectors SET generation = 77 {ONE_BLOCK}"], range(2, 16)),
+    "of words that are gone": (["DELETE FROM words WHERE id / 4096 = 3"], range(1)),
+}
+
+
+@pytest.mark.covers("P12")
+@pytest.mark.parametrize("damage", BAD_VECTORS)
+def test_a_repair_drops_vectors_that_fit_nothing_and_keeps_the_others(path: Path, damage: str) -> None:
+    with closing(SqliteStore(path)) as store, store.transaction():
+        generation = store.add_generation("a model", 4).id
+        rows = [piece.row for piece in store.unembedded(generation, 0, 10_000)]
+        store.put_vectors(generation, dict(zip(rows, pack([(1, row % 7, 0, 2) for row in rows]), strict=True)))
+    statements, lost = BAD_VECTORS[damage]
+    tamper(path, *statements)
+    before = truth(path)
+    with Memory(path, project="atlas", embed="none") as memory:
+        assert "vectors" in wrong(memory.doctor())
+        first, *rest = memory.doctor(repair=True)
+        assert (first.ok, wrong(rest)) == (True, []), (first, rest)
+    assert truth(path) == before
+    with closing(SqliteStore(path)) as store:
+        missing = store.unembedded(generation, 0, 10_000)
+        assert len(missing) in lost
+        asked, everywhere = np.ones(4, np.float32), Access.to_read("default")
+        shelves = [Shelf("default", scope, layer) for scope in store.scopes("default") for layer in LAYERS]
+        found = store.nearest(generation, asked, shelves, Where(everywhere), 1000)
+        assert found.rows == len(rows) - len(missing)
 
 
 BEYOND: dict[str, list[str]] = {
@@ -182,7 +231,7 @@ def test_a_repair_refuses_where_the_damage_is_not_in_the_index(path: Path, damag
     """An index made anew from a damaged text would hide the damage."""
     tamper(path, *also, *BEYOND[damage])
     before = path.read_bytes()
-    with Memory(path, project="atlas") as memory:
+    with Memory(path, project="atlas", embed="none") as memory:
         first, *rest = memory.doctor(repair=True)
     assert not first.ok and first.check == "repair" and "nothing was changed" in first.detail, first
     assert "backup --restore" in (first.advice or "")
@@ -196,7 +245,7 @@ def test_a_broken_page_is_not_repaired_but_named(path: Path) -> None:
     root = page_of(path, "records")
     content[root + 50 : root + 1500] = bytes(1450)
     path.write_bytes(content)
-    with Memory(path, project="atlas") as memory:
+    with Memory(path, project="atlas", embed="none") as memory:
         first, *_ = memory.doctor(repair=True)
     assert not first.ok and "nothing was changed" in first.detail
     assert path.read_bytes() == bytes(content)
@@ -215,7 +264,7 @@ def page_of(path: Path, table: str) -> int:
 def test_a_repair_that_fails_takes_everything_back(path: Path, at: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tamper(path, *DESYNC["everything at once"])
     before = dump(path)
-    with Memory(path, project="atlas") as memory:
+    with Memory(path, project="atlas", embed="none") as memory:
         one = memory._tools.store._connections.here()  # type: ignore[attr-defined]
         writes = {apsw.SQLITE_INSERT, apsw.SQLITE_UPDATE, apsw.SQLITE_DELETE}
         one.set_authorizer(
@@ -244,12 +293,12 @@ def test_others_write_while_a_store_is_repaired(path: Path) -> None:
     tamper(path, *DESYNC["everything at once"][:-1])
 
     def write(say: Callable[[object], None]) -> None:
-        with Memory(path, project="atlas") as memory:
+        with Memory(path, project="atlas", embed="none") as memory:
             for number in range(20):
                 memory.remember(f"Bird {number} sat in the hedge")
                 say(number)
 
-    with Memory(path, project="atlas") as memory:
+    with Memory(path, project="atlas", embed="none") as memory:
         child = Child(write)
         child.line()
         findings = memory.doctor(repair=True)
@@ -272,7 +321,7 @@ def test_threads_that_have_the_store_open_see_the_repaired_index(path: Path) -> 
         repaired.wait(30)
         found.append(len(memory.recall("hazel")))
 
-    with Memory(path, project="atlas") as memory:
+    with Memory(path, project="atlas", embed="none") as memory:
         thread = threading.Thread(target=ask, args=(memory,))
         thread.start()
         asked.wait(30)
@@ -290,14 +339,14 @@ def test_a_backup_whose_index_is_broken_is_restored_and_healed(path: Path, tmp_p
     place = tmp_path / "elsewhere" / "memory.db"
     restore(place, tmp_path / "backup.db", NOW)
     assert truth(place) == before
-    with Memory(place, project="atlas") as memory:
+    with Memory(place, project="atlas", embed="none") as memory:
         assert wrong(memory.doctor()) == []
         assert_found_by_its_words(memory)
 
 
 @pytest.mark.covers("P12")
 def test_an_index_in_ram_is_made_anew_too() -> None:
-    with Memory(":memory:", project="atlas") as memory:
+    with Memory(":memory:", project="atlas", embed="none") as memory:
         memory.remember_many([f"The {tree} stands" for tree in TREES])
         memory.forget(5)
         index = memory._tools.store._index  # type: ignore[attr-defined]
@@ -316,7 +365,7 @@ def test_an_index_in_ram_is_made_anew_too() -> None:
 @pytest.mark.covers("P11", "P12")
 def test_a_letter_changed_inside_the_index_is_seen_where_sqlites_own_check_sees_nothing(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    with Memory(path, project="atlas") as memory:
+    with Memory(path, project="atlas", embed="none") as memory:
         memory.remember_many([f"Harbour {number}" for number in range(4)])
     one = apsw.Connection(str(path))
     for id, block in one.execute("SELECT id, block FROM word_index_data WHERE id > 10").fetchall():
@@ -326,7 +375,7 @@ def test_a_letter_changed_inside_the_index_is_seen_where_sqlites_own_check_sees_
         "INSERT INTO word_index (word_index, rank) VALUES ('integrity-check', 1)"
     )  # raises where it sees damage
     one.close()
-    with Memory(path, project="atlas") as memory:
+    with Memory(path, project="atlas", embed="none") as memory:
         assert not memory.recall("harbour")
         assert wrong(memory.doctor()) == ["index"]
         assert wrong(memory.doctor(repair=True)) == []

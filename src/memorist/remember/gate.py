@@ -35,9 +35,11 @@ def admit(
     """Stores the drafts in one transaction. `home` is the scope of drafts that name none; a `batch_id` goes on."""
     now = tools.clock()
     cleaned = [_checked(place, draft, who, home, now, tools, writer) for place, draft in enumerate(drafts, 1)]
+    clean = [record for record in cleaned if isinstance(record, Record)]
+    writer.meaning.ahead(clean)
     with writer.transaction():
         batch = Batch(now)
-        batch.look_up_twins([record for record in cleaned if isinstance(record, Record)], tools)
+        batch.look_up_twins(clean, tools)
         outcomes = [
             _decide(draft, record, who, batch, tools, writer) if isinstance(record, Record) else record
             for draft, record in zip(drafts, cleaned, strict=True)

@@ -21,6 +21,7 @@ from memorist.store.index import CHUNKS, index_rows
 from memorist.store.migrate import of_the_index
 from memorist.store.protocol import Finding, shelf_of
 from memorist.store.rows import COUNTERS, checksum, tally
+from memorist.store.vector_checkup import bad_blocks
 from memorist.store.where import Where
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def checkup(one: apsw.Connection, store: "SqliteStore") -> list[Finding]:
         "counters": lambda: [_tallies(one)],
         "links": lambda: [_links(one)],
         "shelves": lambda: [_shelf_counts(one)],
+        "vectors": lambda: [_vectors(one)],
         "permissions": lambda: _permissions(store),
     }
     return [finding for name, check in checks.items() for finding in _survived(name, check)]
@@ -82,8 +84,10 @@ def _fresh(store: "SqliteStore") -> apsw.Connection:
 def _integrity(store: "SqliteStore") -> Finding:
     with closing(_fresh(store)) as fresh:
         said = [row[0] for row in fresh.execute("PRAGMA integrity_check(20)")]
-        # Index rows that point nowhere are seen where every record's words are computed anew.
-        foreign = fresh.execute("SELECT count(*) FROM pragma_foreign_key_check WHERE \"table\" <> 'words'").get
+        # Index rows and vectors that point nowhere are seen where every record's words are computed anew.
+        foreign = fresh.execute(
+            "SELECT count(*) FROM pragma_foreign_key_check WHERE \"table\" NOT IN ('words', 'vectors')"
+        ).get
     if foreign:
         said = [*(line for line in said if line != "ok"), f"{foreign} rows point to rows that do not exist"]
     if said == ["ok"]:
@@ -208,6 +212,11 @@ def _shelf_counts(one: apsw.Connection) -> Finding:
     )
     bad = [row[0] for row in one.execute(sql)]
     return _counted("shelves", bad, "every shelf counts its words right", "count their words wrong", REBUILD)
+
+
+def _vectors(one: apsw.Connection) -> Finding:
+    bad = [name for block in bad_blocks(one) for name in block.bad]
+    return _counted("vectors", bad, "every vector has its text", "have vectors that fit nothing", REBUILD)
 
 
 def _counted(check: str, bad: Sequence[object], fine: str, wrong: str, advice: str) -> Finding:

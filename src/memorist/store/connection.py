@@ -32,6 +32,7 @@ PRAGMA trusted_schema = OFF;
 PRAGMA secure_delete = ON;
 PRAGMA cell_size_check = ON;
 PRAGMA mmap_size = 0;
+PRAGMA cache_size = -16384;
 PRAGMA journal_size_limit = 67108864;
 PRAGMA synchronous = FULL;
 """

@@ -21,8 +21,14 @@ from memorist.store.where import canonical
 from memorist.text.words import terms
 
 READ_AT_ONCE = 1 << 22  # bytes
+TRACE = 16  # bytes of a vector
+MANY_VECTORS = 500  # writing the file anew is then cheaper than searching it
 STILL_READ = (
     "another process still reads an older state of the store, and the log keeps it; run `memorist compact` later"
+)
+INDEX_KEPT = (
+    "an index of vectors (in the folder .ann beside the store) could not be removed; remove the folder, then run "
+    "`memorist compact`"
 )
 
 
@@ -84,6 +90,21 @@ def _drop_receipts(one: apsw.Connection, ids: Collection[str], words: Collection
 
 
 # ---------------------------------------------------------------- the file itself
+
+
+def vector_traces(one: apsw.Connection, vectors: Sequence[bytes]) -> list[bytes] | None:
+    """Parts of these vectors that no living one shares, as those of nearly the same text do; None where there are too many
+    to look for one by one."""
+    if len(vectors) > MANY_VECTORS:
+        return None
+    parts = {vector[start : start + TRACE] for vector in vectors for start in range(0, len(vector), 4 * TRACE)}
+    parts = {part for part in parts if len(set(part)) >= SHORTEST}
+    if parts:
+        held = finder(list(parts))
+        for (codes,) in one.execute("SELECT codes FROM vectors"):
+            if held(codes):
+                parts -= {part for part in parts if part in codes}
+    return sorted(parts)
 
 
 def scrub(connections: Connections, traces: Sequence[bytes]) -> str | None:

@@ -7,61 +7,43 @@ nothing. What is handed out is the caller's own: changing it changes nothing her
 
 import functools
 from collections.abc import Iterator, Sequence, Set
-from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from memorist.errors import Refused
 from memorist.records import Counters, Event, Link, Record
-from memorist.store.in_memory_index import REPORT, InMemoryIndex, View, finding
-from memorist.store.in_memory_ledger import InMemoryLedger, reading, writing
+from memorist.store.in_memory_answering import InMemoryAnswering, own
+from memorist.store.in_memory_index import REPORT, finding
+from memorist.store.in_memory_ledger import reading, writing
 from memorist.store.index import CHUNKS, numbered_rows
 from memorist.store.protocol import (
     Brief,
     Counted,
     Erased,
     Finding,
-    Match,
-    Matches,
     Receipt,
     Sealed,
-    Shelf,
     Size,
     footprint,
     shelf_of,
 )
 from memorist.store.rows import COLUMNS, CONTENT, COUNTERS, checksum, from_row, to_row
 from memorist.store.where import Order, Where, value_of
-from memorist.text import bm25
 from memorist.text.words import terms
 
 NOTHING_COUNTED = (None,) * (len(COUNTERS) + 1)
 
 
-class InMemoryStore(InMemoryLedger):
+class InMemoryStore(InMemoryAnswering):
     """`memorist.store.protocol.Store` in RAM."""
 
     def _empty(self) -> None:
         super()._empty()
-        self._records: dict[str, Sealed] = {}  # in the order of their numbers, because none is ever taken out
-        self._ids: dict[int, str] = {}
         self._by_fingerprint: dict[str, dict[str, None]] = {}
-        self._shelves: dict[Shelf, None] = {}  # one that was used once stays
         self._links: dict[tuple[str, str, str], Link] = {}
         self._links_at: dict[str, dict[tuple[str, str, str], None]] = {}  # both of their ends
-        self._words: InMemoryIndex | None = None
         self._last_number = 0  # not taken back: a number is never handed out twice
-
-    @property
-    def _index(self) -> InMemoryIndex:
-        """Made when it is first asked: whoever only writes, or reads by id, does not wait for ten thousand texts."""
-        if self._words is None:
-            records = (sealed.record for sealed in self._records.values())
-            self._words = InMemoryIndex(self._undo, self._shelves, records)
-            if self._undo.under_way:
-                self._undo.note(functools.partial(setattr, self, "_words", None))
-        return self._words
 
     @property
     def path(self) -> Path | None:
@@ -75,7 +57,7 @@ class InMemoryStore(InMemoryLedger):
 
     @reading
     def get(self, ids: Sequence[str], where: Where) -> list[Record]:
-        return [_own(self._records[id].record) for id in ids if id in self._records and self._seen(id, where)]
+        return [own(self._records[id].record) for id in ids if id in self._records and self._seen(id, where)]
 
     @reading
     def resolve(self, reference: str, where: Where, most: int) -> list[Record]:
@@ -90,7 +72,7 @@ class InMemoryStore(InMemoryLedger):
     def find(self, where: Where, order: Order, limit: int) -> list[Record]:
         found = self._matching(where)
         found.sort(key=lambda record: _place(record, order.field), reverse=not order.ascending)
-        return [_own(record) for record in found[:limit]]
+        return [own(record) for record in found[:limit]]
 
     @reading
     def count(self, where: Where) -> int:
@@ -98,29 +80,6 @@ class InMemoryStore(InMemoryLedger):
 
     def _matching(self, where: Where) -> list[Record]:
         return [sealed.record for sealed in self._records.values() if where.matches(sealed.record)]
-
-    @reading
-    def match(self, terms: Sequence[str], shelves: Sequence[Shelf], where: Where, limit: int) -> Matches:
-        access = where.access
-        asked = {shelf for shelf in shelves if shelf.space == access.space and access.may_read(shelf.scope)}
-        known = [shelf for shelf in self._index.sizes if shelf in asked]
-        if not known or not terms:
-            return Matches()
-        view = View(self._index, self._records, known, where)
-        scored, ceiling = bm25.rank(terms, view, max(bm25.POOL, 4 * limit))
-        best: dict[str, bm25.Scored] = {}
-        for each in scored:
-            best.setdefault(self._index.rows[each.row].record, each)
-        wanted = [
-            each
-            for place, (id, each) in enumerate(best.items())
-            if place < limit or self._records[id].record.counters.up
-        ]
-        return Matches(tuple(self._match(each) for each in wanted), ceiling)
-
-    def _match(self, scored: bm25.Scored) -> Match:
-        row = self._index.rows[scored.row]
-        return Match(_own(self._records[row.record].record), scored.score, scored.terms, row.start, row.end)
 
     @reading
     def link(self, a: str, b: str, kind: str) -> Link | None:
@@ -148,22 +107,23 @@ class InMemoryStore(InMemoryLedger):
 
     @reading
     def seals(self) -> Iterator[Sealed]:
-        return (replace(sealed, record=_own(sealed.record)) for sealed in tuple(self._records.values()))
+        return (replace(sealed, record=own(sealed.record)) for sealed in tuple(self._records.values()))
 
     @reading
     def twins(self, space: str, scope: str, fingerprints: Sequence[str]) -> list[Record]:
         ids = {id for fingerprint in fingerprints for id in self._by_fingerprint.get(fingerprint, ())}
-        found = [_own(self._records[id].record) for id in sorted(ids, key=self._number)]
+        found = [own(self._records[id].record) for id in sorted(ids, key=self._number)]
         return [record for record in found if (record.space, record.scope) == (space, scope)]
 
     @reading
     def pasts(self, ids: Sequence[str]) -> list[Record]:
         wanted = set(ids)
-        return [_own(sealed.record) for sealed in self._records.values() if sealed.record.superseded_by in wanted]
+        return [own(sealed.record) for sealed in self._records.values() if sealed.record.superseded_by in wanted]
 
     @reading
     def briefs(self, where: Where) -> Iterator[Brief]:
-        return iter([_brief(record) for record in self._matching(where)])
+        vector = sum(generation.bytes + 8 for generation in self._generations.values())
+        return iter([_brief(record, vector) for record in self._matching(where)])
 
     @reading
     def size(self) -> Size:
@@ -174,7 +134,7 @@ class InMemoryStore(InMemoryLedger):
         seals = list(self._records.values())
         changed = [s.record.number for s in seals if _checksum(s) != s.checksum]
         sums = finding("checksums", changed, "every record fits its checksum", "records do not fit their checksum")
-        return [sums, *self._index.checkup([sealed.record for sealed in seals])]
+        return [sums, *self._index.checkup([sealed.record for sealed in seals]), self._vector_checkup()]
 
     @writing
     def repair(self) -> list[Finding]:
@@ -184,6 +144,7 @@ class InMemoryStore(InMemoryLedger):
         if any(finding.check == "checksums" for finding in wrong):
             return [Finding(False, "repair", "nothing was changed: the damage is not in the index alone", REPORT)]
         self._index.rebuild([sealed.record for sealed in self._records.values()])
+        self._drop_homeless()
         return [Finding(True, "repair", "the index was made anew from the records")]
 
     # ------------------------------------------------------------ writing
@@ -212,6 +173,7 @@ class InMemoryStore(InMemoryLedger):
             record = replace(record, counters=old.record.counters, times=times)
             sealed = replace(sealed, record=record)
             self._undo.drop(self._by_fingerprint[old.record.fingerprint], record.id)
+        self._put_in_place(record, old.record if old else None)
         self._undo.set(self._records, record.id, sealed)
         self._undo.set(self._ids, record.number, record.id)
         self._undo.set(self._by_fingerprint.setdefault(record.fingerprint, {}), record.id, None)
@@ -304,22 +266,17 @@ class InMemoryStore(InMemoryLedger):
             self._closed = True
 
 
-def _own(record: Record) -> Record:
-    """A copy that shares nothing a caller could change."""
-    return replace(record, data=deepcopy(record.data))
-
-
 def _place(record: Record, field: str) -> tuple[bool, Any, int]:
     """Where a record stands in an order: a missing value is the smallest, ties go by number."""
     value = value_of(record, field)
     return value is not None, 0 if value is None else value, record.number
 
 
-def _brief(record: Record) -> Brief:
+def _brief(record: Record, vector: int) -> Brief:
     row = dict(zip(COLUMNS, to_row(record), strict=True))
     content = sum(len((row[name] or "").encode()) for name in CONTENT)
     since = record.times.used or record.times.at
-    return Brief(record.id, record.number, footprint(content), record.pinned, since, record.counters)
+    return Brief(record.id, record.number, footprint(content, vector), record.pinned, since, record.counters)
 
 
 def _tells_of(event: Event, ids: Set[str]) -> bool:

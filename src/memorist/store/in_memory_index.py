@@ -67,7 +67,7 @@ class InMemoryIndex:
         if shelf not in self.sizes:
             self._undo.set(self.sizes, shelf, (0, 0))
         rows = _rows(record)
-        if self._kept(record.id) == rows:
+        if self.kept(record.id) == rows:
             return
         for number in self._rows_of.get(record.id, ()):
             self._take_out(number)
@@ -75,7 +75,8 @@ class InMemoryIndex:
             self._put_in(number, row)
         self._undo.set(self._rows_of, record.id, tuple(rows))
 
-    def _kept(self, id: str) -> dict[int, Row]:
+    def kept(self, id: str) -> dict[int, Row]:
+        """The rows of a record."""
         return {number: self.rows[number] for number in self._rows_of.get(id, ())}
 
     def _put_in(self, number: int, row: Row) -> None:
@@ -110,7 +111,7 @@ class InMemoryIndex:
 
     def checkup(self, records: Sequence[Record]) -> list[Finding]:
         """Whether rows, inverted dicts and sizes are what the records' texts make them."""
-        stale = [record.number for record in records if self._kept(record.id) != _rows(record)]
+        stale = [record.number for record in records if self.kept(record.id) != _rows(record)]
         held = {(row.shelf, term, number) for number, row in self.rows.items() for term in row.terms}
         found = {
             (shelf, term, number)
@@ -137,7 +138,7 @@ class View:
     index: InMemoryIndex
     records: Mapping[str, Sealed]
     shelves: Sequence[Shelf]
-    where: Where
+    where: Where | None = None
 
     def rows_and_length(self) -> tuple[int, int]:
         sizes = [self.index.sizes[shelf] for shelf in self.shelves]
@@ -155,7 +156,10 @@ class View:
 
     def contents(self, rows: Sequence[int]) -> Mapping[int, Sequence[str]]:
         wanted = {number: self.index.rows[number] for number in rows}
-        return {n: row.terms for n, row in wanted.items() if self.where.matches(self.records[row.record].record)}
+        return {n: row.terms for n, row in wanted.items() if self._shows(row)}
+
+    def _shows(self, row: Row) -> bool:
+        return self.where is None or self.where.matches(self.records[row.record].record)
 
 
 def finding(check: str, bad: Sequence[object], fine: str, wrong: str) -> Finding:

@@ -71,6 +71,11 @@ class InMemoryLedger:
             yield
 
     @contextmanager
+    def moment(self) -> Iterator[None]:
+        with self.alone():
+            yield
+
+    @contextmanager
     def transaction(self, durable: bool = True, wait: float | None = None) -> Iterator[None]:
         with self.alone(), self._undo.all_or_nothing():
             yield

@@ -11,6 +11,8 @@ from memorist.records import Record
 from memorist.text.words import chunks, terms
 
 CHUNKS = 4096  # index rows a record can have: row number = record number × CHUNKS + chunk
+GROUP = 15  # records whose vectors are stored together: with 256 dimensions they fill a page of SQLite, and no more
+PARTS = 64  # into which the vectors of a group are cut, by chunk: long texts have many, and most have one
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +41,29 @@ def index_rows(record: Record) -> list[IndexRow]:
     labels = [record.title, *record.tags, *record.files, record.provenance.speaker]
     shared = terms("\n".join(label for label in labels if label))
     return [IndexRow(start, end, (*shared, *terms(record.text[start:end]))) for start, end in chunks(record.text)]
+
+
+def embedded_rows(record: Record) -> dict[int, str]:
+    """What an embedder sees of each of its index rows."""
+    if record.state == "erased":
+        return {}
+    spans = enumerate(chunks(record.text), record.number * CHUNKS)
+    return {row: embedded_text(record.title, record.text, start, end) for row, (start, end) in spans}
+
+
+def embedded_text(title: str | None, text: str, start: int, end: int) -> str:
+    """What an embedder sees of an index row: its part of the text, under the title if there is one. Who spoke, tags and
+    files are for words and filters; they would only blur what the text means."""
+    return f"{title}\n{text[start:end]}" if title else text[start:end]
+
+
+def block_of(row: int) -> int:
+    """The block that holds the vector of an index row."""
+    number, chunk = divmod(row, CHUNKS)
+    return number // GROUP * PARTS + chunk * PARTS // CHUNKS
+
+
+def blocks_of(number: int) -> range:
+    """The blocks that may hold vectors of a record, and of the others in its group."""
+    first = number // GROUP * PARTS
+    return range(first, first + PARTS)

@@ -25,6 +25,7 @@ BRING_BACK = "`memorist backup --restore FILE` brings a backup back"
 FOREIGN = (
     f"is an SQLite file but not a memorist store; it was left as it is. Name another file; if it was one, {BRING_BACK}"
 )
+OLDER = "this store was made by an older version; open it once where it may be written"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ def migrations_in(folder: Path) -> list[Migration]:
 def migrate(connection: apsw.Connection, path: Path, steps: Sequence[Migration]) -> None:
     """Brings the store to the newest step, or refuses and changes nothing."""
     version = version_of(connection, path, steps)
+    if 0 < version < len(steps) and connection.readonly("main"):
+        raise StoreUnavailable(f"{visible(str(path)[:300])}: {OLDER}")
     for step in steps[version:]:
         _apply(connection, path, steps, step, back_up=version > 0 and step.number == version + 1)
 

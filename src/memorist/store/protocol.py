@@ -2,8 +2,8 @@
 
 What a caller reads goes through a `Where`, which is always built from an `Access`, so nothing can be read that the caller
 may not see; the few methods without one (journal, twins, seals, receipts …) serve the engine itself. Writing methods are
-called by `store/writer.py` alone, inside `transaction()`: they keep rows, index, links and journal in step or change
-nothing.
+called by the writer alone (`writer.py`, `meaning.py`), inside `transaction()`: they keep rows, index, links and journal in
+step or change nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,12 +11,19 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from memorist.kinds import ARCHIVE, KINDS, MEMORY
 from memorist.records import Counters, Event, Link, Record
 from memorist.store.chain import ChainLink
 from memorist.store.where import Order, Where
+from memorist.text.bm25 import Found, Yardstick
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+    Floats = NDArray[float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +140,56 @@ class Erased:
 
 
 @dataclass(frozen=True, slots=True)
+class Generation:
+    """Vectors of one model. Two generations never meet in one comparison: their numbers mean different things."""
+
+    id: int
+    model: str  # name and digest: what made the vectors, exactly
+    dimension: int
+    state: str  # filling, current or retired
+
+    @property
+    def bytes(self) -> int:
+        """What one of its vectors takes."""
+        return self.dimension + 4
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """An index row as an embedder sees it: its number and its text."""
+
+    row: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """What `nearest` found, most similar first, and how similar the shelves' rows are to the question on the whole: only
+    against that does a single similarity say anything."""
+
+    hits: tuple[tuple[int, float], ...] = ()  # a record's number, and the cosine of its best row
+    rows: int = 0
+    mean: float = 0.0
+    spread: float = 0.0  # standard deviation
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What ranking needs to know of a record, without its text. `before` and `after` are its neighbours in its session."""
+
+    number: int
+    shelf: Shelf
+    session: str | None
+    role: str | None
+    speaker: str | None
+    at: datetime
+    length: int  # characters of its text
+    up: int  # votes for it
+    before: int | None = None
+    after: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Size:
     records: int
     bytes: int  # the file (0 in RAM)
@@ -151,9 +208,10 @@ class Finding:
     advice: str | None = None
 
 
-def footprint(content: int) -> int:
-    """Bytes that a memory with so many bytes of content costs in a store: measured, with its index and its journal."""
-    return 450 + 5 * content // 2
+def footprint(content: int, vector: int = 0) -> int:
+    """Bytes that a memory with so many bytes of content costs in a store: measured, with its index and its journal, and a
+    vector of so many bytes for every thousand of the text."""
+    return 450 + 5 * content // 2 + vector * (1 + content // 1000)
 
 
 def shelf_of(record: Record) -> Shelf:
@@ -169,6 +227,9 @@ def shelf_of(record: Record) -> Shelf:
 class Store(Protocol):
     # ------------------------------------------------------------ reading
 
+    def moment(self) -> AbstractContextManager[None]:
+        """Everything that this thread reads inside is from the same moment, whatever others write meanwhile."""
+
     def get(self, ids: Sequence[str], where: Where) -> list[Record]:
         """The visible ones among these full ids, in the order asked."""
 
@@ -182,6 +243,43 @@ class Store(Protocol):
     def match(self, terms: Sequence[str], shelves: Sequence[Shelf], where: Where, limit: int) -> Matches:
         """The best `limit` records by words on these shelves, and of the others that were looked at closely those with a
         vote for them: a design may lift them. The filter is applied before the limit."""
+
+    def match_numbers(self, terms: Sequence[str], shelves: Sequence[Shelf], where: Where, limit: int) -> Found:
+        """What `match` finds, as the records' numbers and scores in the same order; nothing is read of the records
+        themselves."""
+
+    def score(self, yardstick: Yardstick, shelves: Sequence[Shelf], numbers: Sequence[int]) -> dict[int, float]:
+        """How well these records hold the terms that `match_numbers` measured on these shelves, on the same scale; those
+        that hold none are left out."""
+
+    def nearest(
+        self, generation: int, vector: "Floats", shelves: Sequence[Shelf], where: Where, limit: int, exact: bool = False
+    ) -> Near:
+        """The `limit` records most similar to this vector on these shelves. The filter is applied before the limit.
+        `exact` compares with every row at full length; without it a large shelf may be searched approximately."""
+
+    def similarities(
+        self, generation: int, vector: "Floats", shelves: Sequence[Shelf], numbers: Sequence[int]
+    ) -> dict[int, float]:
+        """The cosine of the best row of each of these records; those without a vector are left out."""
+
+    def facts(self, numbers: Sequence[int], shelves: Sequence[Shelf], where: Where) -> list[Fact]:
+        """What ranking needs to know of those of these records that are visible on these shelves."""
+
+    def numbered(self, numbers: Sequence[int], where: Where) -> list[Record]:
+        """The visible ones among these numbers, in the order asked."""
+
+    def speakers(self, shelves: Sequence[Shelf], most: int) -> list[str]:
+        """Who speaks on these shelves."""
+
+    def generations(self) -> list[Generation]:
+        """Oldest first."""
+
+    def unembedded(self, generation: int, after: int, limit: int) -> list[Piece]:
+        """Index rows of any shelf, the archive too, that have no vector of that generation; in order, after that row."""
+
+    def pieces(self, numbers: Sequence[int], generation: int) -> list[Piece]:
+        """The index rows of these records that have no vector of that generation."""
 
     def links_of(self, ids: Sequence[str], where: Where) -> list[Link]:
         """Links whose both ends are visible and one of whose ends is among `ids`."""
@@ -248,6 +346,18 @@ class Store(Protocol):
 
     def count_up(self, counted: Sequence[Counted]) -> None:
         """Replaces the counters."""
+
+    def add_generation(self, model: str, dimension: int) -> Generation:
+        """A new one, `filling`."""
+
+    def set_generation(self, id: int, state: str) -> None:
+        """`current` retires the one that was; `retired` keeps its vectors from being read."""
+
+    def put_vectors(self, generation: int, vectors: Mapping[int, bytes]) -> None:
+        """Vectors by index row, as `text/vectors.py` packs them. A row that is not there any more is an error."""
+
+    def drop_vectors(self, generation: int, most: int) -> int:
+        """Takes away up to so many vectors of a retired generation, and the generation with the last; how many went."""
 
     def write_links(self, links: Sequence[Link], removed: Sequence[Link]) -> None: ...
 

@@ -1,8 +1,8 @@
 """The word index of an SQLite store made anew from the records, which are the truth it is derived from.
 
-Only what can be computed again is touched: index rows, the FTS5 index over them, the sizes of the shelves, and triggers,
-views and indexes of the schema. Where anything else is damaged nothing is changed at all: an index made from a damaged
-text would hide the damage. All of it is one transaction, and the store as it was is kept beside it first.
+Only what can be computed again is touched: index rows, the FTS5 index over them, the sizes of the shelves, vectors that fit
+nothing, and triggers, views and indexes of the schema. Where anything else is damaged nothing is changed at all: an index
+made from a damaged text would hide the damage. All of it is one transaction, and the store as it was is kept beside it first.
 """
 
 from contextlib import closing
@@ -17,6 +17,7 @@ from memorist.store.index import CHUNKS
 from memorist.store.migrate import copy_verified
 from memorist.store.protocol import Finding
 from memorist.store.sqlite import INSERT_WORDS, SqliteStore
+from memorist.store.vector_checkup import drop_what_fits_nothing
 from memorist.store.writer import Writer
 
 SIZES = "SELECT shelf, count(*) AS chunks, sum(length) AS length FROM words GROUP BY shelf"
@@ -61,6 +62,7 @@ def _make_anew(one: apsw.Connection, store: SqliteStore) -> int:
     one.execute(
         f"UPDATE shelves SET (chunks, length) = (w.chunks, w.length) FROM ({SIZES}) w WHERE w.shelf = shelves.id"
     )
+    drop_what_fits_nothing(one, store.vector_rows)
     one.execute("INSERT INTO word_index (word_index, rank) VALUES ('integrity-check', 1)")  # or take everything back
     return rewritten
 

@@ -7,8 +7,12 @@ SQLite tells by the version of the schema. What is seen is one value: other thre
 """
 
 import json
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+import apsw
 
 from memorist.access import Access
 from memorist.store.connection import Connections
@@ -25,42 +29,73 @@ class Seen:
     ids: Mapping[Shelf, int] = field(default_factory=dict)
 
 
+class _Here(threading.local):
+    """What this thread saw in the moment that it reads."""
+
+    moment: Seen | None = None
+    reading = False
+
+
 class Shelves:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
         self._seen = Seen()
         self._lists: dict[tuple[object, ...], str] = {}
+        self._here = _Here()
+
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """Around what reads one moment: one look serves all of it, until this thread writes."""
+        if self._here.reading:
+            yield
+            return
+        self._here.reading = True
+        try:
+            yield
+        finally:
+            self._here.moment, self._here.reading = None, False
 
     def look(self) -> Seen:
         """What is known, nothing if the file was replaced; before every question to the store."""
         schema: int = self._connections.here().execute("PRAGMA schema_version").get
-        if schema != self._seen.schema:
-            self._seen = Seen(schema)
-        return self._seen
+        seen = self._seen
+        if schema != seen.schema:
+            seen = self._seen = Seen(schema)
+        return seen
 
-    def all(self) -> Mapping[int, Shelf]:
+    def now(self) -> Seen:
         """Every shelf that this thread can see now."""
-        seen, one = self.look(), self._connections.here()
+        one, here = self._connections.here(), self._here
+        reading = here.reading and one.txn_state("main") == apsw.SQLITE_TXN_READ
+        if reading and here.moment is not None:
+            return here.moment
+        seen = self._with_fresh(self.look(), one)
+        if reading:
+            here.moment = seen
+        return seen
+
+    def _with_fresh(self, seen: Seen, one: apsw.Connection) -> Seen:
         rows = one.execute("SELECT id, space, scope, layer FROM shelves WHERE id > ?", (seen.newest,))
         fresh = {id: Shelf(*names) for id, *names in rows}
         if not fresh:
-            return seen.shelves
+            return seen
         shelves = {**seen.shelves, **fresh}
+        seen = Seen(seen.schema, max(shelves), shelves, {shelf: id for id, shelf in shelves.items()})
         if not one.in_transaction:
-            self._seen = Seen(seen.schema, max(shelves), shelves, {shelf: id for id, shelf in shelves.items()})
-        return shelves
+            self._seen = seen
+        return seen
+
+    def all(self) -> Mapping[int, Shelf]:
+        return self.now().shelves
 
     def ids(self, wanted: Iterable[Shelf]) -> dict[Shelf, int]:
         """The numbers of those that exist."""
-        shelves = self.all()
-        seen = self._seen
-        if len(shelves) == len(seen.shelves):
-            return {shelf: seen.ids[shelf] for shelf in wanted if shelf in seen.ids}
-        numbers = {shelf: id for id, shelf in shelves.items()}
-        return {shelf: numbers[shelf] for shelf in wanted if shelf in numbers}
+        known = self.now().ids
+        return {shelf: known[shelf] for shelf in wanted if shelf in known}
 
     def id_of(self, shelf: Shelf) -> int:
         """The shelf's number; a missing shelf is made. Only inside a transaction."""
+        self._here.moment = None  # whatever becomes of this write, what comes after it is looked at anew
         known = self.look().ids.get(shelf)
         if known is not None:
             return known
@@ -74,13 +109,13 @@ class Shelves:
 
     def readable(self, access: Access) -> str:
         """The numbers of all shelves this access may read, as JSON to bind."""
-        shelves, seen = self.all(), self._seen
-        key = (access.space, access.reads, seen.schema, len(shelves))
-        if shelves is not seen.shelves:  # inside a transaction that added some: not to be kept
-            return _readable(shelves, access)
+        seen = self.now()
+        key = (access.space, access.reads, seen.schema, len(seen.shelves))
+        if seen is not self._seen:  # inside a transaction that added some: not to be kept
+            return _readable(seen.shelves, access)
         if key not in self._lists:
-            self._lists = {**self._lists, key: _readable(shelves, access)} if len(self._lists) < 100 else {}
-        return self._lists.get(key) or _readable(shelves, access)
+            self._lists = {**self._lists, key: _readable(seen.shelves, access)} if len(self._lists) < 100 else {}
+        return self._lists.get(key) or _readable(seen.shelves, access)
 
 
 def _readable(shelves: Mapping[int, Shelf], access: Access) -> str:

@@ -1,4 +1,4 @@
-"""Looking for words in the bytes of a file, be they inside of something longer: columns lie side by side in a page."""
+"""Looking for words, and parts of vectors, in the bytes of a file, also inside of something longer: columns lie side by side."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,6 +13,8 @@ def finder(traces: Sequence[bytes]) -> Callable[[bytes], bool]:
         return lambda block: any(trace in block for trace in traces)
     import re2  # type: ignore[import-untyped]
 
+    bytewise = re2.Options()
+    bytewise.encoding = re2.Options.Encoding.LATIN1  # a part of a vector is no text
     parts = [traces[start : start + MANY] for start in range(0, len(traces), MANY)]
-    expressions = [re2.compile(b"|".join(re2.escape(trace) for trace in part)) for part in parts]
+    expressions = [re2.compile(b"|".join(re2.escape(trace) for trace in part), bytewise) for part in parts]
     return lambda block: any(expression.search(block) is not None for expression in expressions)

@@ -19,12 +19,12 @@ SHELVES_AT_ONCE = 16  # terms joined by OR in one look at the index
 class WordIndex:
     """The FTS5 index as BM25 sees it: these shelves, through this filter."""
 
-    def __init__(self, connection: apsw.Connection, shelves: Sequence[int], where: Where) -> None:
+    def __init__(self, connection: apsw.Connection, shelves: Sequence[int], where: Where | None = None) -> None:
         self._one = connection
         self._shelves = shelves
-        condition, self._values = where_sql(where)
+        condition, self._values = where_sql(where) if where else ("", [])
         self._contents = "SELECT w.id, w.prepared FROM json_each(?) j CROSS JOIN words w ON w.id = j.value"
-        if where.clauses:
+        if where and where.clauses:
             self._contents += JOINED + condition
 
     def rows_and_length(self) -> tuple[int, int]:
@@ -55,6 +55,16 @@ class WordIndex:
     def contents(self, rows: Sequence[int]) -> Mapping[int, Sequence[str]]:
         found = self._one.execute(self._contents, (canonical(rows), *self._values))
         return {id: prepared.split(" ")[1:] for id, prepared in found}
+
+    def rows_of(self, records: Sequence[int], terms: Sequence[str]) -> Mapping[int, Sequence[str]]:
+        """The terms of these records' rows on these shelves, of all that may hold one of those."""
+        sql = (
+            f"SELECT w.id, w.prepared FROM json_each(?) j CROSS JOIN words w ON w.id >= j.value * {CHUNKS}"
+            f" AND w.id < (j.value + 1) * {CHUNKS} WHERE w.shelf IN (SELECT value FROM json_each(?))"
+        )
+        found = self._one.execute(sql, (canonical(list(records)), canonical(list(self._shelves))))
+        begins = [f" {term}" for term in terms]
+        return {id: prepared.split(" ")[1:] for id, prepared in found if any(map(prepared.__contains__, begins))}
 
     def best_and_voted(self, records: Sequence[int], limit: int) -> list[int]:
         """The first `limit` of these, and of the others those that helped before: votes may lift them into the answer."""

@@ -19,11 +19,13 @@ from typing import Any, NewType, TypeVar, cast
 
 from memorist.access import Access
 from memorist.errors import Invalid, StoreDamaged, StoreUnavailable
+from memorist.models.embed import NO_EMBEDDER, Choice
 from memorist.records import Counters, Event, Link, Record, Times, changed, to_micros
 from memorist.redact import Redactor
 from memorist.store.anchor import Anchor
 from memorist.store.audit import audit, seal
 from memorist.store.chain import Audit, ChainLink, event_mac, next_link
+from memorist.store.meaning import Meaning
 from memorist.store.protocol import Counted, KeyUse, Receipt, Run, Sealed, Store
 from memorist.store.where import Where
 from memorist.text.twins import fingerprint
@@ -61,7 +63,7 @@ class Gone:
 
 
 class Writer:
-    def __init__(self, store: Store, clock: Callable[[], datetime]) -> None:
+    def __init__(self, store: Store, clock: Callable[[], datetime], embed: Choice = NO_EMBEDDER) -> None:
         self.store = store
         self._clock = clock
         self._secret = _secret(store)
@@ -71,6 +73,7 @@ class Writer:
         self._notes_lock = threading.Lock()
         self._anchor = Anchor(store.path)
         self._inside = threading.local()  # `heads` of the chain that this thread's transaction made
+        self.meaning = Meaning(store, embed, self.redact)
 
     # ------------------------------------------------------------ cleaning
 
@@ -146,13 +149,14 @@ class Writer:
             return
         heads: list[ChainLink] = []
         self._inside.heads = heads
-        try:
-            with self.store.transaction():
-                yield
-        finally:
-            self._inside.heads = None
-        if heads:
-            self._anchor.note(heads[-1])
+        with self.meaning.around():
+            try:
+                with self.store.transaction():
+                    yield
+            finally:
+                self._inside.heads = None
+            if heads:
+                self._anchor.note(heads[-1])
 
     def commit(
         self,
@@ -175,10 +179,15 @@ class Writer:
             added = {c.record.id for c in changes if c.row and c.before is None}
             sealed = {c.record.id: seal(c.record, keys[c.record.id], c.record.id in added) for c in changes}
             written = [sealed[id] for id in dict.fromkeys(c.record.id for c in changes if c.row)]
-            numbers = dict(zip((s.record.id for s in written), self.store.write(written), strict=True))
+            numbers = dict(zip((s.record.id for s in written), self._written(written), strict=True))
             self._count_and_link(changes, links, removed, key_uses)
             batch = self._journal(changes, who, sealed, batch)
         return batch, [changed(c.record, number=numbers.get(c.record.id, c.record.number)) for c in changes]
+
+    def _written(self, sealed: Sequence[Sealed]) -> list[int]:
+        numbers = self.store.write(sealed)
+        self.meaning.join(sealed, numbers)
+        return numbers
 
     def _count_and_link(
         self, changes: Sequence[Change], links: Sequence[Link], removed: Sequence[Link], uses: Sequence[KeyUse]

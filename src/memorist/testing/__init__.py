@@ -12,10 +12,11 @@ It needs pytest; the engine itself never imports this.
 import pytest
 
 pytest.register_assert_rewrite(
-    "memorist.testing.contract", "memorist.testing.keeping"
+    "memorist.testing.contract", "memorist.testing.keeping", "memorist.testing.meaning"
 )  # before it is imported, or failures say nothing
 
 from memorist.testing.contract import StoreContract  # noqa: E402
+from memorist.testing.embedder import HashEmbedder  # noqa: E402
 from memorist.testing.records import (  # noqa: E402
     EVERYWHERE,
     START,
@@ -31,6 +32,7 @@ from memorist.testing.records import (  # noqa: E402
 __all__ = [
     "EVERYWHERE",
     "START",
+    "HashEmbedder",
     "MovableClock",
     "StoreContract",
     "a_full_record",

@@ -9,16 +9,16 @@ keeps a question at a million memories from reading a million rows.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 K1, B = 1.2, 0.75
 MOST_TERMS = 6  # rarest terms, read through the index
 MOST_SCORED = 24  # rarest terms that take part in a row's score
 MOST_ROWS = 20_000  # read for one term, newest first
 ENOUGH_ROWS = 12_000  # further terms are not read once this many rows were
-POOL = 200  # rows scored exactly
+POOL = 120  # rows scored exactly
 ROWS_OF_ONE = 5  # of these, rows of one record
 
 
@@ -41,32 +41,75 @@ class Index(Protocol):
         """The terms of those rows that pass the caller's filter."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(NamedTuple):
     row: int
     score: float
     terms: tuple[str, ...]
 
 
-def rank(terms: Sequence[str], index: Index, want: int) -> tuple[list[Scored], float]:
-    """The best rows for these terms with their scores, best first, and the score that none can pass."""
+@dataclass(frozen=True, slots=True)
+class Yardstick:
+    """What the terms of a question weigh on some shelves. Counting how often they occur is dear, so it is done once; all
+    that is scored with one yardstick is on one scale."""
+
+    weights: Mapping[str, float] = field(default_factory=dict)  # of those that occur, the rarest first
+    average: float = 1.0  # terms in a row
+    ceiling: float = 0.0  # the score that no row can pass
+
+    @property
+    def whole(self) -> float:
+        """What a score is to be divided by to say how much of the question a row covers: the middle between what all its
+        words would give and what those would that occur at all. A chatty question is full of words that no row holds, and
+        yet one word by chance is not all of it."""
+        return math.sqrt(self.ceiling * sum(self.weights.values()) * (K1 + 1))
+
+    def score(self, row: int, held: Sequence[str]) -> Scored:
+        norm = K1 * (1 - B + B * len(held) / self.average)
+        found = self.weights.keys() & held
+        score = 0.0
+        for term in (matched := [term for term in self.weights if term in found] if len(found) > 1 else found):
+            times = held.count(term)
+            score += self.weights[term] * times * (K1 + 1) / (times + norm)
+        return Scored(row, score, tuple(matched))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Records by their numbers with their scores, best first, and what these were measured with."""
+
+    scores: Mapping[int, float] = field(default_factory=dict)
+    yardstick: Yardstick = field(default_factory=Yardstick)
+
+
+def rank(terms: Sequence[str], index: Index, want: int) -> tuple[list[Scored], Yardstick]:
+    """The best rows for these terms with their scores, best first, and what they were measured with."""
     total, length = index.rows_and_length()
     frequency = {term: index.frequency(term) for term in terms}
+    known = sorted((term for term in frequency if frequency[term]), key=lambda term: frequency[term])[:MOST_SCORED]
     weight = {term: idf(max(1, count), total) for term, count in frequency.items()}  # unknown counts as rare
-    ceiling = sum(weight.values()) * (K1 + 1)
-    known = sorted((term for term in terms if frequency[term]), key=lambda term: frequency[term])[:MOST_SCORED]
+    average = length / total if total else 1.0
+    yardstick = Yardstick({term: weight[term] for term in known}, average, sum(weight.values()) * (K1 + 1))
     if not known:
-        return [], ceiling
+        return [], yardstick
     pool = max(POOL, want)
     read, complete = _read(known, frequency, index, MOST_ROWS, ENOUGH_ROWS)
     candidates = _visible(_by_coverage(read, weight), index, pool)
     if not complete and len(candidates) < pool:  # a filter left few of them: now every row counts
         read, _ = _read(known, frequency, index, total, total * MOST_TERMS)
         candidates = _visible(_by_coverage(read, weight), index, pool)
-    average = length / total if total else 1.0
-    scored = [_score(row, held, [(term, weight[term]) for term in known], average) for row, held in candidates.items()]
+    scored = [yardstick.score(row, held) for row, held in candidates.items()]
     scored.sort(key=lambda each: (-each.score, -each.row))
-    return scored[:want], ceiling
+    return scored[:want], yardstick
+
+
+def scores(yardstick: Yardstick, index: Index, rows: Mapping[int, Sequence[str]]) -> dict[int, float]:
+    """The score of the best of each record's rows, given with their terms."""
+    best: dict[int, float] = {}
+    for row, held in rows.items():
+        score, record = yardstick.score(row, held).score, index.record(row)
+        if score > best.get(record, 0.0):
+            best[record] = score
+    return best
 
 
 def idf(frequency: int, total: int) -> float:
@@ -100,9 +143,12 @@ def _by_coverage(read: Mapping[str, Sequence[int]], weight: Mapping[str, float])
     for rows in held:
         several |= seen & rows
         seen |= rows
+    masks = dict.fromkeys(several, 0)
+    for bit, rows in enumerate(held):
+        for row in several & rows:
+            masks[row] |= 1 << bit
     groups: dict[int, list[int]] = {}
-    for row in several:
-        mask = sum(1 << bit for bit, rows in enumerate(held) if row in rows)
+    for row, mask in masks.items():
         groups.setdefault(mask, []).append(row)
     values = [weight[term] for term in read]
     singles = {1 << bit: rows for bit, rows in enumerate(read.values())}
@@ -131,15 +177,3 @@ def _few_each(rows: Iterable[int], index: Index) -> Iterator[int]:
         taken[record] = taken.get(record, 0) + 1
         if taken[record] <= ROWS_OF_ONE:
             yield row
-
-
-def _score(row: int, held: Sequence[str], terms: Sequence[tuple[str, float]], average: float) -> Scored:
-    norm = K1 * (1 - B + B * len(held) / average)
-    score = 0.0
-    matched = []
-    for term, weight in terms:
-        times = held.count(term)
-        if times:
-            score += weight * times * (K1 + 1) / (times + norm)
-            matched.append(term)
-    return Scored(row, score, tuple(matched))

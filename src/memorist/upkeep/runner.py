@@ -8,9 +8,11 @@ takes it over, proposes anew what is still to do, and goes on in the same batch,
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Protocol
 
 from memorist.access import Access
 from memorist.design import Job, Proposal, Tools
@@ -20,18 +22,48 @@ from memorist.remember.many import AT_ONCE, Sweep
 from memorist.store.protocol import Run
 from memorist.store.where import Where
 from memorist.store.writer import Writer
+from memorist.upkeep.embed import Embed
+from memorist.upkeep.index import Index
 
 LEASE = timedelta(seconds=30)
+STORE = ""  # no space is called that: what is derived belongs to the whole store, and so does the lease for it
 UPKEEP = "upkeep"  # the surface of what it does, in the journal
 
 
 def run(
-    jobs: Sequence[Job], who: Access, tools: Tools, writer: Writer, dry_run: bool = False, seconds: float | None = None
+    jobs: Sequence[Job],
+    who: Access,
+    tools: Tools,
+    writer: Writer,
+    dry_run: bool = False,
+    seconds: float | None = None,
+    switch: bool = False,
 ) -> list[Report]:
-    """Runs each job, or shows what it would do. After so many seconds the rest waits for the next time."""
+    """Runs each job, or shows what it would do; before them, under every design, what is to be done about vectors. After so
+    many seconds the rest waits for the next time."""
     until = None if seconds is None else time.monotonic() + seconds
     runner = Runner(who.over_the_space(UPKEEP), tools, writer, until)
-    return [runner.plan(job) if dry_run else runner.run(job) for job in jobs]
+    derived: list[Derived] = [Embed(runner.who, tools.meaning, switch), Index.of(tools.store)]
+    reports = [job.plan() if dry_run else runner.derive(job) for job in derived]
+    done = [report for report in reports if report is not None]
+    return [*done, *(runner.plan(job) if dry_run else runner.run(job) for job in jobs)]
+
+
+class Derived(Protocol):
+    """What is made from the memories and can be made again: vectors, and the indexes over them."""
+
+    @property
+    def name(self) -> str: ...
+
+    def plan(self) -> Report | None: ...
+
+    def advice(self) -> str | None: ...
+
+    def has_work(self) -> bool: ...
+
+    def steps(self) -> Generator[int, None, None]: ...
+
+    def failed(self, problem: MemoristError) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +84,61 @@ class Runner:
         if not proposal.ids:
             self._close_unfinished(job)
             return report
-        run = self._claim(job)
+        run = self._claim(self.who.space, job)
         if run is None:
-            return replace(report, advice=f"another process is at {job.name}; it has {LEASE.seconds} s to show life")
+            return replace(report, advice=_busy(job.name))
         report = replace(report, batch=run.batch)
         try:
             return self._steps(proposal, run, report)
-        except MemoristError as problem:
-            self._save(replace(run, state="failed", problem=problem.code))
+        except BaseException as problem:
+            self._give_up(run, problem)
             raise
+
+    def derive(self, job: Derived) -> Report | None:
+        """What is derived is not journalled, so the job writes it itself; what the run shows is that one is at it. A model
+        that fails is no reason to leave the other jobs."""
+        if not job.has_work():
+            return Report(job.name, rows=0, advice=advice) if (advice := job.advice()) else None
+        run = self._claim(STORE, job)
+        if run is None:
+            return Report(job.name, rows=0, advice=_busy(job.name))
+        report = Report(job.name, rows=0)
+        try:
+            with closing(job.steps()) as steps:
+                for rows in steps:
+                    report = replace(report, rows=(report.rows or 0) + rows)
+                    run = replace(run, changed=run.changed + rows)
+                    if not self._alive(run):
+                        return replace(report, advice=f"another process took {run.job} over")
+                    if self.until is not None and time.monotonic() > self.until:
+                        return self._paused(run, report)
+        except BaseException as problem:
+            self._give_up(run, problem)
+            if not isinstance(problem, MemoristError):
+                raise
+            job.failed(problem)
+            return replace(report, advice=str(problem))
+        self._save(replace(run, state="done"))
+        return replace(report, advice=job.advice())
+
+    def _give_up(self, run: Run, problem: BaseException) -> None:
+        """Whatever ended the run, nobody has to wait for its lease. Where the store is what failed, the lease runs out."""
+        with suppress(MemoristError):
+            if self._is_ours(run):
+                self._save(replace(run, state="failed", problem=getattr(problem, "code", type(problem).__name__)))
+
+    def _alive(self, run: Run) -> bool:
+        """Shows that the run goes on; False if it is not ours any more."""
+        now = self.tools.clock()
+        with self.writer.transaction():
+            if not self._is_ours(run):
+                return False
+            self.writer.save_run(replace(run, lease=now + LEASE, updated=now))
+        return True
+
+    def _is_ours(self, run: Run) -> bool:
+        newest = next(iter(self.tools.store.runs(run.space, run.job, 1)), None)
+        return newest is not None and newest.owner == run.owner
 
     def _steps(self, proposal: Proposal, run: Run, report: Report) -> Report:
         for start in range(0, len(proposal.ids), AT_ONCE):
@@ -76,27 +154,26 @@ class Runner:
     def _sweep(self, proposal: Proposal) -> Sweep:
         return Sweep(proposal.verb, proposal.edit, proposal.because, Where(self.who), self.writer, self.tools)
 
-    def _claim(self, job: Job) -> Run | None:
+    def _claim(self, space: str, job: Job | Derived) -> Run | None:
         """A run of this job that is ours: a new one, or one whose owner gave no sign of life for too long."""
         now, owner = self.tools.clock(), secrets.token_hex(8)
         with self.writer.transaction():
-            known = self._unfinished(job)
+            known = self._unfinished(space, job)
             if known is not None and known.lease > now:
                 return None
-            fresh = Run(0, self.who.space, job.name, "running", owner, now + LEASE, now, now)
+            fresh = Run(0, space, job.name, "running", owner, now + LEASE, now, now)
             mine = fresh if known is None else replace(known, owner=owner, lease=now + LEASE, updated=now)
             return replace(mine, id=self.writer.save_run(mine))
 
-    def _unfinished(self, job: Job) -> Run | None:
-        newest = next(iter(self.tools.store.runs(self.who.space, job.name, 1)), None)
+    def _unfinished(self, space: str, job: Job | Derived) -> Run | None:
+        newest = next(iter(self.tools.store.runs(space, job.name, 1)), None)
         return newest if newest is not None and newest.state == "running" else None
 
     def _step(self, proposal: Proposal, ids: Sequence[str], run: Run, report: Report) -> tuple[Run, Report] | None:
         """Some changes and how far they bring us, in one transaction. None if the run is not ours any more."""
         now = self.tools.clock()
         with self.writer.transaction():
-            newest = next(iter(self.tools.store.runs(self.who.space, run.job, 1)), None)
-            if newest is None or newest.owner != run.owner:
+            if not self._is_ours(run):
                 return None
             before = len(report.changed)
             report = self._sweep(proposal).step(ids, report)
@@ -111,7 +188,7 @@ class Runner:
 
     def _close_unfinished(self, job: Job) -> None:
         """A run that was cut off after its last change has nothing left to do."""
-        known = self._unfinished(job)
+        known = self._unfinished(self.who.space, job)
         if known is not None and known.lease <= self.tools.clock():
             self._save(replace(known, state="done"))
 
@@ -120,3 +197,7 @@ class Runner:
         now = self.tools.clock()
         with self.writer.transaction():
             self.writer.save_run(replace(run, lease=now, updated=now))
+
+
+def _busy(job: str) -> str:
+    return f"another process is at {job}; it has {LEASE.seconds} s to show life"

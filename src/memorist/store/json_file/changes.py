@@ -20,10 +20,13 @@ from memorist.store.json_file.rows import (
     record_row,
     row_of,
     sealed_of,
+    vectors_of,
+    vectors_row,
 )
 from memorist.store.protocol import Counted, Receipt, Sealed
 from memorist.store.undo import Undo
 
+AT_ONCE = ("records", "counters", "events", "vectors")  # the rows of a snapshot that wait until they are asked for
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -77,11 +80,12 @@ class Changes(Undo):
 def every_section(store: InMemoryStore) -> Mapping[str, Iterator[Row]]:
     """Everything there is, for a snapshot."""
     tables: Mapping[str, Any] = {"shelves": store._shelves, **_plain_tables(store), "receipts": store._receipts}
-    sections = {
+    sections: dict[str, Iterator[Row]] = {
         "settings": ({"name": name, "value": value} for name, value in store._settings.items()),
         "records": (_record_row(each) for each in _peeked(store._records)),
         "counters": (row for each in _peeked(store._records) if (row := _counters_row(each))),
     }
+    sections["vectors"] = (_vectors_row(key, each) for key, each in _peeked_items(store._vectors))
     for name, table in tables.items():
         values = _peeked(table) if isinstance(table, dict) and name != "shelves" else table
         sections[name] = (value if isinstance(value, dict) else row_of(value) for value in values)
@@ -90,6 +94,14 @@ def every_section(store: InMemoryStore) -> Mapping[str, Iterator[Row]]:
 
 def _peeked(table: dict[Any, V]) -> Iterable[V | Row]:
     return table.peek() if isinstance(table, OnDemand) else table.values()
+
+
+def _peeked_items(table: dict[K, V]) -> Iterable[tuple[K, V | Row]]:
+    return table.peek_items() if isinstance(table, OnDemand) else table.items()
+
+
+def _vectors_row(key: tuple[int, int], each: Any) -> Row:
+    return each if "vectors" in each else vectors_row(key, each)
 
 
 def _record_row(each: Sealed | Row) -> Row:
@@ -117,7 +129,12 @@ def changed_sections(store: InMemoryStore, changes: Changes, receipts: Sequence[
             for a, kind, b in changes.touched(store._links)
             if (a, kind, b) not in store._links
         ],
+        "dropped_generations": [
+            {"id": id} for id in changes.touched(store._generations) if id not in store._generations
+        ],
     }
+    for key in changes.touched(store._vectors):
+        sections.setdefault("vectors", []).append(vectors_row(key, store._vectors.get(key, {})))
     for id, before in changes.touched(store._records).items():
         _note_record(sections, store._records[id], before)
     for name, table in _plain_tables(store).items():
@@ -134,6 +151,7 @@ def _plain_tables(store: InMemoryStore) -> Mapping[str, dict[Any, Any]]:
         "chain": store._chain,
         "keys": store._key_uses,
         "runs": store._runs,
+        "generations": store._generations,
     }
 
 
@@ -163,17 +181,24 @@ def load(store: InMemoryStore, sections: Sections) -> None:
     """Puts the rows of a snapshot into empty tables. Most of them wait there until somebody asks for them."""
     records = store._records = OnDemand(sealed_of)
     events = store._events = OnDemand(SHAPES["events"].read)
+    vectors = store._vectors = OnDemand(vectors_of)
     counted = {row["record"]: row for row in sections.get("counters", ())}
     for row in sections.get("records", ()):
         id, number = row["id"], row["number"]
         records.put(id, {**row, "counted": counted[id]} if id in counted else row)
         store._ids[number] = id
         store._by_fingerprint.setdefault(row["fingerprint"], {})[id] = None
+        if "session" in row:
+            store._in_session.setdefault(row["session"], {})[number] = None
+        if "speaker" in row:
+            store._spoken_by.setdefault(row["speaker"], {})[number] = None
     for row in sections.get("events", ()):
         events.put(row["seq"], row)
         store._journals.setdefault(row["record"], {})[row["seq"]] = None
+    for row in sections.get("vectors", ()):
+        vectors.put((row["generation"], row["record"]), row)
     store._last_number = max(store._ids, default=0)
-    apply(store, {name: rows for name, rows in sections.items() if name not in ("records", "counters", "events")})
+    apply(store, {name: rows for name, rows in sections.items() if name not in AT_ONCE})
 
 
 def apply(store: InMemoryStore, sections: Sections) -> None:
@@ -190,6 +215,11 @@ def apply(store: InMemoryStore, sections: Sections) -> None:
         store._keep_link(link)
     for event in _read(sections, "events"):
         store._keep_event(event)
+    for row in sections.get("vectors", ()):
+        store._keep_vectors((row["generation"], row["record"]), vectors_of(row))
+    for row in sections.get("dropped_generations", ()):
+        store._generations.pop(row["id"], None)
+    _fill(store._generations, ((each.id, each) for each in _read(sections, "generations")))
     _fill(store._shelves, ((shelf, None) for shelf in _read(sections, "shelves")))
     _fill(store._chain, ((link.last, link) for link in _read(sections, "chain")))
     _fill(store._key_uses, ((use.key, use) for use in _read(sections, "keys")))

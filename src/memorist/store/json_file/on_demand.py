@@ -30,6 +30,9 @@ class OnDemand(dict[K, V], Generic[K, V]):
         """The values, or what they would be made of."""
         return super().values()
 
+    def peek_items(self) -> Iterable[tuple[K, V | Raw]]:
+        return super().items()
+
     def __getitem__(self, key: K) -> V:
         if key in self._unmade:
             self[key] = self._made(self._unmade[key])

@@ -5,7 +5,8 @@ What is None is left out.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -14,7 +15,8 @@ from typing import Any
 
 from memorist.records import Counters, Event, Link, from_micros, to_micros
 from memorist.store.chain import ChainLink
-from memorist.store.protocol import Counted, KeyUse, Receipt, Run, Sealed, Shelf
+from memorist.store.index import CHUNKS
+from memorist.store.protocol import Counted, Generation, KeyUse, Receipt, Run, Sealed, Shelf
 from memorist.store.rows import COLUMNS, COUNTERS, from_row
 from memorist.store.where import canonical
 
@@ -71,6 +73,7 @@ SHAPES = {
     "chain": Shape(ChainLink, digest=bytes.fromhex),
     "keys": Shape(KeyUse, at=_moment),
     "runs": Shape(Run, lease=_moment, at=_moment, updated=_moment),
+    "generations": Shape(Generation),
     "receipts": Shape(Receipt, at=_moment, shown=_pairs),
 }
 
@@ -127,3 +130,20 @@ def counters_row(counted: Counted) -> Row:
 def counted_of(row: Row) -> Counted:
     used = row.get("last_used")
     return Counted(row["record"], Counters(*(row[name] for name in COUNTERS)), _moment(used) if used else None)
+
+
+def vectors_row(key: tuple[int, int], vectors: Mapping[int, bytes]) -> Row:
+    """The vectors of one record and generation; none where they were taken away."""
+    generation, record = key
+    chunks = sorted(vectors)
+    packed = b64encode(b"".join(vectors[row] for row in chunks)).decode()
+    return {"generation": generation, "record": record, "chunks": [row % CHUNKS for row in chunks], "vectors": packed}
+
+
+def vectors_of(row: Row) -> dict[int, bytes]:
+    packed, chunks = b64decode(row["vectors"], validate=True), row["chunks"]
+    width = len(packed) // len(chunks) if chunks else 0
+    if len(packed) != width * len(chunks):
+        raise ValueError(f"the vectors of memory {row['record']} have different lengths")
+    first = row["record"] * CHUNKS
+    return {first + chunk: packed[place * width : (place + 1) * width] for place, chunk in enumerate(chunks)}

@@ -1,6 +1,6 @@
 """The snapshot of a JSON store: one document, one row a line, under a checksum.
 
-    {"format": "memorist", "version": 1, "generation": 7, "previous": "…", "after": "…", "sum": "…",
+    {"format": "memorist", "version": 2, "generation": 7, "previous": "…", "after": "…", "sum": "…",
     "records": [
     {"number": 1, "space": "default", "scope": "project/atlas", "id": "m…", "text": "Staging runs Postgres 16", …},
 
@@ -18,9 +18,11 @@ from memorist.errors import StoreDamaged, StoreTooNew
 from memorist.store.json_file.rows import Row, Sections, encoded
 
 FORMAT = "memorist"
-VERSION = 1
+VERSION = 2
 LONGEST_HEAD = 1000  # bytes
-MIGRATIONS: dict[int, Callable[[Sections], Sections]] = {}  # from each version to the next
+MIGRATIONS: dict[int, Callable[[Sections], Sections]] = {  # from each version to the next
+    1: lambda sections: sections,  # 2 has vectors, which are made again where they are missing
+}
 _SUM = b', "sum": "'
 
 

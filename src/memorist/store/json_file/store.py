@@ -41,6 +41,7 @@ class JsonFileStore(InMemoryStore):
         self._changes = Changes()
         self._place: json_log.Place | None = None  # how far the files were read; None: not at all
         self._looked: object = None  # how the files looked then
+        self._still = 0  # how many are reading as of one moment
         super().__init__(self._changes)
         self._process = os.getpid()
         self._wait = wait
@@ -66,10 +67,19 @@ class JsonFileStore(InMemoryStore):
     @contextmanager
     def alone(self) -> Iterator[None]:
         with self._turn(self._wait):
-            if not self._undo.under_way and self._look() != self._looked:
+            if not self._undo.under_way and not self._still and self._look() != self._looked:
                 with self._files_held(self._wait):
                     self._catch_up()
             yield
+
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        with self.alone():
+            self._still += 1
+            try:
+                yield
+            finally:
+                self._still -= 1
 
     @contextmanager
     def transaction(self, durable: bool = True, wait: float | None = None) -> Iterator[None]:

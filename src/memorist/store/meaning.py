@@ -1,0 +1,339 @@
+"""The writer's part for vectors: which generation this process writes and reads, and how rows come to their vectors.
+
+A generation holds the vectors of one model. A process writes and reads those of its own model, and leaves the others alone;
+when a store moves from one model to another is decided in `may_move`, by a rule that two processes with different models
+cannot turn into a quarrel (docs/why/0010-generations.md). Vectors are derived: they are in no journal, what lacks one is
+found by words and waits for upkeep, and no trouble with a model ever keeps a memory from being stored.
+"""
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memorist.errors import MemoristError, ModelUnavailable
+from memorist.models.embed import NONE, Choice, Embedder, built_in, checked, dimension_of, shown
+from memorist.records import Record
+from memorist.store.index import CHUNKS, embedded_rows
+from memorist.store.protocol import Generation, Piece, Sealed, Store
+from memorist.text.vectors import pack
+
+if TYPE_CHECKING:
+    from memorist.models.embed import Floats
+
+LEFT = "models left"  # the setting of a store that names the models it has moved away from
+LEFT_AT_MOST = 50
+REST = 30.0  # seconds in which no question waits for an embedder that has just failed one
+AT_ONCE = 500  # rows that get their vectors in one transaction
+log = logging.getLogger("memorist")
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """The vectors of a record that is about to be written, and what they were made from."""
+
+    text: str
+    title: str | None
+    vectors: Sequence[bytes]
+
+    def fits(self, record: Record) -> bool:
+        return self.text == record.text and self.title == record.title
+
+
+class Meaning:
+    """What one open store does with vectors."""
+
+    def __init__(self, store: Store, choice: Choice, redact: Callable[[str], str]) -> None:
+        self.store = store
+        self.choice = choice
+        self.problem: str | None = None  # why the embedder cannot be used, if it cannot
+        self._redact = redact
+        self._lock = threading.Lock()
+        self._made: tuple[Embedder | None] | None = None
+        self._former: dict[str, Embedder | None] = {}
+        self._resting: dict[str, float] = {}  # embedders that failed a question, and until when no other waits for them
+        self._warned = False
+        self._here = threading.local()  # `ahead` and `later` of this thread's transaction
+
+    # ------------------------------------------------------------ embedders
+
+    def embedder(self) -> Embedder | None:
+        """This process's embedder; None if it has none, or one that cannot be made, which is tried once."""
+        with self._lock:
+            if self._made is None:
+                self._made = (self._make(),)
+        return self._made[0]
+
+    def _make(self) -> Embedder | None:
+        try:
+            return self.choice.make()
+        except MemoristError as problem:
+            self.failed(problem)
+        except Exception as problem:  # it may be anybody's code
+            self.failed(ModelUnavailable(f"the embedder cannot be made ({type(problem).__name__})"))
+        return None
+
+    def _of(self, model: str) -> Embedder | None:
+        """The embedder of that model: our own, or one that is built in."""
+        own = self.embedder()
+        if own is not None and own.name == model:
+            return own
+        if model not in self._former:
+            try:
+                self._former[model] = built_in(model)
+            except Exception:  # then it is read by words, as any other model that cannot be had
+                self._former[model] = None
+        return self._former[model]
+
+    def failed(self, problem: Exception) -> None:
+        """Keeps what was wrong for whoever asks for the status, and says it once."""
+        self.problem = str(problem)
+        if not self._warned:
+            self._warned = True
+            log.warning("what is stored now is found by words until `memorist upkeep`: %s", problem)
+
+    # ------------------------------------------------------------ reading
+
+    def living(self) -> list[Generation]:
+        """The generations that are read, the newest last: that is the one the store has, or moves to."""
+        return [each for each in self.store.generations() if each.state != "retired"]
+
+    def readers(self) -> list[tuple[Generation, Embedder]]:
+        """The generations to read now, newest first, each with its embedder: while a store moves these may be two."""
+        if self.choice.spelled == NONE:
+            return []
+        found = ((each, self._of(each.model)) for each in reversed(self.living()))
+        return [(each, embedder) for each, embedder in found if embedder is not None]
+
+    def questions(self, text: str) -> list[tuple[Generation, "Floats"]]:
+        """A question as a vector for each generation to read. A model that fails is left out: words answer without it."""
+        found = []
+        for generation, embedder in self.readers():
+            if self._resting.get(embedder.name, 0) > time.monotonic():
+                continue
+            try:
+                [vector] = checked(embedder, [self._redact(text)])
+                _must_be_one_size(generation, embedder)
+                found.append((generation, vector))
+                self.problem = None if embedder is self.embedder() else self.problem
+            except ModelUnavailable as problem:
+                self.failed(problem)
+                self._resting[embedder.name] = time.monotonic() + REST
+        return found
+
+    def waiting(self, most: int) -> int:
+        """How many index rows wait for a vector of this process's model; counted up to `most`. None does in a store that has
+        another model and stays with it."""
+        embedder, living = self.embedder(), self.living()
+        mine = _of_model(embedder.name, living) if embedder else None
+        if embedder is None or (mine is None and not self.may_move(living)):
+            return 0
+        count, after = 0, 0
+        while count < most:
+            pieces = self.store.unembedded(mine.id if mine else 0, after, min(1000, most - count))
+            if not pieces:
+                break
+            count, after = count + len(pieces), pieces[-1].row
+        return count
+
+    # ------------------------------------------------------------ with a write
+
+    def ahead(self, records: Sequence[Record]) -> None:
+        """Embeds what is about to be written, before anybody has to wait for the store."""
+        embedder = self.embedder() if self.choice.cheap and self.store.writable else None
+        if embedder is None:
+            return
+        texts = [list(embedded_rows(record).values()) for record in records]
+        try:
+            packed = iter(self._packed(embedder, [text for own in texts for text in own]))
+        except ModelUnavailable as problem:
+            return self.failed(problem)
+        self._here.ahead = {
+            record.id: Ahead(record.text, record.title, [next(packed) for _ in own])
+            for record, own in zip(records, texts, strict=True)
+        }
+
+    def join(self, written: Sequence[Sealed], numbers: Sequence[int]) -> None:
+        """Inside a transaction: the vectors of these records, as far as they were embedded ahead. The rest comes after."""
+        if not self.choice.cheap:
+            return
+        ahead: dict[str, Ahead] = getattr(self._here, "ahead", {})
+        vectors: dict[int, bytes] = {}
+        for sealed, number in zip(written, numbers, strict=True):
+            known = ahead.get(sealed.record.id)
+            if sealed.new and known is not None and known.fits(sealed.record):
+                vectors.update(enumerate(known.vectors, number * CHUNKS))
+            else:
+                self._here.later.append(number)
+        if vectors:
+            self._put(vectors)
+
+    def _put(self, vectors: Mapping[int, bytes]) -> None:
+        try:
+            generation = self.generation()
+        except ModelUnavailable as problem:
+            return self.failed(problem)
+        if generation is not None:
+            self.store.put_vectors(generation.id, vectors)
+
+    @contextmanager
+    def around(self) -> Iterator[None]:
+        """Around a transaction: whatever it left without a vector is embedded after it, in a transaction of its own. No
+        model runs while others wait for the store."""
+        self._here.later = []
+        try:
+            yield
+            later = self._here.later
+        finally:
+            self._here.ahead, self._here.later = {}, []
+        for start in range(0, len(later), AT_ONCE):
+            self._catch_up(later[start : start + AT_ONCE])
+
+    def _catch_up(self, numbers: Sequence[int]) -> None:
+        """The rows of these records that a change left bare. Most changes leave none, and then no model is even loaded."""
+        try:
+            bare = {each.model: (each, self.store.pieces(numbers, each.id)) for each in self.living()}
+            embedder = self.embedder() if any(pieces for _, pieces in bare.values()) else None
+            if embedder is not None and embedder.name in bare:
+                self.fill(*bare[embedder.name])
+        except MemoristError as problem:  # a busy store, a full disk or a failing model: it waits for upkeep
+            self.failed(problem)
+
+    def _packed(self, embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
+        packed = pack(checked(embedder, texts)) if texts else []
+        self.problem = None
+        return packed
+
+    # ------------------------------------------------------------ generations
+
+    def generation(self, upkeep: bool = False, switch: bool = False) -> Generation | None:
+        """Inside a transaction: the living generation of this process's model. It is begun here if the store may move to it,
+        or must because of `switch`. A move that is under way is broken off by upkeep alone, which only one does at a time:
+        a write must not make waste what another process is paying for."""
+        embedder, living = self.embedder(), self.living()
+        wanted = self._wanted(embedder)
+        mine = _of_model(wanted, living)
+        if mine is not None and embedder is not None:
+            _must_be_one_size(mine, embedder)
+        if wanted is None or wanted == self.aim(living) or not (switch or self.may_move(living)):
+            return mine
+        if not upkeep and any(each.state == "filling" for each in living):
+            return mine
+        return self._moved(wanted, embedder, mine, living)
+
+    def aim(self, living: Sequence[Generation]) -> str | None:
+        """The model the store has, or moves to; None for one that never had any."""
+        return living[-1].model if living else NONE if self._left() else None
+
+    def may_move(self, living: Sequence[Generation]) -> bool:
+        """Whether this process may move the store to its model: to a first one always, and to another if somebody named it
+        or it is another version of the same, but never back to one that the store has left. So every move is to a model
+        that the store never had, and two processes that want different ones cannot take turns."""
+        wanted, aim = self._wanted(self.embedder()), self.aim(living)
+        if wanted is None or wanted == aim or wanted in self._left():
+            return False
+        if aim is None:
+            return wanted != NONE
+        return self.choice.asked or _family(wanted) == _family(aim)
+
+    def advice(self, living: Sequence[Generation]) -> str | None:
+        """What to know where this process and the store do not mean the same model."""
+        wanted, aim = self._wanted(self.embedder()), self.aim(living)
+        if wanted is None or aim is None or wanted == aim:
+            return None
+        if self.may_move(living):
+            return f"`memorist upkeep` moves the store from {shown(aim)} to {shown(wanted)}"
+        return (
+            f"the store has {shown(aim)}, and this process {shown(wanted)}; `memorist upkeep --switch` moves the store"
+        )
+
+    def _wanted(self, embedder: Embedder | None) -> str | None:
+        """The model this process stands for; None for one that could not be made, which says nothing about the store."""
+        if embedder is not None:
+            return embedder.name
+        return NONE if self.choice.spelled == NONE and self.choice.asked else None
+
+    def _moved(
+        self, wanted: str, embedder: Embedder | None, mine: Generation | None, living: Sequence[Generation]
+    ) -> Generation | None:
+        """Begins the move. What is current stays so until the new generation is full, unless there is to be none."""
+        for each in living:
+            if each != mine and (each.state == "filling" or embedder is None):
+                self.store.set_generation(each.id, "retired")
+        left = [*self._left(), *(each.model for each in living)] if living else [*self._left(), NONE]
+        if self.aim(living) is not None:
+            kept = [model for model in dict.fromkeys(left) if model != wanted]
+            self.store.set_setting(LEFT, json.dumps(kept[-LEFT_AT_MOST:]))
+        if embedder is None or mine is not None:
+            return mine
+        new = self.store.add_generation(wanted, dimension_of(embedder))
+        if not any(each.state == "current" for each in living):
+            self.store.set_generation(new.id, "current")
+        return _of_model(wanted, self.living())
+
+    def _left(self) -> list[str]:
+        return [str(model) for model in json.loads(self.store.setting(LEFT) or "[]")]
+
+    # ------------------------------------------------------------ for upkeep
+
+    def fill(self, generation: Generation, pieces: Sequence[Piece]) -> int:
+        """Embeds these rows, then puts the vectors of those whose text is still the same; how many they were."""
+        embedder = self.embedder()
+        if embedder is None or not pieces:
+            return 0
+        packed = self._packed(embedder, [piece.text for piece in pieces])
+        numbers = list(dict.fromkeys(piece.row // CHUNKS for piece in pieces))
+        with self.store.transaction(durable=False):
+            now = {piece.row: piece.text for piece in self.store.pieces(numbers, generation.id)}
+            alive = self.is_alive(generation)
+            vectors = {
+                p.row: each for p, each in zip(pieces, packed, strict=True) if alive and now.get(p.row) == p.text
+            }
+            if vectors:
+                self.store.put_vectors(generation.id, vectors)
+        return len(vectors)
+
+    def is_alive(self, generation: Generation) -> bool:
+        """Whether it is still read; another process may have moved the store elsewhere."""
+        return any(each.id == generation.id for each in self.living())
+
+    def cut_over(self, generation: Generation) -> bool:
+        """Makes a full generation the current one. False if a row came meanwhile that has no vector yet."""
+        before = self.store.head()
+        if self.store.unembedded(generation.id, 0, 1):
+            return False
+        with self.store.transaction():
+            untouched = self.store.head() == before  # then what was just seen still holds, and nobody waits for a look
+            if generation not in self.living() or not (untouched or not self.store.unembedded(generation.id, 0, 1)):
+                return False
+            self.store.set_generation(generation.id, "current")
+        return True
+
+    def drop(self, most: int) -> int | None:
+        """Takes away some vectors of a generation that nobody reads any more; how many. None if there is none such."""
+        retired = next((each for each in self.store.generations() if each.state == "retired"), None)
+        if retired is None:
+            return None
+        with self.store.transaction(durable=False):
+            return self.store.drop_vectors(retired.id, most)
+
+
+def _of_model(model: str | None, living: Sequence[Generation]) -> Generation | None:
+    return next((each for each in reversed(living) if each.model == model), None)
+
+
+def _family(model: str) -> str:
+    """The model without its digest: another version of the same is no other model."""
+    return model.partition("@")[0]
+
+
+def _must_be_one_size(generation: Generation, embedder: Embedder) -> None:
+    if dimension_of(embedder) != generation.dimension:
+        raise ModelUnavailable(
+            f"the embedder {shown(embedder.name)} gives vectors of dimension {embedder.dimension:,}, and under that name "
+            f"the store has some of dimension {generation.dimension:,}; give another model another name"
+        )

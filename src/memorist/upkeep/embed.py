@@ -1,0 +1,115 @@
+"""The vectors that are missing, and the move of a store from one model to another.
+
+    begin the move, if there is one → fill → verify → cut over → drop what nobody reads
+
+Everything is found out anew by looking at the store: which rows have no vector of this model, which generation is not full
+yet, which is retired. So whoever is killed leaves nothing to clean up, and the next one goes on where it stopped. Texts are
+embedded while nobody waits for the store; what is put into it comes in short transactions. Nothing is journalled: vectors
+are derived, and words find everything meanwhile.
+"""
+
+import random
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from memorist.access import Access
+from memorist.errors import MemoristError, ModelUnavailable
+from memorist.models.embed import Embedder, checked, shown
+from memorist.records import Record, Report
+from memorist.store.index import embedded_rows
+from memorist.store.meaning import AT_ONCE, Meaning
+from memorist.store.protocol import Generation, shelf_of
+from memorist.store.where import Where, order_of
+
+SLOWLY = 32  # rows at once for an embedder that takes its time: another sign of life, and less to lose
+DROPPED_AT_ONCE = 2000
+SAMPLE = 8
+SAME = 0.98  # vectors are stored in bytes, which costs a little; another model is far below
+TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Embed:
+    """Vectors for the whole store. It does its work itself; `upkeep/runner.py` sees to it that only one does."""
+
+    who: Access
+    meaning: Meaning
+    switch: bool = False
+    name: ClassVar[str] = "embed"
+
+    def plan(self) -> Report | None:
+        """What `steps` would do now; None if there is nothing to do and nothing to say."""
+        waiting = self.meaning.waiting(10**9)
+        advice = self.advice()
+        return Report(self.name, dry_run=True, rows=waiting, advice=advice) if waiting or advice else None
+
+    def advice(self) -> str | None:
+        return self.meaning.problem or self.meaning.advice(self.meaning.living())
+
+    def failed(self, problem: MemoristError) -> None:
+        self.meaning.failed(problem)
+
+    def has_work(self) -> bool:
+        """Whether there is anything to do. It looks no further than it must."""
+        meaning, living = self.meaning, self.meaning.living()
+        if self.switch or len(living) < len(meaning.store.generations()):
+            return True
+        if meaning.aim(living) is not None and meaning.may_move(living):
+            return True
+        return any(each.state == "filling" for each in self._mine(living)) or meaning.waiting(1) > 0
+
+    def steps(self) -> Generator[int, None, None]:
+        """Does it, a short transaction at a time; after each come the rows that got a vector."""
+        mine = self._begun()
+        yield from self._drop()
+        embedder = self.meaning.embedder()
+        if embedder is None or mine is None:
+            return
+        for _ in range(TRIES):
+            yield from self._fill(mine, embedder)
+            if mine.state == "current" or not self.meaning.is_alive(mine):
+                return
+            self._verify(mine, embedder)
+            if self.meaning.cut_over(mine):
+                yield from self._drop()
+                return
+
+    def _mine(self, living: list[Generation]) -> list[Generation]:
+        embedder = self.meaning.embedder()
+        return [each for each in living if embedder is not None and each.model == embedder.name]
+
+    def _begun(self) -> Generation | None:
+        embedder = self.meaning.embedder()
+        if embedder is not None:
+            checked(embedder, ["ready?"])  # a server is asked for its dimension here, and not inside a transaction
+        with self.meaning.store.transaction():
+            return self.meaning.generation(upkeep=True, switch=self.switch)
+
+    def _fill(self, mine: Generation, embedder: Embedder) -> Iterator[int]:
+        """One pass over the rows without a vector. A row that changes under our hands is left for the next pass. Where
+        somebody has moved the store elsewhere, it ends: nobody would read the rest, and it may cost money."""
+        after, most = 0, AT_ONCE if embedder.cheap else SLOWLY
+        while self.meaning.is_alive(mine) and (pieces := self.meaning.store.unembedded(mine.id, after, most)):
+            after = pieces[-1].row
+            yield self.meaning.fill(mine, pieces)
+
+    def _verify(self, mine: Generation, embedder: Embedder) -> None:
+        """Some texts embedded once more: a model that gives other vectors now than before must not answer questions."""
+        newest = self.meaning.store.find(Where(self.who), order_of("at"), SAMPLE * 4)
+        records = [record for record in newest if record.state != "erased" and record.text]
+        for record in random.sample(records, min(SAMPLE, len(records))):
+            if not self._same(record, mine, embedder):
+                raise ModelUnavailable(
+                    f"the embedder {shown(embedder.name)} gives another vector for memory {record.number} than it gave before, "
+                    "so the store stays with the vectors it has; use a model that gives the same text the same vector"
+                )
+
+    def _same(self, record: Record, mine: Generation, embedder: Embedder) -> bool:
+        [vector] = checked(embedder, [random.choice(list(embedded_rows(record).values()))])
+        found = self.meaning.store.similarities(mine.id, vector, [shelf_of(record)], [record.number])
+        return not vector.any() or record.number not in found or found[record.number] >= SAME
+
+    def _drop(self) -> Iterator[int]:
+        while self.meaning.drop(DROPPED_AT_ONCE) is not None:
+            yield 0
