@@ -43,7 +43,7 @@ def quoted(value: object) -> str:
     """
     try:
         said = repr(value)
-    except (ValueError, RecursionError):  # a number of more digits than Python writes out; a list inside itself
+    except Exception:  # a number of more digits than Python writes out, a list inside itself, an object that fails
         said = f"a very long {type(value).__name__}"
     return said if len(said) <= 60 else said[:60] + "…"
 

@@ -118,6 +118,15 @@ def query_terms(text: str, most: int = 64) -> list[str]:
     return ([token for token, stop in found.items() if not stop] or list(found))[:most]
 
 
+def tells_something(text: str) -> bool:
+    """Whether it holds more than stop words and signs.
+
+    >>> tells_something("What did he say?"), tells_something("Who is it?!")
+    (True, False)
+    """
+    return any(not stop for raw in text[:LONGEST_QUERY].split() for _, stop in _read(raw, asking=True))
+
+
 @lru_cache(maxsize=1 << 16)
 def _indexed(raw: str) -> tuple[str, ...]:
     word = raw.strip(",;:!?\"'()").rstrip(".")

@@ -1,0 +1,378 @@
+"""Find the time expressions of an English question, and the stretch of time that each one means.
+
+"What did we decide last Friday?" must be answered from last Friday, and no index knows when that was. The grammar is
+small and its own: a wrong date hides the right memory, and so a word that may be something else (may, march, sat,
+fall, a bare 2023) counts only with evidence beside it. Days are UTC days, weeks begin on Monday, seasons are those of
+the northern half. A month, weekday or feast without a year is the latest one that has begun.
+Five levels call only downwards, so that no text can make them recurse: atom (last May), portion (the end of last May),
+shift (a week before …), about (around …), whole (since …, between … and …). Of overlapping readings the longest stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from memorist.text import calendar
+from memorist.text import timewords as said
+from memorist.text.calendar import AGAIN, DAY, FEASTS, INSTANT, LONG, MONTHS, WEEKDAYS, Stretch
+
+EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)  # the open end of "before X"
+LATEST = datetime(2101, 1, 1, tzinfo=UTC)  # and of "after X"
+
+
+@dataclass(frozen=True)
+class Span:
+    """A half-open stretch of UTC time, and where the text speaks of it."""
+
+    start: datetime
+    end: datetime
+    text: str
+    begin: int
+    finish: int
+
+
+class _Found(NamedTuple):
+    start: datetime
+    end: datetime
+    after: int  # the number of the word that follows
+    floats: int = 0  # after how many days it comes again, when the text does not say which one is meant
+
+    def at(self, stretch: Stretch) -> _Found:
+        return self._replace(start=stretch[0], end=stretch[1])
+
+
+def spans(text: str, now: datetime) -> list[Span]:
+    """The time expressions in the first LONGEST characters, in order; they do not overlap. Any str is valid.
+
+    >>> [(s.text, f"{s.start:%F}", f"{s.end:%F}") for s in spans("Where was I in May?", datetime(2023, 3, 1, tzinfo=UTC))]
+    [('in May', '2022-05-01', '2022-06-01')]
+    """
+    reader = _Reader(said.Words(text), now.astimezone(UTC))
+    readings = [(at, found) for at in reader.text.known if (found := reader.tried(_Reader.whole, at))]
+    readings.sort(key=lambda reading: (reading[0] - reading[1].after, reading[0]))
+    taken: set[int] = set()
+    kept = []
+    for at, found in readings:
+        if taken.isdisjoint(range(at, found.after)):
+            taken.update(range(at, found.after))
+            begin, finish = reader.text.places[at][0], reader.text.places[found.after - 1][1]
+            kept.append(Span(found.start, found.end, text[begin:finish], begin, finish))
+    return sorted(kept, key=lambda span: span.begin)
+
+
+class _Reader:
+    """Reads expressions that begin at a given word, as seen from one moment."""
+
+    def __init__(self, text: said.Words, now: datetime) -> None:
+        self.text, self.words, self.now = text, text.words, now
+
+    def tried(self, rule: Callable[[_Reader, int], _Found | None], at: int) -> _Found | None:
+        """What the rule finds, unless the calendar has no such thing or it lies outside our years."""
+        try:
+            found = rule(self, at)
+        except (ValueError, OverflowError):
+            return None
+        return found if found and EARLIEST <= found.start < found.end <= LATEST else None
+
+    def whole(self, at: int) -> _Found | None:
+        word, operand = self.words[at], at + 1
+        if word in said.JOINTS:
+            return self.range(at)
+        if two := said.TWO_WORDS.get((word, self.words[operand])):
+            word, operand = two, operand + 1
+        if word not in said.OPEN:
+            return self.about(operand if word in said.SKIPPED else at)
+        found = self.about(operand, led=True)
+        if not found:
+            return None
+        ends = {"since": (found.start, self.now), "before": (EARLIEST, found.start), "after": (found.end, LATEST)}
+        return found.at(ends.get(word, (EARLIEST, found.end)))
+
+    def range(self, at: int) -> _Found | None:
+        """Between X and Y. Of two that could be of any year, or week, the first is the latest before the second."""
+        first = self.about(at + 1, led=True)
+        if not first or self.words[first.after] not in said.JOINTS[self.words[at]]:
+            return None
+        then = first.after + 1
+        if self.words[then] == "now":
+            return first._replace(end=self.now, after=then + 1)
+        last = self.about(then, led=True)
+        if last and last.floats and not first.floats and last.start < first.start:
+            last = _Reader(self.text, first.start + (last.floats - 1) * DAY).about(then, led=True)
+        elif last and first.floats:
+            first = _Reader(self.text, last.start).about(at + 1, led=True)
+        return last._replace(start=first.start) if first and last else None
+
+    def about(self, at: int, led: bool = False) -> _Found | None:
+        at = self.text.the(at)
+        word = self.words[at]
+        if word not in said.ABOUT:
+            return self.shift(at, led)
+        if self.words[at - 1] in said.CONCERNING:
+            return None
+        found = self.shift(self.text.the(at + 1), led or word != "about")
+        if not found:
+            return None
+        size = found.end - found.start
+        margin = size if size < DAY else max(3, size.days // 2) * DAY
+        return found.at((max(EARLIEST, found.start - margin), min(LATEST, found.end + margin)))
+
+    def shift(self, at: int, led: bool) -> _Found | None:
+        amount = self.text.amount(at)
+        return (self.away(*amount) if amount else None) or self.beside(at) or self.portion(at, led)
+
+    def away(self, low: int, high: int, unit: str, at: int) -> _Found | None:
+        """So long ago, or before or after something."""
+        word, sign = self.words[at], 1
+        if word == "ago":
+            base, sign = _Found(self.now, self.now, at + 1), -1
+        elif word == "from" and self.words[at + 1] == "now":
+            base = _Found(self.now, self.now, at + 2)
+        else:
+            other = self.portion(self.text.the(at + 1), led=True) if word in ("before", "after", "from") else None
+            if not other:
+                return None
+            sign = -1 if word == "before" else 1
+            edge = other.start if word == "before" else max(other.start, other.end - DAY)
+            base = other._replace(start=edge)
+        near, far = sorted((calendar.step(base.start, unit, sign * low), calendar.step(base.start, unit, sign * high)))
+        return base.at((calendar.cell(near, unit)[0], calendar.cell(far, unit)[1]))
+
+    def beside(self, at: int) -> _Found | None:
+        """The day before X, the Sunday after X, the night before X, the week before last."""
+        name, word = self.words[at], self.words[at + 1]
+        if word not in ("before", "after") or name not in said.BESIDES:
+            return None
+        which = "last" if word == "before" else "next"
+        found = self.portion(self.text.the(at + 2), led=True)
+        if not found:
+            last_but_one = self.words[at + 2] == which and name in AGAIN | WEEKDAYS.keys()
+            return _Found(*self.second(which, name), at + 3) if last_but_one else None
+        size = 7 * DAY if name == "week" else DAY
+        edges = (found.start - size, found.start) if which == "last" else (found.end, found.end + size)
+        if name == "night":
+            return found.at(self.hours(edges[0], name))
+        if name not in ("day", "week"):
+            edges = calendar.pick(which, name, found.start if which == "last" else found.end - INSTANT)
+        return found.at(edges)
+
+    def second(self, which: str, name: str) -> Stretch:
+        """The one before last, or after next."""
+        return calendar.pick(which, name, calendar.pick(which, name, self.now)[0])
+
+    def portion(self, at: int, led: bool) -> _Found | None:
+        """A part of something: early May, later this week, the end of 2023, the first Monday of May."""
+        word, then = self.words[at], self.words[at + 1]
+        if word in said.THIRDS or word in said.SOONER:
+            found = self.atom(self.text.the(at + 1 + (then == "in")), led=True)
+            if found and word in said.THIRDS:
+                return found.at(calendar.part(found[:2], said.THIRDS[word], 3))
+            return found and found.at((found.start, self.now) if word == "earlier" else (self.now, found.end))
+        if word in said.ENDS and then == "of":
+            found = self.owner(at + 2)
+            return found and found.at(calendar.part(found[:2], *said.ENDS[word]))
+        if word == "week" and then == "of":
+            found = self.atom(self.text.the(at + 2), led=True)
+            return found and found.at((calendar.monday(found.start), calendar.monday(found.start) + 7 * DAY))
+        return self.nth(at) or self.atom(at, led)
+
+    def nth(self, at: int) -> _Found | None:
+        """The first week, the last day, the second Monday of something."""
+        rank, name = said.ORDINALS.get(self.words[at], 0), self.words[at + 1]
+        found = self.owner(at + 3) if self.words[at + 2] == "of" and (rank or self.words[at] == "last") else None
+        if not found or not (name in ("day", "week", "weekend") or name in WEEKDAYS):
+            return None
+        if name in ("day", "week"):
+            size = DAY if name == "day" else 7 * DAY
+            start = found.start + (rank - 1) * size if rank else found.end - size
+        else:
+            size = 2 * DAY if name == "weekend" else DAY
+            first = calendar.pick("next", name, found.start - INSTANT)[0] + (rank - 1) * 7 * DAY
+            start = first if rank else calendar.pick("last", name, found.end)[0]
+        return found.at((start, start + size)) if start < found.end else None
+
+    def owner(self, at: int) -> _Found | None:
+        """What something is a part of; here "the month" is this one."""
+        if self.words[at] == "the" and self.words[at + 1] in AGAIN:
+            return _Found(*calendar.pick("this", self.words[at + 1], self.now), at + 2)
+        return self.atom(self.text.the(at), led=True)
+
+    def atom(self, at: int, led: bool) -> _Found | None:
+        word = self.words[at]
+        led = led or self.words[at - 1 - (self.words[at - 1] == "the")] in said.LEADS
+        if word in said.DAYS or word in said.LATELY:
+            found: _Found | None = self.near(at)
+        elif word in said.WHICH:
+            found = self.which(at)
+        elif word in WEEKDAYS:
+            found = self.weekday(at, led)
+        elif word[0] in said.FIGURES:
+            found = self.numeric(at, led) or self.day_first(at)
+        elif word == "weekend" and self.words[at - 1] == "the" and self.words[at - 2] in said.SKIPPED:
+            found = _Found(*calendar.pick("", word, self.now), at + 1, floats=7)
+        else:
+            found = self.day_first(at) or self.yearly(at, led)
+        if found and found.end - found.start == DAY and self.words[found.after] in said.PARTS:
+            return found.at(self.hours(found.start, self.words[found.after]))._replace(after=found.after + 1)
+        return found
+
+    def near(self, at: int) -> _Found:
+        word = self.words[at]
+        if word in said.LATELY:
+            return self.rolling("last", 30, "day", at + 1)
+        day = calendar.midnight(self.now) + said.DAYS[word] * DAY
+        return _Found(*(self.hours(day, "night") if word == "tonight" else (day, day + DAY)), at + 1)
+
+    def hours(self, day: datetime, name: str) -> Stretch:
+        return day + said.PARTS[name][0] * calendar.HOUR, day + said.PARTS[name][1] * calendar.HOUR
+
+    def rolling(self, which: str, count: int, unit: str, after: int) -> _Found:
+        """The last so many units up to now, or the next from now on; in whole days unless it is a matter of hours."""
+        other = calendar.step(self.now, unit, count if which == "next" else -count)
+        if unit not in ("minute", "hour"):
+            other = calendar.midnight(other) + (which == "next") * DAY
+        return _Found(self.now, other, after) if which == "next" else _Found(other, self.now, after)
+
+    def which(self, at: int) -> _Found | None:
+        """Last, this or next something."""
+        word, then = self.words[at], at + 1
+        if word == "this" and self.words[then] in ("past", "coming"):
+            word, then = self.words[then], then + 1
+        which, name = said.WHICH[word], self.words[then]
+        if name in said.PARTS:
+            day = calendar.midnight(self.now) - (which == "last") * DAY
+            told = which == "this" or (which == "last" and name in ("evening", "night"))
+            return _Found(*self.hours(day, name), then + 1) if told else None
+        amount = self.text.amount(then) if which != "this" and name not in ("a", "an") else None
+        if amount:  # but nothing where it will last three days
+            return None if self.words[at - 1] in said.VERBAL else self.rolling(which, *amount[1:])
+        since_then = self.words[at - 1] == "the" and self.words[at - 2] in said.SKIPPED
+        if name in said.UNITS and (word == "past" or (word == "last" and since_then)):
+            return self.rolling(which, *said.UNITS[name], then + 1)
+        if name in AGAIN or (name in WEEKDAYS and (name not in said.OTHER_WORDS or self.text.capital[then])):
+            return _Found(*calendar.pick(which, name, self.now), then + 1)
+        name, after = self.name(then)
+        if not name or (which == "this" and name in MONTHS and name not in said.SURE and not self.text.capital[then]):
+            return None
+        return _Found(*calendar.pick(which, name, self.now), after)
+
+    def weekday(self, at: int, led: bool) -> _Found | None:
+        """Monday; Monday, May 5; Monday of last week."""
+        name, words = self.words[at], self.words
+        if words[at - 1] in said.RECURRING or (name not in said.SURE and not led):
+            return None
+        if name in said.OTHER_WORDS and not self.text.capital[at]:
+            return None
+        then = self.text.the(at + 1 + (words[at + 1] == ","))
+        if words[then] in MONTHS or words[then] in said.ORDINALS or words[then][0].isdigit():
+            date = self.numeric(then, led=True) or self.day_first(then) or self.yearly(then, led=False)
+            if date and date.end - date.start == DAY:
+                return date
+        then = at + 1 + (words[at + 1] == "of")
+        week = self.which(then) if words[then] in said.WHICH and words[then + 1] == "week" else None
+        if week:
+            day = calendar.monday(week.start) + (WEEKDAYS[name] - 1) * DAY
+            return week.at((day, day + DAY))
+        return _Found(*calendar.pick("", name, self.now), at + 1, floats=7)
+
+    def numeric(self, at: int, led: bool) -> _Found | None:
+        """2023-05-05, 2023-05, 05/05/2023, 5/5, the 90s, in 2023."""
+        word = self.words[at]
+        _, year_first, year_last, decade = said.patterns()
+        if form := year_first.fullmatch(word):
+            year, month = int(form[1]), int(form[2] or form[4])
+            if not 1 <= month <= 12:
+                return None
+            return (
+                self.dated(year, month, int(form[5]), at + 1)
+                if form[5]
+                else _Found(*calendar.months(year, month), at + 1)
+            )
+        if form := year_last.fullmatch(word):
+            return self.year_last(form, at, led)
+        if form := decade.fullmatch(word):
+            year = int((form[2] or "19") + form[3])
+            if not form[2]:
+                year += 100 * (year + 100 <= self.now.year)
+            told = form[2] or form[1] or self.words[at - 1] == "the"
+            return _Found(*calendar.months(year, 1, 120), at + 1) if told else None
+        told = led or self.words[at - 1] in ("of", "year")
+        year, after = self.year(at) if told else (0, at)
+        return _Found(*calendar.months(year, 1, 12), after) if year else None
+
+    def year_last(self, form: re.Match[str], at: int, led: bool) -> _Found | None:
+        """Month first where both are possible, but with dots the day. Without a year only where a date is expected."""
+        first, mark, second, year = int(form[1]), form[2], int(form[3]), form[4]
+        told = year if mark == "/" else year and len(year) == 4
+        expected = mark == "/" and not year and led and form[0] != "24/7" and not self.text.counts(at)
+        if not told and not expected:
+            return None
+        month, day = (second, first) if mark == "." or first > 12 else (first, second)
+        full = int(year or 0) + (0 if not year or len(year) == 4 else 2000 if int(year) < 70 else 1900)
+        return self.dated(full, month, day, at + 1) if 1 <= month <= 12 else None
+
+    def day_first(self, at: int) -> _Found | None:
+        """5 May 2023, the 5th of May, the first of May."""
+        word, of = self.words[at], self.words[at + 1] == "of"
+        name = self.words[at + 1 + of]
+        day, plain = self.text.day(at), said.plain(word, 2) > 0
+        if not day or name not in MONTHS or (plain if of else word in said.ORDINALS):
+            return None
+        year, after = self.year(at + 2 + of)
+        if plain and not year and name not in said.SURE and not self.text.capital[at + 1]:
+            return None  # only 2 may enter
+        return self.dated(year, MONTHS[name], day, after)
+
+    def yearly(self, at: int, led: bool) -> _Found | None:
+        """A month, season, quarter or feast, with or without its year; a month also with its day."""
+        name, then = self.name(at)
+        before = self.words[at - 1]
+        if not name or before in said.RECURRING or (before in ("a", "an") and name in FEASTS):  # a Christmas tree
+            return None
+        capital = self.text.capital[at]
+        place = self.text.the(then)
+        day = self.text.day(place) if name in MONTHS and (place == then or not said.plain(self.words[place], 2)) else 0
+        if day and (capital or self.words[place] not in said.ORDINALS) and not self.text.counts(place):
+            year, after = self.year(place + 1)
+            return self.dated(year, MONTHS[name], day, after)
+        year, after = self.year(then)
+        evident = led or name in said.SURE or capital or self.words[after - 1] != "year"
+        if year and evident:
+            return _Found(*calendar.yearly(name, year), after)
+        if not (led or name in said.SURE) or (self.words[then] == "of" and name.startswith("q")):
+            return None
+        return _Found(*calendar.pick("", name, self.now), then, floats=365)
+
+    def name(self, at: int) -> tuple[str, int]:
+        """What comes once a year, by its name, and the word that follows."""
+        word = self.words[at]
+        if word in said.FEAST_STARTS:
+            for size in (3, 2, 1):
+                if " ".join(self.words[at : at + size]) in FEASTS:
+                    return " ".join(self.words[at : at + size]), at + size
+        if word in said.ORDINALS and self.words[at + 1] == "quarter" and said.ORDINALS[word] <= 4:
+            return f"q{said.ORDINALS[word]}", at + 2
+        return (word, at + 1) if word in LONG else ("", at)
+
+    def dated(self, year: int, month: int, day: int, after: int) -> _Found | None:
+        """One day; without a year, the latest such day that has begun."""
+        for tried in (year,) if year else range(self.now.year, self.now.year - 9, -1):
+            first, end = calendar.months(tried, month)
+            start = first + (day - 1) * DAY
+            if first <= start < end and (year or start <= self.now):
+                return _Found(start, start + DAY, after, floats=0 if year else 365)
+        return None
+
+    def year(self, at: int) -> tuple[int, int]:
+        """The year that is told here, if any, and the word that follows."""
+        then = at + (self.words[at] in (",", "of"))
+        number = said.plain(self.words[then], 4)
+        if 1900 <= number <= 2100 and not self.text.counts(then):
+            return number, then + 1
+        if self.words[then] in ("last", "this", "next") and self.words[then + 1] == "year":
+            return calendar.pick(self.words[then], "year", self.now)[0].year, then + 2
+        return 0, at
