@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from memorist.access import Access
 from memorist.kinds import Kind
 from memorist.records import Record
+from memorist.store.meaning import Meaning
 from memorist.store.protocol import Store
 from memorist.text.tokens import TokenCounter
 
@@ -27,6 +28,7 @@ class Tools:
     clock: Clock
     count_tokens: TokenCounter
     kinds: Mapping[str, Kind]
+    meaning: Meaning  # which vectors can be read, and a question as vectors for them
 
 
 @dataclass(frozen=True, slots=True)

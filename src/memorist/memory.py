@@ -222,14 +222,17 @@ class Memory(Opened):
         session: str | None = None,
         kinds: Sequence[str] | None = None,
         where: Filter | None = None,
+        at: datetime | None = None,
         as_of: datetime | None = None,
         deadline: float | None = None,
+        exact: bool = False,
     ) -> Recall:
-        """Finds what matters for a question, best first. Nothing found is an answer, and `empty_because` explains it."""
+        """Finds what matters for a question, best first. Nothing found is an answer, and `empty_because` explains it. `at` is
+        the moment of asking, for "last week"; `exact` compares with every vector, where a large store would guess well."""
         off = self._off_because()
         if off:
             return Recall(str(query), empty_because=off)
-        question = asking.Question(query, limit, search, scope, user, session, kinds, where, as_of, deadline)
+        question = asking.Question(query, limit, search, scope, user, session, kinds, where, as_of, deadline, at, exact)
         answer, took = self._ask(question)
         self._writer.note(asking.receipt(answer, took, session, self.access, self._tools))
         self.bus.emit("memory:search", query=answer.query, results=len(answer), ids=[hit.record.id for hit in answer])
@@ -301,12 +304,15 @@ class Memory(Opened):
 
     # ------------------------------------------------------------ keeping
 
-    def upkeep(self, *, dry_run: bool = False, seconds: float | None = None) -> builtins.list[Report]:
-        """Runs what the design keeps in order, in short steps that can be interrupted; one report per job."""
+    def upkeep(
+        self, *, dry_run: bool = False, seconds: float | None = None, switch: bool = False
+    ) -> builtins.list[Report]:
+        """Runs what the design keeps in order, in short steps that can be interrupted; one report per job. Before it come the
+        vectors that are missing; `switch` moves the store to this memory's embedder, also back to one it has left."""
         self._must_be_on()
         self._must_look_after()
         limit = None if seconds is None else checks.seconds(seconds, "seconds")
-        reports = runner.run(self.design.upkeep, self.access, self._tools, self._writer, dry_run, limit)
+        reports = runner.run(self.design.upkeep, self.access, self._tools, self._writer, dry_run, limit, switch)
         return [self._tell_all(report) for report in reports]
 
     def compact(self) -> dict[str, int]:
@@ -327,7 +333,8 @@ class Memory(Opened):
 
     def status(self) -> dict[str, Any]:
         """What this memory is and holds."""
-        return opening.status(self._tools.store, self.project, self.design, self.access, self._off_because())
+        tools, off = self._tools, self._off_because()
+        return opening.status(tools.store, self.project, self.design, self.access, tools.meaning, off)
 
     def backup(self, path: str | Path) -> Path:
         """An online copy of the whole store, verified after it was made."""

@@ -15,6 +15,7 @@ from memorist.bus import Bus
 from memorist.design import Clock, Design, Tools
 from memorist.errors import Invalid, Refused
 from memorist.kinds import Kind
+from memorist.models.embed import Embedder
 from memorist.recall import asking, reference
 from memorist.records import LinkKind, Outcome, Recall, Record, Report, now_utc
 from memorist.remember import change
@@ -40,6 +41,7 @@ class Opened:
         clock: Clock = now_utc,
         count_tokens: TokenCounter = default_count,
         kinds: Mapping[str, Kind] | None = None,
+        embed: Embedder | str | None = None,
         wait: float = 30.0,
     ) -> None:
         place = opening.place(path, project, space, design)
@@ -52,9 +54,10 @@ class Opened:
         self.space = self.access.space
         self.bus = Bus()
         self._off_because = place.off_because
+        embedder = place.embed if embed is None else opening.embedder(embed)
         store = opening.store(place.db, checks.seconds(wait, "wait"))
-        self._tools = Tools(store, clock, count_tokens, {**place.kinds, **(kinds or {})})
-        self._writer = Writer(store, clock)
+        self._writer = Writer(store, clock, embedder)
+        self._tools = Tools(store, clock, count_tokens, {**place.kinds, **(kinds or {})}, self._writer.meaning)
         self._writer.refuse_secret(f"{self.space} {self.home}", "the space or project")
 
     def through(self, access: Access) -> Self:

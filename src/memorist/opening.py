@@ -15,13 +15,16 @@ from memorist.design import Design
 from memorist.designs import own
 from memorist.errors import Invalid
 from memorist.kinds import Kind
+from memorist.models.embed import NONE, Choice, Embedder, chosen, shown
 from memorist.project import Project, resolve_project
 from memorist.records import Scope
 from memorist.store.copies import is_json
+from memorist.store.meaning import Meaning
 from memorist.store.protocol import Store
 from memorist.surfaces import settings
 
 IN_RAM = ":memory:"
+WAITING_AT_MOST = 10_000  # rows that a status counts; with more it says so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,7 @@ class Place:
     design: Design
     kinds: Mapping[str, Kind]
     actor: str
+    embed: Choice
     off_because: Callable[[], str | None]
 
 
@@ -52,6 +56,7 @@ def place(path: str | Path | None, project: str | None, space: str | None, desig
         design=_design(here, design),
         kinds=here.kinds,
         actor=here.actor,
+        embed=embedder(here.embed, asked=here.sources["embed"] != "default"),
         off_because=settings.off_because,
     )
 
@@ -74,6 +79,11 @@ def tuned(design: Design | str, here: settings.Settings) -> Design:
     return own.adjusted(found, here.reinforce_weight, here.demote_weight, room, here.prune_percent)
 
 
+def embedder(embed: Embedder | str, asked: bool = True) -> Choice:
+    """The embedder that is meant. Keys are read from the environment, by the settings, when they are sent."""
+    return chosen(embed, settings.secret, asked)
+
+
 def usual_access(place: Place) -> Access:
     return replace(access_for("project", place.project.scope), space=place.space, actor=place.actor)
 
@@ -94,7 +104,9 @@ def store(db: str, wait: float) -> Store:
     return SqliteStore(Path(db).expanduser(), wait)
 
 
-def status(store: Store, project: Project, design: Design, access: Access, off: str | None) -> dict[str, Any]:
+def status(
+    store: Store, project: Project, design: Design, access: Access, meaning: Meaning, off: str | None
+) -> dict[str, Any]:
     """The facts a user asks for first."""
     return {
         "store": str(store.path) if store.path else IN_RAM,
@@ -103,6 +115,20 @@ def status(store: Store, project: Project, design: Design, access: Access, off: 
         "space": access.space,
         "design": design.name,
         "memory": off or "on",
+        **vectors(meaning),
         "scopes": {scope: count for scope, count in store.scopes(access.space).items() if access.may_read(scope)},
         **asdict(store.size()),
     }
+
+
+def vectors(meaning: Meaning) -> dict[str, Any]:
+    """Which embedder this process has, which vectors the store has, how many rows wait for one, and what to do then."""
+    embedder, living = meaning.embedder(), meaning.living()
+    waiting = meaning.waiting(WAITING_AT_MOST)
+    facts = {
+        "embedder": meaning.problem or (shown(embedder.name) if embedder else NONE),
+        "vectors": ", ".join(f"{shown(each.model)} ({each.state})" for each in living) or NONE,
+        "rows_waiting": waiting,
+    }
+    advice = meaning.advice(living) or ("run `memorist upkeep`" if waiting else None)
+    return facts | ({"vectors_advice": advice} if advice else {})

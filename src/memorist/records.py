@@ -315,20 +315,35 @@ class Report:
     batch: str | None = None  # for `undo`
     dry_run: bool = False
     advice: str | None = None
+    rows: int | None = None  # index rows, of a job that looks after those and not after memories
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """One thing that speaks for or against a record: as measured, on the common scale, and what it adds to the sum."""
+
+    name: str
+    value: float
+    scaled: float
+    contribution: float
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One found record. `why` holds the factors whose product is `score`."""
+    """One found record. Without `signals`, the score is the product of the factors in `why`. With a `relevance` in `why`, the
+    contributions of all signals, among them what the other factors are worth, add up to the score's log-odds: it is
+    1 / (1 + exp(-sum))."""
 
     record: Record
     score: float
     why: Mapping[str, float] = field(default_factory=dict)
+    signals: tuple[Signal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one stage of a recall did: how many it kept, how long it took, whom it dropped and why."""
+    """What one stage of a recall did: how many it kept, how long it took, whom it dropped and why: by id, or by `#number`
+    where only the number was known."""
 
     stage: str
     kept: int

@@ -15,8 +15,9 @@ import base64
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import blake2b
+from typing import Any
 
 import re2  # type: ignore[import-untyped]
 
@@ -188,22 +189,29 @@ RULES = tuple(Rule(rule.type, f"{_LEFT}({rule.pattern}){_RIGHT}", rule.holds) fo
 class _Scan:
     """All rules as one expression that only says where, and each rule alone to say which and what.
 
-    Asking the one expression for its groups as well more than doubles the price of a clean text (2 to 5 us).
+    Asking the one expression for its groups as well more than doubles the price of a clean text (2 to 5 us). The others are
+    built when there is something to tell: a program that only asks a question would wait longer for them than for its answer.
     """
 
     def __init__(self) -> None:
-        options = re2.Options()
-        options.encoding = re2.Options.Encoding.LATIN1
-        self._each = [re2.compile(rule.pattern.encode(), options) for rule in RULES]
-        self._which = re2.Set.MatchSet(options)
-        for rule in RULES:
-            self._which.Add(rule.pattern.encode())
-        self._which.Compile()
+        options = _options()
         options.never_capture = True
         options.max_mem = 64 << 20  # the default is outgrown by some texts, and RE2 then falls back to a slow matcher
         tokens = "|".join(f"(?:{rule.pattern})" for rule in _TOKENS)
         context = "|".join(rule.pattern for rule in _IN_CONTEXT)
         self._any = re2.compile(f"{_LEFT}(?:{tokens}){_RIGHT}|{context}".encode(), options)
+
+    @cached_property
+    def _each(self) -> list[Any]:
+        return [re2.compile(rule.pattern.encode(), _options()) for rule in RULES]
+
+    @cached_property
+    def _which(self) -> Any:
+        which = re2.Set.MatchSet(_options())
+        for rule in RULES:
+            which.Add(rule.pattern.encode())
+        which.Compile()
+        return which
 
     def next(self, data: bytes, at: int) -> tuple[Rule, int, int] | None:
         """The next candidate from a place on: its rule and where the secret starts and ends."""
@@ -214,6 +222,12 @@ class _Scan:
         alone = self._each[which]
         start, end = alone.match(data, match.start()).span(alone.groups)
         return RULES[which], start, end
+
+
+def _options() -> Any:
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    return options
 
 
 @lru_cache(maxsize=1)

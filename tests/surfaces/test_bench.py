@@ -7,17 +7,34 @@ from pathlib import Path
 
 import pytest
 
+import memorist
 from memorist.bench.corpus import Corpus
+from memorist.bench.embedding import vectors_of
+from memorist.bench.floors import HybridFloor
+from memorist.bench.growth import answering, growth
 from memorist.bench.speed import Measure, writing
 
 BENCH = Path(__file__).parents[2] / "src" / "memorist" / "bench"
 
 
-@pytest.mark.parametrize("path", sorted(BENCH.glob("*.py")), ids=lambda path: path.name)
+PUBLIC = {
+    "memorist",
+    "memorist.testing",
+    "memorist.models.embed",
+}  # the last for the vectors of the plain ways beside us
+
+
+@pytest.mark.parametrize("path", sorted(BENCH.rglob("*.py")), ids=lambda path: path.name)
 def test_it_uses_the_public_api_only(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("memorist"):
-            assert node.module == "memorist" or node.module.startswith("memorist.bench"), node.module
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "memorist":
+            assert node.module in PUBLIC or str(node.module).startswith("memorist.bench"), node.module
+            exported = {*memorist.__all__, "__version__", "bench"}
+            assert node.module != "memorist" or {alias.name for alias in node.names} <= exported
+        if isinstance(node, ast.Import):
+            assert not [alias.name for alias in node.names if alias.name.startswith("memorist.")]
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id != "__import__" and node.func.id != "import_module"
         if isinstance(node, ast.Attribute):
             assert not node.attr.startswith("_") or node.attr.startswith("__") or node.attr in dir_of_own(path), (
                 node.attr
@@ -48,6 +65,35 @@ def test_writing_is_measured_beside_its_floor() -> None:
     for ratio in (empty, filled):
         assert ratio.value > 0 and "against" in ratio.detail and ratio.limit == 4.0
     assert "from 0 memories" in empty.name and "from 100 memories" in filled.name and many.value > 0
+
+
+def test_asking_is_measured_beside_both_floors() -> None:
+    vectors = vectors_of("static")[0]
+    ours, words, both = answering([300], vectors)
+    assert ours.unit == "ms CPU p50" and "p95" in ours.detail
+    assert "OR of all words," in words.name and "all vectors" in both.name and both.value > 0
+
+
+def test_the_hybrid_floor_finds_by_word_and_by_meaning(tmp_path: Path) -> None:
+    vectors = vectors_of("static")[0]
+    assert vectors is not None
+    floor = HybridFloor(tmp_path / "floor.db", vectors)
+    floor.add_many(["The cat sleeps on the sofa", "Taxes are due in April"])
+    floor.add_many(["Our kitten naps all day"])
+    assert floor.search("a sleeping cat", 2) == ["The cat sleeps on the sofa", "Our kitten naps all day"]
+    floor.close()
+
+
+def test_growth_tells_time_memory_disk_and_what_guessing_loses() -> None:
+    names = [measure.name.partition(",")[0] for measure in growth([200])]
+    assert names == [
+        "remember_many",
+        "bytes per memory",
+        "recall",
+        "of the ten best of an exact search",
+        "resident memory after ten recalls",
+        "recall in one of 10 projects",
+    ]
 
 
 def test_the_command_says_what_it_offers() -> None:

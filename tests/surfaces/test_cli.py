@@ -131,8 +131,12 @@ def test_why_an_answer_is_what_it_is(cli: Cli) -> None:
     cli.inside("remember", "Staging runs Postgres 16")
     cli.inside("remember", "Lunch is at noon")
     explained = cli.inside("explain", "postgres").out
-    assert "ByWords: kept 1" in explained and "[id:1]" in explained
-    assert "was not found" in cli.inside("why-not", "2", "postgres").out
+    assert "Blend: kept 2" in explained and "[id:1]" in explained
+    _, factors, signals = explained[explained.index("[id:1]") :].splitlines()[:3]
+    assert "relevance" in factors and " × " in factors
+    assert "words" in signals and "meaning" in signals and "; sum " in signals
+    assert "dropped by Abstain" in cli.inside("why-not", "2", "qwertzuiop").out
+    assert "was not found" in cli("why-not", "2", "postgres", MEMORIST_EMBED="none").out
     assert cli.inside("status", "--json").json["receipts"] == 0
 
 
@@ -155,7 +159,7 @@ def test_json_is_one_document_with_the_same_results(cli: Cli) -> None:
     assert added["record"]["data"] == {"step": 3} and added["record"]["times"]["at"].endswith("+00:00")
     found = cli.inside("recall", "postgres", "--json").json
     assert set(found) == {"query", "hits", "empty_because", "scopes", "receipt", "trace"}
-    assert set(found["hits"][0]) == {"record", "score", "why"}
+    assert set(found["hits"][0]) == {"record", "score", "why", "signals"}
     assert found["scopes"] == ["project/atlas", "global"]
     assert cli.inside("list", "--json").json == [cli.inside("get", "1", "--json").json]
     assert cli.inside("count", "--json").json == 1

@@ -14,8 +14,8 @@ def test_the_verbs_work_on_a_json_file(cli: Cli, tmp_path: Path) -> None:
     here = ("--db", str(notes), "--project", "atlas")
     assert cli("remember", "Staging runs Postgres 16", *here).code == 0
     assert cli.inside("remember", "The relay answers on channel 7", "--tag", "relay", *here).code == 0
-    [hit] = cli("recall", "which database runs on staging?", "--json", *here).json["hits"]
-    assert hit["record"]["text"] == "Staging runs Postgres 16"
+    hits = cli("recall", "which database runs on staging?", "--json", *here).json["hits"]
+    assert hits[0]["record"]["text"] == "Staging runs Postgres 16"
     assert [record["text"] for record in cli.inside("list", "--json", *here).json] == [
         "The relay answers on channel 7",
         "Staging runs Postgres 16",

@@ -12,7 +12,7 @@ from memorist.design import Design
 from memorist.designs import BALANCED, DESIGNS, HEBBIAN, own
 from memorist.errors import Invalid
 from memorist.recall.find import ByWords
-from memorist.recall.trim import DropWeak, Weigh, WeighByVotes
+from memorist.recall.trim import Abstain, DropWeak, Weigh, WeighByVotes
 from memorist.surfaces import settings
 from memorist.surfaces.setting_values import ALIASES, TUNING
 from memorist.upkeep.prune import MEGABYTE, Prune
@@ -103,14 +103,14 @@ STAGES = 'stages = ["understand", "words", "believed", "weigh", "keep_best"]\n'
         ('base = "hebbian"\nreads = ["project", "project"]', "reads names project twice"),
         ('base = "hebbian"\nreads = ["user"]', "reads must name project or global"),
         ('base = "hebbian"\nreads = []', "reads must name project or global"),
-        ('base = "hebbian"\nstages = ["understand"]', "stages must begin with understand and words"),
-        ('base = "hebbian"\nstages = []', "stages must begin with understand and words.*they are none"),
+        ('base = "hebbian"\nstages = ["understand"]', "stages must find by words, or gather.*they are understand"),
+        ('base = "hebbian"\nstages = []', "stages must find by words, or gather.*they are none"),
         ('base = "hebbian"\nstages = ["understand", "words", "keep_best"]', "hold believed"),
         ('base = "hebbian"\nstages = ["words", "understand", "believed", "keep_best"]', "must begin with"),
         ('base = "hebbian"\nstages = ["understand", "words", "keep_best", "believed"]', "end with keep_best"),
         (
             'base = "hebbian"\nstages = ["understand", "magic"]',
-            "stages: there is no 'magic'; names are understand, words",
+            "stages: there is no 'magic'; names are understand, recognise, words, gather",
         ),
         ('base = "hebbian"\nstages = [1]', "stages must be a list of names"),
         ('base = "hebbian"\n' + STAGES, "recall.weigh needs factors"),
@@ -317,12 +317,13 @@ def test_use_says_what_changes_and_needs_no_migration(cli: Cli, folder: Path) ->
     cli.inside("feedback", "1", "useful")
     said = cli.inside("design", "use", "hebbian")
     assert said.code == 0 and said.out.startswith("design is now hebbian")
-    assert "- recall.drop_weak.share = 0.15" in said.out and "memories stay as they are" in said.out
+    share = next(stage.share for stage in BALANCED.recall if isinstance(stage, DropWeak))
+    assert f"- recall.drop_weak.share = {share}" in said.out and "memories stay as they are" in said.out
     assert cli.inside("status", "--json").json["design"] == "hebbian"
     why = cli.inside("recall", "postgres", "--json").json["hits"][0]["why"]
     assert round(why["votes"], 3) == 1.822
     back = cli.inside("design", "use", "balanced", "--json").json
-    assert back["design"] == "balanced" and "+ recall.drop_weak.share = 0.15" in back["changes"]
+    assert back["design"] == "balanced" and f"+ recall.drop_weak.share = {share}" in back["changes"]
 
 
 def test_use_refuses_what_cannot_be_used_and_changes_nothing(cli: Cli, folder: Path) -> None:
@@ -418,6 +419,12 @@ def test_the_python_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None
 def test_the_page_names_every_stage_job_and_setting() -> None:
     for name in (*own.STAGES, *own.JOBS, *own.FAMILIES, *DESIGNS, *TUNING, *ALIASES):
         assert name in PAGE
+
+
+def test_the_page_tells_the_bounds_of_the_default_design() -> None:
+    [below] = [stage.below for stage in BALANCED.recall if isinstance(stage, Abstain)]
+    [share] = [stage.share for stage in BALANCED.recall if isinstance(stage, DropWeak)]
+    assert f"a relevance under {below}" in PAGE and f"| drops | under {100 * share:g} %" in PAGE
 
 
 @pytest.mark.covers("S1-12")

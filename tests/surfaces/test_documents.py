@@ -47,6 +47,8 @@ def test_the_guide_can_be_followed(tmp_path: Path) -> None:
     assert "empty body" not in said['memorist recall "payments HMAC"']
     assert "empty body" in said['memorist recall "payments HMAC" --search archive']
     assert "off" in said['memorist recall "staging"']
+    assert "nothing here seems to answer this" in said['memorist recall "who won the chess tournament?"']
+    assert "meaning" in said['memorist recall "does staging use Postgres?" --why']
     assert json.loads(said["""memorist recall "staging" --where '{"tags": ["db"]}' --json"""])["hits"]
 
 
@@ -88,7 +90,7 @@ def test_every_file_of_the_readmes_map_exists() -> None:
 def test_the_exit_codes_of_the_guide_are_those_of_the_errors() -> None:
     from memorist import errors
 
-    codes = {int(code) for code in re.findall(r"^\| (\d) \|", GUIDE, re.M)}
+    codes = {int(code) for code in re.findall(r"^\| (\d+) \|", GUIDE, re.M)}
     kinds = [
         kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.MemoristError)
     ]

@@ -77,6 +77,7 @@ def test_environment_over_project_over_user_over_default(
         "space": str(config),
         "scope": "default",
         "design": str(clone / ".memorist.toml"),
+        "embed": "default",
         "budget": "MEMORIST_BUDGET",
         "actor": "default",
         "kinds": "default",

@@ -130,8 +130,9 @@ def test_links_go_and_what_others_said_about_them(memory: Memory) -> None:
 def test_questions_that_only_it_could_answer_leave_the_recall_log(memory: Memory) -> None:
     memory.remember("The heron nests at the weir")
     memory.remember("The stork nests on the roof")
-    for question in ("heron", "who nests?", "stork", "heronry plans"):
+    for question in ("heron", "who nests?", "heronry plans"):
         memory.recall(question)
+    memory.recall("stork", limit=1)
     memory._writer.flush()
     memory.erase(1)
     left = [line.query for line in memory._tools.store.receipts("default", 99)]

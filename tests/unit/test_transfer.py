@@ -68,7 +68,7 @@ def test_a_folder_of_markdown_becomes_discrete_memories_with_their_dates(memory:
     )
     assert (postgres.origin, postgres.trust, postgres.status) == ("import", "low", "candidate")
     assert postgres.provenance.surface == "import" and postgres.scope == memory.home
-    assert [hit.record.text for hit in memory.recall("which Postgres does staging run?")] == [postgres.text]
+    assert memory.recall("which Postgres does staging run?")[0].record.text == postgres.text
 
 
 @pytest.mark.covers("S1-15")

@@ -23,9 +23,11 @@ from memorist import checks
 from memorist.design import Design
 from memorist.designs import DESIGNS, design_named
 from memorist.errors import Invalid
+from memorist.recall.blend import Blend, FuseRanks
 from memorist.recall.find import ByWords
-from memorist.recall.trim import Believed, DropWeak, KeepBest, Weigh, WeighByVotes
-from memorist.recall.understand import Understand
+from memorist.recall.gather import Gather
+from memorist.recall.trim import Abstain, Believed, DropWeak, KeepBest, KeepClose, Weigh, WeighByVotes
+from memorist.recall.understand import Recognise, Understand
 from memorist.text import toml
 from memorist.text.visible import quoted
 from memorist.upkeep.prune import Prune
@@ -69,14 +71,33 @@ class Part:
 
 
 _vote = partial(checks.number, least=0, most=100)
+_pool = partial(checks.whole, least=1, most=1000)
 _VOTES = {"reinforce": Key("reinforce", _vote), "demote": Key("demote", _vote)}
 STAGES: Mapping[str, Part] = {
     "understand": Part(Understand, {"most": Key("most", partial(checks.whole, least=1, most=64))}),
-    "words": Part(ByWords, {"pool": Key("pool", partial(checks.whole, least=1, most=1000))}),
+    "recognise": Part(Recognise, {}),
+    "words": Part(ByWords, {"pool": Key("pool", _pool)}),
+    "gather": Part(
+        Gather, {"words": Key("words", _pool), "meaning": Key("meaning", _pool), "around": Key("around", _pool)}
+    ),
+    "blend": Part(Blend, {}),
+    "fuse_ranks": Part(FuseRanks, {"k": Key("k", partial(checks.whole, least=1, most=1000))}),
     "believed": Part(Believed, {}),
     "weigh": Part(Weigh, {"factors": Key("factors", partial(_names, known=tuple(FACTORS)), list)}),
     "votes": Part(WeighByVotes, _VOTES),
+    "abstain": Part(
+        Abstain,
+        {"below": Key("below", checks.share), "unless_covered": Key("unless_covered", checks.share)},
+    ),
     "drop_weak": Part(DropWeak, {"share": Key("share", checks.share)}),
+    "keep_close": Part(
+        KeepClose,
+        {
+            "of_best": Key("of_best", checks.share),
+            "of_previous": Key("of_previous", checks.share),
+            "most": Key("most", partial(checks.whole, least=1, most=1000)),
+        },
+    ),
     "keep_best": Part(KeepBest, {}),
 }
 JOBS: Mapping[str, Part] = {
@@ -188,11 +209,20 @@ def _part(part: Part, had: Any, given: Mapping[str, Any], where: str) -> Any:
 def _must_work(stages: Sequence[Any]) -> None:
     """The order without which no question has an answer, or a wrong one."""
     names = [_name_of(stage, STAGES) for stage in stages]
-    if names[:2] != ["understand", "words"] or names[-1:] != ["keep_best"] or "believed" not in names:
+    found = [name for name in names if name in ("words", "gather", "blend", "fuse_ranks")]
+    if found not in (["words"], ["gather", "blend"], ["gather", "fuse_ranks"]):
         raise Invalid(
-            "stages must begin with understand and words, end with keep_best, and hold believed in between "
-            f"(without it what no longer holds is recalled); they are {', '.join(names) or 'none'}"
+            "stages must find by words, or gather and then blend or fuse_ranks what was gathered; "
+            f"they are {', '.join(names) or 'none'}"
         )
+    inside = names[names.index(found[-1]) + 1 : -1]
+    if names[0] != "understand" or names[-1] != "keep_best" or "believed" not in inside:
+        raise Invalid(
+            "stages must begin with understand, end with keep_best, and hold believed between what finds and keep_best "
+            f"(without it what no longer holds is recalled); they are {', '.join(names)}"
+        )
+    if "abstain" in names and "blend" not in names:
+        raise Invalid("abstain needs blend, which says how likely the answer is here; leave abstain out")
     weighed = [stage.factors for stage in stages if isinstance(stage, Weigh)]
     if weighed and "votes" in names and {"votes", "recency"} & set(weighed[0]):
         raise Invalid("stages weighs votes twice: take votes or recency out of recall.weigh, or the stage votes out")

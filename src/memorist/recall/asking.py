@@ -17,9 +17,12 @@ from memorist.errors import Invalid
 from memorist.kinds import ARCHIVE, DOCUMENTS, KINDS, LAYERS, MEMORY, TURNS, kind_named
 from memorist.recall.pipeline import Search, run
 from memorist.records import Event, Recall, Record, Scope, new_id, utc
+from memorist.store.index import index_rows
 from memorist.store.protocol import Receipt, Shelf, Store, shelf_of
 from memorist.store.where import Order, Where
+from memorist.text.asked import question_of
 from memorist.text.visible import quoted
+from memorist.text.words import query_terms
 
 MOST = 1000  # hits one may ask for
 LONGEST = 1_000_000  # seconds of a deadline
@@ -47,6 +50,8 @@ class Question:
     where: Mapping[str, Any] | None = None
     as_of: datetime | None = None
     deadline: float | None = None
+    at: datetime | None = None
+    exact: bool = False
 
     @classmethod
     def of(cls, query: str, arguments: Mapping[str, Any]) -> "Question":
@@ -84,15 +89,32 @@ def why_not(record: Record, answer: Recall, search: str) -> str:
         if hit.record.id == record.id:
             return f"{name} is among the hits, at place {place}"
     for step in answer.trace:
-        if record.id in step.dropped:
-            return f"{name} was found and then dropped by {step.stage}: {step.dropped[record.id]}"
+        lost = step.dropped.get(record.id) or step.dropped.get(f"#{record.number}")
+        if lost:
+            return f"{name} was found and then dropped by {step.stage}: {lost}"
     if record.scope not in answer.scopes:
         return f"{name} lies in {record.scope}; the question read {', '.join(answer.scopes)}"
     if layer not in SEARCHES[search]:
         what = f"is {record.state} ({record.reason})" if layer == ARCHIVE else f"is a {record.kind}"
         where = "archive" if layer == ARCHIVE else "all"
         return f"{name} {what} and lies among the {layer}; search={where!r} looks there"
-    return f"{name} was not found: it shares no telling word with the question, too many fit better, or a filter left it out"
+    return f"{name} was not found: {_no_candidate(record, answer)}"
+
+
+def _no_candidate(record: Record, answer: Recall) -> str:
+    """What a record lacks that is not even among those that were read whole."""
+    ahead = max((step.kept for step in answer.trace), default=0)
+    if not ahead:
+        return answer.empty_because or "nothing was"
+    held = {term for row in index_rows(record) for term in row.terms}
+    shared = [term for term in query_terms(question_of(answer.query)) if term in held]
+    if shared:
+        return (
+            f"it shares {', '.join(shared)} with the question, but {ahead:,} others fit better, or a filter left it out"
+        )
+    meant = any(signal.name == "meaning" for hit in answer for signal in hit.signals)
+    others = f", and {ahead:,} others share some or are nearer in meaning" if meant else ""
+    return f"it shares no telling word with the question{others}; or a filter left it out"
 
 
 def told(events: Sequence[Event], store: Store, where: Where) -> list[Event]:
@@ -143,7 +165,9 @@ def _search(question: Question, who: Access, scopes: tuple[str, ...], tools: Too
     read = dict.fromkeys((*layers, ARCHIVE) if as_of else layers)
     shelves = tuple(Shelf(who.space, scope, layer) for scope in scopes for layer in read)
     where, filtered = _where(question, who, tools), bool(question.where or question.kinds)
-    return Search(question.query, shelves, where, limit, tools.clock(), as_of, filtered, layers)
+    moment = None if question.at is None else utc(question.at, "at")
+    exact = checks.flag(question.exact, "exact")
+    return Search(question.query, shelves, where, limit, tools.clock(), as_of, filtered, layers, moment, exact)
 
 
 def _where(question: Question, who: Access, tools: Tools) -> Where:

@@ -2,19 +2,45 @@
 
 A stage is a frozen value that is called with a search and the tools and returns a new search. It prints itself, compares,
 and can be listed; adding one to a design is adding a word to a tuple. A stage marked `optional` is skipped once the
-deadline has passed, and the trace says so.
+deadline has passed, and the trace says so. From a stage marked `one_moment` on, the store is read as it was at one moment.
 """
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from memorist.design import Tools
 from memorist.records import Hit, Record, Step
-from memorist.store.protocol import Shelf
+from memorist.store.protocol import Fact, Generation, Shelf
 from memorist.store.where import Where
+from memorist.text.dates import Span
+
+if TYPE_CHECKING:
+    from memorist.store.protocol import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a question turned out to ask."""
+
+    text: str  # what is compared by meaning: without what was injected, and without the names of known speakers
+    speakers: tuple[str, ...] = ()
+    spans: tuple[Span, ...] = ()  # the times it speaks of
+    vectors: "tuple[tuple[Generation, Floats], ...]" = ()  # of its text, one for each generation that can be read
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A record that may be an answer, as a few numbers."""
+
+    fact: Fact
+    words: float  # the share of the question that it covers
+    cosine: float | None  # None: it has no vector
+    meaning: float  # the cosine on the common scale
+    kin: float = 0.0  # how near it is to the best, if it belongs to no talk
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +55,11 @@ class Search:
     as_of: datetime | None = None
     filtered: bool = False  # the caller gave a filter
     layers: tuple[str, ...] = ()  # as asked; `as_of` looks into the archive too
+    moment: datetime | None = None  # of asking, for "last week"; None means now
+    exact: bool = False  # compare with every vector
     terms: tuple[str, ...] = ()
+    asked: Asked = Asked("")
+    candidates: tuple[Candidate, ...] = ()
     hits: tuple[Hit, ...] = ()
     dropped: Mapping[str, str] = field(default_factory=dict)  # by the stage that just ran: id → reason
     note: str | None = None  # what the stage wants to say
@@ -58,16 +88,19 @@ def run(
     """Sends the search through the stages. `deadline` is in seconds from now."""
     begun = time.perf_counter()
     trace: list[Step] = []
-    for stage in stages:
-        name = type(stage).__name__
-        started = time.perf_counter()
-        if deadline is not None and started - begun > deadline and getattr(stage, "optional", False):
-            trace.append(Step(name, len(search.hits), 0.0, note="skipped: the deadline had passed"))
-            continue
-        search = stage(search, tools)
-        ms = (time.perf_counter() - started) * 1000
-        trace.append(Step(name, len(search.hits), ms, search.dropped, search.note))
-        search = replace(search, dropped={}, note=None)
+    with ExitStack() as moment:
+        for stage in stages:
+            name = type(stage).__name__
+            started = time.perf_counter()
+            if deadline is not None and started - begun > deadline and getattr(stage, "optional", False):
+                trace.append(Step(name, len(search.hits), 0.0, note="skipped: the deadline had passed"))
+                continue
+            if getattr(stage, "one_moment", False):
+                moment.enter_context(tools.store.moment())
+            search = stage(search, tools)
+            ms = (time.perf_counter() - started) * 1000
+            trace.append(Step(name, len(search.hits), ms, search.dropped, search.note))
+            search = replace(search, dropped={}, note=None)
     return search, tuple(trace)
 
 

@@ -1,14 +1,17 @@
 """Stages that weigh, drop and keep. Whoever drops a record says why; `why_not` reads it."""
 
+import math
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from memorist.design import Tools
 from memorist.kinds import kind_of
 from memorist.recall.pipeline import Search
-from memorist.records import Hit, Record
+from memorist.records import Hit, Record, Signal
 from memorist.store.protocol import Store
 from memorist.worth import FACTORS, faded, reinforced, score
+
+WORTH = 3.0  # how much the logarithm of a factor counts beside signals: a full vote outweighs the noise between equals
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +22,7 @@ class Believed:
         moment = search.as_of or search.now
         dropped = {}
         for hit in search.hits:
-            reason = _not_believed(hit.record, search, tools)
+            reason = not_believed(hit.record, search, tools)
             if reason:
                 dropped[hit.record.id] = reason
         note = f"as of {moment.isoformat()}" if search.as_of else None
@@ -28,7 +31,11 @@ class Believed:
 
 @dataclass(frozen=True, slots=True)
 class Weigh:
-    """Multiplies relevance by what each record is worth today; the factors stay visible in `why`."""
+    """Weighs relevance by what each record is worth today; the factors stay visible in `why`.
+
+    A plain score is multiplied. A relevance is a chance, so what it is worth is added to its log-odds: near 1, a factor
+    must not lift what fits less over what fits exactly.
+    """
 
     factors: tuple[str, ...]
 
@@ -43,7 +50,12 @@ class Weigh:
         for name in self.factors:
             why[name] = FACTORS[name](hit.record, search.now, tools.kinds)
             score *= why[name]
-        return Hit(hit.record, score, why)
+        if "relevance" not in why:
+            return replace(hit, score=score, why=why)
+        worth = [Signal(n, why[n], why[n], WORTH * math.log(why[n])) for n in self.factors if why[n] != 1]
+        signals = (*hit.signals, *worth)
+        score = 1 / (1 + math.exp(-max(-700.0, sum(signal.contribution for signal in signals))))
+        return replace(hit, score=score, why=why, signals=signals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +74,26 @@ class WeighByVotes:
         record = hit.record
         votes = reinforced(score(record.counters, self.reinforce, self.demote))
         recency = faded(record.times.used or record.times.at, now)
-        return Hit(record, hit.score * votes * recency, {**hit.why, "votes": votes, "recency": recency})
+        why = {**hit.why, "votes": votes, "recency": recency}
+        return replace(hit, score=hit.score * votes * recency, why=why)
+
+
+@dataclass(frozen=True, slots=True)
+class Abstain:
+    """Answers nothing where nothing here seems to be the answer: a wrong memory in a prompt is worse than none."""
+
+    below: float  # the chance that the answer is here, as the best hit's relevance says it
+    unless_covered: float = 0.3  # whoever asks for a word gets what holds it, however common it is
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        best = max((hit.why["relevance"] for hit in search.hits), default=1.0)
+        covered = max((s.value for hit in search.hits for s in hit.signals if s.name == "words"), default=0.0)
+        if best >= self.below or covered >= self.unless_covered:
+            return search
+        because = (
+            f"nothing here seems to answer this: the best of it has a relevance of {best:.2f}, under {self.below:.2f}"
+        )
+        return replace(search.keeping((), {hit.record.id: because for hit in search.hits}), empty_because=because)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +112,28 @@ class DropWeak:
 
 
 @dataclass(frozen=True, slots=True)
+class KeepClose:
+    """The best, and then each next as long as it keeps up with the best and with the one before it: the gate for prompts
+    where nobody judges what goes in."""
+
+    of_best: float = 0.90
+    of_previous: float = 0.95
+    most: int = 5
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        ordered = sorted(search.hits, key=lambda hit: (-hit.score, -hit.record.number))
+        kept = ordered[:1]
+        for hit in ordered[1 : self.most]:
+            if hit.score < self.of_best * kept[0].score or hit.score < self.of_previous * kept[-1].score:
+                break
+            kept.append(hit)
+        rest = ordered[len(kept) :]
+        return search.keeping(
+            kept, {hit.record.id: f"score {hit.score:.3f} falls off after {len(kept)}" for hit in rest}
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class KeepBest:
     """The best `limit`, in order."""
 
@@ -92,7 +145,8 @@ class KeepBest:
         )
 
 
-def _not_believed(record: Record, search: Search, tools: Tools) -> str | None:
+def not_believed(record: Record, search: Search, tools: Tools) -> str | None:
+    """Why it does not hold at the moment that is asked about; None if it does."""
     moment, times = search.as_of or search.now, record.times
     if search.as_of is None and record.state != "active":
         return None  # whoever searches the archive wants what no longer holds

@@ -3,22 +3,52 @@
 from dataclasses import dataclass, replace
 
 from memorist.design import Tools
-from memorist.recall.pipeline import Search
-from memorist.text.words import LONGEST_QUERY, query_terms
+from memorist.recall.pipeline import Asked, Search
+from memorist.text import dates, entities
+from memorist.text.asked import question_of
+from memorist.text.words import LONGEST_QUERY, query_terms, tells_something
+
+MOST_SPEAKERS = 200  # whose names are looked for; where more people speak, a name tells little
 
 
 @dataclass(frozen=True, slots=True)
 class Understand:
-    """The question's terms: folded, stemmed, without stop words."""
+    """The question itself, without what was pasted or injected around it, and its terms: folded, stemmed, without stop
+    words."""
 
     most: int = 64
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        terms = tuple(query_terms(search.query, self.most))
+        whole = question_of(search.query)
+        said = whole[:LONGEST_QUERY]
+        terms = tuple(query_terms(said, self.most))
         note = "looked for: " + ", ".join(terms) if terms else None
-        if len(search.query) > LONGEST_QUERY:
+        if len(whole) > LONGEST_QUERY:
             note = f"only the first {LONGEST_QUERY:,} characters of the question were read; {note or 'no words in it'}"
         elif len(terms) == self.most:
             note = f"only the first {self.most} words of the question were used; {note}"
         because = None if terms else "the question holds no words to look for"
-        return replace(search, terms=terms, note=note, empty_because=because)
+        return replace(search, terms=terms, asked=Asked(said), note=note, empty_because=because)
+
+
+@dataclass(frozen=True, slots=True)
+class Recognise:
+    """Who, when and what: the speakers and the times that the question names, and its meaning as vectors.
+
+    A speaker's name is taken out of what is compared by meaning: it says nothing about what was said, and who spoke is a
+    signal of its own. Among the words it stays, for the texts that speak about them.
+    """
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        said = search.asked.text
+        known = tools.store.speakers(search.shelves, MOST_SPEAKERS)
+        speakers = tuple(entities.speakers_in(said, known)) if len(known) < MOST_SPEAKERS else ()
+        spans = tuple(dates.spans(said, search.moment or search.now))
+        bare = entities.without(said, speakers) if speakers else said
+        if not tells_something(bare):  # "Who is Ann?" asks about her, and not what she said
+            speakers, bare = (), said
+        named = [*speakers, *(span.text for span in spans)]
+        note = "recognised: " + ", ".join(named) if named else None
+        told = tools.meaning.questions(bare) if tells_something(bare) else []
+        vectors = tuple((generation, vector) for generation, vector in told if vector.any())
+        return replace(search, asked=Asked(bare, speakers, spans, vectors), note=note)

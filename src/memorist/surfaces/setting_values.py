@@ -14,6 +14,7 @@ from typing import Any
 from memorist import checks
 from memorist.errors import Invalid
 from memorist.kinds import Kind, own_kinds
+from memorist.models.embed import checked_name
 from memorist.project import resolve_project
 from memorist.records import Scope
 from memorist.text.visible import quoted
@@ -109,6 +110,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "space": one_line,
     "scope": lambda _, value: Scope(value),
     "design": _design,
+    "embed": lambda _, value: checked_name(value),
     "budget": _budget,
     "actor": one_line,
     "off": _off,
@@ -124,7 +126,14 @@ MEMORY_TABLE = "memory"
 ALIASES: Mapping[str, str] = {re.sub("_(.)", lambda found: found[1].upper(), key): key for key in TUNING}
 ENVIRONMENT = {key: f"MEMORIST_{key.upper()}" for key in CHECKS if key not in ("off", "kinds")}
 LOCAL = ("scope", "design", "budget")
-DEFAULTS = {"space": "default", "design": "balanced", "budget": 1500, "off": False, "kinds": MappingProxyType({})}
+DEFAULTS = {
+    "space": "default",
+    "design": "balanced",
+    "embed": "static",
+    "budget": 1500,
+    "off": False,
+    "kinds": MappingProxyType({}),
+}
 _NUMBERS = ("reinforce_weight", "demote_weight", "prune_percent")
 
 

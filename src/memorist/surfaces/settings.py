@@ -27,6 +27,7 @@ from memorist.text import toml
 from memorist.text.visible import quoted
 
 LOCAL_NAME = ".memorist.toml"
+ONNX = "onnx:"
 _env = os.environ.get
 
 
@@ -39,6 +40,7 @@ class Settings:
     space: str
     scope: str | None
     design: str
+    embed: str
     budget: int
     kinds: Mapping[str, Kind]
     actor: str
@@ -75,6 +77,11 @@ def off_because() -> str | None:
     if file is not None and _checked("off", (_table(file) or {}).get("off", False), str(file), file):
         return f"memory is off: {file} says off = true; `memorist on` switches it on"
     return None
+
+
+def secret(variable: str) -> str | None:
+    """A key for a server, from the variable that the setting `embed` names. It is asked for when it is sent, and kept nowhere."""
+    return _env(variable)
 
 
 def get_setting(key: str, directory: Path | None = None) -> str | None:
@@ -180,6 +187,8 @@ def _checked(key: str, value: object, where: str, base: Path) -> Any:
     """The value as the engine takes it, or an error that names the place. A relative path begins at `base`."""
     try:
         checked = values.CHECKS[key](key, value)
+        if key == "embed" and checked.startswith(ONNX):
+            return ONNX + _absolute(checked.removeprefix(ONNX), base)
         is_path = key == "db" or (key == "design" and checks.is_path(checked))
         return _absolute(checked, base) if is_path else checked
     except Invalid as problem:

@@ -32,7 +32,7 @@ SHELL = {
     "config list": "Lists every setting, and where it comes from.",
     "off": "Switches memory off: nothing is stored, nothing recalled.",
     "on": "Switches memory on again.",
-    "bench": "Measures what memorist costs on this machine.",
+    "bench": "Measures how well memorist finds and what it costs on this machine; --mine asks your own store.",
 }
 # Commands of the founding documents that are not shown: what is typed → what it is.
 _SEED = ("memory_store", "memory_query", "memory_reinforce", "memory_demote", "memory_update")

@@ -23,6 +23,7 @@ from memorist.text import toml
 # Settings and the keys of designs they cover. The schedule is none of them: it says when, not what.
 TUNED = {"reinforce_weight": "reinforce", "demote_weight": "demote", "max_size": "max_size", "prune_percent": "percent"}
 UNSCHEDULED = "nothing runs by itself: the schedule is only kept, and upkeep runs when `memorist upkeep` is called"
+MOVES_LATER = "`memorist upkeep` moves the store to it; words find everything meanwhile"
 NAME = "The design: a name that `design list` shows, or the path of a TOML file"
 
 
@@ -120,10 +121,12 @@ def _tuning() -> list[tuple[str, str, str]]:
 
 
 def note_on(key: str) -> str | None:
-    """What somebody who sets a tuning setting must know, because it does not do all that its name says."""
+    """What somebody who sets a setting must know, because it does not do all that its name says."""
     name = known(key)
     if name == "prune_schedule":
         return UNSCHEDULED
+    if name == "embed":
+        return MOVES_LATER
     if name not in TUNED or (used := _used_now()) is None:
         return None
     has = any(line.split(" = ")[0].endswith(f".{TUNED[name]}") for line in _lines(used))

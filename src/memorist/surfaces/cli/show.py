@@ -109,6 +109,10 @@ def _hit(hit: Hit, why: bool, screen: Screen) -> None:
     if why:
         factors = " × ".join(f"{name} {value:.2f}" for name, value in hit.why.items())
         screen.line(screen.styled(f"    {one_line(factors)}", "dim"))
+    if why and hit.signals:
+        parts = (f"{each.name} {each.value:.2f} → {each.contribution:+.2f}" for each in hit.signals)
+        total = sum(each.contribution for each in hit.signals)
+        screen.line(screen.styled(f"    {one_line(', '.join(parts))}; sum {total:+.2f}", "dim"))
 
 
 def _explained(answer: Answer, screen: Screen) -> None:
@@ -230,7 +234,8 @@ def _reports(answer: Answer, screen: Screen) -> None:
 def _report(report: Report, memory: Memory, screen: Screen) -> None:
     word = DRY.get(report.verb, f"{report.verb}, dry run") if report.dry_run else report.verb
     batch = f", batch {report.batch}" if report.batch else ""
-    screen.line(f"{screen.styled(word, 'good')}: {_counted(len(report.changed))}{batch}")
+    counted = _counted(len(report.changed)) if report.rows is None else f"{report.rows:,} parts of memories"
+    screen.line(f"{screen.styled(word, 'good')}: {counted}{batch}")
     if report.dry_run:
         readable = memory.list({"id": {"$in": _some(report)}, "state": {"$ne": "erased"}}) if report.changed else []
         texts = {record.id: record.text for record in readable}

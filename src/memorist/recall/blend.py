@@ -1,0 +1,190 @@
+"""Many signals, one relevance: each is brought to a common scale, weighted, and added.
+
+The weights are in `mix.toml`, fitted by `tools/fit_mix` over several kinds of text and cross-validated. They differ by who
+speaks: a reply of an assistant repeats the question's words at length, and among people the answer follows the question.
+The sum is a log-odds: 1 / (1 + exp(-sum)) is the relevance, between 0 and 1, and `why` can show every part of it.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cache
+from importlib import resources
+
+from memorist.design import Tools
+from memorist.recall.pipeline import Asked, Candidate, Search
+from memorist.recall.trim import not_believed
+from memorist.records import Hit, Signal
+from memorist.store.protocol import Fact
+from memorist.text.dates import Span
+
+Mix = Mapping[str, Mapping[str, float]]
+VOICES = ("user", "assistant", "other")
+BEST_OF_SESSION = 3
+CROWD = 80  # candidates; more make no difference
+DAY = 86400.0
+
+
+@cache
+def mix() -> Mix:
+    """The fitted weights: a table for each voice, with what is the same for all in it, and two for the standing."""
+    fitted: dict[str, dict[str, float]] = {}
+    for line in resources.files("memorist.recall").joinpath("mix.toml").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            table = fitted.setdefault(line.strip("[]"), {})
+        elif "=" in line:  # importing a parser for lines as plain as these costs a cold start 10 ms
+            name, _, weight = line.partition("=")
+            table[name.strip()] = float(weight)
+    return {**fitted, **{voice: {**fitted["all"], **fitted[voice]} for voice in VOICES}}
+
+
+@dataclass(frozen=True, slots=True)
+class Blend:
+    """Adds up the signals of every candidate, and reads the best of them whole."""
+
+    spare: int = 10  # what later stages may drop or lift
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        if not search.candidates:
+            return search
+        table = Table(search.candidates, search.asked, mix())
+        ordered = sorted(table.sums, key=lambda number: (-table.sums[number], -number))
+        helped = [number for number in ordered if table.candidates[number].fact.up][: self.spare]
+        ordered = list(dict.fromkeys([*ordered[: search.limit], *helped, *ordered]))  # votes may lift them
+        hits, believed, at_once = list[Hit](), 0, 2 * search.limit + self.spare
+        for start in range(0, len(ordered), at_once):
+            for record in tools.store.numbered(ordered[start : start + at_once], search.where):
+                relevance = logistic(table.sums[record.number] + table.standing)
+                hits.append(Hit(record, relevance, {"relevance": relevance}, table.signals(record.number)))
+                believed += not_believed(record, search, tools) is None
+            if believed >= search.limit:  # else what holds no longer would keep out what does
+                break
+        rest = enumerate(ordered[start + at_once :], start + at_once + 1)
+        lost = {f"#{number}": f"place {place} of {len(ordered)} candidates" for place, number in rest}
+        found = search.keeping(hits, lost, f"{len(ordered)} candidates, the best {len(hits)} of them read")
+        return replace(found, candidates=())
+
+
+@dataclass(frozen=True, slots=True)
+class FuseRanks:
+    """Reciprocal rank fusion: only places count, 1 / (k + place) by words and by meaning. For comparison: it finds less than
+    adding what was measured (docs/LOG.md), because a place says nothing about how far ahead it is."""
+
+    k: int = 60
+    spare: int = 10
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        places: dict[int, list[Signal]] = {each.fact.number: [] for each in search.candidates}
+        for name in ("words", "meaning"):
+            ordered = sorted(search.candidates, key=lambda each: (-getattr(each, name), -each.fact.number))
+            found = [each for each in ordered if getattr(each, name) > 0]
+            for place, each in enumerate(found, 1):
+                share = (self.k + 1) / (self.k + place) / 2
+                places[each.fact.number].append(Signal(name, getattr(each, name), place, share))
+        scores = {
+            number: sum(signal.contribution for signal in signals) for number, signals in places.items() if signals
+        }
+        ordered_numbers = sorted(scores, key=lambda number: (-scores[number], -number))[: 2 * search.limit + self.spare]
+        hits = [
+            Hit(record, scores[record.number], {"ranks": scores[record.number]}, tuple(places[record.number]))
+            for record in tools.store.numbered(ordered_numbers, search.where)
+        ]
+        return replace(search, hits=tuple(hits), note=f"{len(places)} candidates")
+
+
+def logistic(log_odds: float) -> float:
+    return 1 / (1 + math.exp(-max(-700.0, log_odds)))
+
+
+class Table:
+    """The signals of all candidates of a question: what each is worth depends on what stands beside it."""
+
+    def __init__(self, candidates: Sequence[Candidate], asked: Asked, mix: Mix) -> None:
+        self.candidates = {each.fact.number: each for each in candidates}
+        self._asked = asked
+        self._mix = mix
+        self._own = {number: own_worth(each, mix) for number, each in self.candidates.items()}
+        self._sessions = _sessions(candidates, self._own)
+        self.sums = {number: self._sum(each) for number, each in self.candidates.items()}
+        self.standing = self._standing()
+
+    def signals(self, number: int) -> tuple[Signal, ...]:
+        """Everything that speaks for or against a candidate; what counts for nothing is left out."""
+        candidate = self.candidates[number]
+        weights = self._mix[voice(candidate.fact)]
+        found = [
+            Signal(name, candidate.cosine or 0.0 if name == "meaning" else value, value, weights[name] * value)
+            for name, value in self.features(candidate)
+            if weights[name] * value
+        ]
+        return (*found, Signal("standing", 1.0, 1.0, self.standing))
+
+    def _sum(self, candidate: Candidate) -> float:
+        weights = self._mix[voice(candidate.fact)]
+        return sum(weights[name] * value for name, value in self.features(candidate))
+
+    def features(self, candidate: Candidate) -> list[tuple[str, float]]:
+        fact = candidate.fact
+        found = [("words", candidate.words), ("meaning", candidate.meaning), ("voice", 1.0)]
+        if fact.session is not None:  # in a talk, the next turn answers the one that fits the question
+            if fact.before is not None:
+                found.append(("before", self._own.get(fact.before, 0.0)))
+            if fact.after is not None:
+                found.append(("after", self._own.get(fact.after, 0.0)))
+            found.append(("session", self._sessions[fact.session]))
+        elif candidate.kin:
+            found.append(("kin", candidate.kin))
+        if len(self._asked.speakers) == 1 and fact.speaker == self._asked.speakers[0]:
+            found.append(("speaker", 1.0))
+        if self._asked.spans and fact.session is not None:  # a note is of the day it was written, which says little
+            found.append(("when", max(closeness(fact.at, span) for span in self._asked.spans)))
+        return found
+
+    def evidence(self) -> dict[str, float]:
+        """How well the question is answered here at all. Among many candidates, the best of them is good by chance."""
+        every = self.candidates.values()
+        return {
+            "best": max(self.sums.values()),
+            "covered": max(each.words for each in every),
+            "cosine": max(each.cosine or 0.0 for each in every),
+            "crowd": min(1.0, len(every) / CROWD),
+            "level": 1.0,
+        }
+
+    def _standing(self) -> float:
+        """What is added to every sum. It moves no rank: it makes the best candidate's relevance the chance that the answer
+        is here."""
+        evidence = self.evidence()
+        compared = any(each.cosine is not None for each in self.candidates.values())
+        weights = self._mix["standing" if compared else "standing_by_words"]
+        return sum(weights[name] * value for name, value in evidence.items()) - evidence["best"]
+
+
+def voice(fact: Fact) -> str:
+    """Whose words these are: a user's, an assistant's, or anybody else's, notes and documents included."""
+    return fact.role if fact.role in ("user", "assistant") else "other"
+
+
+def own_worth(candidate: Candidate, mix: Mix) -> float:
+    """What a candidate is worth by itself, as its neighbours see it."""
+    weights = mix[voice(candidate.fact)]
+    return weights["own_words"] * candidate.words + weights["own_meaning"] * candidate.meaning
+
+
+def closeness(at: datetime, span: Span) -> float:
+    """1 inside the time that is meant, fading outside of it: people are seldom exact about dates."""
+    if span.start <= at < span.end:
+        return 1.0
+    away = min(abs((at - span.start).total_seconds()), abs((at - span.end).total_seconds())) / DAY
+    width = (span.end - span.start).total_seconds() / DAY
+    return math.exp(-away / (3 + 0.5 * max(1.0, width)))
+
+
+def _sessions(candidates: Sequence[Candidate], own: Mapping[int, float]) -> dict[str, float]:
+    """What each session is worth: the mean of its three best turns, as far as they are candidates."""
+    worths: dict[str, list[float]] = {}
+    for each in candidates:
+        if each.fact.session is not None:
+            worths.setdefault(each.fact.session, []).append(max(0.0, own[each.fact.number]))
+    return {name: sum(sorted(some)[-BEST_OF_SESSION:]) / BEST_OF_SESSION for name, some in worths.items()}

@@ -1,0 +1,73 @@
+"""The comparison with other products: one protocol for all, each part in its own process, one table at the end."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+
+PEERS = Path(__file__).parents[2] / "tools" / "peers"
+ADAPTER = """
+import sys
+sys.path.insert(0, {peers!r})
+from common import drive
+
+class Plain:
+    def __init__(self, folder, table):
+        self.table, self.held = table, {{}}
+    def add_many(self, project, ids, texts):
+        self.held.setdefault(project, {{}}).update(zip(ids, texts))
+    def add_one(self, project, id, text):
+        self.add_many(project, [id], [text])
+    def search(self, project, text, k):
+        if project == "bad":
+            raise RuntimeError("no such luck")
+        asked = set(text.split())
+        shared = lambda pair: -len(asked & set(pair[1].split()))
+        return [id for id, _ in sorted(self.held[project].items(), key=shared)[:k]]
+
+drive("plain", ["numpy"], Plain)
+"""
+
+
+def made(work: Path, project: str) -> None:
+    shelf = {
+        "name": project,
+        "ids": ["1", "2"],
+        "texts": ["red cup", "blue hat"],
+        "questions": [{"text": "the hat", "gold": ["2"]}, {"text": "the cup", "gold": ["1"]}],
+    }
+    scale = [f"text {number}" for number in range(10_000)]
+    task = {
+        "embedder": "e", "data": "abc", "shelves": [shelf], "scale_texts": scale, "scale_questions": ["text 7", "text 8"],
+    }  # fmt: skip
+    (work / "task.json").write_text(json.dumps(task))
+    (work / "texts.json").write_text(json.dumps(["red cup"]))
+    numpy.save(work / "vectors.npy", numpy.ones((1, 4), dtype=numpy.float32))
+
+
+def run(work: Path, name: str) -> dict[str, object]:
+    script = work / "adapter.py"
+    script.write_text(ADAPTER.format(peers=str(PEERS)))
+    result = work / f"{name}.result.json"
+    subprocess.run([sys.executable, str(script), str(work), str(result)], check=True, timeout=120)
+    found: dict[str, object] = json.loads(result.read_text())
+    return found
+
+
+def test_a_peer_is_asked_filled_and_timed(tmp_path: Path) -> None:
+    made(tmp_path, "good")
+    found = run(tmp_path, "chromadb")
+    assert found["locomo"] == {**found["locomo"], "questions": 2, "rec@10": 100.0, "all@10": 100.0}  # type: ignore[dict-item]
+    first, second = found["scale"]  # type: ignore[misc]
+    assert (first["reached"], second["reached"]) == (1_000, 10_000) and second["rss_mb"] > 1
+
+
+def test_a_peer_that_fails_is_told_in_the_table(tmp_path: Path) -> None:
+    made(tmp_path, "bad")
+    assert run(tmp_path, "chromadb")["locomo"] == {"failed": "RuntimeError: no such luck"}
+    table = [sys.executable, str(PEERS / "table.py"), str(tmp_path), str(tmp_path)]
+    subprocess.run(table, check=True, timeout=60)
+    page = (tmp_path / "benchmarks.md").read_text(encoding="utf-8")
+    assert "no such luck" in page and "lancedb (not installed)" in page and "10,000" in page
