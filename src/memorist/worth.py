@@ -82,6 +82,11 @@ def faded(since: datetime, now: datetime) -> float:
     return max(0.25, 1 / (1 + 0.01 * days))
 
 
+def logistic(log_odds: float) -> float:
+    """The chance that these log-odds are; any number is valid."""
+    return 1 / (1 + math.exp(-max(-700.0, log_odds)))
+
+
 FACTORS: Mapping[str, Factor] = {
     "recency": recency,
     "votes": votes,

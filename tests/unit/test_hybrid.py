@@ -70,7 +70,7 @@ def mixture(**weights: float) -> Mapping[str, Weights]:
 
 
 def candidate(number: int, words: float = 0.0, meaning: float = 0.0, **fact: Any) -> Candidate:
-    known = {"session": None, "role": None, "speaker": None, "at": MONDAY, "length": 20, **fact}
+    known = {"session": None, "role": None, "speaker": None, "at": MONDAY, **fact}
     return Candidate(Fact(number, SHELF, up=0, **known), words, 0.3, meaning)
 
 

@@ -18,6 +18,7 @@ from memorist.recall.trim import not_believed
 from memorist.records import Hit, Signal
 from memorist.store.protocol import Fact
 from memorist.text.dates import Span
+from memorist.worth import logistic
 
 Mix = Mapping[str, Mapping[str, float]]
 VOICES = ("user", "assistant", "other")
@@ -91,10 +92,6 @@ class FuseRanks:
             for record in tools.store.numbered(ordered_numbers, search.where)
         ]
         return replace(search, hits=tuple(hits), note=f"{len(places)} candidates")
-
-
-def logistic(log_odds: float) -> float:
-    return 1 / (1 + math.exp(-max(-700.0, log_odds)))
 
 
 class Table:

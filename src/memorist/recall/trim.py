@@ -9,7 +9,7 @@ from memorist.kinds import kind_of
 from memorist.recall.pipeline import Search
 from memorist.records import Hit, Record, Signal
 from memorist.store.protocol import Store
-from memorist.worth import FACTORS, faded, reinforced, score
+from memorist.worth import FACTORS, faded, logistic, reinforced, score
 
 WORTH = 3.0  # how much the logarithm of a factor counts beside signals: a full vote outweighs the noise between equals
 
@@ -54,7 +54,7 @@ class Weigh:
             return replace(hit, score=score, why=why)
         worth = [Signal(n, why[n], why[n], WORTH * math.log(why[n])) for n in self.factors if why[n] != 1]
         signals = (*hit.signals, *worth)
-        score = 1 / (1 + math.exp(-max(-700.0, sum(signal.contribution for signal in signals))))
+        score = logistic(sum(signal.contribution for signal in signals))
         return replace(hit, score=score, why=why, signals=signals)
 
 

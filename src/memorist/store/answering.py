@@ -33,8 +33,7 @@ NEIGHBOUR = (
     "(SELECT {}(n.number) FROM records n WHERE n.session = r.session AND n.shelf = r.shelf AND n.number {} r.number)"
 )
 FACTS = (
-    "SELECT r.number, r.shelf, r.session, r.role, r.speaker, r.at, length(r.text),"
-    " ifnull(c.up, 0),"
+    "SELECT r.number, r.shelf, r.session, r.role, r.speaker, r.at, ifnull(c.up, 0),"
     f" {NEIGHBOUR.format('max', '<')}, {NEIGHBOUR.format('min', '>')} {AMONG}"
 )
 # Jumps from one speaker to the next: a shelf of a million turns has a handful of them.

@@ -148,8 +148,8 @@ class InMemoryAnswering(InMemoryVectors):
         talk = talks.get(said.session, ()) if said.session is not None else ()
         place = bisect.bisect_left(talk, record.number)
         before, after = self._first_on(shelf, reversed(talk[:place])), self._first_on(shelf, talk[place + 1 :])
-        sizes = (len(record.text), record.counters.up)
-        return Fact(record.number, shelf, said.session, said.role, said.speaker, record.times.at, *sizes, before, after)
+        up = record.counters.up
+        return Fact(record.number, shelf, said.session, said.role, said.speaker, record.times.at, up, before, after)
 
     def _first_on(self, shelf: Shelf, numbers: Iterable[int]) -> int | None:
         return next((number for number in numbers if shelf_of(self._record(number)) == shelf), None)

@@ -183,7 +183,6 @@ class Fact:
     role: str | None
     speaker: str | None
     at: datetime
-    length: int  # characters of its text
     up: int  # votes for it
     before: int | None = None
     after: int | None = None

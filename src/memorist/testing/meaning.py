@@ -345,7 +345,7 @@ class MeaningContract:
         assert [(fact.number, fact.before, fact.after) for fact in facts] == [
             (6, 3, None), (3, 1, 6), (1, None, 3), (7, None, None),
         ]  # fmt: skip
-        assert facts[2].shelf == shelf and (facts[2].at, facts[2].length) == (moment(1), 2)
+        assert facts[2].shelf == shelf and (facts[2].at, facts[2].up) == (moment(1), 0)
         assert (facts[2].session, facts[2].role, facts[2].speaker) == ("s", "user", "Ann")
         assert [fact.number for fact in store.facts([1, 3], [shelf], Where.of(EVERYWHERE, {"speaker": "Bob"}))] == [3]
         assert store.facts([1], [shelf], Where(Access(reads=("global",)))) == []
