@@ -25,7 +25,7 @@ from memorist.recall import asking
 from memorist.records import Context, Draft, Event, Link, LinkKind, Outcome, Recall, Record, Report
 from memorist.remember import change, drafts, erasing, gate, many, undoing
 from memorist.store.chain import Audit
-from memorist.store.protocol import Finding
+from memorist.store.nouns import Finding
 from memorist.store.where import Where, order_of
 from memorist.upkeep import runner
 
@@ -89,6 +89,8 @@ class Memory(Opened):
             stored = gate.admit(some, self.access, self.home, self._tools, self._writer, batch)
             outcomes += [self._tell(outcome) for outcome in stored]
             batch = batch or next((outcome.batch for outcome in stored if outcome.batch), None)
+        if len(wanted) > BATCH:
+            self._tidy()
         return outcomes
 
     def revise(

@@ -134,6 +134,10 @@ class Opened:
         """The store as a whole is for those who work in it, not for readers and skills."""
         self.access.over_the_space(self.access.surface)
 
+    def _tidy(self) -> None:
+        while self._tools.store.tidy():
+            pass
+
     def _tell(self, outcome: Outcome) -> Outcome:
         if outcome.record is not None and outcome.outcome not in ("unchanged", "repeated"):
             facts = {"kind": outcome.record.kind, "scope": outcome.record.scope}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memorist import Memory
 from memorist.designs import HEBBIAN
-from memorist.store.protocol import footprint
+from memorist.store.nouns import footprint
 from memorist.store.where import Clause, Where
 from memorist.testing import MovableClock
 from memorist.upkeep.prune import Prune

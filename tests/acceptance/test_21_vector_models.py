@@ -17,7 +17,7 @@ import pytest
 from memorist import Memory
 from memorist.models.embed import Embedder, chosen
 from memorist.records import now_utc
-from memorist.store.protocol import Generation, Shelf
+from memorist.store.nouns import Generation, Shelf
 from memorist.store.where import Where
 from memorist.store.writer import Writer
 from memorist.testing import HashEmbedder, MovableClock

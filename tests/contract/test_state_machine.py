@@ -29,7 +29,7 @@ from memorist.access import access_for
 from memorist.errors import Conflict, Invalid, NotFound, OutOfScope, Refused
 from memorist.kinds import KINDS, MEMORY
 from memorist.records import LINK_KINDS, Outcome, Record
-from memorist.store.protocol import shelf_of
+from memorist.store.nouns import shelf_of
 from memorist.testing import MovableClock
 from memorist.testing.embedder import HashEmbedder
 from memorist.text.words import terms

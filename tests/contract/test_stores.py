@@ -22,7 +22,8 @@ from memorist.kinds import LAYERS
 from memorist.records import Counters, Provenance, Record, Times
 from memorist.store.in_memory import InMemoryStore
 from memorist.store.json_file.store import JsonFileStore
-from memorist.store.protocol import Counted, Shelf, Store
+from memorist.store.nouns import Counted, Shelf
+from memorist.store.protocol import Store
 from memorist.store.sqlite import SqliteStore
 from memorist.store.where import FIELDS, OPERATORS, SORT_KEYS, Order, Where, type_of, value_of
 from memorist.testing import EVERYWHERE, START, StoreContract, a_record, sealed, stored

@@ -34,7 +34,8 @@ from memorist.store import vector_cache
 from memorist.store.in_memory import InMemoryStore
 from memorist.store.index import CHUNKS, block_of, embedded_rows
 from memorist.store.json_file.store import JsonFileStore
-from memorist.store.protocol import Generation, Shelf, Store, shelf_of
+from memorist.store.nouns import Generation, Shelf, shelf_of
+from memorist.store.protocol import Store
 from memorist.store.scan import Block, Scan
 from memorist.store.sqlite import SqliteStore
 from memorist.store.vector_rows import closed

@@ -20,7 +20,7 @@ import pytest
 from conftest import rounds
 from memorist import Memory
 from memorist.errors import NotFound, StoreDamaged
-from memorist.store.protocol import Finding
+from memorist.store.nouns import Finding
 from memorist.store.restore import restore
 
 STATES = {"state": {"$in": ["active", "archived", "superseded"]}}

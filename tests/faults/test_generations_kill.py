@@ -13,7 +13,7 @@ from faults.processes import Child, needs_fork
 from memorist import Memory
 from memorist.models.embed import checked
 from memorist.records import now_utc
-from memorist.store.protocol import shelf_of
+from memorist.store.nouns import shelf_of
 from memorist.store.where import Where
 from memorist.testing import HashEmbedder, MovableClock
 from memorist.upkeep import embed as job

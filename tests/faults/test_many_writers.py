@@ -20,7 +20,7 @@ from faults.processes import Child, all_at_once, holding, needs_fork
 from memorist import Memory
 from memorist.errors import StoreUnavailable
 from memorist.kinds import MEMORY
-from memorist.store.protocol import Shelf
+from memorist.store.nouns import Shelf
 from memorist.store.sqlite import SqliteStore
 from memorist.store.word_index import WordIndex
 from memorist.testing import a_record, stored

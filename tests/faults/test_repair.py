@@ -23,7 +23,7 @@ from memorist import Memory
 from memorist.access import Access
 from memorist.errors import StoreUnavailable
 from memorist.kinds import LAYERS
-from memorist.store.protocol import Finding, Shelf
+from memorist.store.nouns import Finding, Shelf
 from memorist.store.restore import restore
 from memorist.store.sqlite import SqliteStore
 from memorist.store.where import Where

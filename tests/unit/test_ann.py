@@ -18,7 +18,7 @@ from memorist.kinds import ARCHIVE, MEMORY
 from memorist.records import Record
 from memorist.store import ann, ann_build, vector_cache
 from memorist.store.index import CHUNKS
-from memorist.store.protocol import Generation, Near, Shelf
+from memorist.store.nouns import Generation, Near, Shelf
 from memorist.store.restore import _replace
 from memorist.store.sqlite import SqliteStore
 from memorist.store.where import Where

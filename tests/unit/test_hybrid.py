@@ -7,7 +7,7 @@ import copy
 import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,8 @@ from memorist.recall.blend import BEST_OF_SESSION, VOICES, Blend, FuseRanks, Tab
 from memorist.recall.gather import USUAL_MEAN, USUAL_SPREAD, Gather, _ordinary
 from memorist.recall.pipeline import Asked, Candidate, Search
 from memorist.recall.trim import WORTH, Abstain, DropWeak, KeepClose
-from memorist.records import Hit, Recall, Record, Times
-from memorist.store.protocol import Fact, Near, Shelf
+from memorist.records import Hit, Recall, Record, Times, to_micros
+from memorist.store.nouns import Fact, Near, Shelf
 from memorist.store.where import Where
 from memorist.store.writer import Writer
 from memorist.testing import HashEmbedder, MovableClock
@@ -70,7 +70,7 @@ def mixture(**weights: float) -> Mapping[str, Weights]:
 
 
 def candidate(number: int, words: float = 0.0, meaning: float = 0.0, **fact: Any) -> Candidate:
-    known = {"session": None, "role": None, "speaker": None, "at": MONDAY, **fact}
+    known = {"session": None, "role": None, "speaker": None, "micros": to_micros(MONDAY), **fact}
     return Candidate(Fact(number, SHELF, up=0, **known), words, 0.3, meaning)
 
 
@@ -291,11 +291,11 @@ def test_exact_gives_the_same_on_a_small_store(seed: int, memory: Memory) -> Non
 
 def everything_there_is() -> Iterator[tuple[Candidate, Asked]]:
     """Candidates of every voice with and without neighbours, session and speaker, and questions that ask for all of it."""
-    measured = {field.name: 1.0 for field in fields(Candidate) if field.name != "fact"}
+    measured = {name: 1.0 for name in Candidate._fields if name != "fact"}
     for role in ("user", "assistant", "tool", None):
         for session in ("s", None):
             each = candidate(2, role=role, session=session, speaker="Ann", before=1, after=3)
-            each = replace(each, **measured)
+            each = each._replace(**measured)
             yield each, Asked("x", ("Ann",), (THAT_DAY,))
             yield each, Asked("x")
 

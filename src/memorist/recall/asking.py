@@ -18,7 +18,8 @@ from memorist.kinds import ARCHIVE, DOCUMENTS, KINDS, LAYERS, MEMORY, TURNS, kin
 from memorist.recall.pipeline import Search, run
 from memorist.records import Event, Recall, Record, Scope, new_id, utc
 from memorist.store.index import index_rows
-from memorist.store.protocol import Receipt, Shelf, Store, shelf_of
+from memorist.store.nouns import Receipt, Shelf, shelf_of
+from memorist.store.protocol import Store
 from memorist.store.where import Order, Where
 from memorist.text.asked import question_of
 from memorist.text.visible import quoted

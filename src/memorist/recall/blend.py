@@ -7,7 +7,7 @@ The sum is a log-odds: 1 / (1 + exp(-sum)) is the relevance, between 0 and 1, an
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from importlib import resources
@@ -16,7 +16,7 @@ from memorist.design import Tools
 from memorist.recall.pipeline import Asked, Candidate, Search
 from memorist.recall.trim import not_believed
 from memorist.records import Hit, Signal
-from memorist.store.protocol import Fact
+from memorist.store.nouns import Fact
 from memorist.text.dates import Span
 from memorist.worth import logistic
 
@@ -64,7 +64,7 @@ class Blend:
         rest = enumerate(ordered[start + at_once :], start + at_once + 1)
         lost = {f"#{number}": f"place {place} of {len(ordered)} candidates" for place, number in rest}
         found = search.keeping(hits, lost, f"{len(ordered)} candidates, the best {len(hits)} of them read")
-        return replace(found, candidates=())
+        return found.but(candidates=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class FuseRanks:
             Hit(record, scores[record.number], {"ranks": scores[record.number]}, tuple(places[record.number]))
             for record in tools.store.numbered(ordered_numbers, search.where)
         ]
-        return replace(search, hits=tuple(hits), note=f"{len(places)} candidates")
+        return search.but(hits=tuple(hits), note=f"{len(places)} candidates")
 
 
 class Table:
@@ -119,7 +119,10 @@ class Table:
 
     def _sum(self, candidate: Candidate) -> float:
         weights = self._mix[voice(candidate.fact)]
-        return sum(weights[name] * value for name, value in self.features(candidate))
+        total = 0.0
+        for name, value in self.features(candidate):
+            total += weights[name] * value
+        return total
 
     def features(self, candidate: Candidate) -> list[tuple[str, float]]:
         fact = candidate.fact

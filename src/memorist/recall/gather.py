@@ -7,19 +7,20 @@ here: a candidate is a few numbers, and only the best of them become records (`r
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from memorist.design import Tools
 from memorist.recall.pipeline import Candidate, Search
-from memorist.store.protocol import Fact, Near
+from memorist.store.nouns import Fact, Near
+from memorist.store.where import Where
 from memorist.text.bm25 import Yardstick
 
 if TYPE_CHECKING:
     from memorist.store.protocol import Floats
 
 MOST_BELOW, MOST_ABOVE, MOST_KIN = -2.0, 8.0, 3.0  # standard deviations
-KIN, KIN_AMONG, KIN_TEXT = 2, 20, 1000  # so many best, among at least so many, by so many characters of each
+KIN, KIN_AMONG = 2, 20  # so many best, among at least so many
 # What the cosines of a question with unrelated texts look like. A shelf too small to tell leans on these; the own numbers
 # of a large one outweigh them.
 USUAL_MEAN, USUAL_SPREAD, USUAL_ROWS = 0.24, 0.13, 20
@@ -45,6 +46,17 @@ Meant = dict[int, tuple[float, float]]  # a record's number → its cosine, and 
 
 
 @dataclass(frozen=True, slots=True)
+class _Found:
+    """What words and meaning found."""
+
+    worded: dict[int, float]
+    yardstick: Yardstick
+    readings: list[Reading]
+    meant: Meant
+    facts: dict[int, Fact]  # of those that pass the filter
+
+
+@dataclass(frozen=True, slots=True)
 class Gather:
     """The records that share most words with the question, those nearest to it in meaning, and the neighbours of the best."""
 
@@ -54,11 +66,20 @@ class Gather:
     one_moment: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        worded, yardstick = self._by_words(search, tools)
-        readings, meant = self._by_meaning(search, tools)
-        facts = _facts({*worded, *meant}, search, tools)
+        found = self._found(search, tools, _loose(search.where))
+        if len(found.facts) < len({*found.worded, *found.meant}):  # the filter keeps some out, and others may come in
+            found = self._found(search, tools, search.where)
+        return self._beside_them(found, search, tools)
+
+    def _found(self, search: Search, tools: Tools, where: Where) -> "_Found":
+        worded, yardstick = self._by_words(search, tools, where)
+        readings, meant = self._by_meaning(search, tools, where)
+        return _Found(worded, yardstick, readings, meant, _facts({*worded, *meant}, search, tools))
+
+    def _beside_them(self, found: "_Found", search: Search, tools: Tools) -> Search:
+        worded, readings, meant, facts = dict(found.worded), found.readings, dict(found.meant), dict(found.facts)
         beside = self._beside(facts, worded, meant) - set(facts)
-        worded |= _score((set(facts) | beside) - set(worded), yardstick, search, tools)
+        worded |= _score((set(facts) | beside) - set(worded), found.yardstick, search, tools)
         meant |= _compare((set(facts) | beside) - set(meant), readings, search, tools)
         facts |= _facts(beside, search, tools)
         kin = self._kin(facts, worded, meant, readings, search, tools)
@@ -69,23 +90,24 @@ class Gather:
         )
         because = None if candidates else _nothing(search, bool(readings))
         note = None if readings else tools.meaning.problem
-        return replace(search, candidates=candidates, note=note, empty_because=because)
+        return search.but(candidates=candidates, note=note, empty_because=because)
 
-    def _by_words(self, search: Search, tools: Tools) -> tuple[dict[int, float], Yardstick]:
+    def _by_words(self, search: Search, tools: Tools, where: Where) -> tuple[dict[int, float], Yardstick]:
         """How much of the question each record covers. Raw BM25 is not comparable between questions."""
         if not search.terms:
             return {}, Yardstick()
         pool = max(self.words, 2 * search.limit)
-        found = tools.store.match_numbers(search.terms, search.shelves, search.where, pool)
-        return {n: score / found.yardstick.whole for n, score in found.scores.items()}, found.yardstick
+        found = tools.store.match_numbers(search.terms, search.shelves, where, pool)
+        whole = found.yardstick.whole
+        return {number: score / whole for number, score in found.scores.items()}, found.yardstick
 
-    def _by_meaning(self, search: Search, tools: Tools) -> tuple[list[Reading], Meant]:
+    def _by_meaning(self, search: Search, tools: Tools, where: Where) -> tuple[list[Reading], Meant]:
         """What every generation that can be read now says; where two know a record, the newer one is believed."""
         readings: list[Reading] = []
         meant: Meant = {}
         pool = max(self.meaning, 2 * search.limit)
         for generation, vector in search.asked.vectors:
-            near = tools.store.nearest(generation.id, vector, search.shelves, search.where, pool, search.exact)
+            near = tools.store.nearest(generation.id, vector, search.shelves, where, pool, search.exact)
             reading = Reading(generation.id, vector, *_ordinary(near))
             readings.append(reading)
             meant = {**_scaled(dict(near.hits), reading), **meant}
@@ -105,23 +127,24 @@ class Gather:
         tools: Tools,
     ) -> dict[int, float]:
         """How near each text that belongs to no talk is to the best two of them: their neighbours are those that mean the
-        same. Only where embedding two texts more costs nothing, and among so many that the best two can be right."""
+        same. Only among so many that the best two can be right."""
         alone = [number for number, fact in facts.items() if fact.session is None]
-        if len(alone) < KIN_AMONG or not readings or not tools.meaning.choice.cheap:
+        if len(alone) < KIN_AMONG or not readings:
             return {}
-        best = tools.store.numbered(_best(alone, worded, meant)[:KIN], search.where)
-        reading = readings[0]
-        vectors = [
-            vector
-            for record in best
-            for generation, vector in tools.meaning.questions(record.text[:KIN_TEXT])
-            if generation.id == reading.generation
-        ]
+        best, reading = _best(alone, worded, meant)[:KIN], readings[0]
+        vectors = list(tools.store.directions(reading.generation, search.shelves, best).values())
         if not vectors:
             return {}
         cosines = tools.store.similarities(reading.generation, sum(vectors[1:], vectors[0]), search.shelves, alone)
         mean = sum(cosines.values()) / max(1, len(cosines))
         return {n: min(MOST_KIN, max(0.0, (cosine - mean) / reading.spread)) for n, cosine in cosines.items()}
+
+
+def _loose(where: Where) -> Where:
+    """Without what a question leaves out unless it is asked for. Such memories are so few that it is cheaper to look whether
+    one is among what was found than to keep them out everywhere."""
+    left = tuple(clause for clause in where.clauses if clause.field != "kind" or clause.op != "ne")
+    return Where(where.access, left)
 
 
 def _best(numbers: Iterable[int], worded: Mapping[int, float], meant: Meant) -> list[int]:
@@ -137,8 +160,8 @@ def _facts(numbers: Iterable[int], search: Search, tools: Tools) -> dict[int, Fa
 def _score(numbers: set[int], yardstick: Yardstick, search: Search, tools: Tools) -> dict[int, float]:
     if not numbers or not yardstick.weights:
         return {}
-    scores = tools.store.score(yardstick, search.shelves, sorted(numbers))
-    return {number: score / yardstick.whole for number, score in scores.items()}
+    scores, whole = tools.store.score(yardstick, search.shelves, sorted(numbers)), yardstick.whole
+    return {number: score / whole for number, score in scores.items()}
 
 
 def _compare(numbers: set[int], readings: Iterable[Reading], search: Search, tools: Tools) -> Meant:

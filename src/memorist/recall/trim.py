@@ -42,7 +42,7 @@ class Weigh:
     def __call__(self, search: Search, tools: Tools) -> Search:
         weighed = [self._weigh(hit, search, tools) for hit in search.hits]
         weighed.sort(key=lambda hit: (-hit.score, -hit.record.number))
-        return replace(search, hits=tuple(weighed))
+        return search.but(hits=tuple(weighed))
 
     def _weigh(self, hit: Hit, search: Search, tools: Tools) -> Hit:
         why = dict(hit.why)
@@ -51,11 +51,11 @@ class Weigh:
             why[name] = FACTORS[name](hit.record, search.now, tools.kinds)
             score *= why[name]
         if "relevance" not in why:
-            return replace(hit, score=score, why=why)
+            return Hit(hit.record, score, why, hit.signals)
         worth = [Signal(n, why[n], why[n], WORTH * math.log(why[n])) for n in self.factors if why[n] != 1]
         signals = (*hit.signals, *worth)
         score = logistic(sum(signal.contribution for signal in signals))
-        return replace(hit, score=score, why=why, signals=signals)
+        return Hit(hit.record, score, why, signals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class WeighByVotes:
     def __call__(self, search: Search, tools: Tools) -> Search:
         weighed = [self._weigh(hit, search.now) for hit in search.hits]
         weighed.sort(key=lambda hit: (-hit.score, -hit.record.number))
-        return replace(search, hits=tuple(weighed))
+        return search.but(hits=tuple(weighed))
 
     def _weigh(self, hit: Hit, now: datetime) -> Hit:
         record = hit.record
@@ -93,7 +93,7 @@ class Abstain:
         because = (
             f"nothing here seems to answer this: the best of it has a relevance of {best:.2f}, under {self.below:.2f}"
         )
-        return replace(search.keeping((), {hit.record.id: because for hit in search.hits}), empty_because=because)
+        return search.keeping((), {hit.record.id: because for hit in search.hits}).but(empty_because=because)
 
 
 @dataclass(frozen=True, slots=True)

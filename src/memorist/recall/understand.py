@@ -1,6 +1,6 @@
 """From what was typed to what is looked for. Any text is a valid question."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from memorist.design import Tools
 from memorist.recall.pipeline import Asked, Search
@@ -28,7 +28,7 @@ class Understand:
         elif len(terms) == self.most:
             note = f"only the first {self.most} words of the question were used; {note}"
         because = None if terms else "the question holds no words to look for"
-        return replace(search, terms=terms, asked=Asked(said), note=note, empty_because=because)
+        return search.but(terms=terms, asked=Asked(said), note=note, empty_because=because)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ class Recognise:
         speakers = tuple(entities.speakers_in(said, known)) if len(known) < MOST_SPEAKERS else ()
         spans = tuple(dates.spans(said, search.moment or search.now))
         bare = entities.without(said, speakers) if speakers else said
-        if not tells_something(bare):  # "Who is Ann?" asks about her, and not what she said
+        if speakers and not tells_something(bare):  # "Who is Ann?" asks about her, and not what she said
             speakers, bare = (), said
         named = [*speakers, *(span.text for span in spans)]
         note = "recognised: " + ", ".join(named) if named else None
         told = tools.meaning.questions(bare) if tells_something(bare) else []
         vectors = tuple((generation, vector) for generation, vector in told if vector.any())
-        return replace(search, asked=Asked(bare, speakers, spans, vectors), note=note)
+        return search.but(asked=Asked(bare, speakers, spans, vectors), note=note)

@@ -16,7 +16,8 @@ from memorist.kinds import kind_of
 from memorist.records import Planned, Record, Report
 from memorist.store.copies import Cleaning, clean_copies, clear_leftovers
 from memorist.store.erased import ErasedIds
-from memorist.store.protocol import Finding, Store
+from memorist.store.nouns import Finding
+from memorist.store.protocol import Store
 from memorist.store.where import Where
 from memorist.store.writer import Writer, strings_in, texts_of, unscrubbed
 from memorist.text.words import terms

@@ -21,7 +21,7 @@ from memorist.records import Draft, Origin, Outcome, Provenance, Record, Times, 
 from memorist.redact import nothing_but_marks
 from memorist.remember.reconcile import KNOWN_ALREADY, UNDONE, Batch, add_or_reinforce, bring_back
 from memorist.remember.trust import origin_of, status_of, trust_of
-from memorist.store.protocol import KeyUse
+from memorist.store.nouns import KeyUse
 from memorist.store.where import Where, canonical
 from memorist.store.writer import Clean, Writer
 from memorist.text.visible import quoted

@@ -15,7 +15,8 @@ from memorist.design import Tools
 from memorist.errors import Conflict
 from memorist.kinds import Kind, kind_of
 from memorist.records import Outcome, Record, Status
-from memorist.store.protocol import KeyUse, Store
+from memorist.store.nouns import KeyUse
+from memorist.store.protocol import Store
 from memorist.store.rows import difference
 from memorist.store.writer import Change, Clean
 from memorist.text.twins import normalised

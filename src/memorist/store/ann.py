@@ -18,7 +18,7 @@ import apsw
 from memorist.errors import StoreDamaged
 from memorist.store.ann_files import Note, Place, Seen, look, remove_all
 from memorist.store.index import PARTS, block_of, blocks_of
-from memorist.store.protocol import Generation
+from memorist.store.nouns import Generation
 from memorist.store.scan import SAMPLE, Block, Looked, Scan
 from memorist.store.vector_rows import DAMAGED
 from memorist.store.where import canonical
@@ -104,6 +104,9 @@ class Indexed:
     def of(self, question: "Floats", numbers: Sequence[int]) -> dict[int, float]:
         groups = {blocks_of(number).start for number in numbers}
         return self._read(sorted(groups), PARTS).of(question, numbers)
+
+    def directions(self, numbers: Sequence[int]) -> dict[int, "Floats"]:
+        return self._read(sorted({blocks_of(number).start for number in numbers}), 1).directions(numbers)
 
     def _read(self, blocks: Sequence[int], width: int) -> Scan:
         note, scan = self._opened.note, Scan(self._fresh.dimension)

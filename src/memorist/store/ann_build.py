@@ -16,7 +16,7 @@ from memorist.errors import MemoristError, StoreUnavailable
 from memorist.store import ann
 from memorist.store.ann_files import Note, Origin, Place, Unpublished, stray
 from memorist.store.connection import Connections, one_moment, translated
-from memorist.store.protocol import Generation
+from memorist.store.nouns import Generation
 from memorist.store.scan import Block
 from memorist.store.vector_rows import VectorRows
 from memorist.text.vectors import split

@@ -4,17 +4,16 @@ A question is answered from one moment: what was found is still there when it is
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from memorist.errors import StoreDamaged
 from memorist.kinds import ARCHIVE
-from memorist.records import from_micros
 from memorist.store.ann import MOST_WANTED
 from memorist.store.connection import one_moment, translated
 from memorist.store.index import CHUNKS
-from memorist.store.protocol import Fact, Generation, Match, Matches, Near, Piece, Shelf
+from memorist.store.nouns import Fact, Generation, Match, Matches, Near, Piece, Shelf
 from memorist.store.reading import FROM, SELECT, Reading
 from memorist.store.scan import Scan, Visible, nearest
 from memorist.store.sql import where_sql
@@ -29,8 +28,9 @@ if TYPE_CHECKING:
 
 AMONG = f"FROM json_each(?) j CROSS JOIN records r ON r.number = j.value {FROM.partition('FROM records r ')[2]}"
 ON_SHELVES = "r.shelf IN (SELECT value FROM json_each(?))"
-NEIGHBOUR = (
-    "(SELECT {}(n.number) FROM records n WHERE n.session = r.session AND n.shelf = r.shelf AND n.number {} r.number)"
+NEIGHBOUR = (  # nobody stands beside what belongs to no talk
+    "CASE WHEN r.session IS NOT NULL THEN (SELECT {}(n.number) FROM records n"
+    " WHERE n.session = r.session AND n.shelf = r.shelf AND n.number {} r.number) END"
 )
 FACTS = (
     "SELECT r.number, r.shelf, r.session, r.role, r.speaker, r.at, ifnull(c.up, 0),"
@@ -103,7 +103,7 @@ class Answering(Reading):
             return {}
         index = WordIndex(self._connections.here(), ids)
         try:
-            return bm25.scores(yardstick, index, index.rows_of(numbers, list(yardstick.weights)))
+            return bm25.scores(yardstick, index, index.rows_of(numbers))
         except (AttributeError, LookupError, TypeError, ValueError) as problem:
             raise StoreDamaged(INDEX_DAMAGED) from problem
 
@@ -147,19 +147,30 @@ class Answering(Reading):
         best = {number: cosine for part in parts for number, cosine in part.items()}
         return {number: best[number] for number in numbers if number in best}
 
+    @translated
+    def directions(self, generation: int, shelves: Sequence[Shelf], numbers: Sequence[int]) -> dict[int, "Floats"]:
+        one = self._connections.here()
+        with one_moment(one):
+            known, ids = self.vector_rows.generation(generation), list(self._shelves.ids(shelves).values())
+            if known is None or known.state == "retired":
+                return {}
+            with self._vector_cache.scans(one, self._shelves.now().schema, known, ids) as scans:
+                return {number: found for scan in scans for number, found in scan.directions(numbers).items()}
+
     # ------------------------------------------------------------ what ranking needs to know
 
     @translated
     def facts(self, numbers: Sequence[int], shelves: Sequence[Shelf], where: Where) -> list[Fact]:
-        places = {id: shelf for shelf, id in self._shelves.ids(shelves).items()}
-        ids = self._readable_ids(shelves, where)
+        one, access = self._connections.here(), where.access
         condition, values = where_sql(where)
-        found = self._connections.here().execute(
-            f"{FACTS} WHERE {ON_SHELVES} AND {condition}", (canonical(list(numbers)), canonical(ids), *values)
-        )
+        with one_moment(one):  # else a shelf that was made meanwhile is not among those that are looked at
+            places = {id: shelf for shelf, id in self._shelves.ids(shelves).items()}
+            ids = [id for id, at in places.items() if at.space == access.space and access.may_read(at.scope)]
+            sql = f"{FACTS} WHERE {ON_SHELVES} AND {condition}"
+            found: list[Any] = one.execute(sql, (canonical(list(numbers)), canonical(ids), *values)).fetchall()
         return [
-            Fact(number, places[shelf], session, role, speaker, from_micros(at), *rest)
-            for number, shelf, session, role, speaker, at, *rest in found
+            Fact(number, places[shelf], session, role, speaker, at, up, before, after)
+            for number, shelf, session, role, speaker, at, up, before, after in found
         ]
 
     @translated

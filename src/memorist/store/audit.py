@@ -14,7 +14,8 @@ from memorist.errors import Invalid, StoreDamaged
 from memorist.records import Event, Record
 from memorist.store.anchor import Anchored
 from memorist.store.chain import Audit, ChainLink, broken, event_mac
-from memorist.store.protocol import Sealed, Store
+from memorist.store.nouns import Sealed
+from memorist.store.protocol import Store
 from memorist.store.rows import checksum, to_row
 from memorist.store.where import Where
 

@@ -19,7 +19,7 @@ from memorist.records import Record
 from memorist.store.connection import one_moment
 from memorist.store.index import CHUNKS, index_rows
 from memorist.store.migrate import of_the_index
-from memorist.store.protocol import Finding, shelf_of
+from memorist.store.nouns import Finding, shelf_of
 from memorist.store.rows import COUNTERS, checksum, tally
 from memorist.store.vector_checkup import bad_blocks
 from memorist.store.where import Where

@@ -15,7 +15,7 @@ import apsw
 from memorist.errors import StoreUnavailable
 from memorist.store.connection import Connections, patience
 from memorist.store.index import CHUNKS
-from memorist.store.protocol import Erased
+from memorist.store.nouns import Erased
 from memorist.store.traces import SHORTEST, finder
 from memorist.store.where import canonical
 from memorist.text.words import terms

@@ -17,17 +17,7 @@ from memorist.store.in_memory_answering import InMemoryAnswering, own
 from memorist.store.in_memory_index import REPORT, finding
 from memorist.store.in_memory_ledger import reading, writing
 from memorist.store.index import CHUNKS, numbered_rows
-from memorist.store.protocol import (
-    Brief,
-    Counted,
-    Erased,
-    Finding,
-    Receipt,
-    Sealed,
-    Size,
-    footprint,
-    shelf_of,
-)
+from memorist.store.nouns import Brief, Counted, Erased, Finding, Receipt, Sealed, Size, footprint, shelf_of
 from memorist.store.rows import COLUMNS, CONTENT, COUNTERS, checksum, from_row, to_row
 from memorist.store.where import Order, Where, value_of
 from memorist.text.words import terms
@@ -252,6 +242,9 @@ class InMemoryStore(InMemoryAnswering):
     @reading
     def scrub(self, traces: Sequence[bytes]) -> str | None:
         return None  # there is no file
+
+    def tidy(self) -> bool:
+        return False  # an index in RAM is never in pieces
 
     @reading
     def compact(self) -> None:

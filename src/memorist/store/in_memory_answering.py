@@ -7,12 +7,12 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memorist.records import Record
+from memorist.records import Record, to_micros
 from memorist.store.in_memory_index import InMemoryIndex, View
 from memorist.store.in_memory_ledger import reading
 from memorist.store.in_memory_vectors import InMemoryVectors
 from memorist.store.index import CHUNKS
-from memorist.store.protocol import Fact, Match, Matches, Near, Shelf, shelf_of
+from memorist.store.nouns import Fact, Match, Matches, Near, Shelf, shelf_of
 from memorist.store.scan import nearest
 from memorist.store.where import Where
 from memorist.text import bm25
@@ -96,7 +96,7 @@ class InMemoryAnswering(InMemoryVectors):
         if not known or not yardstick.weights:
             return {}
         ids = [self._ids[number] for number in numbers if number in self._ids]
-        rows = {number: row.terms for id in ids for number, row in index.kept(id).items() if row.shelf in asked}
+        rows = {number: row.prepared for id in ids for number, row in index.kept(id).items() if row.shelf in asked}
         return bm25.scores(yardstick, View(index, self._records, known), rows)
 
     # ------------------------------------------------------------ meaning
@@ -127,6 +127,14 @@ class InMemoryAnswering(InMemoryVectors):
         best = {number: cosine for part in parts for number, cosine in part.items()}
         return {number: best[number] for number in numbers if number in best}
 
+    @reading
+    def directions(self, generation: int, shelves: Sequence[Shelf], numbers: Sequence[int]) -> dict[int, "Floats"]:
+        known, asked = self._generations.get(generation), set(shelves)
+        if known is None or known.state == "retired":
+            return {}
+        scans = [self._scan(known, shelf) for shelf in self._shelves if shelf in asked]
+        return {number: found for scan in scans for number, found in scan.directions(numbers).items()}
+
     # ------------------------------------------------------------ what ranking needs to know
 
     @reading
@@ -148,8 +156,8 @@ class InMemoryAnswering(InMemoryVectors):
         talk = talks.get(said.session, ()) if said.session is not None else ()
         place = bisect.bisect_left(talk, record.number)
         before, after = self._first_on(shelf, reversed(talk[:place])), self._first_on(shelf, talk[place + 1 :])
-        up = record.counters.up
-        return Fact(record.number, shelf, said.session, said.role, said.speaker, record.times.at, up, before, after)
+        at, up = to_micros(record.times.at), record.counters.up
+        return Fact(record.number, shelf, said.session, said.role, said.speaker, at, up, before, after)
 
     def _first_on(self, shelf: Shelf, numbers: Iterable[int]) -> int | None:
         return next((number for number in numbers if shelf_of(self._record(number)) == shelf), None)

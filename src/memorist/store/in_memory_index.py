@@ -10,7 +10,7 @@ from typing import Any
 
 from memorist.records import Record
 from memorist.store.index import CHUNKS, numbered_rows
-from memorist.store.protocol import Finding, Sealed, Shelf, shelf_of
+from memorist.store.nouns import Finding, Sealed, Shelf, shelf_of
 from memorist.store.undo import Undo
 from memorist.store.where import Where
 
@@ -26,6 +26,10 @@ class Row:
     start: int
     end: int
     terms: tuple[str, ...]
+
+    @property
+    def prepared(self) -> str:
+        return "".join(f" {term}" for term in self.terms)
 
 
 class InMemoryIndex:
@@ -154,9 +158,9 @@ class View:
     def record(self, row: int) -> int:
         return row // CHUNKS
 
-    def contents(self, rows: Sequence[int]) -> Mapping[int, Sequence[str]]:
+    def contents(self, rows: Sequence[int]) -> Mapping[int, str]:
         wanted = {number: self.index.rows[number] for number in rows}
-        return {n: row.terms for n, row in wanted.items() if self._shows(row)}
+        return {n: row.prepared for n, row in wanted.items() if self._shows(row)}
 
     def _shows(self, row: Row) -> bool:
         return self.where is None or self.where.matches(self.records[row.record].record)

@@ -14,7 +14,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from memorist.errors import StoreUnavailable
 from memorist.records import Event
 from memorist.store.chain import ChainLink
-from memorist.store.protocol import KeyUse, Receipt, Run
+from memorist.store.nouns import KeyUse, Receipt, Run
 from memorist.store.undo import Undo
 from memorist.store.where import canonical
 

@@ -12,7 +12,7 @@ from memorist.records import Record
 from memorist.store.in_memory_index import finding
 from memorist.store.in_memory_ledger import InMemoryLedger, reading, writing
 from memorist.store.index import CHUNKS, GROUP, block_of, embedded_rows
-from memorist.store.protocol import Finding, Generation, Piece, Sealed, Shelf, shelf_of
+from memorist.store.nouns import Finding, Generation, Piece, Sealed, Shelf, shelf_of
 from memorist.store.scan import Block, Scan
 from memorist.store.vector_rows import check_droppable, check_rows, check_state, check_vectors, closed
 from memorist.text.vectors import check_dimension

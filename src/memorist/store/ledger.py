@@ -9,7 +9,7 @@ from memorist.errors import StoreDamaged
 from memorist.records import Event, Link, from_micros, to_micros
 from memorist.store.chain import ChainLink
 from memorist.store.connection import Connections, translated
-from memorist.store.protocol import Counted, KeyUse, Receipt, Run, Size
+from memorist.store.nouns import Counted, KeyUse, Receipt, Run, Size
 from memorist.store.rows import COUNTERS, tally
 from memorist.store.where import canonical
 

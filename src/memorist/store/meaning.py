@@ -19,7 +19,8 @@ from memorist.errors import MemoristError, ModelUnavailable
 from memorist.models.embed import NONE, Choice, Embedder, built_in, checked, dimension_of, shown
 from memorist.records import Record
 from memorist.store.index import CHUNKS, embedded_rows
-from memorist.store.protocol import Generation, Piece, Sealed, Store
+from memorist.store.nouns import Generation, Piece, Sealed
+from memorist.store.protocol import Store
 from memorist.text.vectors import pack
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from memorist.errors import StoreDamaged
 from memorist.records import Counters, Link, Record, from_micros
 from memorist.store.connection import translated
 from memorist.store.ledger import LINKS, Ledger
-from memorist.store.protocol import Brief, Generation, Sealed, footprint
+from memorist.store.nouns import Brief, Generation, Sealed, footprint
 from memorist.store.rows import COLUMNS, CONTENT, COUNTERS, from_row, to_row
 from memorist.store.shelves import Shelves
 from memorist.store.sql import order_sql, where_sql

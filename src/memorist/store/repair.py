@@ -15,7 +15,7 @@ from memorist.records import now_utc
 from memorist.store.checkup import NOT_OF_THE_FILE, ORPHANS, REBUILD, RESTORE, checkup, schema_differences
 from memorist.store.index import CHUNKS
 from memorist.store.migrate import copy_verified
-from memorist.store.protocol import Finding
+from memorist.store.nouns import Finding
 from memorist.store.sqlite import INSERT_WORDS, SqliteStore
 from memorist.store.vector_checkup import drop_what_fits_nothing
 from memorist.store.writer import Writer

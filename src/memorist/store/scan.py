@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from memorist.store.index import CHUNKS, GROUP, PARTS
-from memorist.store.protocol import Near
+from memorist.store.nouns import Near
 from memorist.text.vectors import split
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ Visible = Callable[[Sequence[int]], AbstractSet[int]]  # those of some records t
 ROWS_AT_ONCE = 512  # compared at once: these, as floats, fit into a processor's cache
 BITS_AT_ONCE = 8192
 EXACT_ROWS = 100_000
+FLOATS_AT_MOST = 20_000  # rows whose vectors are also held as floats, once they were looked at so often
+FLOATS_AFTER = 3
 SHARE = 12  # of a large shelf, the part that is compared at full length: one in so many
 SAMPLE = 4096  # rows that stand for all of a large shelf where only their mean is asked
 BLOCKS_AT_ONCE = 512  # put into an empty scan at once
@@ -65,6 +67,9 @@ class Searched(Protocol):
     def of(self, question: "Floats", numbers: Sequence[int]) -> dict[int, float]:
         """The best cosine of each of these records that has a vector here."""
 
+    def directions(self, numbers: Sequence[int]) -> dict[int, "Floats"]:
+        """The vector of the first row of each of these records that has one here."""
+
 
 class Scan:
     """Whoever uses it holds its `lock`: blocks are replaced in place."""
@@ -79,6 +84,10 @@ class Scan:
         self._codes = np.empty((rows, dimension), np.int8)
         self._scales = np.empty(rows, np.float32)
         self._bits: NDArray[Any] | None = None  # one column per row; made when a large shelf is first searched
+        self._floats: NDArray[Any] | None = (
+            None  # of a small shelf that is asked often: to convert costs more than to compare
+        )
+        self._looks = 0  # since something changed
         self._places: dict[int, NDArray[Any]] = {}  # of each block, where its rows lie
         self._further: dict[int, set[int]] = {}  # of records with long texts: the blocks behind their first
         self._block_at = np.empty(rows, np.int64)
@@ -86,7 +95,7 @@ class Scan:
     @property
     def size(self) -> int:
         """Bytes."""
-        arrays = (self._rows, self._codes, self._scales, self._block_at, self._bits)
+        arrays = (self._rows, self._codes, self._scales, self._block_at, self._bits, self._floats)
         return sum(array.nbytes for array in arrays if array is not None)
 
     def copy(self) -> "Scan":
@@ -102,6 +111,7 @@ class Scan:
 
     def clear(self) -> None:
         self.count, self._places, self._further = 0, {}, {}
+        self._floats, self._looks = None, 0
 
     def blocks(self, group: int) -> list[int]:
         """The blocks that are here of the records of that group."""
@@ -166,6 +176,7 @@ class Scan:
 
     def _write(self, places: Any, rows: "Whole", packed: bytes) -> None:
         codes, scales = split(packed, self.dimension)
+        self._floats, self._looks = None, 0
         self._rows[places] = rows
         self._codes[places] = codes
         self._scales[places] = scales
@@ -175,6 +186,7 @@ class Scan:
     def _close_gaps(self, gaps: "NDArray[Any]") -> None:
         """Moves the last rows to where rows went, so that no place is empty. The gaps are of one block, which has let go of
         them already."""
+        self._floats, self._looks = None, 0
         for gap in sorted(map(int, gaps), reverse=True):
             self.count -= 1
             last = self.count
@@ -212,6 +224,9 @@ class Scan:
         import numpy as np
 
         if exact or self.count <= EXACT_ROWS:
+            self._looks += 1
+            if self._floats is None and self._looks > FLOATS_AFTER and self.count <= FLOATS_AT_MOST:
+                self._floats = self._codes[: self.count].astype(np.float32)
             cosines = self._cosines(question, None)
             return Looked(self._rows[: self.count], cosines, self.count, *_moments(cosines), complete=True)
         sample = self._cosines(question, np.arange(0, self.count, self.count // SAMPLE))
@@ -222,8 +237,10 @@ class Scan:
     def of(self, question: "Floats", numbers: Sequence[int]) -> dict[int, float]:
         import numpy as np
 
-        groups = dict.fromkeys(number // GROUP for number in numbers)
-        held = [self._places[block] for group in groups for block in self.blocks(group)]
+        groups = {number // GROUP for number in numbers}
+        held = [places for group in groups if (places := self._places.get(group * PARTS)) is not None]
+        further = groups.intersection(self._further) if self._further else ()
+        held += [self._places[block] for group in further for block in self._further[group] if block in self._places]
         places = np.concatenate([_nothing(), *held])
         wanted = np.array(sorted(set(numbers)), np.int64)  # np.unique would load numpy.ma
         owners = self._rows[places] // CHUNKS
@@ -234,6 +251,16 @@ class Scan:
             best[number] = max(cosine, best.get(number, cosine))
         return best
 
+    def directions(self, numbers: Sequence[int]) -> dict[int, "Floats"]:
+        import numpy as np
+
+        found: dict[int, Floats] = {}
+        for number in numbers:
+            places = self._places.get(number // GROUP * PARTS, _nothing())
+            for place in places[self._rows[places] == number * CHUNKS].tolist():
+                found[number] = self._codes[place].astype(np.float32) * self._scales[place]
+        return found
+
     def _cosines(self, question: "Floats", places: "NDArray[Any] | None") -> "Floats":
         """Of these places, or of all."""
         import numpy as np
@@ -243,9 +270,12 @@ class Scan:
         floats = np.empty((min(count, ROWS_AT_ONCE), self.dimension), np.float32)
         for start in range(0, count, ROWS_AT_ONCE):
             end = min(count, start + ROWS_AT_ONCE)
-            part = floats[: end - start]
-            np.copyto(part, self._codes[start:end] if places is None else self._codes[places[start:end]])
-            np.dot(part, question, out=found[start:end])
+            if self._floats is not None and places is None:
+                part = self._floats[start:end]
+            else:
+                part = floats[: end - start]
+                np.copyto(part, self._codes[start:end] if places is None else self._codes[places[start:end]])
+            np.dot(part, question, out=found[start:end])  # in parts: on a large matrix every core would be kept busy
         found *= self._scales[:count] if places is None else self._scales[places]
         return found
 

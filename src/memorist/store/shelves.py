@@ -16,7 +16,7 @@ import apsw
 
 from memorist.access import Access
 from memorist.store.connection import Connections
-from memorist.store.protocol import Shelf
+from memorist.store.nouns import Shelf
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,13 +25,14 @@ from memorist.store.connection import Connections, explained, one_moment, transl
 from memorist.store.files import create_private, size_of
 from memorist.store.index import CHUNKS, numbered_rows
 from memorist.store.migrate import SCHEMA, copy_verified, migrate, migrations_in, version_of
-from memorist.store.protocol import Counted, Erased, Finding, Sealed, Shelf, shelf_of
+from memorist.store.nouns import Counted, Erased, Finding, Sealed, Shelf, shelf_of
 from memorist.store.reading import SELECT
 from memorist.store.rows import COLUMNS
 from memorist.store.shelves import Shelves
 from memorist.store.vector_cache import VectorCache
 from memorist.store.vector_rows import Move, VectorRows
 from memorist.store.where import canonical
+from memorist.store.word_index import merged
 from memorist.text.visible import visible
 
 INSERT = f"INSERT INTO records (shelf, key, checksum, {', '.join(COLUMNS)}) VALUES (?, ?, ?{', ?' * len(COLUMNS)})"
@@ -244,6 +245,11 @@ class SqliteStore(Answering):
         if in_the_way is None:
             self._erased_vectors = []
         return in_the_way or kept
+
+    @translated
+    def tidy(self) -> bool:
+        with self.transaction(durable=False):
+            return merged(self._connections.here())
 
     @translated
     def compact(self) -> None:

@@ -17,7 +17,7 @@ import apsw
 
 from memorist.errors import StoreDamaged
 from memorist.store import ann
-from memorist.store.protocol import Generation
+from memorist.store.nouns import Generation
 from memorist.store.scan import Block, Scan, Searched
 from memorist.store.vector_rows import DAMAGED
 from memorist.store.where import canonical

@@ -14,7 +14,7 @@ from memorist.errors import Conflict, Invalid, Refused, StoreDamaged
 from memorist.records import now_utc, to_micros
 from memorist.store.connection import Connections, one_moment
 from memorist.store.index import CHUNKS, GROUP, PARTS, block_of, blocks_of, embedded_text
-from memorist.store.protocol import Generation, Piece
+from memorist.store.nouns import Generation, Piece
 from memorist.store.where import canonical
 from memorist.text.vectors import check_dimension
 

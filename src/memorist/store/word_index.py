@@ -13,7 +13,17 @@ JOINED = (
     f" JOIN records r ON r.number = w.id / {CHUNKS} JOIN shelves s ON s.id = r.shelf"
     " LEFT JOIN counters c ON c.record = r.number WHERE "
 )
+PAGES_AT_ONCE = 64  # merged in one transaction: a few milliseconds
 SHELVES_AT_ONCE = 16  # terms joined by OR in one look at the index
+
+
+def merged(connection: apsw.Connection) -> bool:
+    """Every transaction leaves a piece of its own in the index, and a question looks into all of them. Merges some; False if
+    there was nothing to merge."""
+    connection.execute("INSERT INTO word_index (word_index, rank) VALUES ('usermerge', 2)")
+    before = connection.total_changes()
+    connection.execute("INSERT INTO word_index (word_index, rank) VALUES ('merge', ?)", (PAGES_AT_ONCE,))
+    return connection.total_changes() - before >= 2  # as FTS5 tells it
 
 
 class WordIndex:
@@ -52,19 +62,16 @@ class WordIndex:
     def record(self, row: int) -> int:
         return row // CHUNKS
 
-    def contents(self, rows: Sequence[int]) -> Mapping[int, Sequence[str]]:
-        found = self._one.execute(self._contents, (canonical(rows), *self._values))
-        return {id: prepared.split(" ")[1:] for id, prepared in found}
+    def contents(self, rows: Sequence[int]) -> Mapping[int, str]:
+        return dict(self._one.execute(self._contents, (canonical(rows), *self._values)))
 
-    def rows_of(self, records: Sequence[int], terms: Sequence[str]) -> Mapping[int, Sequence[str]]:
-        """The terms of these records' rows on these shelves, of all that may hold one of those."""
+    def rows_of(self, records: Sequence[int]) -> Mapping[int, str]:
+        """The terms of these records' rows on these shelves."""
         sql = (
             f"SELECT w.id, w.prepared FROM json_each(?) j CROSS JOIN words w ON w.id >= j.value * {CHUNKS}"
             f" AND w.id < (j.value + 1) * {CHUNKS} WHERE w.shelf IN (SELECT value FROM json_each(?))"
         )
-        found = self._one.execute(sql, (canonical(list(records)), canonical(list(self._shelves))))
-        begins = [f" {term}" for term in terms]
-        return {id: prepared.split(" ")[1:] for id, prepared in found if any(map(prepared.__contains__, begins))}
+        return dict(self._one.execute(sql, (canonical(list(records)), canonical(list(self._shelves)))))
 
     def best_and_voted(self, records: Sequence[int], limit: int) -> list[int]:
         """The first `limit` of these, and of the others those that helped before: votes may lift them into the answer."""

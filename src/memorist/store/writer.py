@@ -26,7 +26,8 @@ from memorist.store.anchor import Anchor
 from memorist.store.audit import audit, seal
 from memorist.store.chain import Audit, ChainLink, event_mac, next_link
 from memorist.store.meaning import Meaning
-from memorist.store.protocol import Counted, KeyUse, Receipt, Run, Sealed, Store
+from memorist.store.nouns import Counted, KeyUse, Receipt, Run, Sealed
+from memorist.store.protocol import Store
 from memorist.store.where import Where
 from memorist.text.twins import fingerprint
 

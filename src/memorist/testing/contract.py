@@ -17,7 +17,8 @@ from memorist.errors import Invalid, Refused, StoreUnavailable
 from memorist.kinds import ARCHIVE, MEMORY, TURNS
 from memorist.records import Counters, Link, Record, Times
 from memorist.store.chain import broken, next_link
-from memorist.store.protocol import Counted, KeyUse, Match, Receipt, Shelf, Store, shelf_of
+from memorist.store.nouns import Counted, KeyUse, Match, Receipt, Shelf, shelf_of
+from memorist.store.protocol import Store
 from memorist.store.where import Order, Where, order_of
 from memorist.testing.keeping import KeepingContract
 from memorist.testing.meaning import MeaningContract

@@ -11,7 +11,8 @@ import pytest
 from memorist.records import Counters, Link, Record, Times
 from memorist.store.audit import seal
 from memorist.store.chain import broken
-from memorist.store.protocol import Counted, KeyUse, Receipt, Run, Sealed, Store, footprint
+from memorist.store.nouns import Counted, KeyUse, Receipt, Run, Sealed, footprint, shelf_of
+from memorist.store.protocol import Store
 from memorist.store.where import Order, Where
 from memorist.testing.records import (
     EVERYWHERE,
@@ -169,3 +170,15 @@ class KeepingContract:
         store.compact()
         assert [record.text for record in store.get([kept.id], Where(EVERYWHERE))] == ["stork roof"]
         assert [finding for finding in store.checkup() if not finding.ok] == []
+
+    def test_tidying_ends_and_changes_no_answer(self, store: Store) -> None:
+        for number in range(8):  # each transaction leaves a piece of the index behind
+            (record,) = stored(store, a_record(f"the harbour is {number} miles away"))
+        shelf = shelf_of(record)
+        before = store.match(["harbour", "mile"], [shelf], Where(EVERYWHERE), 10)
+        steps = 0
+        while store.tidy():
+            steps += 1
+            assert steps < 100
+        assert store.match(["harbour", "mile"], [shelf], Where(EVERYWHERE), 10) == before and len(before.hits) == 8
+        assert all(finding.ok for finding in store.checkup())

@@ -13,7 +13,8 @@ from memorist.access import Access
 from memorist.errors import Conflict, Invalid, Refused
 from memorist.kinds import ARCHIVE, MEMORY, TURNS
 from memorist.records import Counters, Provenance, Record, Times
-from memorist.store.protocol import Counted, Generation, Shelf, Store, footprint, shelf_of
+from memorist.store.nouns import Counted, Generation, Shelf, footprint, shelf_of
+from memorist.store.protocol import Store
 from memorist.store.where import Where
 from memorist.testing.keeping import a_tombstone
 from memorist.testing.records import ATLAS, EVERYWHERE, START, a_record, moment, sealed, stored
@@ -97,6 +98,8 @@ class MeaningContract:
         assert near(store, model, EAST) == {1: 1.0}
         assert store.nearest(model.id, a_vector(*EAST), [ON_ATLAS], SEEN, 9).rows == len(rows)
         assert store.similarities(model.id, a_vector(*EAST), [ON_ATLAS], [1, 2]) == pytest.approx({1: 1.0})
+        first = store.directions(model.id, [ON_ATLAS], [2, 1, 99])
+        assert [(n, vector.tolist()) for n, vector in first.items()] == [(1, pytest.approx(list(WEST)))]
 
     def test_zeros_are_like_nothing(self, store: Store) -> None:
         one, two = stored(store, a_record("a"), a_record("b"))

@@ -12,7 +12,8 @@ from typing import Any
 from memorist.access import Access
 from memorist.records import Event, Provenance, Record, Times, new_id, utc
 from memorist.store.chain import ChainLink, event_mac, next_link
-from memorist.store.protocol import Sealed, Store
+from memorist.store.nouns import Sealed
+from memorist.store.protocol import Store
 from memorist.store.rows import checksum, to_row
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -37,8 +37,8 @@ class Index(Protocol):
     def record(self, row: int) -> int:
         """The record that the row belongs to."""
 
-    def contents(self, rows: Sequence[int]) -> Mapping[int, Sequence[str]]:
-        """The terms of those rows that pass the caller's filter."""
+    def contents(self, rows: Sequence[int]) -> Mapping[int, str]:
+        """The terms of those rows that pass the caller's filter, each after a blank."""
 
 
 class Scored(NamedTuple):
@@ -63,14 +63,19 @@ class Yardstick:
         yet one word by chance is not all of it."""
         return math.sqrt(self.ceiling * sum(self.weights.values()) * (K1 + 1))
 
-    def score(self, row: int, held: Sequence[str]) -> Scored:
-        norm = K1 * (1 - B + B * len(held) / self.average)
-        found = self.weights.keys() & held
-        score = 0.0
-        for term in (matched := [term for term in self.weights if term in found] if len(found) > 1 else found):
-            times = held.count(term)
-            score += self.weights[term] * times * (K1 + 1) / (times + norm)
-        return Scored(row, score, tuple(matched))
+    def scores(self, rows: Mapping[int, str]) -> Iterator[Scored]:
+        """Of each of these rows. Strings are searched as they are: to take them apart costs three times as much."""
+        sought = [(term, f" {term} ", weight * (K1 + 1)) for term, weight in self.weights.items()]
+        for row, held in rows.items():
+            norm = K1 * (1 - B + B * held.count(" ") / self.average)
+            spaced = held.replace(" ", "  ") + " "  # a term beside itself has blanks of its own on both sides
+            score, matched = 0.0, []
+            for term, written, weight in sought:
+                if written in spaced:
+                    times = spaced.count(written)
+                    score += weight * times / (times + norm)
+                    matched.append(term)
+            yield Scored(row, score, tuple(matched))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +102,16 @@ def rank(terms: Sequence[str], index: Index, want: int) -> tuple[list[Scored], Y
     if not complete and len(candidates) < pool:  # a filter left few of them: now every row counts
         read, _ = _read(known, frequency, index, total, total * MOST_TERMS)
         candidates = _visible(_by_coverage(read, weight), index, pool)
-    scored = [yardstick.score(row, held) for row, held in candidates.items()]
+    scored = list(yardstick.scores(candidates))
     scored.sort(key=lambda each: (-each.score, -each.row))
     return scored[:want], yardstick
 
 
-def scores(yardstick: Yardstick, index: Index, rows: Mapping[int, Sequence[str]]) -> dict[int, float]:
+def scores(yardstick: Yardstick, index: Index, rows: Mapping[int, str]) -> dict[int, float]:
     """The score of the best of each record's rows, given with their terms."""
     best: dict[int, float] = {}
-    for row, held in rows.items():
-        score, record = yardstick.score(row, held).score, index.record(row)
+    for row, score, _ in yardstick.scores(rows):
+        record = index.record(row)
         if score > best.get(record, 0.0):
             best[record] = score
     return best
@@ -137,15 +142,16 @@ def _by_coverage(read: Mapping[str, Sequence[int]], weight: Mapping[str, float])
     Most rows hold one of the terms only; they come from the index in order and are never sorted or even looked at
     unless they are needed.
     """
-    held = [set(rows) for rows in read.values()]
+    held = list(read.values())
     seen: set[int] = set()
     several: set[int] = set()
-    for rows in held:
-        several |= seen & rows
-        seen |= rows
+    for rows in held:  # the last is the longest: it is never made a set
+        several.update(seen.intersection(rows))
+        if rows is not held[-1]:
+            seen.update(rows)
     masks = dict.fromkeys(several, 0)
     for bit, rows in enumerate(held):
-        for row in several & rows:
+        for row in several.intersection(rows):
             masks[row] |= 1 << bit
     groups: dict[int, list[int]] = {}
     for row, mask in masks.items():
@@ -160,9 +166,9 @@ def _by_coverage(read: Mapping[str, Sequence[int]], weight: Mapping[str, float])
             yield from sorted(groups[mask], reverse=True)
 
 
-def _visible(rows: Iterable[int], index: Index, most: int) -> dict[int, Sequence[str]]:
+def _visible(rows: Iterable[int], index: Index, most: int) -> dict[int, str]:
     """The first `most` rows that pass the filter, few of any one record, read in batches: a filter may refuse many."""
-    found: dict[int, Sequence[str]] = {}
+    found: dict[int, str] = {}
     rows = _few_each(rows, index)
     while len(found) < most and (batch := list(islice(rows, most))):
         found.update(index.contents(batch))

@@ -113,7 +113,7 @@ def query_terms(text: str, most: int = 64) -> list[str]:
     """
     found: dict[str, bool] = {}
     for raw in text[:LONGEST_QUERY].split():
-        for token, stop in _read(raw, asking=True):
+        for token, stop in _asked(raw):
             found[token] = stop and found.get(token, True)
     return ([token for token, stop in found.items() if not stop] or list(found))[:most]
 
@@ -124,7 +124,17 @@ def tells_something(text: str) -> bool:
     >>> tells_something("What did he say?"), tells_something("Who is it?!")
     (True, False)
     """
-    return any(not stop for raw in text[:LONGEST_QUERY].split() for _, stop in _read(raw, asking=True))
+    return any(not stop for raw in text[:LONGEST_QUERY].split() for _, stop in _asked(raw))
+
+
+def _asked(raw: str) -> tuple[tuple[str, bool], ...]:
+    return _asked_before(raw) if len(raw) <= LONGEST else tuple(_read(raw, asking=True))
+
+
+@lru_cache(maxsize=1 << 12)
+def _asked_before(raw: str) -> tuple[tuple[str, bool], ...]:
+    """Questions are made of the same few words again and again."""
+    return tuple(_read(raw, asking=True))
 
 
 @lru_cache(maxsize=1 << 16)

@@ -19,7 +19,7 @@ from memorist.models.embed import Embedder, checked, shown
 from memorist.records import Record, Report
 from memorist.store.index import embedded_rows
 from memorist.store.meaning import AT_ONCE, Meaning
-from memorist.store.protocol import Generation, shelf_of
+from memorist.store.nouns import Generation, shelf_of
 from memorist.store.where import Where, order_of
 
 SLOWLY = 32  # rows at once for an embedder that takes its time: another sign of life, and less to lose

@@ -17,7 +17,7 @@ from memorist.errors import Refused
 from memorist.kinds import KINDS, MEMORY
 from memorist.records import Record
 from memorist.remember.many import archived
-from memorist.store.protocol import Brief, footprint
+from memorist.store.nouns import Brief, footprint
 from memorist.store.where import Where
 from memorist.worth import faded, reinforced, score
 

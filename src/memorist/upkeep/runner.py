@@ -19,7 +19,7 @@ from memorist.design import Job, Proposal, Tools
 from memorist.errors import MemoristError
 from memorist.records import Report
 from memorist.remember.many import AT_ONCE, Sweep
-from memorist.store.protocol import Run
+from memorist.store.nouns import Run
 from memorist.store.where import Where
 from memorist.store.writer import Writer
 from memorist.upkeep.embed import Embed
@@ -46,7 +46,10 @@ def run(
     derived: list[Derived] = [Embed(runner.who, tools.meaning, switch), Index.of(tools.store)]
     reports = [job.plan() if dry_run else runner.derive(job) for job in derived]
     done = [report for report in reports if report is not None]
-    return [*done, *(runner.plan(job) if dry_run else runner.run(job) for job in jobs)]
+    done += [runner.plan(job) if dry_run else runner.run(job) for job in jobs]
+    while not dry_run and runner.has_time and tools.store.tidy():
+        pass
+    return done
 
 
 class Derived(Protocol):
@@ -72,6 +75,10 @@ class Runner:
     tools: Tools
     writer: Writer
     until: float | None
+
+    @property
+    def has_time(self) -> bool:
+        return self.until is None or time.monotonic() <= self.until
 
     def plan(self, job: Job) -> Report:
         proposal = job.propose(self.who, self.tools)
@@ -110,7 +117,7 @@ class Runner:
                     run = replace(run, changed=run.changed + rows)
                     if not self._alive(run):
                         return replace(report, advice=f"another process took {run.job} over")
-                    if self.until is not None and time.monotonic() > self.until:
+                    if not self.has_time:
                         return self._paused(run, report)
         except BaseException as problem:
             self._give_up(run, problem)
@@ -142,7 +149,7 @@ class Runner:
 
     def _steps(self, proposal: Proposal, run: Run, report: Report) -> Report:
         for start in range(0, len(proposal.ids), AT_ONCE):
-            if self.until is not None and time.monotonic() > self.until:
+            if not self.has_time:
                 return self._paused(run, report)
             step = self._step(proposal, proposal.ids[start : start + AT_ONCE], run, report)
             if step is None:

@@ -23,7 +23,7 @@ from memorist.store.json_file.rows import (
     vectors_of,
     vectors_row,
 )
-from memorist.store.protocol import Counted, Receipt, Sealed
+from memorist.store.nouns import Counted, Receipt, Sealed
 from memorist.store.undo import Undo
 
 AT_ONCE = ("records", "counters", "events", "vectors")  # the rows of a snapshot that wait until they are asked for

@@ -9,7 +9,7 @@ from memorist.store.json_file import snapshot as json_snapshot
 from memorist.store.json_file.files import Files, Unusable
 from memorist.store.json_file.log import LineDamaged, Place
 from memorist.store.json_file.snapshot import Unreadable
-from memorist.store.protocol import Finding
+from memorist.store.nouns import Finding
 
 FOLD = "`memorist compact` makes a new one"
 BACKUP_NOW = "make a backup with `memorist backup` now; the next change or close may repair it"

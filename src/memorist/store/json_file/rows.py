@@ -16,7 +16,7 @@ from typing import Any
 from memorist.records import Counters, Event, Link, from_micros, to_micros
 from memorist.store.chain import ChainLink
 from memorist.store.index import CHUNKS
-from memorist.store.protocol import Counted, Generation, KeyUse, Receipt, Run, Sealed, Shelf
+from memorist.store.nouns import Counted, Generation, KeyUse, Receipt, Run, Sealed, Shelf
 from memorist.store.rows import COLUMNS, COUNTERS, from_row
 from memorist.store.where import canonical
 

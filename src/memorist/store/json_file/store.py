@@ -26,7 +26,7 @@ from memorist.store.json_file.lock import FileLock
 from memorist.store.json_file.log import LineDamaged, unavailable
 from memorist.store.json_file.rows import Sections
 from memorist.store.json_file.snapshot import Unreadable
-from memorist.store.protocol import Finding, Size
+from memorist.store.nouns import Finding, Size
 from memorist.text.visible import visible
 
 FOLD_AT = 8_000_000  # bytes of log, unless the snapshot is larger: opening stays fast, and folding stays rare

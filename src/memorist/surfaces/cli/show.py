@@ -12,7 +12,7 @@ from typing import Any
 from memorist.memory import Memory
 from memorist.records import Context, Event, Hit, Link, Outcome, Recall, Record, Report
 from memorist.store.chain import Audit
-from memorist.store.protocol import Finding
+from memorist.store.nouns import Finding
 from memorist.surfaces import settings
 from memorist.surfaces.cli.screen import Screen, aside, one_line, plain, safe
 
