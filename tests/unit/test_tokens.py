@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memorist.text.tokens import count_tokens
+from memorist.text.tokens import _PIECE, _price, count_tokens
 
 PROPERTY = settings(deadline=None)
 
@@ -61,3 +61,9 @@ def test_a_text_costs_at_least_what_each_part_costs(left: str, right: str) -> No
 def test_every_visible_text_costs_something(text: str) -> None:
     assert count_tokens(text) >= (1 if text.strip() else 0)
     assert count_tokens(text) <= 4 * len(text)
+
+
+@given(st.text("ab AB19\n\t\r\f\vé昼🙂-. ", max_size=40) | st.text(max_size=40))
+def test_a_word_costs_what_its_pieces_cost_wherever_the_text_is_cut(text: str) -> None:
+    """The prices of words are remembered; the price of a text is that of its pieces all the same."""
+    assert count_tokens(text) == -(-sum(map(_price, _PIECE.findall(text))) // 100)

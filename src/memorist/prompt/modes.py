@@ -1,0 +1,102 @@
+"""How a context may be asked for in a word: how hard to save (a mode), and for whom (a profile). Both are data.
+
+A profile weighs what was found for one kind of work. Its factors are small and bounded: they settle who enters first among
+what fits, and never bring in what does not.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import PurePath
+from typing import Literal, TypeVar
+
+from memorist.errors import Invalid
+from memorist.records import Hit, Record
+from memorist.text.visible import quoted
+
+Policy = Literal["recency", "semantic", "hybrid"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """How hard to save tokens."""
+
+    name: str
+    share: float  # of the budget
+    longest: int | None  # characters of one memory; the middle of a longer one is left out, and the text says so
+
+
+MODES: Mapping[str, Mode] = {
+    mode.name: mode for mode in (Mode("cheap", 0.5, 240), Mode("balanced", 1.0, 1200), Mode("max_quality", 1.0, None))
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What one role looks at first. `policy` orders what was found: by time, by how well it fits, or by both."""
+
+    name: str
+    policy: Policy = "hybrid"
+    tokens: int | None = None  # its own budget, where the caller gives none
+    kinds: Mapping[str, float] = field(default_factory=dict)  # factors, 0.5 to 2
+    tags: Sequence[str] = ("bug_root_cause", "design_constraint")
+    turns: int = 3  # of the session, which come before anything else, with what the system said
+
+
+FILE_FACTOR = 1.3
+TAG_FACTOR = 1.25
+RECENT_DAYS = 14.0
+RECENT_DECISION = 1.2
+PROFILES: Mapping[str, Profile] = {
+    profile.name: profile
+    for profile in (
+        Profile("planner", kinds={"decision": 1.25, "architecture": 1.25, "convention": 1.1, "progress": 1.1}),
+        Profile("implementer", kinds={"convention": 1.2, "procedure": 1.2, "error": 1.15, "pattern": 1.15}),
+        Profile("reviewer", kinds={"warning": 1.25, "correction": 1.25, "error": 1.2, "convention": 1.2}),
+        Profile("assistant", kinds={"preference": 1.25}),
+        Profile("global", policy="recency", tokens=8000, tags=()),
+    )
+}
+
+
+def mode_named(name: object) -> Mode:
+    return _named(name, MODES, "mode")
+
+
+def profile_named(name: object) -> Profile | None:
+    """None where nobody is named, and for `none`; a profile of the caller's own is itself."""
+    if name is None or name == "none":
+        return None
+    return name if isinstance(name, Profile) else _named(name, PROFILES, "profile", "none")
+
+
+def _named(name: object, known: Mapping[str, T], what: str, *more: str) -> T:
+    if not isinstance(name, str) or name not in known:
+        raise Invalid(f"there is no {what} {quoted(name)}; {what}s are {', '.join((*known, *more))}")
+    return known[name]
+
+
+def weighed(hit: Hit, profile: Profile | None, files: Sequence[str], query: str, now: datetime) -> float:
+    """How early a hit enters, for this role."""
+    if profile is None:
+        return hit.score
+    record = hit.record
+    days = max(0.0, (now - record.times.at).total_seconds() / 86400)
+    if profile.policy == "recency":
+        return 1 / (1 + days)
+    factor = profile.kinds.get(record.kind, 1.0)
+    if _touches(record, files, query):
+        factor *= FILE_FACTOR
+    if set(record.tags) & set(profile.tags):
+        factor *= TAG_FACTOR
+    if profile.policy == "hybrid" and record.kind in ("decision", "architecture") and days <= RECENT_DAYS:
+        factor *= RECENT_DECISION
+    return hit.score * factor
+
+
+def _touches(record: Record, files: Sequence[str], query: str) -> bool:
+    """Whether it is about one of these files, or about one that the question names: by its path or its last part."""
+    wanted = {name for file in files for name in (file, PurePath(file).name)}
+    own = {name for file in record.files for name in (file, PurePath(file).name)}
+    return bool(own & wanted) or any(len(name) > 3 and name in query for name in own)

@@ -1,0 +1,96 @@
+"""A design's lanes in a file of the user's own, and the job that says which of them earn their tokens."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from memorist import Memory
+from memorist.design import Budget, Lane
+from memorist.designs import DESIGNS
+from memorist.designs.own import load, text_of
+from memorist.errors import Invalid
+from memorist.upkeep.tune_lanes import LEAST, TuneLanes
+
+MINE = """
+base = "balanced"
+inject = "core"
+lanes = ["pinned", "task", "recall"]
+[lane.pinned]
+share = 0.1
+ceiling = 300
+[lane.task]
+share = 0.5
+of = "rest"
+floor = 50
+[lane.recall]
+share = 1
+ceiling = "off"
+[budget]
+tokens = 900
+most = 2000
+"""
+
+
+def test_a_file_can_say_lanes_and_budget(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(MINE)
+    design = load(tmp_path / "mine.toml")
+    assert design.lanes == (Lane("pinned", 0.1, 0, 300), Lane("task", 0.5, 50, None, "rest"), Lane("recall", 1.0))
+    assert (design.budget, design.inject) == (Budget(900, 0.08, 2000), "core")
+    again = tmp_path / "again.toml"
+    again.write_text(text_of(design))
+    assert replace(load(again), name="mine") == design
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_every_design_is_written_with_its_lanes(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "copy.toml"
+    file.write_text(text_of(DESIGNS[name]))
+    assert load(file).lanes == DESIGNS[name].lanes and load(file).budget == DESIGNS[name].budget
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('lanes = ["attic"]', "lanes: there is no 'attic'; names are pinned, conventions, summaries, recall, task"),
+        ('lanes = ["recall", "recall"]', "lanes names recall twice"),
+        ("lanes = 5", "lanes must be a list of names"),
+        ("[lane.recall]\nshare = 2", "lane.recall.share must be a number from 0 to 1"),
+        ("[lane.recall]\nshare = nan", "lane.recall.share must be a number from 0 to 1"),
+        ("[lane.recall]\nfloor = -1", "lane.recall.floor must be a whole number from 0 to 1,000,000"),
+        ('[lane.recall]\nceiling = "none"', 'lane.recall.ceiling must be .* or "off"'),
+        ('[lane.recall]\nof = "everything"', "it is one of total, rest"),
+        ("[lane.recall]\nwidth = 5", "lane.recall has no key 'width'; keys are share, floor, ceiling, of"),
+        ("[lane.attic]\nshare = 0.5", "lane.attic: lanes has no such name; it has pinned, recall"),
+        ("lane = 5", "lane must be a table of tables"),
+        ("[budget]\ntokens = -5", "budget.tokens must be a whole number"),
+        ("budget = 5", "budget must be a table with tokens, share, most"),
+        ('inject = "always"', "inject: there is no 'always'; it is one of pull, core, push"),
+    ],
+)
+def test_what_a_lane_cannot_be_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "mine.toml").write_text(f'base = "balanced"\n{text}')
+    with pytest.raises(Invalid, match=words):
+        load(tmp_path / "mine.toml")
+
+
+@pytest.mark.covers("S0-24")
+def test_the_job_proposes_shares_from_what_was_used_and_applies_nothing(memory: Memory) -> None:
+    memory.design = replace(memory.design, upkeep=(TuneLanes(),))
+    for n in range(4):
+        memory.remember(f"Rule {n} for every prompt, in quite a few words", pinned=True)
+    memory.remember("The harbour crane is yellow")
+
+    def advice() -> str:
+        return next(str(report.advice) for report in memory.upkeep() if report.verb == "tune_lanes")
+
+    assert f"{LEAST} are needed" in advice()
+    for _ in range(LEAST):
+        memory.used(memory.context("which colour has the harbour crane?").receipt, ids=[5])
+    before = memory.design
+    said = advice()
+    assert f"by {LEAST} contexts with a reported use" in said
+    assert "pinned" in said and "recall" in said and "→" in said
+    had, wanted = (float(word) for word in said.partition("recall ")[2].split(";")[0].split(",")[0].split(" → "))
+    assert had < wanted <= had + 0.11, "what earned more gets more, a step at a time"
+    assert memory.design == before and not [r for r in memory.upkeep() if r.changed]
