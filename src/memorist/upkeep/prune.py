@@ -2,23 +2,24 @@
 
 What is measured are the bytes that *active memories* take, not the size of the file: archiving moves nothing out of the file,
 so a limit on the file would be exceeded for ever and archive a little more every night. Measured this way one run comes
-below the limit, and the next has nothing to do.
+below the limit, and the next has nothing to do. What the guard of all rules holds (`guard.py`) stays, even if that is too much.
 """
 
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import ClassVar
 
 from memorist.access import Access
-from memorist.design import Proposal, Tools
-from memorist.errors import Refused
+from memorist.design import Clock, Proposal, Tools
 from memorist.kinds import KINDS, MEMORY
 from memorist.records import Record
 from memorist.remember.many import archived
 from memorist.store.nouns import Brief, footprint
 from memorist.store.where import Where
+from memorist.upkeep.guard import free, loose, refuse_guarded
 from memorist.worth import faded, reinforced, score
 
 MEGABYTE = 1024 * 1024
@@ -36,29 +37,29 @@ class Prune:
     name: ClassVar[str] = "prune"
 
     def propose(self, who: Access, tools: Tools) -> Proposal:
-        total, count, loose = 0, 0, 0
+        total, count = 0, 0
         for brief in self._briefs(who, tools):
-            total, count, loose = total + brief.bytes, count + 1, loose + (not brief.pinned)
-        chosen = self._lowest(total, count, who, tools) if total > self.max_bytes else []
+            total, count = total + brief.bytes, count + 1
+        chosen, left = self._lowest(total, count, who, tools) if total > self.max_bytes else ([], total)
         advice = f"the memories take {total / MEGABYTE:.1f} MB of {self.max_bytes / MEGABYTE:.1f} MB"
-        if len(chosen) == loose and total > self.max_bytes:
-            advice += "; what is pinned is never pruned, and alone takes too much"
-        return Proposal("forgotten", _pruned, BECAUSE, chosen, advice)
+        if left > self.max_bytes:
+            advice += "; what is pinned, global or younger than a day is never pruned, and alone takes too much"
+        return Proposal("forgotten", partial(_pruned, now=tools.clock), BECAUSE, chosen, advice)
 
-    def _lowest(self, total: int, count: int, who: Access, tools: Tools) -> list[str]:
-        """The least worth, in steps of so many percent, until what remains fits."""
+    def _lowest(self, total: int, count: int, who: Access, tools: Tools) -> tuple[list[str], int]:
+        """The least worth, in steps of so many percent, until what remains fits; and how much remains."""
         step = max(1, int(count * self.percent / 100))
         most = (total - self.max_bytes) // footprint(0) + step
         now = tools.clock()
-        loose = (brief for brief in self._briefs(who, tools) if not brief.pinned)
-        lowest = heapq.nsmallest(most, loose, key=lambda brief: (self._worth(brief, now), brief.number))
+        found = loose(self._briefs(who, tools), now)
+        lowest = heapq.nsmallest(most, found, key=lambda brief: (self._worth(brief, now), brief.number))
         chosen: list[str] = []
-        for brief in lowest:
+        for brief in free(lowest, who, tools):
             if total <= self.max_bytes and len(chosen) % step == 0:
                 break
             chosen.append(brief.id)
             total -= brief.bytes
-        return chosen
+        return chosen, total
 
     def _worth(self, brief: Brief, now: datetime) -> float:
         return reinforced(score(brief.counters, self.reinforce, self.demote)) * faded(brief.since, now)
@@ -72,7 +73,6 @@ class Prune:
         return tools.store.briefs(where)
 
 
-def _pruned(record: Record) -> Record:
-    if record.pinned:
-        raise Refused(f"memory {record.number} was pinned meanwhile")
+def _pruned(record: Record, now: Clock) -> Record:
+    refuse_guarded(record, now())
     return archived(record, BECAUSE)

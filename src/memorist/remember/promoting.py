@@ -1,0 +1,150 @@
+"""The act of promotion: a memory is moved to where more will find it.
+
+An explicit act moves any memory: a task's lesson to its project, a project's pattern to `global`. Findings with enough points go
+to their project: as a proposal of upkeep, or after a person agreed. What comes in by itself stays a candidate.
+"""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from memorist.access import Access
+from memorist.design import Ask, Promotion, Proposal, Tools
+from memorist.errors import Invalid, Refused
+from memorist.kinds import MEMORY, kind_of
+from memorist.records import Outcome, Record, Report, Status
+from memorist.remember import change, pending
+from memorist.remember.findings import TOLD, is_finding
+from memorist.remember.many import Sweep, archived
+from memorist.remember.promotion import Weighed, weighed
+from memorist.store.where import Where
+from memorist.store.writer import Writer
+from memorist.text.visible import visible
+
+DECLINED = "a person did not want it kept"
+
+
+def all_of(
+    promotion: Promotion, home: str, who: Access, writer: Writer, tools: Tools, dry_run: bool = False
+) -> tuple[list[Weighed], Report | None]:
+    """Weighs the findings of a project, and does with those that have enough points what the design says."""
+    target = who.must_write(home)
+    if target == "global":
+        raise Invalid("nothing gets into global by itself; name the memory to promote")
+    answers = weighed(promotion, target, who, tools)
+    if dry_run or promotion.mode == "manual":
+        return answers, None
+    if promotion.mode == "propose":
+        return [ask_for(each, who, tools, writer) if each.outcome == "enough" else each for each in answers], None
+    plan = proposal(answers)
+    report = Sweep(plan.verb, plan.edit, plan.because, Where(who), writer, tools).apply(plan.ids)
+    moved = {each.id for each in report.changed}
+    return [_done(each, moved, report.left) for each in answers], report
+
+
+def _done(found: Weighed, moved: Set[str], left: Mapping[str, str]) -> Weighed:
+    if found.id in moved:
+        return replace(found, outcome="promoted")
+    return replace(found, outcome="left", because=left[found.id]) if found.id in left else found
+
+
+def proposal(answers: Sequence[Weighed]) -> Proposal:
+    """Moves every finding that has enough points to its project."""
+    enough = {each.id: each for each in answers if each.outcome == "enough"}
+
+    def promote(record: Record) -> Record:
+        found = enough[record.id]
+        if not is_finding(record) or record.state != "active":
+            raise Refused(f"memory {record.number} is no finding of a session any more")
+        return _moved(record, found.scope, f"promoted: {found.because}", found.signals)
+
+    because = "promoted: it has enough points"
+    return Proposal("promoted", promote, because, list(enough), f"{len(answers):,} findings were weighed")
+
+
+def _moved(record: Record, scope: str, because: str, signals: Sequence[str] = ()) -> Record:
+    kept = {name: value for name, value in record.data.items() if name not in TOLD or not is_finding(record)}
+    data = {**kept, "signals": list(signals)} if signals else kept
+    source = replace(record.provenance, confidence_because=because)
+    return replace(record, scope=scope, data=data, provenance=source)
+
+
+def ask_for(found: Weighed, who: Access, tools: Tools, writer: Writer) -> Weighed:
+    """Asks a person, who promotes it by approving."""
+    record = next(iter(tools.store.get([found.id], Where(who))), None)
+    if record is None:
+        return replace(found, outcome="left", because="it is not there any more")
+    details = {"id": found.id, "scope": found.scope, "version": record.version, "signals": list(found.signals)}
+    ask = Ask("promote", f"keep in {found.scope}: {_shown(found.text)}", None, details)
+    said = pending.ask(ask, found.scope, found.because, who, writer, tools)
+    if said.answer == "deny":
+        declined(details, who, writer, tools)
+    if not said.approved:
+        return replace(found, outcome="asked" if said.id else "left", because=said.because, pending=said.id)
+    done = approved(details, who, writer, tools)
+    return replace(found, outcome="promoted", because=done.because)
+
+
+def approved(details: Mapping[str, Any], who: Access, writer: Writer, tools: Tools) -> Outcome:
+    """What a person agreed to: this memory, as it was when they were asked, into that scope."""
+
+    def find() -> Record:
+        found = tools.store.get([details["id"]], Where(who))
+        if not found or found[0].version != details["version"]:
+            raise Refused("the memory was changed since the question was asked; deny it, and promote it anew")
+        return found[0]
+
+    return promote(
+        find, details["scope"], "a person agreed", who, writer, tools, details.get("signals", ()), agreed=True
+    )
+
+
+def declined(details: Mapping[str, Any], who: Access, writer: Writer, tools: Tools) -> None:
+    """A finding that a person does not want is forgotten, so that nobody is asked about it again."""
+    found = tools.store.get([details["id"]], Where(who).also("state", "eq", "active"))
+    if found and is_finding(found[0]) and who.may_write(found[0].scope):
+        archive = partial(archived, because=DECLINED)
+        change.edit(lambda: found[0], "forgotten", archive, who, writer, tools, DECLINED)
+
+
+def promote(
+    find: change.Find,
+    scope: str,
+    because: str,
+    who: Access,
+    writer: Writer,
+    tools: Tools,
+    signals: Sequence[str] = (),
+    agreed: bool = False,
+) -> Outcome:
+    """Moves a memory to a scope where more will find it. Into `global` only with a person's consent; the user's own word
+    also confirms it."""
+    target = who.must_write(scope)
+    if target == "global" and not agreed:
+        record = find()
+        if record.scope != target:
+            who.must_write(record.scope)
+            details = {"id": record.id, "scope": target, "version": record.version}
+            ask = Ask("promote", f"make known in every project: {_shown(record.text)}", None, details)
+            said = pending.ask(ask, record.scope, because, who, writer, tools)
+            if not said.approved:
+                return said.outcome(record.id)
+
+    def move(record: Record) -> Record:
+        if record.state != "active":
+            raise Refused(f"memory {record.number} is {record.state}; restore it before you promote it")
+        kind = kind_of(record.kind, tools.kinds)
+        if kind.append_only or kind.layer != MEMORY:
+            raise Refused(f"memory {record.number} is a {record.kind}, which stays where it was said")
+        status: Status = "confirmed" if who.origin == "user" else record.status
+        if record.scope == target:
+            return replace(record, status=status)
+        return replace(_moved(record, target, because, signals), status=status)
+
+    return change.edit(find, "promoted", move, who, writer, tools, because)
+
+
+def _shown(text: str) -> str:
+    line = " ".join(visible(text).split())
+    return line if len(line) <= 200 else f"{line[:200]}…"
