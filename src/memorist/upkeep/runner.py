@@ -8,7 +8,7 @@ takes it over, proposes anew what is still to do, and goes on in the same batch,
 
 import secrets
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -18,7 +18,8 @@ from memorist.access import Access
 from memorist.design import Job, Proposal, Tools
 from memorist.errors import MemoristError
 from memorist.records import Report
-from memorist.remember.many import AT_ONCE, Sweep
+from memorist.remember import aliases
+from memorist.remember.many import Sweep, portions
 from memorist.store.nouns import Run
 from memorist.store.where import Where
 from memorist.store.writer import Writer
@@ -27,6 +28,7 @@ from memorist.upkeep.index import Index
 
 LEASE = timedelta(seconds=30)
 STORE = ""  # no space is called that: what is derived belongs to the whole store, and so does the lease for it
+LATER = "time is up; the next upkeep goes on from here"
 UPKEEP = "upkeep"  # the surface of what it does, in the journal
 
 
@@ -38,17 +40,21 @@ def run(
     dry_run: bool = False,
     seconds: float | None = None,
     switch: bool = False,
+    stop: Callable[[], bool] | None = None,
 ) -> list[Report]:
     """Runs each job, or shows what it would do; before them, under every design, what is to be done about vectors. After so
-    many seconds the rest waits for the next time."""
+    many seconds, or once `stop` says so, the rest waits for the next time. That everything was done is noted, for whoever
+    wants to know when it is due again."""
     until = None if seconds is None else time.monotonic() + seconds
-    runner = Runner(who.over_the_space(UPKEEP), tools, writer, until)
+    runner = Runner(who.over_the_space(UPKEEP), tools, writer, until, stop)
     derived: list[Derived] = [Embed(runner.who, tools.meaning, switch), Index.of(tools.store)]
     reports = [job.plan() if dry_run else runner.derive(job) for job in derived]
     done = [report for report in reports if report is not None]
     done += [runner.plan(job) if dry_run else runner.run(job) for job in jobs]
-    while not dry_run and runner.has_time and tools.store.tidy():
+    while not dry_run and not runner.over() and tools.store.tidy():
         pass
+    if not dry_run and not runner.over():
+        writer.note_upkeep(who.space)
     return done
 
 
@@ -75,10 +81,14 @@ class Runner:
     tools: Tools
     writer: Writer
     until: float | None
+    stop: Callable[[], bool] | None = None
 
-    @property
-    def has_time(self) -> bool:
-        return self.until is None or time.monotonic() <= self.until
+    def over(self) -> bool:
+        """Whether no further step may begin."""
+        return (self.until is not None and time.monotonic() > self.until) or self._stopped()
+
+    def _stopped(self) -> bool:
+        return self.stop is not None and self.stop()
 
     def plan(self, job: Job) -> Report:
         proposal = job.propose(self.who, self.tools)
@@ -86,8 +96,12 @@ class Runner:
         return replace(report, verb=job.name, advice=proposal.advice)
 
     def run(self, job: Job) -> Report:
+        if self.over():
+            return Report(job.name, advice=LATER)
         proposal = job.propose(self.who, self.tools)
         report = Report(job.name, advice=proposal.advice)
+        for ask in proposal.asks:
+            aliases.offer(ask, proposal.because, self.who, self.writer, self.tools)
         if not proposal.ids:
             self._close_unfinished(job)
             return report
@@ -117,7 +131,7 @@ class Runner:
                     run = replace(run, changed=run.changed + rows)
                     if not self._alive(run):
                         return replace(report, advice=f"another process took {run.job} over")
-                    if not self.has_time:
+                    if self.over():
                         return self._paused(run, report)
         except BaseException as problem:
             self._give_up(run, problem)
@@ -148,10 +162,12 @@ class Runner:
         return newest is not None and newest.owner == run.owner
 
     def _steps(self, proposal: Proposal, run: Run, report: Report) -> Report:
-        for start in range(0, len(proposal.ids), AT_ONCE):
-            if not self.has_time:
+        begun = False  # a job that needs all its time to propose still does a step, or it would never come to an end
+        for ids in portions(proposal.ids):
+            if self._stopped() or (begun and self.over()):
                 return self._paused(run, report)
-            step = self._step(proposal, proposal.ids[start : start + AT_ONCE], run, report)
+            begun = True
+            step = self._step(proposal, ids, run, report)
             if step is None:
                 return replace(report, advice=f"another process took {run.job} over")
             run, report = step
@@ -166,7 +182,7 @@ class Runner:
         now, owner = self.tools.clock(), secrets.token_hex(8)
         with self.writer.transaction():
             known = self._unfinished(space, job)
-            if known is not None and known.lease > now:
+            if known is not None and now < known.lease <= now + LEASE:  # one that ends later is of another clock
                 return None
             fresh = Run(0, space, job.name, "running", owner, now + LEASE, now, now)
             mine = fresh if known is None else replace(known, owner=owner, lease=now + LEASE, updated=now)
@@ -191,12 +207,13 @@ class Runner:
 
     def _paused(self, run: Run, report: Report) -> Report:
         self._save(run)
-        return replace(report, advice="time is up; the next upkeep goes on from here")
+        return replace(report, advice=LATER)
 
     def _close_unfinished(self, job: Job) -> None:
         """A run that was cut off after its last change has nothing left to do."""
         known = self._unfinished(self.who.space, job)
-        if known is not None and known.lease <= self.tools.clock():
+        now = self.tools.clock()
+        if known is not None and not now < known.lease <= now + LEASE:
             self._save(replace(known, state="done"))
 
     def _save(self, run: Run) -> None:

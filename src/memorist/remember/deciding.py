@@ -1,0 +1,137 @@
+"""What an approved question does: one table from its verb to a function, and the act of deciding.
+
+Only a person approves: an access whose origin is the user's. It is then the person's own act, under their name and with their
+rights, through the same gate as everything else; so it is journalled, can be undone, and happens once.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from memorist import checks
+from memorist.access import Access
+from memorist.design import Tools
+from memorist.errors import Invalid, Refused
+from memorist.records import Outcome, Record, Report
+from memorist.remember import aliases, change, consent, erasing, gate, many, pending, promoting, resolving
+from memorist.store.nouns import Run
+from memorist.store.where import Where
+from memorist.store.writer import Writer
+from memorist.text.visible import quoted
+
+Done = Outcome | Report
+DECISIONS = ("approve", "deny")
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a question is carried out. `at_once`: in one transaction with its end, so that it happens exactly once; what takes
+    many transactions must do no harm when it is done again."""
+
+    act: Callable[[Mapping[str, Any], Access, Writer, Tools], Done]
+    at_once: bool = True
+    declined: Callable[[Mapping[str, Any], Access, Writer, Tools], None] | None = None  # what a person's no does
+
+
+def decide(id: str, decision: str, who: Access, writer: Writer, tools: Tools) -> Done:
+    """Approves a question, which does what it asked for, or denies it, which only takes it out of the queue."""
+    if decision not in DECISIONS:
+        raise Invalid(f"there is no decision {quoted(decision)}; decide {' or '.join(DECISIONS)}")
+    if decision == "deny":
+        return _deny(id, who, writer, tools)
+    if who.origin != "user":
+        raise Refused(
+            "only a person approves: use `memorist review` at a terminal, or an access with origin='user'; "
+            f"this one is {who.origin}'s"
+        )
+    way = _way(pending.find(id, who, tools.store))
+    if way.at_once:
+        with writer.transaction():
+            return _approve(pending.find(id, who, tools.store), way, who, writer, tools)
+    return _approve(pending.find(id, who, tools.store), way, who, writer, tools)
+
+
+def _approve(run: Run, way: Way, who: Access, writer: Writer, tools: Tools) -> Done:
+    done = way.act((run.question or {})["details"], who, writer, tools)
+    if not (isinstance(done, Outcome) and done.outcome == "refused"):
+        pending.close(run, "done", done.batch, writer, tools)
+    return done
+
+
+def _deny(id: str, who: Access, writer: Writer, tools: Tools) -> Outcome:
+    """The person says no, or whoever asked takes the question back."""
+    with writer.transaction():
+        run = pending.find(id, who, tools.store)
+        if who.origin != "user" and run.owner != who.actor:
+            raise Refused(f"q{run.id} was asked by {run.owner}: only they or a person take it back")
+        pending.close(run, "denied", None, writer, tools)
+        way = WAYS.get(pending.shown(run).verb)
+        if way is not None and way.declined is not None and who.origin == "user":
+            way.declined((run.question or {})["details"], who, writer, tools)
+    return Outcome("changed", f"declined, and nothing was done: {pending.shown(run).summary}", pending=f"q{run.id}")
+
+
+def _way(run: Run) -> Way:
+    verb = pending.shown(run).verb
+    if verb not in WAYS:
+        raise Refused(
+            f"q{run.id} asks for {quoted(verb)}, which this version cannot do; deny it, or use another version"
+        )
+    return WAYS[verb]
+
+
+# ---------------------------------------------------------------- the table
+
+
+def _remember(details: Mapping[str, Any], who: Access, writer: Writer, tools: Tools) -> Outcome:
+    draft = consent.draft_of(details)
+    return gate.admit([draft], who, str(draft.scope), tools, writer, agreed=True)[0]
+
+
+def _revise(details: Mapping[str, Any], who: Access, writer: Writer, tools: Tools) -> Outcome:
+    find = partial(_memory, details["id"], who, tools)
+    changes, version = consent.changes_of(details), details["version"]
+    because, used = details["because"], details["used"]
+    return change.revise(find, changes, who, writer, tools, version, because, used, agreed=True)
+
+
+def _forget(details: Mapping[str, Any], who: Access, writer: Writer, tools: Tools) -> Report:
+    where, because = consent.reach_of(details, who), details["because"]
+    sweep = many.Sweep("forgotten", partial(many.archived, because=because), because, where, writer, tools)
+    return sweep.apply([brief.id for brief in tools.store.briefs(where)])
+
+
+def _erase(details: Mapping[str, Any], who: Access, writer: Writer, tools: Tools) -> Report:
+    where = consent.reach_of(details, who)
+    ids = [brief.id for brief in tools.store.briefs(where)]
+    return erasing.erase(ids, details["because"], where, writer, tools)
+
+
+def _merge(details: Mapping[str, Any], who: Access, writer: Writer, tools: Tools) -> Report:
+    """The others go to the archive, and say into which memory they went."""
+    kept = _memory(details["keep"], who, tools)
+    if kept.state != "active":
+        raise Refused(f"memory {kept.number} is {kept.state}, so nothing can be merged into it; deny the question")
+    because = checks.label(f"merged into [id:{kept.number}]", "the reason")
+    sweep = many.Sweep("forgotten", partial(many.archived, because=because), because, Where(who), writer, tools)
+    return sweep.apply([id for id in details["ids"] if id != kept.id])
+
+
+def _memory(id: str, who: Access, tools: Tools) -> Record:
+    found = tools.store.get([id], Where(who))
+    if not found:
+        raise Refused("the memory that was asked about is not readable here any more; deny the question")
+    return found[0]
+
+
+WAYS: Mapping[str, Way] = {
+    "remember": Way(_remember),
+    "revise": Way(_revise),
+    "forget": Way(_forget, at_once=False),
+    "erase": Way(_erase, at_once=False),
+    "merge": Way(_merge),
+    "promote": Way(promoting.approved, declined=promoting.declined),
+    "alias": Way(aliases.accept),
+    "resolve": Way(resolving.approved),
+}

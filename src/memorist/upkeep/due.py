@@ -1,0 +1,128 @@
+"""When upkeep starts by itself: one short slice in the background, where the design's `due` slot asks for it.
+
+There is no hidden process: a slice is a thread of whoever uses the memory, at most one at a time, for about 50 ms, and nobody
+waits for it. It is the runner's own work in the runner's own short steps, so being cut off by the end of the program costs
+nothing, and several programs do not get in each other's way. What goes wrong in it is kept for `status`, and logged.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from memorist.access import Access
+from memorist.design import Design, Due, Job, Tools
+from memorist.errors import StoreUnavailable
+from memorist.records import Report, from_micros
+from memorist.store.writer import Writer, looked_after
+from memorist.upkeep import runner
+from memorist.upkeep.promote import jobs_of
+
+SLICE = 0.05  # seconds
+REST = 20  # times as long as a slice took there is none: whatever a job costs, it is a small part of the time
+CLOSING = 0.2  # seconds that closing waits for the step under way
+log = logging.getLogger("memorist")
+
+
+class Slices:
+    """The slices of one open memory. Every view of it (`through`) shares them."""
+
+    def __init__(
+        self, tools: Tools, writer: Writer, off: Callable[[], str | None], told: Callable[[Report], object]
+    ) -> None:
+        self._tools = tools
+        self._writer = writer
+        self._off = off
+        self._told = told
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._closing = False
+        self._uses = 0
+        self._turn = 0  # whose job is first: one that takes all the time must not keep the others from theirs
+        self._rests_until = 0.0
+        self._last: datetime | None = None  # run, as far as we know; another process may have been there since
+        self.problem: str | None = None
+
+    def opened(self, design: Design, who: Access) -> None:
+        """The memory was just opened."""
+        if design.due.on_open or self._is_old(design.due, who):
+            self._start(design, who)
+
+    def used(self, design: Design, who: Access) -> None:
+        """Something was recalled or written."""
+        due = design.due
+        if due.uses is None and due.hours is None:
+            return
+        with self._lock:
+            self._uses += 1
+            often = due.uses is not None and self._uses >= due.uses
+        if often or self._is_old(due, who):
+            self._start(design, who)
+
+    def last(self, space: str) -> datetime | None:
+        """When upkeep was last through with everything, by whomever."""
+        said = self._tools.store.setting(looked_after(space))
+        return from_micros(int(said)) if said and said.removeprefix("-").isdecimal() else None
+
+    def join(self, seconds: float | None = None) -> None:
+        """Waits until no slice is under way."""
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(seconds)
+
+    def close(self) -> None:
+        """No further step begins. The one under way is given a moment; if it takes longer, it is rolled back."""
+        self._closing = True
+        self.join(CLOSING)
+
+    def _is_old(self, due: Due, who: Access) -> bool:
+        if due.hours is None:
+            return False
+        if self._age(self._last) < timedelta(hours=due.hours):
+            return False
+        self._last = self.last(who.space)
+        return self._age(self._last) >= timedelta(hours=due.hours)
+
+    def _age(self, last: datetime | None) -> timedelta:
+        """In either direction: a run in the future says nothing about the present."""
+        return timedelta.max if last is None else abs(self._tools.clock() - last)
+
+    def _start(self, design: Design, who: Access) -> None:
+        if self._off() or not self._tools.store.writable or who.role not in ("admin", "project"):
+            return
+        with self._lock:
+            busy = self._thread is not None and self._thread.is_alive()
+            if busy or self._closing or time.monotonic() < self._rests_until:
+                return
+            jobs = jobs_of(design)
+            jobs = jobs[self._turn :] + jobs[: self._turn]
+            self._turn = (self._turn + 1) % max(1, len(jobs))
+            self._uses = 0
+            self._thread = threading.Thread(target=self._slice, args=(jobs, who), name="memorist upkeep", daemon=True)
+            try:
+                self._thread.start()
+            except RuntimeError as problem:  # the program is ending, or may have no more threads
+                self._thread, self.problem = None, str(problem)
+
+    def _slice(self, jobs: tuple[Job, ...], who: Access) -> None:
+        begun = time.monotonic()
+        try:
+            done = runner.run(jobs, who, self._tools, self._writer, seconds=SLICE, stop=lambda: self._closing)
+            self.problem = None
+            for report in done:
+                self._told(report)
+        except Exception as problem:  # a job may be anybody's code, and nobody else would hear of it
+            if not (self._closing and isinstance(problem, StoreUnavailable)):
+                self.problem = f"{type(problem).__name__}: {problem}"
+                log.warning("upkeep in the background failed: %s", self.problem)
+        finally:
+            self._rests_until = time.monotonic() + REST * (time.monotonic() - begun)
+
+
+def shown(due: Due) -> str:
+    """The slot in words."""
+    parts = ["on opening"] if due.on_open else []
+    parts += [f"every {due.uses:,} uses"] if due.uses is not None else []
+    parts += [f"{due.hours:g} hours after the last"] if due.hours is not None else []
+    return ", ".join(parts) or "when it is called"
