@@ -3,12 +3,14 @@
 One SQLite file in a temporary folder; no key, no network.
 """
 
+import os
 import sys
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
 from memorist import Memory
+from memorist.seeds import curated, tiers
 
 
 def say(text: str = "") -> None:
@@ -78,12 +80,81 @@ def wednesday(path: Path) -> None:
         say(f"  audit     {'the journal still verifies' if memory.audit().ok else 'SOMETHING IS WRONG'}")
 
 
+def thursday(path: Path) -> None:
+    say("\nThursday. Several agents share the project: words have aliases, files count, and nobody deletes by keyword.")
+    with Memory(path, project="payments", design="curated") as memory:
+        memory.remember("Login tokens expire after an hour", kind="decision", files=["src/login.py"], session="s1")
+        memory.remember("Never change the auth middleware by hand", kind="warning", files=["src/auth.py"], session="s2")
+        memory.alias("mw", "middleware")
+        for question, files in (("auth", ["login.py"]), ("midleware", []), ("mw", [])):
+            found = memory.recall(question, files=files)
+            at_hand = f", {', '.join(files)} at hand" if files else ""
+            say(f"  recall    {question}{at_hand}")
+            for hit in found:
+                say(f"            {hit.score:.2f}  {hit.record.kind}: {hit.record.text}")
+        for command in ("/remember We decided on one queue", "/forget queue", "/memory config conservative"):
+            say(f"  slash     {command}")
+            for line in str(curated.slash(memory, command)).splitlines():
+                say(f"            {line}")
+
+
+def friday(path: Path) -> None:
+    say(
+        "\nFriday. One task: its notes, the project's decisions and what holds everywhere share a prompt, and then it ends."
+    )
+    with Memory(path, project="payments", design="tiers", confirm=lambda ask: ask.verb == "remember") as memory:
+        three = tiers(memory)
+        task = three.task("42")
+        lesson = task.add_reasoning("The signature breaks because the proxy strips empty bodies", "analyse")
+        task.add_tool_output("pytest", "2 failed, 41 passed", "analyse")
+        three.add_decision("Empty bodies are signed as ''", ["signature"])
+        three.add_preference("Explain a fix in two sentences", "style")
+        made = three.build_context("42", "why does the signature check fail?", budget=400)
+        say(f"  context   {len(made.items)} memories in {made.tokens} of 400 tokens:")
+        for item in made.items:
+            say(f"            {item.source:<18} {item.text}")
+        ended = three.cleanup_task("42", keep=[lesson.id] if lesson else [])
+        say(f"  finish    task/42: {len(ended.changed)} memories, of which the lesson stays in the project")
+        memory.undo(ended.batch)
+        say(f"  undo      the task is open again with {task.count()} memories")
+
+
+def saturday(path: Path) -> None:
+    say("\nSaturday. Facts change, and some things are for a person to decide.")
+    with Memory(path, project="payments") as memory:
+        memory.remember("The gateway listens on port 8080", kind="fact")
+        done = memory.remember("The gateway listens on port 9090", kind="fact")
+        say(f"  remember  {done.because}")
+        memory.remember("Always squash commits before a merge", kind="convention")
+        memory.remember("Never squash commits before a merge", kind="convention")
+        for each in memory.conflicts():
+            say(f"  conflicts {each.reason}: [id:{each.a.number}] and [id:{each.b.number}]")
+        asked = memory.remember("Answers are short", kind="preference", scope="global")
+        say(f"  remember  {asked.outcome}: {asked.because}")
+        memory.extract(
+            "We decided to use one queue for refunds. Never retry a refund twice.", session="s9", role="user"
+        )
+        for found in memory.promote(dry_run=True):
+            say(f"  promote   {found.points} points, {found.outcome}: {found.text}")
+
+
+def _apart_from_your_settings(folder: Path) -> None:
+    """The same story for everybody, whatever they switched off or chose."""
+    for name in [name for name in os.environ if name.startswith("MEMORIST_")]:
+        del os.environ[name]
+    os.environ["MEMORIST_CONFIG"] = str(folder / "config.toml")
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="memorist-demo-") as folder:
+        _apart_from_your_settings(Path(folder))
         path = Path(folder) / "memory.db"
         monday(path)
         tuesday(path)
         wednesday(path)
+        thursday(path)
+        friday(path)
+        saturday(path)
         say(f"\nAll of it was one file of {path.stat().st_size // 1024} KiB, private to you, gone with this demo.")
 
 

@@ -7,22 +7,25 @@ factors of the default design together differ by a factor of five at most.
 
 import math
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from memorist.kinds import Kind, kind_of
-from memorist.records import Counters, Record
+from memorist.records import Counters, Record, Trust
 
 Factor = Callable[[Record, datetime, Mapping[str, Kind]], float]
+AGES = ((1, 1.0), (7, 0.9), (14, 0.7), (30, 0.5))  # days under which a memory weighs so much
+OLDEST = 0.3
+QUARANTINE = timedelta(days=1)  # in which a candidate has to show what it is good for
+INFERRED = 7.0  # days: the half-life of what nobody said
+TRUSTED: Mapping[Trust, float] = {"high": 1.0, "medium": 0.85, "low": 0.6}
 
 
 def recency(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
     """1 when fresh or just used, falling to 0.8 with the kind's half-life. Pinned records do not fade."""
-    half_life = kind_of(record.kind, kinds).half_life_days
-    if half_life is None or record.pinned:
+    days = kind_of(record.kind, kinds).half_life_days
+    if days is None or record.pinned:
         return 1.0
-    since = max(record.times.at, record.times.used or record.times.at)
-    days = max(0.0, (now - since).total_seconds() / 86400)
-    return 0.8 + 0.2 * math.pow(0.5, days / half_life)
+    return 0.8 + 0.2 * math.pow(0.5, days_since(last_of(record), now) / days)
 
 
 def votes(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
@@ -37,18 +40,34 @@ def importance(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> floa
     return 0.9 + 0.2 * min(1.0, record.importance + 0.1 * record.counters.strength)
 
 
+def important(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
+    """The importance it was given, as it is: for a design in which nothing else counts."""
+    return max(0.05, record.importance)
+
+
 def kind(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
     """A warning weighs a little more than a note: the kind's weight, softened to a quarter of its distance from 1."""
     return 1 + 0.25 * (kind_of(record.kind, kinds).weight - 1)
 
 
 def pinned(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
-    return 1.2 if record.pinned else 1.0
+    return 1.2 if held_up(record) else 1.0
 
 
 def doubt(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
     """A candidate nobody confirmed, or a text of low trust, weighs less."""
     return (0.85 if record.status == "candidate" else 1.0) * (0.9 if record.trust == "low" else 1.0)
+
+
+def vouched_for(record: Record) -> bool:
+    """Whether anybody stands for it: an agent or the user said it, or a person confirmed it. Only such memories may stand where
+    a reader takes them for settled: first, always, in a place of honour."""
+    return record.trust != "low" or record.status == "confirmed"
+
+
+def held_up(record: Record) -> bool:
+    """Whether its pin counts. A text can come with a pin, or an agent be talked into one; nobody vouches for it by that."""
+    return record.pinned and vouched_for(record)
 
 
 # ---------------------------------------------------------------- votes as synapses: the hebbian design
@@ -78,8 +97,114 @@ def reinforced(score: float) -> float:
 def faded(since: datetime, now: datetime) -> float:
     """1 / (1 + 0.01 · days) since it last helped, else since it happened: 0.769 after 30 days, 0.5 after 100. It never falls
     below 0.25: old is no reason to be buried."""
-    days = max(0.0, (now - since).total_seconds() / 86400)
-    return max(0.25, 1 / (1 + 0.01 * days))
+    return max(0.25, 1 / (1 + 0.01 * days_since(since, now)))
+
+
+# ---------------------------------------------------------------- six weights: the curated design
+
+
+def category(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
+    """The kind's whole weight: 1.4 for a warning, 0.8 for a preference."""
+    return kind_of(record.kind, kinds).weight
+
+
+def age(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
+    """In steps, by when it happened: 1 on the first day, 0.9 in the first week, then 0.7, 0.5 and 0.3 after a month."""
+    days = days_since(record.times.at, now)
+    return next((weight for under, weight in AGES if days < under), OLDEST)
+
+
+def access(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
+    """1 + 0.1 · log2(n + 1), at most 1.5, for n times that it was used; being shown is no use."""
+    return 1 + min(0.5, 0.1 * math.log2(record.counters.used + 1))
+
+
+def status(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
+    """2 for a pinned memory, 1 for a confirmed one, 0.7 for a candidate."""
+    return 2.0 if held_up(record) else 0.7 if record.status == "candidate" else 1.0
+
+
+def quarantine(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
+    """0.8 for a candidate that a day later has helped nobody. As soon as it helps, it counts in full."""
+    waits = record.status == "candidate" and now - record.times.updated >= QUARANTINE
+    return 0.8 if waits and not _helped(record) else 1.0
+
+
+def proved(record: Record, now: datetime) -> bool:
+    """Whether a candidate may be believed: it comes from a source that is trusted, its day is over, it helped since it came
+    in, and more found it useful than wrong. Being shown is no help, and time alone proves nothing."""
+    counted = record.counters
+    candidate = record.status == "candidate" and record.trust != "low" and now - record.times.updated >= QUARANTINE
+    return candidate and _helped(record) and counted.down + counted.rejected < max(1, counted.used)
+
+
+def _helped(record: Record) -> bool:
+    return record.times.used is not None and record.times.used >= record.times.updated
+
+
+# ---------------------------------------------------------------- confidence: the associative design
+
+
+def fresh(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
+    """1 + 0.5 · e^(−hours / 24) since it was last used, else since it happened."""
+    return 1 + 0.5 * math.exp(-days_since(last_of(record), now))
+
+
+def confidence(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
+    """How far it is believed today: as first given, halved with every half-life of its kind, a little more for every use,
+    less for what few would vouch for. A half-life is one: a fact of 90 days is worth an eighth, not a twentieth."""
+    used = min(1.5, 1 + 0.1 * math.log(record.counters.used + 1))
+    believed = record.confidence * half_life(record, now, kinds) * used * TRUSTED[record.trust]
+    return min(1.0, max(0.01, believed))
+
+
+# ---------------------------------------------------------------- decay: how a memory fades while nobody uses it
+
+
+def none(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
+    """It does not."""
+    return 1.0
+
+
+def hyperbolic(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
+    """1 / (1 + 0.01 · days), never below 0.25."""
+    return 1.0 if record.pinned else faded(last_of(record), now)
+
+
+def weekly(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
+    """5 % less every week: half of it is gone after thirteen and a half."""
+    return 1.0 if record.pinned else math.pow(0.95, days_since(last_of(record), now) / 7)
+
+
+def half_life(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
+    """Half of it is gone after the kind's half-life; what was only inferred has a week at most."""
+    days = kind_of(record.kind, kinds).half_life_days
+    if is_inferred(record):
+        days = INFERRED if days is None else min(INFERRED, days)
+    return 1.0 if days is None or record.pinned else math.pow(0.5, days_since(last_of(record), now) / days)
+
+
+def decayed_importance(record: Record, now: datetime, kinds: Mapping[str, Kind], decay: str = "weekly") -> float:
+    """What is left of its importance: less with time, for a candidate, and for what was seldom used. Pinned never less."""
+    if record.pinned:
+        return record.importance
+    unproven = (0.9 if record.status == "candidate" else 1.0) * min(1.0, 0.5 + 0.05 * record.counters.used)
+    return record.importance * DECAYS[decay](record, now, kinds) * unproven
+
+
+def is_inferred(record: Record) -> bool:
+    """Drawn out of a talk, and confirmed by nobody."""
+    said = record.provenance
+    return record.status == "candidate" and (said.messages is not None or said.snippet is not None)
+
+
+def last_of(record: Record) -> datetime:
+    """When it was last used, else when it happened."""
+    return max(record.times.at, record.times.used or record.times.at)
+
+
+def days_since(moment: datetime, now: datetime) -> float:
+    return max(0.0, (now - moment).total_seconds() / 86400)
 
 
 def logistic(log_odds: float) -> float:
@@ -87,11 +212,20 @@ def logistic(log_odds: float) -> float:
     return 1 / (1 + math.exp(-max(-700.0, log_odds)))
 
 
+DECAYS: Mapping[str, Factor] = {"none": none, "hyperbolic": hyperbolic, "weekly": weekly, "half_life": half_life}
 FACTORS: Mapping[str, Factor] = {
     "recency": recency,
     "votes": votes,
     "importance": importance,
+    "important": important,
     "kind": kind,
     "pinned": pinned,
     "doubt": doubt,
+    "category": category,
+    "age": age,
+    "access": access,
+    "status": status,
+    "quarantine": quarantine,
+    "fresh": fresh,
+    "confidence": confidence,
 }

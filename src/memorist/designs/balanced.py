@@ -1,11 +1,14 @@
 """The default design: words and meaning, weighed by bounded utility. Archive only, nothing is deleted, nothing is pushed."""
 
-from memorist.design import Design
+from memorist.design import Design, Lane, Promotion
 from memorist.recall.blend import Blend
+from memorist.recall.conflicts import MarkConflicts, NewestOfSlot
+from memorist.recall.crowding import OneVoice
 from memorist.recall.gather import Gather
 from memorist.recall.trim import Abstain, Believed, DropWeak, KeepBest, Weigh
 from memorist.recall.understand import Recognise, Understand
 from memorist.upkeep.prune import MEGABYTE, Prune
+from memorist.upkeep.settle import Settle
 
 BALANCED = Design(
     name="balanced",
@@ -20,7 +23,13 @@ BALANCED = Design(
         Abstain(below=0.08),
         Weigh(factors=("recency", "votes", "importance", "kind", "pinned", "doubt")),
         DropWeak(share=0.005),
+        NewestOfSlot(),
+        MarkConflicts(weight=1.0),
+        OneVoice(),
         KeepBest(),
     ),
-    upkeep=(Prune(max_bytes=1024 * MEGABYTE),),
+    upkeep=(Settle(), Prune(max_bytes=1024 * MEGABYTE)),
+    lanes=(Lane("pinned", 0.25), Lane("recall", 1.0)),
+    conflicts="supersede",
+    promotion=Promotion("propose"),
 )

@@ -15,8 +15,10 @@ from memorist.access import Access
 from memorist.design import Design, Tools
 from memorist.errors import Invalid
 from memorist.kinds import ARCHIVE, DOCUMENTS, KINDS, LAYERS, MEMORY, TURNS, kind_named
+from memorist.recall.crowding import without_crowd
+from memorist.recall.monitor import LIMIT
 from memorist.recall.pipeline import Search, run
-from memorist.records import Event, Recall, Record, Scope, new_id, utc
+from memorist.records import Event, Recall, Record, Scope, Step, new_id, utc
 from memorist.store.index import index_rows
 from memorist.store.nouns import Receipt, Shelf, shelf_of
 from memorist.store.protocol import Store
@@ -26,6 +28,7 @@ from memorist.text.visible import quoted
 from memorist.text.words import query_terms
 
 MOST = 1000  # hits one may ask for
+HURRIED = Step("Monitor", 0, 0.0, note="hurried: recalls were slow lately, so less was looked at; see `status`")
 LONGEST = 1_000_000  # seconds of a deadline
 SEARCHES: Mapping[str, tuple[str, ...]] = {
     "memory": (MEMORY,),
@@ -53,6 +56,8 @@ class Question:
     deadline: float | None = None
     at: datetime | None = None
     exact: bool = False
+    files: Sequence[str] = ()
+    task: str | None = None
 
     @classmethod
     def of(cls, query: str, arguments: Mapping[str, Any]) -> "Question":
@@ -63,12 +68,22 @@ class Question:
         return cls(query, **arguments)
 
 
-def ask(question: Question, who: Access, homes: tuple[str, ...], design: Design, tools: Tools) -> tuple[Recall, float]:
-    """The answer, and how many milliseconds it took. `homes` are the project and where memories go by default."""
+def ask(
+    question: Question, who: Access, homes: tuple[str, ...], design: Design, tools: Tools, hurried: bool = False
+) -> tuple[Recall, float]:
+    """The answer, and how many milliseconds it took. `homes` are the project and where memories go by default. `hurried`:
+    recalls were slow lately, so this one looks at less and has a deadline in any case."""
     started = time.perf_counter()
-    scopes = _scopes(question, who, homes, design)
-    search = _search(question, who, scopes, tools)
-    search, trace = run(design.recall, search, tools, _deadline(question))
+    scopes = scopes_of(question, who, homes, design)
+    search = replace(_search(question, who, scopes, tools), hurried=hurried)
+    deadline = _deadline(question) or (LIMIT if hurried else None)
+    asked = search
+    search, trace = run(design.recall, asked, tools, deadline)
+    if search.crowd:
+        left = None if deadline is None else max(0.0, started + deadline - time.perf_counter())
+        search, more = run(design.recall, without_crowd(asked, search), tools, left)
+        trace = (*trace, *more)
+    trace = (HURRIED, *trace) if hurried else trace
     because = None if search.hits else search.empty_because or _all_dropped(trace)
     answer = Recall(search.query, search.hits, because, trace, scopes, "r" + new_id(search.now)[1:])
     return answer, (time.perf_counter() - started) * 1000
@@ -139,8 +154,9 @@ def timeline(around: datetime | None, limit: int, where: Where, store: Store) ->
     return [*early, *after[: limit - len(early)]]
 
 
-def _scopes(question: Question, who: Access, homes: tuple[str, ...], design: Design) -> tuple[str, ...]:
-    for name, given in (("session", question.session), ("user", question.user)):
+def scopes_of(question: Question, who: Access, homes: tuple[str, ...], design: Design) -> tuple[str, ...]:
+    """The scopes that a question reads: those its design names, as far as the access allows."""
+    for name, given in (("session", question.session), ("user", question.user), ("task", question.task)):
         if given is not None and not isinstance(given, str):
             raise Invalid(f"{name} must be text, not {quoted(given)}")
     session = None if question.session is None else Scope(f"session/{question.session}")
@@ -149,6 +165,8 @@ def _scopes(question: Question, who: Access, homes: tuple[str, ...], design: Des
     named: dict[str, tuple[str, ...]] = {"project": homes, "global": ("global",)}
     if session is not None:
         named["session"] = (session,)
+    if question.task is not None:
+        named["task"] = (Scope(f"task/{question.task}"),)
     if question.user is not None:
         named["user"] = (who.must_read(f"user/{question.user}"),)
     wanted = [scope for family in design.reads for scope in named.get(family, ())]
@@ -156,8 +174,7 @@ def _scopes(question: Question, who: Access, homes: tuple[str, ...], design: Des
 
 
 def _search(question: Question, who: Access, scopes: tuple[str, ...], tools: Tools) -> Search:
-    if not isinstance(question.query, str):
-        raise Invalid(f"a question must be text, not {type(question.query).__name__}")
+    text_of(question.query)
     limit = checks.whole(question.limit, "limit", 1, MOST)
     if not isinstance(question.search, str) or question.search not in SEARCHES:
         raise Invalid(f"there is no search {quoted(question.search)}; searches are {', '.join(SEARCHES)}")
@@ -168,7 +185,8 @@ def _search(question: Question, who: Access, scopes: tuple[str, ...], tools: Too
     where, filtered = _where(question, who, tools), bool(question.where or question.kinds)
     moment = None if question.at is None else utc(question.at, "at")
     exact = checks.flag(question.exact, "exact")
-    return Search(question.query, shelves, where, limit, tools.clock(), as_of, filtered, layers, moment, exact)
+    files = checks.labels(question.files, "files") if question.files else ()
+    return Search(question.query, shelves, where, limit, tools.clock(), as_of, filtered, layers, moment, exact, files)
 
 
 def _where(question: Question, who: Access, tools: Tools) -> Where:
@@ -176,10 +194,7 @@ def _where(question: Question, who: Access, tools: Tools) -> Where:
     if question.search == "sessions" and question.session is not None:
         where = where.also("session", "eq", question.session)
     if question.kinds is not None:
-        if isinstance(question.kinds, str) or not isinstance(question.kinds, Sequence | set | frozenset):
-            raise Invalid(f"kinds must be a list of kinds such as ['fact'], not {quoted(question.kinds)}")
-        named = dict.fromkeys(kind_named(kind, tools.kinds).name for kind in question.kinds)
-        return where.also("kind", "in", tuple(named))
+        return where.also("kind", "in", kinds_of(question.kinds, tools))
     if question.search == "items":
         where = where.also("origin", "in", ("file", "import"))
     if question.search in ("memory", "items"):
@@ -187,6 +202,19 @@ def _where(question: Question, who: Access, tools: Tools) -> Where:
             if kind.layer == MEMORY and not kind.recalled:
                 where = where.also("kind", "ne", kind.name)
     return where
+
+
+def kinds_of(given: object, tools: Tools) -> tuple[str, ...]:
+    """The kinds that are meant, by their own names."""
+    if isinstance(given, str) or not isinstance(given, Sequence | set | frozenset):
+        raise Invalid(f"kinds must be a list of kinds such as ['fact'], not {quoted(given)}")
+    return tuple(dict.fromkeys(kind_named(kind, tools.kinds).name for kind in given))
+
+
+def text_of(query: object) -> str:
+    if not isinstance(query, str):
+        raise Invalid(f"a question must be text, not {type(query).__name__}")
+    return query
 
 
 def _deadline(question: Question) -> float | None:

@@ -19,7 +19,7 @@ class ByWords:
     def __call__(self, search: Search, tools: Tools) -> Search:
         if not search.terms:
             return search
-        pool = max(self.pool, 4 * search.limit)
+        pool = search.pool(max(self.pool, 4 * search.limit))
         matches = tools.store.match(search.terms, search.shelves, search.where, pool)
         hits = [found(match.record, words=match.score / matches.ceiling) for match in matches.hits]
         if hits:

@@ -96,7 +96,7 @@ class Gather:
         """How much of the question each record covers. Raw BM25 is not comparable between questions."""
         if not search.terms:
             return {}, Yardstick()
-        pool = max(self.words, 2 * search.limit)
+        pool = search.pool(max(self.words, 2 * search.limit))
         found = tools.store.match_numbers(search.terms, search.shelves, where, pool)
         whole = found.yardstick.whole
         return {number: score / whole for number, score in found.scores.items()}, found.yardstick
@@ -105,7 +105,7 @@ class Gather:
         """What every generation that can be read now says; where two know a record, the newer one is believed."""
         readings: list[Reading] = []
         meant: Meant = {}
-        pool = max(self.meaning, 2 * search.limit)
+        pool = search.pool(max(self.meaning, 2 * search.limit))
         for generation, vector in search.asked.vectors:
             near = tools.store.nearest(generation.id, vector, search.shelves, where, pool, search.exact)
             reading = Reading(generation.id, vector, *_ordinary(near))

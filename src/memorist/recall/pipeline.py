@@ -44,6 +44,16 @@ class Candidate(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Expansion:
+    """A word that was not asked for and is looked for all the same, at a lower weight than the one it stands for."""
+
+    term: str
+    instead_of: str  # a term of the question
+    how: str  # alias, fuzzy or prefix
+    weight: float  # under 1
+
+
+@dataclass(frozen=True, slots=True)
 class Search:
     """A question on its way: what is asked, where, and what was found so far."""
 
@@ -57,13 +67,28 @@ class Search:
     layers: tuple[str, ...] = ()  # as asked; `as_of` looks into the archive too
     moment: datetime | None = None  # of asking, for "last week"; None means now
     exact: bool = False  # compare with every vector
+    files: tuple[str, ...] = ()  # that are being worked on
     terms: tuple[str, ...] = ()
+    expansions: tuple[Expansion, ...] = ()  # words like those of the question
+    hurried: bool = False  # recalls were slow lately: look at less
+    until: float | None = None  # when the deadline is, on `time.perf_counter`
     asked: Asked = Asked("")
     candidates: tuple[Candidate, ...] = ()
     hits: tuple[Hit, ...] = ()
+    crowd: tuple[str, ...] = ()  # origins whose texts are so many that the question is asked again without them
+    heard: tuple[Hit, ...] | None = None  # what was heard of a crowd; None: none was met
     dropped: Mapping[str, str] = field(default_factory=dict)  # by the stage that just ran: id → reason
     note: str | None = None  # what the stage wants to say
     empty_because: str | None = None
+
+    def pool(self, size: int) -> int:
+        """How many to look at where a design says so many: when recalls are slow a third, and of many a fifth (15 → 5,
+        500 → 100), but never fewer than were asked for."""
+        return max(self.limit, min(size // 3, max(33, size // 5))) if self.hurried else size
+
+    def left(self) -> float | None:
+        """Seconds until the deadline; None if there is none."""
+        return None if self.until is None else max(0.0, self.until - time.perf_counter())
 
     def but(self, **changes: Any) -> "Search":
         """`dataclasses.replace` at a quarter of its cost: it stands between all stages of every question."""
@@ -98,6 +123,7 @@ def run(
 ) -> tuple[Search, tuple[Step, ...]]:
     """Sends the search through the stages. `deadline` is in seconds from now."""
     begun = time.perf_counter()
+    search = search if deadline is None else search.but(until=begun + deadline)
     trace: list[Step] = []
     with ExitStack() as moment:
         for stage in stages:

@@ -1,6 +1,7 @@
 """Stages that weigh, drop and keep. Whoever drops a record says why; `why_not` reads it."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -9,7 +10,7 @@ from memorist.kinds import kind_of
 from memorist.recall.pipeline import Search
 from memorist.records import Hit, Record, Signal
 from memorist.store.protocol import Store
-from memorist.worth import FACTORS, faded, logistic, reinforced, score
+from memorist.worth import FACTORS, faded, held_up, logistic, reinforced, score
 
 WORTH = 3.0  # how much the logarithm of a factor counts beside signals: a full vote outweighs the noise between equals
 
@@ -29,6 +30,16 @@ class Believed:
         return search.keeping([hit for hit in search.hits if hit.record.id not in dropped], dropped, note)
 
 
+def weighed(hit: Hit, factors: Mapping[str, float]) -> Hit:
+    """The hit, its score weighed by these factors, each above 0 and shown under its name."""
+    why = {**hit.why, **factors}
+    if "relevance" not in why:
+        return Hit(hit.record, math.prod(factors.values(), start=hit.score), why, hit.signals)
+    worth = [Signal(name, value, value, WORTH * math.log(value)) for name, value in factors.items() if value != 1]
+    signals = (*hit.signals, *worth)
+    return Hit(hit.record, logistic(sum(signal.contribution for signal in signals)), why, signals)
+
+
 @dataclass(frozen=True, slots=True)
 class Weigh:
     """Weighs relevance by what each record is worth today; the factors stay visible in `why`.
@@ -45,17 +56,7 @@ class Weigh:
         return search.but(hits=tuple(weighed))
 
     def _weigh(self, hit: Hit, search: Search, tools: Tools) -> Hit:
-        why = dict(hit.why)
-        score = hit.score
-        for name in self.factors:
-            why[name] = FACTORS[name](hit.record, search.now, tools.kinds)
-            score *= why[name]
-        if "relevance" not in why:
-            return Hit(hit.record, score, why, hit.signals)
-        worth = [Signal(n, why[n], why[n], WORTH * math.log(why[n])) for n in self.factors if why[n] != 1]
-        signals = (*hit.signals, *worth)
-        score = logistic(sum(signal.contribution for signal in signals))
-        return Hit(hit.record, score, why, signals)
+        return weighed(hit, {name: FACTORS[name](hit.record, search.now, tools.kinds) for name in self.factors})
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,14 +136,28 @@ class KeepClose:
 
 @dataclass(frozen=True, slots=True)
 class KeepBest:
-    """The best `limit`, in order."""
+    """The best `limit`, in order. So many pinned ones of what was found stand first; whoever pinned more is told."""
+
+    pinned: int = 0
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         ordered = sorted(search.hits, key=lambda hit: (-hit.score, -hit.record.number))
+        pins = [hit for hit in ordered if held_up(hit.record)]
+        if self.pinned:
+            ordered = list({hit.record.id: hit for hit in (*pins[: self.pinned], *ordered)}.values())
         kept, rest = ordered[: search.limit], ordered[search.limit :]
         return search.keeping(
-            kept, {h.record.id: f"rank {i}, asked for {search.limit}" for i, h in enumerate(rest, search.limit + 1)}
+            kept,
+            {h.record.id: f"rank {i}, asked for {search.limit}" for i, h in enumerate(rest, search.limit + 1)},
+            _too_many(pins, self.pinned),
         )
+
+
+def _too_many(pins: Sequence[Hit], first: int) -> str | None:
+    if not first or len(pins) <= first:
+        return None
+    others = ", ".join(f"[id:{hit.record.number}]" for hit in pins[first : first + 5])
+    return f"{len(pins)} pinned memories fit; {first} stand first, by score only: {others}"
 
 
 def not_believed(record: Record, search: Search, tools: Tools) -> str | None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from memorist.design import Tools
 from memorist.recall.pipeline import Asked, Search
-from memorist.text import dates, entities
+from memorist.text import entities
 from memorist.text.asked import question_of
 from memorist.text.words import LONGEST_QUERY, query_terms, tells_something
 
@@ -43,12 +43,14 @@ class Recognise:
         said = search.asked.text
         known = tools.store.speakers(search.shelves, MOST_SPEAKERS)
         speakers = tuple(entities.speakers_in(said, known)) if len(known) < MOST_SPEAKERS else ()
-        spans = tuple(dates.spans(said, search.moment or search.now))
+        times = tools.times(said, search.moment or search.now)
+        spans = times.spans
         bare = entities.without(said, speakers) if speakers else said
         if speakers and not tells_something(bare):  # "Who is Ann?" asks about her, and not what she said
             speakers, bare = (), said
         named = [*speakers, *(span.text for span in spans)]
-        note = "recognised: " + ", ".join(named) if named else None
-        told = tools.meaning.questions(bare) if tells_something(bare) else []
+        notes = ["recognised: " + ", ".join(named) if named else None, times.note]
+        told, late = tools.meaning.in_time(bare, search.left()) if tells_something(bare) else ([], None)
+        note = "; ".join(note for note in (*notes, late) if note) or None
         vectors = tuple((generation, vector) for generation, vector in told if vector.any())
         return search.but(asked=Asked(bare, speakers, spans, vectors), note=note)

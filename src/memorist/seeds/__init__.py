@@ -3,8 +3,11 @@
 Someone who read such a document finds its words here; what they do is what the verbs of `Memory` do.
 """
 
+from memorist.seeds import curated
 from memorist.seeds.hebbian import Hebbian
+from memorist.seeds.tiers import Tiers
 
-__all__ = ["hebbian"]
+__all__ = ["curated", "hebbian", "tiers"]
 
 hebbian = Hebbian
+tiers = Tiers

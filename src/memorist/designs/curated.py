@@ -1,0 +1,52 @@
+"""What a project learnt, shared by every agent that works in it: found by words and their kin, weighed by six plain numbers.
+
+What agents find is promoted by points and enters as a candidate; warnings and decisions weigh more, files at hand more still.
+Words only: other words for a word, misspelt words and beginnings of words do what vectors do elsewhere.
+"""
+
+from memorist.design import Budget, Design, Due, Lane, Promotion
+from memorist.recall.aliases import ExpandAliases
+from memorist.recall.conflicts import MarkConflicts
+from memorist.recall.crowding import OneVoice
+from memorist.recall.curate import DropTail, FavourKinds, FileAffinity, KeepTop, Rerank, Spread
+from memorist.recall.fields import ByFields
+from memorist.recall.trim import Believed, KeepBest, Weigh
+from memorist.recall.understand import Understand
+from memorist.recall.widen import Widen
+from memorist.upkeep.retain import Retain
+from memorist.upkeep.settle import Expire, Settle
+from memorist.upkeep.suggest_aliases import SuggestAliases
+
+CURATED = Design(
+    name="curated",
+    about="words, their aliases and misspellings; kind, age, use, files and status weigh; findings are promoted by points",
+    reads=("session", "project"),
+    recall=(
+        Understand(),
+        ExpandAliases(),
+        Widen(),
+        ByFields(),
+        Believed(),
+        Weigh(factors=("category", "age", "access", "status", "quarantine")),
+        FileAffinity(),
+        FavourKinds(),
+        MarkConflicts(),
+        Rerank(),
+        KeepTop(),
+        DropTail(),
+        Spread(),
+        OneVoice(),
+        KeepBest(pinned=5),
+    ),
+    upkeep=(Settle(), Expire(), Retain(max_items=3000), SuggestAliases()),
+    lanes=(
+        Lane("pinned", 0.08, 200, 400),
+        Lane("session", 0.5, 500, 3000, "rest"),  # what this session's agents tell one another
+        Lane("recall", 0.65, 300, 1500, "rest"),
+        Lane("summaries", 1.0, 200, 600, "rest"),
+    ),
+    budget=Budget(share=0.08, most=5000),
+    conflicts="flag",
+    promotion=Promotion("auto", "balanced"),
+    due=Due(on_open=True, uses=50, hours=24),
+)

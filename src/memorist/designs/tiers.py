@@ -1,0 +1,24 @@
+"""Three tiers: what the task at hand produced, what its project learnt, what holds everywhere.
+
+Each has its share of a prompt, which no other tier can take from it. Nothing moves up by itself; a task's memories go when it
+is finished, a project's least important tenth goes above a thousand, and what is global stays until somebody clears it.
+"""
+
+from memorist.design import Design, Due, Lane, Promotion
+from memorist.recall.find import ByWords
+from memorist.recall.trim import Believed, KeepBest, Weigh
+from memorist.recall.understand import Understand
+from memorist.upkeep.retain import Retain
+from memorist.upkeep.settle import Settle
+
+TIERS = Design(
+    name="tiers",
+    about="task, project and global memory, each with its share of the prompt; the important first",
+    reads=("task", "project", "global"),
+    recall=(Understand(), ByWords(pool=200), Believed(), Weigh(factors=("important",)), KeepBest()),
+    upkeep=(Settle(), Retain(max_items=1000)),
+    lanes=(Lane("task", 0.4), Lane("project", 0.4), Lane("global", 0.2)),
+    conflicts="flag",
+    promotion=Promotion("manual"),
+    due=Due(uses=50),
+)

@@ -1,0 +1,81 @@
+"""Other words for a word, as a user keeps them: checked, without secrets, bounded, and never for a place one may not write.
+
+They belong to a scope and are a setting of the store (`store/choices.py`); which of them help a question is decided when it
+is asked (`recall/aliases.py`). Nothing of a memory changes with them, so what was added is taken away by removing it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from memorist import checks
+from memorist.access import Access
+from memorist.design import Ask, Tools
+from memorist.errors import Invalid
+from memorist.records import Outcome
+from memorist.remember import pending
+from memorist.store.choices import Choices, choose, chosen
+from memorist.store.writer import Writer
+from memorist.text.visible import quoted
+from memorist.text.words import query_terms
+
+LONGEST = 64  # characters of one word, or a few
+MOST_WORDS, MOST_MEANINGS = 500, 20
+
+
+def add(word: str, others: Sequence[str], scope: str, who: Access, writer: Writer) -> Outcome:
+    """Keeps that the word means these others too."""
+    place, name, means = who.must_write(scope), _checked(word, writer), [_checked(other, writer) for other in others]
+    if not means:
+        raise Invalid(f"{quoted(name)} stands for nothing yet; name the words it means as well")
+    if name in means:
+        raise Invalid(f"{quoted(name)} already means itself; name other words")
+    with writer.transaction():
+        choices = chosen(writer.store, who.space, place)
+        joined = tuple(dict.fromkeys((*choices.aliases.get(name, ()), *means)))
+        if len(joined) > MOST_MEANINGS or len({*choices.aliases, name}) > MOST_WORDS:
+            raise Invalid(f"{MOST_WORDS} words with {MOST_MEANINGS} others each can be kept; remove some first")
+        return _kept(choices, name, joined, place, who, writer)
+
+
+def remove(word: str, others: Sequence[str], scope: str, who: Access, writer: Writer) -> Outcome:
+    """Takes these other words away; without any, all of them, and the usual meaning of the word too."""
+    place, name, means = who.must_write(scope), _checked(word, writer), {_checked(other, writer) for other in others}
+    with writer.transaction():
+        choices = chosen(writer.store, who.space, place)
+        left = tuple(other for other in choices.aliases.get(name, ()) if means and other not in means)
+        return _kept(choices, name, left, place, who, writer)
+
+
+def offer(ask: Ask, because: str, who: Access, writer: Writer, tools: Tools) -> None:
+    """Puts the question whether a word means others into the queue, unless a person was asked before."""
+    scope, digest = str(ask.details["scope"]), writer.digest(ask.summary)
+    with writer.transaction():
+        choices = chosen(writer.store, who.space, scope)
+        if digest not in choices.offered and pending.queue(ask, scope, because, who, writer, tools).id:
+            offered = (*choices.offered, digest)[-MOST_WORDS:]
+            choose(writer.store, who.space, scope, replace(choices, offered=offered))
+
+
+def accept(details: Mapping[str, Any], who: Access, writer: Writer, tools: Tools) -> Outcome:
+    """Does what such a question asks for."""
+    return add(details["word"], details["others"], details["scope"], who, writer)
+
+
+def _kept(choices: Choices, name: str, others: tuple[str, ...], place: str, who: Access, writer: Writer) -> Outcome:
+    said = f"in {place}, {name} also means {', '.join(others)}" if others else f"in {place}, {name} means nothing else"
+    if choices.aliases.get(name) == others:
+        return Outcome("unchanged", said)
+    choose(writer.store, who.space, place, replace(choices, aliases={**choices.aliases, name: others}))
+    return Outcome("changed", said)
+
+
+def _checked(word: Any, writer: Writer) -> str:
+    """A word as it is kept: in small letters, one blank between its parts."""
+    said = " ".join(checks.label(word, "a word").casefold().split())
+    if len(said) > LONGEST:
+        raise Invalid(f"{quoted(said)} has {len(said)} characters; {LONGEST} are allowed: an alias is a word or a few")
+    writer.refuse_secret(said, "the alias")
+    if not query_terms(said):
+        raise Invalid(f"{quoted(said)} holds no word that could be looked for; name a word")
+    return said

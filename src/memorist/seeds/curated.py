@@ -1,0 +1,229 @@
+"""Slash commands, as a person types them into a chat: the curated design's own way in.
+
+    /remember [category] text        keeps it, confirmed; the category is guessed where none is given
+    /forget id-or-keyword            forgets the memory of that id; for a keyword, shows what it would forget and asks
+    /pin id-or-keyword               pins it, or unpins it
+    /memory status | list [category] | search question | budget [tokens] | auto [on|off] | config [preset]
+    /memory alias list | add word means… | remove word [means…]
+
+Each gives an `Answer` whose text is what the person reads. A keyword never deletes: what it finds is named, and forgotten only
+with `confirm=True`. A memory of any design can be handed in; only `/memory search` answers as that design does.
+"""
+
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from memorist.errors import Invalid, NotFound
+from memorist.kinds import ALIASES, KINDS
+from memorist.memory import Memory
+from memorist.records import Record
+from memorist.remember.promotion import PRESETS
+from memorist.text.kind_words import kinds_in
+from memorist.text.visible import quoted, visible
+
+IMPORTANCE = 0.8  # of what a person asks to be remembered
+CATEGORY = re.compile(r"\s*(?:\[(?P<marked>\w+)\]|(?P<said>\w+):(?=\s)|(?P<bare>\w+)(?=\s))\s*")
+REFERENCE = re.compile(r"\d+|\[id:\d+\]|m[0-7][0-9a-z]{2,25}")  # every id begins with m and a digit, and no word does
+FIRST = 5  # pinned memories that stand first in an answer
+LISTED = 20
+SHOWN = 120  # characters of a memory in an answer
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command did. `asks` is true where nothing was done yet: the same command with `confirm=True` does it."""
+
+    command: str
+    text: str
+    ids: tuple[int, ...] = ()
+    asks: bool = False
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def slash(memory: Memory, line: str, confirm: bool = False) -> Answer:
+    """Runs one command, such as "/remember We deploy on Mondays"."""
+    if not isinstance(line, str):
+        raise Invalid(f"a command is a text such as '/remember …', not {type(line).__name__}")
+    name, rest = _halved(line)
+    if name not in COMMANDS:
+        raise Invalid(f"there is no command {quoted(name)}; commands are {', '.join(COMMANDS)}")
+    return COMMANDS[name](memory, rest, confirm)
+
+
+def _halved(line: str) -> tuple[str, str]:
+    """The first word, and what follows it after whatever blanks, tabs or new lines."""
+    first, *rest = line.split(maxsplit=1) or [""]
+    return first, "".join(rest).strip()
+
+
+# ---------------------------------------------------------------- one memory
+
+
+def remember(memory: Memory, text: str, confirm: bool) -> Answer:
+    if not text:
+        raise Invalid("/remember needs a text: /remember [category] text")
+    kind, said = _categorised(text)
+    done = memory.remember(said, kind=kind, importance=IMPORTANCE, confidence=1.0)
+    if done.record is None:
+        return Answer("/remember", f"{done.outcome}: {visible(done.because)}")
+    return Answer("/remember", f"{done.outcome} {_line(done.record)}", (done.record.number,))
+
+
+def forget(memory: Memory, what: str, confirm: bool) -> Answer:
+    if _is_reference(what):
+        record = memory.get(what)
+        memory.forget(record.id, because="/forget")
+        return Answer("/forget", f"forgotten {_line(record)}", (record.number,))
+    found = _search(memory, what, "/forget")
+    best = found[0]
+    if not confirm:
+        lines = [f"would forget {_line(best)}", *(f"also found {_line(other)}" for other in found[1:])]
+        return Answer(
+            "/forget", "\n".join([*lines, f"confirm it, or name one: /forget {best.number}"]), (best.number,), True
+        )
+    memory.forget(best.id, because=f"/forget {what}"[:200])
+    return Answer("/forget", f"forgotten {_line(best)}", (best.number,))
+
+
+def pin(memory: Memory, what: str, confirm: bool) -> Answer:
+    record = memory.get(what) if _is_reference(what) else _search(memory, what, "/pin")[0]
+    if record.pinned:
+        memory.unpin(record.id)
+        return Answer("/pin", f"unpinned {_line(record)}", (record.number,))
+    memory.pin(record.id)
+    pins = memory.count({"pinned": True})
+    many = f"; {pins} are pinned now, and {FIRST} of them stand first in an answer" if pins > FIRST else ""
+    return Answer("/pin", f"pinned {_line(record)}{many}", (record.number,))
+
+
+def _categorised(text: str) -> tuple[str, str]:
+    """The kind and the text. A mark such as "[warning]" or "warning:" is taken off; a plain first word stays in the text."""
+    found = CATEGORY.match(text)
+    word = (found["marked"] or found["said"] or found["bare"]).lower() if found else ""
+    kind = ALIASES.get(word, word)
+    if found and kind in KINDS:
+        return kind, text if found["bare"] else text[found.end() :]
+    if found and found["marked"]:
+        raise Invalid(f"there is no category {quoted(word)}; categories are {', '.join(KINDS)}")
+    return next(iter(kinds_in(text)), "fact"), text
+
+
+def _is_reference(what: str) -> bool:
+    if not what:
+        raise Invalid("name a memory by its number or id, or a keyword that finds it")
+    return REFERENCE.fullmatch(what) is not None
+
+
+def _search(memory: Memory, words: str, command: str) -> list[Record]:
+    found = memory.recall(words)
+    if not found:
+        raise NotFound(f"{command} found nothing for {quoted(words)}: {found.empty_because}")
+    return [hit.record for hit in found]
+
+
+# ---------------------------------------------------------------- all of them
+
+
+def about(memory: Memory, rest: str, confirm: bool) -> Answer:
+    word, more = _halved(rest)
+    if word not in ABOUT:
+        raise Invalid(f"/memory takes {', '.join(ABOUT)}, not {quoted(word)}")
+    return Answer(f"/memory {word}", ABOUT[word](memory, more))
+
+
+def _status(memory: Memory, rest: str) -> str:
+    facts, choices, here = memory.status(), memory._choices(), {"scope": memory.home}
+    kinds = {kind: memory.count(here | {"kind": kind}) for kind in KINDS}
+    counted = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items() if count)
+    lines = [
+        f"{memory.count(here):,} memories in {memory.home}: {counted or 'none yet'}",
+        f"{memory.count(here | {'pinned': True}):,} pinned, {memory.count(here | {'status': 'candidate'}):,} candidates",
+        f"promotions {facts['promotions']:,}, evictions {facts['evictions']:,}, accesses {facts['accesses']:,}",
+        f"last upkeep {facts['last_upkeep']}, last injection {facts['last_injection']}",
+        f"auto {'off' if choices.auto is False else 'on'}, preset {choices.preset or memory.design.promotion.preset}",
+        f"index: {facts['records']:,} records, {facts['rows_waiting']:,} rows wait for a vector; `memorist doctor` checks it",
+    ]
+    return "\n".join(lines)
+
+
+def _list(memory: Memory, category: str) -> str:
+    category = category.lower()
+    kind = ALIASES.get(category, category)
+    if category and kind not in KINDS:
+        raise Invalid(f"there is no category {quoted(category)}; categories are {', '.join(KINDS)}")
+    filter = {"kind": kind} if category else None
+    records, all = memory.list(filter, limit=LISTED), memory.count(filter)
+    more = [f"and {all - LISTED:,} more"] if all > LISTED else []
+    return "\n".join([*map(_line, records), *more]) or "nothing is remembered yet"
+
+
+def _found(memory: Memory, words: str) -> str:
+    found = memory.recall(words)
+    return "\n".join(f"{hit.score:.3f} {_line(hit.record)}" for hit in found) or f"nothing found: {found.empty_because}"
+
+
+def _budget(memory: Memory, tokens: str) -> str:
+    if tokens:
+        if not tokens.isdecimal() or len(tokens) > 12:
+            raise Invalid(f"/memory budget takes a number of tokens, not {quoted(tokens)}")
+        memory._choose(budget=int(tokens))
+    budget = memory._choices().budget
+    return "the budget is the design's own" if budget is None else f"at most {budget:,} tokens go into a prompt"
+
+
+def _auto(memory: Memory, word: str) -> str:
+    if word not in ("", "on", "off"):
+        raise Invalid(f"/memory auto takes on or off, not {quoted(word)}")
+    if word:
+        memory._choose(auto=word == "on")
+    return "findings are not promoted" if memory._choices().auto is False else "findings are promoted by their points"
+
+
+def _config(memory: Memory, preset: str) -> str:
+    if preset:
+        memory._choose(preset=preset)
+    now = memory._choices().preset or memory.design.promotion.preset
+    return f"the preset is {now}; presets are {', '.join(PRESETS)}"
+
+
+def _alias(memory: Memory, rest: str) -> str:
+    try:
+        act, *words = shlex.split(rest) or ["list"]
+    except ValueError as problem:
+        raise Invalid(f"/memory alias cannot be read: {problem}; close the quotes") from problem
+    if act == "list" and not words:
+        return "\n".join(f"{word}: {', '.join(others)}" for word, others in memory.aliases().items())
+    if act not in ("add", "remove") or not words:
+        raise Invalid("/memory alias takes list, add WORD MEANS… or remove WORD [MEANS…]")
+    return visible(memory.alias(words[0], *words[1:], remove=act == "remove").because)
+
+
+def _line(record: Record) -> str:
+    said = " ".join(visible(record.text).split())
+    marks = "".join(
+        f" ({word})"
+        for word, holds in (("pinned", record.pinned), ("candidate", record.status == "candidate"))
+        if holds
+    )
+    return f"[id:{record.number}] {record.kind}{marks}: {said if len(said) <= SHOWN else said[:SHOWN] + '…'}"
+
+
+COMMANDS: Mapping[str, Callable[[Memory, str, bool], Answer]] = {
+    "/remember": remember,
+    "/forget": forget,
+    "/pin": pin,
+    "/memory": about,
+}
+ABOUT: Mapping[str, Callable[[Memory, str], str]] = {
+    "status": _status,
+    "list": _list,
+    "search": _found,
+    "budget": _budget,
+    "alias": _alias,
+    "auto": _auto,
+    "config": _config,
+}

@@ -1,0 +1,194 @@
+"""Task, project and global memory as they were first written down: the tiers design under its own names.
+
+    tiers = memorist.seeds.tiers(memory)
+    tiers.task("42").add_reasoning("The parser drops empty bodies", "analyse")
+    tiers.add_decision("Sign empty bodies as ''", ["payments"])
+    tiers.build_context("42", "why does the signature fail?", budget=1500)
+    tiers.cleanup_task("42")
+
+A project cannot see another's memory, and nothing moves up a tier unless somebody says so. A global preference waits for
+consent; without somebody to ask, it waits in `review`.
+"""
+
+import builtins
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, is_dataclass, replace
+from typing import Any
+
+from memorist import opening
+from memorist.design import Design
+from memorist.designs import TIERS
+from memorist.errors import Invalid
+from memorist.memory import Memory
+from memorist.records import Outcome, Report
+from memorist.seeds.items import ContextItem, Items, text_of
+from memorist.seeds.overrides import override_of
+from memorist.surfaces import settings
+
+GLOBAL = "global"
+NAMES = tuple(lane.name for lane in TIERS.lanes)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPackage:
+    """What goes into a prompt. `str(package)` is the text."""
+
+    id: str
+    items: tuple[ContextItem, ...]
+    text: str
+    tokens: int
+    compression_ratio: float
+    receipt: str
+    summary: str | None = None
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class TaskItems(Items):
+    """What one task produced, until it is finished."""
+
+    def __init__(self, memory: Memory, task: str) -> None:
+        super().__init__(memory, f"task/{task}")
+        self.task = task
+
+    def add_reasoning(self, text: str, stage_id: str) -> ContextItem | None:
+        return self.add(ContextItem(text, kind="reasoning", source=self._source(stage_id), tags=("task", stage_id)))
+
+    def add_tool_output(self, tool_id: str, output: Any, stage_id: str | None = None) -> ContextItem | None:
+        """With its stage, it is among the outputs of that stage."""
+        tags = ("task", "tool", tool_id, *([stage_id] if stage_id else []))
+        payload = {"tool_id": tool_id, "output": output}
+        return self.add(ContextItem(payload, kind="tool_output", source=self._source(stage_id), tags=tags))
+
+    def get_stage_outputs(self, stage_id: str) -> builtins.list[ContextItem]:
+        source = self._source(stage_id)
+        again = self.query({"data.sources": [source]}, limit=1000)  # what other stages said as well
+        found = {item.id: item for item in (*again, *self.query({"source": source}, limit=1000))}
+        return sorted(found.values(), key=lambda item: item.timestamp, reverse=True)[:1000]
+
+    def promote(self, item_id: str, because: str = "promoted on request") -> Outcome:
+        """Moves an item to the project, where it outlives the task."""
+        found = self._find(item_id)
+        if found is None:
+            raise Invalid(f"{self.scope} has no item {item_id[:60]!r}; list_all() names them")
+        done = self._memory.promote(found.id, because=because)
+        assert isinstance(done, Outcome)
+        return done
+
+    def _source(self, stage_id: str | None) -> str:
+        return f"{self.scope}/{stage_id}" if stage_id else self.scope
+
+
+class Tiers:
+    """The three tiers of one memory."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory.through(memory.access)
+        named = memory.design.name == TIERS.name
+        self._memory.design = memory.design if named else opening.tuned(TIERS, settings.load())
+        self.project = Items(self._memory, memory.home)
+        self.everywhere = Items(self._memory, GLOBAL)
+
+    def task(self, task_id: str) -> TaskItems:
+        return TaskItems(self._memory, task_id)
+
+    # ------------------------------------------------------------ the project
+
+    def add_decision(self, decision: str, tags: Sequence[str] = ()) -> ContextItem | None:
+        return self._add(self.project, "decision", decision, tags)
+
+    def add_convention(self, convention: str, scope: str) -> ContextItem | None:
+        return self._add(self.project, "convention", convention, [scope])
+
+    def add_failure(self, signature: Any, lesson: str) -> ContextItem | None:
+        """`signature` says how it failed; its `code` becomes a tag."""
+        said = _plain(signature)
+        code = str(said.get("code", "")) if isinstance(said, Mapping) else str(said)
+        payload = {"failure": said, "lesson": lesson}
+        tags = ("project", "failure", *([code] if code else []))
+        item = ContextItem(payload, kind="failure", source=self.project.scope, tags=tags)
+        return self.project.add(item)
+
+    def query_decisions(self, tags: Sequence[str] | None = None) -> builtins.list[ContextItem]:
+        return _query(self.project, "decision", tags)
+
+    def query_conventions(self, scope: str | None = None) -> builtins.list[ContextItem]:
+        return _query(self.project, "convention", None if scope is None else [scope])
+
+    def query_failures(self, code: str | None = None) -> builtins.list[ContextItem]:
+        return _query(self.project, "failure", None if code is None else [code])
+
+    def remember(self, said: str) -> ContextItem | None:
+        """Keeps what free text such as "remember this: …" asks for: in the project, and only an obvious preference everywhere."""
+        meant = override_of(said)
+        items = self.everywhere if meant.scope == GLOBAL else self.project
+        tags = (meant.scope, meant.kind, meant.severity, *([meant.target] if meant.target else []))
+        return items.add(ContextItem(meant.text, kind=meant.kind, source=items.scope, tags=tags))
+
+    # ------------------------------------------------------------ everywhere
+
+    def add_preference(self, preference: str, category: str) -> ContextItem | None:
+        """None where the person declined, or was not there to be asked."""
+        return self._add(self.everywhere, "preference", preference, [category])
+
+    def add_pattern(self, pattern: str, domain: str) -> ContextItem | None:
+        return self._add(self.everywhere, "pattern", pattern, [domain])
+
+    def query_preferences(self, category: str | None = None) -> builtins.list[ContextItem]:
+        return _query(self.everywhere, "preference", None if category is None else [category])
+
+    def query_patterns(self, domain: str | None = None) -> builtins.list[ContextItem]:
+        return _query(self.everywhere, "pattern", None if domain is None else [domain])
+
+    # ------------------------------------------------------------ the prompt, and the end of a task
+
+    def build_context(
+        self, task_id: str, request: str, budget: int = 1500, shares: Mapping[str, float] | None = None, **more: Any
+    ) -> ContextPackage:
+        """The three tiers within a budget, each with its share: 40 % task, 40 % project, 20 % global unless `shares` says
+        otherwise. `more` is whatever `Memory.context` takes: style, profile, mode, files …"""
+        memory = self._memory.through(self._memory.access)
+        memory.design = _shared(self._memory.design, shares)
+        made = memory.context(request, task=task_id, budget=budget, **more)
+        of = {self.project.scope: self.project, GLOBAL: self.everywhere}
+        items = tuple(of.get(hit.record.scope, self.project)._item(hit.record) for hit in made.items)
+        return ContextPackage(f"ctx-{task_id}", items, made.text, made.tokens, made.compression_ratio, made.receipt)
+
+    def cleanup_task(self, task_id: str, outcome: str = "done", keep: Sequence[str] = ()) -> Report:
+        """Ends a task: the items named in `keep` and the pinned ones move to the project, the rest goes to the archive."""
+        task = self.task(task_id)
+        found = {id: task._find(id) for id in keep}
+        missing = next((id for id, record in found.items() if record is None), None)
+        if missing is not None:
+            raise Invalid(f"{task.scope} has no item {missing[:60]!r}; list_all() names them")
+        return self._memory.finish(task.scope, outcome, keep=[record.id for record in found.values() if record])
+
+    def _add(self, items: Items, kind: str, text: str, tags: Sequence[str]) -> ContextItem | None:
+        tier = "global" if items.scope == GLOBAL else "project"
+        return items.add(ContextItem(text, kind=kind, source=items.scope, tags=(tier, kind, *tags)))
+
+
+def _query(items: Items, kind: str, tags: Sequence[str] | None) -> builtins.list[ContextItem]:
+    return items.query({"kind": kind} | ({"tags": list(tags)} if tags else {}), limit=100)
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    return dict(value) if isinstance(value, Mapping) else text_of(value)
+
+
+def _shared(design: Design, shares: Mapping[str, float] | None) -> Design:
+    """The design with other shares for its tiers."""
+    if shares is None:
+        return design
+    unknown = sorted(set(shares) - set(NAMES))
+    if unknown:
+        raise Invalid(f"there is no tier {unknown[0]!r:.60}; tiers are {', '.join(NAMES)}")
+    if any(isinstance(s, bool) or not isinstance(s, int | float) or not 0 <= s <= 1 for s in shares.values()):
+        raise Invalid(f"a tier's share is a number from 0 to 1, not {dict(shares)!r:.80}")
+    lanes = tuple(replace(lane, share=float(shares.get(lane.name, lane.share))) for lane in design.lanes)
+    if sum(lane.share for lane in lanes) > 1 + 1e-9:
+        raise Invalid("the shares of the tiers add up to more than 1; make one of them smaller")
+    return replace(design, lanes=lanes)

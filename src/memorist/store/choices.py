@@ -1,0 +1,69 @@
+"""What was chosen for a scope and belongs to no memory: other words for a word, how much goes into a prompt, what is promoted.
+
+They are settings of the store, one for each scope: nobody hears of the words of a scope that they may not read, and all of
+it travels with the file. Words are content: erasing takes away those that only erased texts held.
+"""
+
+import json
+from collections.abc import Mapping, Set
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from memorist.errors import StoreDamaged
+from memorist.store.protocol import Store
+from memorist.store.where import canonical
+from memorist.text.words import terms
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """None: as the design has it."""
+
+    aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # word → other words; none: not even the usual
+    budget: int | None = None  # tokens in a prompt, at most
+    auto: bool | None = None  # whether findings are promoted at all
+    preset: str | None = None  # how much it takes for that
+    offered: tuple[str, ...] = ()  # digests of the aliases that a person was asked about: nobody is asked twice
+
+
+def chosen(store: Store, space: str, scope: str) -> Choices:
+    """What was chosen for that scope."""
+    said = store.setting(_name(space, scope))
+    if not said:
+        return Choices()
+    try:
+        table: dict[str, Any] = json.loads(said)
+        aliases = {word: tuple(others) for word, others in table.pop("aliases").items()}
+        return Choices(aliases, offered=tuple(table.pop("offered", ())), **table)
+    except (ValueError, LookupError, TypeError, AttributeError) as problem:
+        raise StoreDamaged(f"what was chosen for {scope} cannot be read ({problem}); restore a backup") from problem
+
+
+def choose(store: Store, space: str, scope: str, choices: Choices) -> None:
+    """Keeps it; inside a transaction of the writer, who has looked for secrets."""
+    store.set_setting(_name(space, scope), canonical(asdict(choices)))
+    places = _places(store, space)
+    if scope not in places:
+        store.set_setting(f"chosen in {space}", canonical([*places, scope]))
+
+
+def forget_words(store: Store, space: str, words: Set[str]) -> None:
+    """Takes away the aliases with a word that no memory holds any more, because what held it was erased."""
+    for scope in _places(store, space) if words else ():
+        choices = chosen(store, space, scope)
+        kept = {
+            word: others
+            for word, others in choices.aliases.items()
+            if not words & set(terms(" ".join((word, *others))))
+        }
+        if len(kept) < len(choices.aliases):
+            choose(store, space, scope, replace(choices, aliases=kept))
+
+
+def _places(store: Store, space: str) -> list[str]:
+    """The scopes for which anything was ever chosen; some of them may hold no memory."""
+    return [str(scope) for scope in json.loads(store.setting(f"chosen in {space}") or "[]")]
+
+
+def _name(space: str, scope: str) -> str:
+    return f"choices {canonical([space, scope])}"
