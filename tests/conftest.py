@@ -22,14 +22,25 @@ def rounds(full: int, share: float = 0.04) -> int:
     return full if TORTURE else max(1, int(full * share))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def nobodys_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """For what is made once for a whole file, before the environment of any one test."""
+    with pytest.MonkeyPatch.context() as patch:
+        _move_to(tmp_path_factory.mktemp("home"), patch)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def own_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    home = tmp_path_factory.mktemp("home")
+    _move_to(tmp_path_factory.mktemp("home"), monkeypatch)
+
+
+def _move_to(home: Path, patch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith(("MEMORIST_", "XDG_"))]:
         if name != "MEMORIST_TORTURE":
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("MEMORIST_CONFIG", str(home / "config.toml"))
+            patch.delenv(name)
+    patch.setenv("HOME", str(home))
+    patch.setenv("MEMORIST_CONFIG", str(home / "config.toml"))
 
 
 @pytest.fixture

@@ -54,6 +54,13 @@ def labels(values: Any, what: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(checked))
 
 
+def references(values: Any, what: str) -> Sequence[str | int]:
+    """A list of memories, each by its number or id, which are looked up one by one."""
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence | set | frozenset):
+        raise Invalid(f"{what} is a list of memories such as [12, 14], not {quoted(values)}")
+    return tuple(values)
+
+
 def is_path(name: str) -> bool:
     """Whether a name is the path of a file: it has a separator, or ends as TOML files do."""
     return "/" in name or "\\" in name or name.endswith(".toml")
@@ -76,6 +83,16 @@ def whole(value: Any, what: str, least: int, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise Invalid(f"{what} must be a whole number from {least:,} to {most:,}, not {quoted(value)}")
     return value
+
+
+def span(value: Any, what: str) -> tuple[int, int] | None:
+    """The first and the last of some numbered things, from 0."""
+    if value is None:
+        return None
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise Invalid(f"{what} must be two numbers, the first and the last, not {quoted(value)}")
+    first = whole(value[0], f"the first of the {what}", 0, 1 << 53)
+    return first, whole(value[1], f"the last of the {what}", first, 1 << 53)
 
 
 def number(value: Any, what: str, least: float, most: float) -> float:

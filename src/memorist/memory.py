@@ -1,11 +1,12 @@
 """`Memory`: every verb a user can type, in reading order. This file is the table of contents of the engine.
 
-    writing   remember, remember_many, revise, pin, unpin, tag, link, unlink, feedback, forget, restore, erase, undo
-    reading   recall, context, get, list, count, links, timeline, history, explain, why_not
+    writing   remember, remember_many, revise, pin, unpin, tag, link, unlink, feedback, used, forget, restore, erase, undo
+    reading   recall, context, receipt, get, list, count, links, timeline, history, explain, why_not
     keeping   upkeep, compact, audit, status, backup, doctor, through, close
 
 The verbs are short because the work is elsewhere: the gate (`remember/gate.py`) stores, the pipeline (`recall/pipeline.py`)
-finds, the store keeps; what all verbs share is in `opened.py`. A `Memory` is safe to share between threads; open a new one
+finds, the store keeps; what all verbs share is in `opened.py`, the verbs that judge are in `judging.py` and those that keep
+in `keeping.py`. A `Memory` is safe to share between threads; open a new one
 after a fork.
 """
 
@@ -14,25 +15,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from pathlib import Path
 from typing import Any, overload
 
-from memorist import checks, opening
-from memorist.errors import Invalid, StoreUnavailable
-from memorist.opened import Filter, Opened
-from memorist.prompt import render
+from memorist import checks, injecting
+from memorist.errors import Invalid
+from memorist.judging import Judging
+from memorist.opened import Filter
+from memorist.prompt.modes import Profile
 from memorist.recall import asking
 from memorist.records import Context, Draft, Event, Link, LinkKind, Outcome, Recall, Record, Report
-from memorist.remember import change, drafts, erasing, gate, many, undoing
-from memorist.store.chain import Audit
-from memorist.store.nouns import Finding
+from memorist.remember import change, consent, drafts, erasing, gate, many, undoing, using
 from memorist.store.where import Where, order_of
-from memorist.upkeep import runner
 
 BATCH = 250  # drafts in one transaction of remember_many
 
 
-class Memory(Opened):
+class Memory(Judging):
     """A memory for agents: one store, one project, one access.
 
     >>> memory = Memory(":memory:")
@@ -86,7 +84,8 @@ class Memory(Opened):
         batch: str | None = None
         for start in range(0, len(wanted), BATCH):
             some = wanted[start : start + BATCH]
-            stored = gate.admit(some, self.access, self.home, self._tools, self._writer, batch)
+            policy = self.design.conflicts
+            stored = gate.admit(some, self.access, self.home, self._tools, self._writer, batch, conflicts=policy)
             outcomes += [self._tell(outcome) for outcome in stored]
             batch = batch or next((outcome.batch for outcome in stored if outcome.batch), None)
         if len(wanted) > BATCH:
@@ -123,8 +122,14 @@ class Memory(Opened):
         return self._tell(done)
 
     def pin(self, id: str | int) -> Outcome:
-        """Marks a memory as always important."""
-        return self._edit(id, "pinned", lambda record: replace(record, pinned=True), "pinned")
+        """Marks a memory as always important. The pin of what nobody vouches for counts once a person sets or confirms it."""
+        by_a_person = self.access.origin == "user"
+
+        def pin(record: Record) -> Record:
+            confirms = by_a_person and record.trust == "low"
+            return replace(record, pinned=True, status="confirmed" if confirms else record.status)
+
+        return self._edit(id, "pinned", pin, "pinned")
 
     def unpin(self, id: str | int) -> Outcome:
         """Takes the mark away."""
@@ -165,6 +170,13 @@ class Memory(Opened):
             change.vote(partial(self._must_get, id), verdict, self.access, self._writer, self._tools.clock())
         )
 
+    def used(self, receipt: str, answer: str | None = None, *, ids: Sequence[str | int] | None = None) -> Report:
+        """Tells what of a context or a recall was used: the memories in `ids`, or those whose words are in the answer. Only
+        use resets a memory's clock; it is counted once for each receipt."""
+        self._must_be_on()
+        named = None if ids is None else [self._must_get(id).id for id in checks.references(ids, "ids")]
+        return self._tell_all(using.used(receipt, answer, named, self.access, self._writer, self._tools))
+
     @overload
     def forget(self, id: str | int, *, because: str = ...) -> Outcome: ...
     @overload
@@ -185,7 +197,10 @@ class Memory(Opened):
         self._must_be_on()
         chosen, ids = self._chosen(id, where, ("active",))
         sweep = many.Sweep("forgotten", archive, reason, chosen, self._writer, self._tools)
-        return self._tell_all(sweep.plan(ids) if dry_run else sweep.apply(ids))
+        if dry_run:
+            return sweep.plan(ids)
+        held = consent.to_clear("forget", chosen, ids, reason, self._writer, self._tools)
+        return held or self._tell_all(sweep.apply(ids))
 
     def restore(self, id: str | int, *, because: str = "restored on request") -> Outcome:
         """Brings a forgotten memory back with everything it had."""
@@ -203,6 +218,10 @@ class Memory(Opened):
         self._must_be_on()
         reason = checks.label(because, "the reason")
         chosen, ids = self._chosen(id, where, ("active", "archived", "superseded"))
+        if where is not None and not dry_run:
+            held = consent.to_clear("erase", chosen, ids, reason, self._writer, self._tools)
+            if held:
+                return held
         return self._tell_all(erasing.erase(ids, reason, chosen, self._writer, self._tools, dry_run))
 
     def undo(self, batch: str | None = None) -> Report:
@@ -228,13 +247,17 @@ class Memory(Opened):
         as_of: datetime | None = None,
         deadline: float | None = None,
         exact: bool = False,
+        files: Sequence[str] = (),
     ) -> Recall:
         """Finds what matters for a question, best first. Nothing found is an answer, and `empty_because` explains it. `at` is
-        the moment of asking, for "last week"; `exact` compares with every vector, where a large store would guess well."""
+        the moment of asking, for "last week"; `exact` compares with every vector, where a large store would guess well;
+        `files` are those being worked on, for designs that go by them."""
         off = self._off_because()
         if off:
             return Recall(str(query), empty_because=off)
-        question = asking.Question(query, limit, search, scope, user, session, kinds, where, as_of, deadline, at, exact)
+        question = asking.Question(
+            query, limit, search, scope, user, session, kinds, where, as_of, deadline, at, exact, files
+        )
         answer, took = self._ask(question)
         self._writer.note(asking.receipt(answer, took, session, self.access, self._tools))
         self.bus.emit("memory:search", query=answer.query, results=len(answer), ids=[hit.record.id for hit in answer])
@@ -244,19 +267,40 @@ class Memory(Opened):
         self,
         query: str,
         *,
-        budget: int = 1500,
+        budget: int | None = None,
+        remaining: int | None = None,
+        window: int | None = None,
+        reserve: int | None = None,
+        style: str | None = None,
+        client: str | None = None,
+        mode: str = "balanced",
+        profile: str | Profile | None = None,
+        inject: str | None = None,
         limit: int = 20,
+        files: Sequence[str] = (),
         scope: str | None = None,
         user: str | None = None,
         session: str | None = None,
+        task: str | None = None,
         kinds: Sequence[str] | None = None,
         where: Filter | None = None,
     ) -> Context:
-        """The best hits as text for a prompt, at most `budget` tokens as counted on that text."""
-        checks.whole(budget, "budget", 0, 10_000_000)
-        answer = self.recall(query, limit=limit, scope=scope, user=user, session=session, kinds=kinds, where=where)
-        self._writer.flush()
-        return render.plain(answer, budget, self._tools.count_tokens)
+        """What matters for a question as text for a prompt, within a budget that is counted on that text. A failing store
+        gives an empty context that says why, never an error; wrong arguments do."""
+        off = self._off_because()
+        if off:
+            return Context("", empty_because=off)
+        question = asking.Question(query, limit, "memory", scope, user, session, kinds, where, files=files, task=task)
+        said = {
+            "budget": budget, "remaining": remaining, "window": window, "reserve": reserve, "style": style,
+            "client": client, "mode": mode, "profile": profile, "inject": inject,
+        }  # fmt: skip
+        return injecting.inject(self, injecting.plan_of(self, question, said), question)
+
+    def receipt(self, id: str) -> Context:
+        """What was put into a prompt under that receipt: the exact text, out of what, and what was left out."""
+        self._must_be_on()
+        return injecting.shown_again(self, id)
 
     def get(self, id: str | int) -> Record:
         """One record, by id, short number, or a unique beginning or end of the id."""
@@ -303,55 +347,3 @@ class Memory(Opened):
         """Why a memory is not among the hits: where it was lost, and the reason."""
         self._must_be_on()
         return asking.why_not(self._must_get(id), self.explain(query, **arguments), arguments.get("search", "memory"))
-
-    # ------------------------------------------------------------ keeping
-
-    def upkeep(
-        self, *, dry_run: bool = False, seconds: float | None = None, switch: bool = False
-    ) -> builtins.list[Report]:
-        """Runs what the design keeps in order, in short steps that can be interrupted; one report per job. Before it come the
-        vectors that are missing; `switch` moves the store to this memory's embedder, also back to one it has left."""
-        self._must_be_on()
-        self._must_look_after()
-        limit = None if seconds is None else checks.seconds(seconds, "seconds")
-        reports = runner.run(self.design.upkeep, self.access, self._tools, self._writer, dry_run, limit, switch)
-        return [self._tell_all(report) for report in reports]
-
-    def compact(self) -> dict[str, int]:
-        """Shrinks the file to what it holds, and finishes an erasure that was interrupted. → bytes before and after."""
-        self._must_look_after()
-        self._writer.flush()
-        before = self._tools.store.size().bytes
-        self._tools.store.compact()
-        left = "; ".join(erasing.finish(self.access, self._writer, self._tools))
-        if erasing.checked(self._tools.store, self.space):
-            raise StoreUnavailable(f"the file was compacted, but an erasure is not through: {left}")
-        return {"before": before, "after": self._tools.store.size().bytes}
-
-    def audit(self) -> Audit:
-        """Verifies the journal's chain, its anchor, and that every record is the one last journalled."""
-        self._must_look_after()
-        return self._writer.audit()
-
-    def status(self) -> dict[str, Any]:
-        """What this memory is and holds."""
-        tools, off = self._tools, self._off_because()
-        return opening.status(tools.store, self.project, self.design, self.access, tools.meaning, off)
-
-    def backup(self, path: str | Path) -> Path:
-        """An online copy of the whole store, verified after it was made."""
-        self._must_look_after()
-        self._writer.flush()
-        target = Path(path).expanduser()
-        self._tools.store.backup(target)
-        return target
-
-    def doctor(self, *, repair: bool = False) -> builtins.list[Finding]:
-        """Looks for what is wrong, and says what to do about it. `repair` builds the index anew where it is wrong."""
-        self._must_look_after()
-        repaired = self._tools.store.repair() if repair else []
-        audit = self._writer.audit()
-        detail = f"{audit.events:,} events, {audit.records:,} records" if audit.ok else "; ".join(audit.problems[:5])
-        advice = None if audit.ok else "somebody changed the file, or it is damaged: compare with a backup"
-        findings = [*self._tools.store.checkup(), *erasing.checked(self._tools.store, self.space)]
-        return [*repaired, *findings, Finding(audit.ok, "journal", detail, advice)]

@@ -12,17 +12,19 @@ from typing import Any, Self
 from memorist import checks, opening
 from memorist.access import Access
 from memorist.bus import Bus
-from memorist.design import Clock, Design, Tools
+from memorist.design import Clock, Confirmer, Design, Reranker, Tools
 from memorist.errors import Invalid, Refused
 from memorist.kinds import Kind
 from memorist.models.embed import Embedder
 from memorist.recall import asking, reference
+from memorist.recall.monitor import Monitor
 from memorist.records import LinkKind, Outcome, Recall, Record, Report, now_utc
 from memorist.remember import change
 from memorist.store.where import Where
 from memorist.store.writer import Writer
 from memorist.text.tokens import TokenCounter
 from memorist.text.tokens import count_tokens as default_count
+from memorist.upkeep.due import Slices
 
 Filter = Mapping[str, Any]
 
@@ -42,7 +44,9 @@ class Opened:
         count_tokens: TokenCounter = default_count,
         kinds: Mapping[str, Kind] | None = None,
         embed: Embedder | str | None = None,
+        rerank: Reranker | None = None,
         wait: float = 30.0,
+        confirm: Confirmer | None = None,
     ) -> None:
         place = opening.place(path, project, space, design)
         self.project = place.project
@@ -57,8 +61,12 @@ class Opened:
         embedder = place.embed if embed is None else opening.embedder(embed)
         store = opening.store(place.db, checks.seconds(wait, "wait"))
         self._writer = Writer(store, clock, embedder)
-        self._tools = Tools(store, clock, count_tokens, {**place.kinds, **(kinds or {})}, self._writer.meaning)
+        own = {**place.kinds, **(kinds or {})}
+        self._tools = Tools(store, clock, count_tokens, own, self._writer.meaning, confirm, rerank, place.times)
         self._writer.refuse_secret(f"{self.space} {self.home}", "the space or project")
+        self._monitor = Monitor()
+        self._slices = Slices(self._tools, self._writer, self._off_because, self._tell_all)
+        self._slices.opened(self.design, self.access)
 
     def through(self, access: Access) -> Self:
         """The same open memory, seen through another access. Closing one closes both."""
@@ -69,7 +77,8 @@ class Opened:
         return other
 
     def close(self) -> None:
-        """Flushes what was only noted, writes the anchor, closes."""
+        """Flushes what was only noted, writes the anchor, closes. Upkeep in the background ends with its step."""
+        self._slices.close()
         try:
             self._writer.close()
         finally:
@@ -88,7 +97,10 @@ class Opened:
 
     def _ask(self, question: asking.Question) -> tuple[Recall, float]:
         homes = tuple(dict.fromkeys((self.home, self.project.scope)))
-        return asking.ask(question, self.access, homes, self.design, self._tools)
+        answer, took = asking.ask(question, self.access, homes, self.design, self._tools, self._monitor.hurried)
+        self._monitor.note(took)
+        self._slices.used(self.design, self.access)
+        return answer, took
 
     def _edit(self, id: str | int, verb: str, edit: Callable[[Record], Record], because: str) -> Outcome:
         self._must_be_on()
@@ -142,6 +154,7 @@ class Opened:
         if outcome.record is not None and outcome.outcome not in ("unchanged", "repeated"):
             facts = {"kind": outcome.record.kind, "scope": outcome.record.scope}
             self.bus.emit("memory:write", id=outcome.id, outcome=outcome.outcome, because=outcome.because, **facts)
+            self._slices.used(self.design, self.access)
         return outcome
 
     def _tell_all(self, report: Report) -> Report:

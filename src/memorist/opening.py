@@ -12,18 +12,22 @@ from typing import Any
 from memorist import checks
 from memorist.access import Access, access_for
 from memorist.design import Design
-from memorist.designs import own
+from memorist.designs import finding
 from memorist.errors import Invalid
 from memorist.kinds import Kind
 from memorist.models.embed import NONE, Choice, Embedder, chosen, shown
 from memorist.project import Project, resolve_project
-from memorist.records import Scope
+from memorist.records import Scope, from_micros
 from memorist.store.copies import is_json
 from memorist.store.meaning import Meaning
 from memorist.store.protocol import Store
+from memorist.store.writer import looked_after
 from memorist.surfaces import settings
+from memorist.text.times import TimeReader, reader
+from memorist.upkeep import runner
 
 IN_RAM = ":memory:"
+RECEIPTS_READ = 200  # for when something last went into a prompt; what is older than these was long ago
 WAITING_AT_MOST = 10_000  # rows that a status counts; with more it says so many
 
 
@@ -37,6 +41,7 @@ class Place:
     kinds: Mapping[str, Kind]
     actor: str
     embed: Choice
+    times: TimeReader
     off_because: Callable[[], str | None]
 
 
@@ -57,6 +62,7 @@ def place(path: str | Path | None, project: str | None, space: str | None, desig
         kinds=here.kinds,
         actor=here.actor,
         embed=embedder(here.embed, asked=here.sources["embed"] != "default"),
+        times=reader(here.dates),
         off_because=settings.off_because,
     )
 
@@ -69,14 +75,15 @@ def _design(here: settings.Settings, named: Design | str | None) -> Design:
     found = tuned(here.design, here)
     if Path(here.sources["design"]).name != settings.LOCAL_NAME:
         return found
-    return replace(found, upkeep=tuned(settings.load().design, here).upkeep)
+    mine = tuned(settings.load().design, here)
+    return replace(found, upkeep=mine.upkeep, due=mine.due)
 
 
 def tuned(design: Design | str, here: settings.Settings) -> Design:
     """The design that is meant, with what the settings say about votes and room."""
-    found = design if isinstance(design, Design) else own.find(design, settings.designs_folder())
+    found = design if isinstance(design, Design) else finding.find(design, settings.designs_folder())
     room = None if here.max_size is None else checks.size(here.max_size, "max_size")
-    return own.adjusted(found, here.reinforce_weight, here.demote_weight, room, here.prune_percent)
+    return finding.adjusted(found, here.reinforce_weight, here.demote_weight, room, here.prune_percent)
 
 
 def embedder(embed: Embedder | str, asked: bool = True) -> Choice:
@@ -118,6 +125,20 @@ def status(
         **vectors(meaning),
         "scopes": {scope: count for scope, count in store.scopes(access.space).items() if access.may_read(scope)},
         **asdict(store.size()),
+        **_lately(store, access.space),
+    }
+
+
+def _lately(store: Store, space: str) -> dict[str, Any]:
+    """What became of memories, all in all, and when it was last looked after them. Counted from what is kept anyway."""
+    upkeep = store.setting(looked_after(space))
+    shown = [receipt.at for receipt in store.receipts(space, RECEIPTS_READ) if receipt.rendered is not None]
+    return {
+        "promotions": store.happened(space, ["promoted"]),
+        "evictions": store.happened(space, ["evicted", "expired", "forgotten"], runner.UPKEEP),
+        "accesses": store.uses(space),
+        "last_upkeep": from_micros(int(upkeep)).isoformat(timespec="seconds") if upkeep else "never",
+        "last_injection": shown[0].isoformat(timespec="seconds") if shown else "never",
     }
 
 

@@ -7,7 +7,6 @@ A decision, a preference, a chat turn, a task: all are `Record`s of some kind. W
 import os
 import threading
 import time
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
@@ -15,6 +14,7 @@ from operator import attrgetter
 from typing import Any, Literal, overload
 
 from memorist.errors import Invalid
+from memorist.scopes import Scope as Scope
 
 Status = Literal["candidate", "confirmed"]
 State = Literal["active", "archived", "superseded", "erased"]
@@ -80,58 +80,6 @@ def to_micros(moment: datetime) -> int:
 
 def from_micros(micros: int) -> datetime:
     return EPOCH + timedelta(microseconds=micros)
-
-
-# ---------------------------------------------------------------- scopes
-
-
-_BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"  # letters and signs, by their category, that show nothing
-
-
-class Scope(str):
-    """Where a memory belongs: `global`, or a name and an id such as `project/atlas`, `user/ann`, `task/42`.
-
-    It is a plain string that was checked once. Scopes are compared whole: `project/a` never sees `project/ab`.
-
-    >>> Scope("project/atlas").family
-    'project'
-    """
-
-    __slots__ = ()
-    LONGEST = 200
-
-    def __new__(cls, path: str) -> "Scope":
-        if isinstance(path, Scope):
-            return path
-        if not isinstance(path, str):
-            raise Invalid(f"a scope must be text such as 'project/atlas', not {type(path).__name__}")
-        flaw = _scope_flaw(path)
-        if flaw:
-            raise Invalid(f"scope {path[:60]!r} {flaw}; write 'global' or a name and an id, such as 'project/atlas'")
-        return super().__new__(cls, path)
-
-    @property
-    def family(self) -> str:
-        return self.partition("/")[0]
-
-
-def _scope_flaw(path: str) -> str | None:
-    parts = path.split("/")
-    if len(path) > Scope.LONGEST:
-        return f"has {len(path):,} characters, {Scope.LONGEST} are allowed"
-    if path == "global":
-        return None
-    if len(parts) < 2:
-        return "has no id"
-    if any(not part or part != part.strip() or part in (".", "..") for part in parts):
-        return "has an empty part, '.', '..' or blanks around a part"
-    if any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") or char in _BLANK_LETTERS for char in path):
-        return "holds an invisible or control character"
-    if unicodedata.normalize("NFC", path) != path:
-        return "is not in Unicode's composed form (NFC), so it would look like another scope and not be it"
-    if "*" in path:
-        return "holds '*', which stands for every scope in an access"
-    return None
 
 
 # ---------------------------------------------------------------- the record
@@ -279,6 +227,10 @@ class Draft:
     season: str | None = None
     key: str | None = None  # idempotency key: the same key is stored once
     id: str | None = None  # from an export; only imports may bring one
+    doubtful: bool = False  # it enters as a candidate, whoever brings it
+    messages: tuple[int, int] | None = None  # of the session it came from: the first and the last
+    snippet: str | None = None  # what stood around it there
+    confidence_because: str | None = None
 
 
 # ---------------------------------------------------------------- answers
@@ -288,12 +240,13 @@ class Draft:
 class Outcome:
     """What became of a write: `outcome` names it, `because` gives the reason, `advice` a hint where there is one."""
 
-    outcome: Literal["added", "reinforced", "restored", "repeated", "refused", "changed", "unchanged"]
+    outcome: Literal["added", "reinforced", "restored", "repeated", "refused", "changed", "unchanged", "needs_consent"]
     because: str
     id: str | None = None
     record: Record | None = None
     batch: str | None = None
     advice: str | None = None
+    pending: str | None = None  # the question that waits for a person, for `review`
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,6 +269,7 @@ class Report:
     dry_run: bool = False
     advice: str | None = None
     rows: int | None = None  # index rows, of a job that looks after those and not after memories
+    pending: str | None = None  # the question that waits for a person; nothing was done
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,6 +292,7 @@ class Hit:
     score: float
     why: Mapping[str, float] = field(default_factory=dict)
     signals: tuple[Signal, ...] = ()
+    conflicts: tuple[str, ...] = ()  # ids of active memories that contradict it, where a design looks for them
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,6 +344,9 @@ class Context:
     receipt: str = ""
     left_out: tuple[str, ...] = ()  # ids that were found and did not fit
     empty_because: str | None = None
+    stable: int = 0  # so many characters at the beginning stay the same from turn to turn, for prompt caches
+    lanes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # of each its quota, wanted and spent tokens
+    fingerprint: Mapping[str, Any] = field(default_factory=dict)  # what was asked for, to compare outcomes by
 
     def __str__(self) -> str:
         return self.text

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from memorist import Memory
 from memorist.designs import HEBBIAN
+from memorist.records import now_utc
 from memorist.store.nouns import footprint
 from memorist.store.where import Clause, Where
 from memorist.testing import MovableClock
@@ -30,8 +31,9 @@ def room(memory: Memory) -> int:
 
 
 @pytest.mark.covers("W1-1", "S1-12")
-def test_one_run_comes_below_the_limit_and_the_next_has_nothing_to_do(memory: Memory) -> None:
+def test_one_run_comes_below_the_limit_and_the_next_has_nothing_to_do(memory: Memory, clock: MovableClock) -> None:
     filled(memory)
+    clock.move(days=2)
     total = room(memory)
     memory.design = small(total // 2)  # type: ignore[assignment]
     [first] = memory.upkeep()
@@ -72,6 +74,22 @@ def test_the_least_worth_go_first_and_what_is_pinned_stays(memory: Memory, clock
     assert {record.number for record in memory.list()} == {1, 4, 5}
 
 
+@pytest.mark.covers("X6", "S1-12")
+def test_however_little_room_there_is_what_the_guard_holds_stays(memory: Memory, clock: MovableClock) -> None:
+    """Written or used within a day, pinned, global, or the newer one of two while the older is active."""
+    filled(memory, 6)
+    newer, older = memory.get(5), memory.get(6)
+    memory.link(newer.id, older.id, "supersedes")
+    clock.move(days=2)
+    memory.remember("Just written")
+    memory.feedback(2, "useful")
+    memory.pin(3)
+    memory.design = small(0)  # type: ignore[assignment]
+    [report] = memory.upkeep()
+    assert sorted(each.number for each in report.changed) == [1, 4, 6]
+    assert "never pruned" in (report.advice or "")
+
+
 @pytest.mark.covers("W1-1")
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
@@ -81,8 +99,10 @@ def test_the_least_worth_go_first_and_what_is_pinned_stays(memory: Memory, clock
     pinned=st.sets(st.integers(1, 40), max_size=10),
 )
 def test_whatever_the_limit_a_second_run_does_nothing(count: int, limit: int, percent: float, pinned: set[int]) -> None:
-    with Memory(":memory:", project="atlas", design=small(limit, percent)) as memory:  # type: ignore[arg-type]
+    clock = MovableClock(now_utc())
+    with Memory(":memory:", project="atlas", design=small(limit, percent), clock=clock) as memory:  # type: ignore[arg-type]
         filled(memory, count)
+        clock.move(days=2)
         for number in pinned:
             if number <= count:
                 memory.pin(number)

@@ -22,14 +22,14 @@ def test_a_thousand_reinforcements_do_not_beat_a_clearly_better_match(memory: Me
 
 
 def test_votes_decide_between_equal_matches(memory: Memory) -> None:
-    first = memory.remember("The deploy script lives in tools").id
-    second = memory.remember("The deploy script lives in bin").id
+    first = memory.remember("A hint about the deploy script, by Ann").id
+    second = memory.remember("A hint about the deploy script, by Bob").id
     assert first and second
     memory.feedback(first, "useful")
-    assert memory.recall("where does the deploy script live?")[0].record.id == first
+    assert memory.recall("any hint about the deploy script?")[0].record.id == first
     for _ in range(6):
         memory.feedback(first, "wrong")
-    assert memory.recall("where does the deploy script live?")[0].record.id == second
+    assert memory.recall("any hint about the deploy script?")[0].record.id == second
 
 
 @pytest.mark.parametrize("reference", ["m01zzzzzzzzzzzzzzzzzzzzzzzz", "999", 999, "zzzz", "", "x" * 1_000_000, "'; --"])

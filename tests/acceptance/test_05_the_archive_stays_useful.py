@@ -58,11 +58,14 @@ def test_the_archive_is_searched_on_request_and_its_ids_work(memory: Memory) -> 
 
 
 @pytest.mark.covers("W1-4", "S1-12", "S1-13")
-def test_what_pruning_archived_is_found_there_and_one_undo_brings_it_all_back(memory: Memory) -> None:
+def test_what_pruning_archived_is_found_there_and_one_undo_brings_it_all_back(
+    memory: Memory, clock: MovableClock
+) -> None:
     a_rich_memory(memory)
     memory.unpin(1)
     memory.remember_many([f"Nest {n} is empty" for n in range(30)])
     before = [replace(record, version=0, times=record.times) for record in memory.list(order="-number")]
+    clock.move(days=2)
     memory.design = replace(HEBBIAN, upkeep=(Prune(max_bytes=2000),))
     [report] = memory.upkeep()
     assert len(report.changed) > 20

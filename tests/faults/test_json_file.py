@@ -871,7 +871,7 @@ def test_the_file_can_be_read_by_people_and_other_programs(path: Path) -> None:
     remember(path, "Straßenbahn 🐘", "second")
     text = path.read_text(encoding="utf-8")
     document = json.loads(text)
-    assert (document["format"], document["version"]) == ("memorist", 2)
+    assert (document["format"], document["version"]) == ("memorist", 3)
     assert [record["text"] for record in document["records"]] == ["Straßenbahn 🐘", "second"]
     assert (document["records"][0]["scope"], document["records"][0]["kind"]) == ("project/atlas", "fact")
     assert [line for line in text.splitlines() if "Straßenbahn" in line] == [

@@ -120,11 +120,23 @@ def test_the_projects_of_a_store(cli: Cli) -> None:
 
 def test_a_context_is_the_text_alone_and_within_the_budget_of_the_settings(cli: Cli) -> None:
     cli.inside("remember", "Staging runs Postgres 16")
-    assert cli.inside("context", "staging postgres").out.endswith("Staging runs Postgres 16\n")
+    assert cli.inside("context", "staging postgres").out.splitlines()[-2].endswith("Staging runs Postgres 16")
     assert cli.inside("context", "staging postgres", "--json").json["budget"] == 1500
     cli.inside("config", "set", "budget", "3")
     none = cli.inside("context", "staging postgres")
-    assert (none.code, none.out) == (0, "") and "nothing fits" in none.err
+    assert (none.code, none.out) == (0, "") and "nothing that was found fits into 3 tokens" in none.err
+
+
+def test_a_context_can_be_shown_again_and_its_use_reported(cli: Cli) -> None:
+    cli.inside("remember", "Staging runs Postgres 16")
+    made = cli.inside("context", "what runs staging?", "--client", "claude-code", "--remaining", "20000", "--json").json
+    assert made["budget"] == 1600 and made["text"].startswith("<project_memory>")
+    assert cli.inside("receipt", made["receipt"]).out == made["text"] + "\n"
+    assert "used: 1 memory" in cli.inside("used", made["receipt"], "It is Postgres 16").out
+    assert "counted already" in cli.inside("used", made["receipt"], "--id", "1").out
+    assert cli.inside("receipt", "nonsense").code == 3
+    wrong = cli.inside("context", "what runs staging?", "--style", "html")
+    assert wrong.code == 2 and "styles are xml, markdown, plain, json" in wrong.err
 
 
 def test_why_an_answer_is_what_it_is(cli: Cli) -> None:
@@ -159,7 +171,7 @@ def test_json_is_one_document_with_the_same_results(cli: Cli) -> None:
     assert added["record"]["data"] == {"step": 3} and added["record"]["times"]["at"].endswith("+00:00")
     found = cli.inside("recall", "postgres", "--json").json
     assert set(found) == {"query", "hits", "empty_because", "scopes", "receipt", "trace"}
-    assert set(found["hits"][0]) == {"record", "score", "why", "signals"}
+    assert set(found["hits"][0]) == {"record", "score", "why", "signals", "conflicts"}
     assert found["scopes"] == ["project/atlas", "global"]
     assert cli.inside("list", "--json").json == [cli.inside("get", "1", "--json").json]
     assert cli.inside("count", "--json").json == 1

@@ -52,7 +52,7 @@ def test_forgetting_by_filter(atlas: Cli) -> None:
 def test_upkeep_and_compact(atlas: Cli) -> None:
     assert "prune: 0 memories" in atlas("upkeep").out
     assert "prune, dry run: 0 memories" in atlas("upkeep", "--dry-run").out
-    assert atlas("upkeep", "--dry-run", "--json").json[0]["verb"] == "prune"
+    assert "prune" in [report["verb"] for report in atlas("upkeep", "--dry-run", "--json").json]
     assert "bytes before" in atlas("compact").out
     assert atlas("doctor", "--repair").code == 0
 

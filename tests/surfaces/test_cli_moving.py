@@ -33,7 +33,7 @@ def test_an_import_says_what_became_of_it_and_how_to_take_it_back(cli: Cli, page
     assert cli(*undo[1:]).code == 0
     assert cli("count").out == "0\n"
     assert "2 added" in cli("import", ".").out  # whoever takes an import back and imports again means it
-    assert cli("forget", "--where", '{"number": {"$gte": 1}}').code == 0
+    assert cli("forget", "--where", '{"origin": "import"}').code == 0
     assert "2 unchanged: it was forgotten here, and a file does not bring it back" in cli("import", ".").out
 
 

@@ -21,14 +21,16 @@ def console_lines(page: str) -> list[str]:
 
 
 def run_all(lines: list[str], folder: Path) -> dict[str, str]:
-    """Runs each line in a shell, with the `memorist` of this environment."""
+    """Runs each line in a shell, with the `memorist` of this environment and nobody's home: the lines change settings."""
     program = folder / "bin" / "memorist"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m memorist "$@"\n')
     program.chmod(0o755)
     work = folder / "work"
     work.mkdir()
-    env = os.environ | {"PATH": f"{program.parent}:{os.environ['PATH']}", "MEMORIST_DB": str(folder / "memory.db")}
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("MEMORIST_", "XDG_"))}
+    env |= {"PATH": f"{program.parent}:{os.environ['PATH']}", "HOME": str(folder / "home")}
+    env |= {"MEMORIST_DB": str(folder / "memory.db"), "MEMORIST_CONFIG": str(folder / "home" / "config.toml")}
     said = {}
     for line in lines:
         done = subprocess.run(["sh", "-c", line], cwd=work, env=env, capture_output=True, text=True, timeout=60)
@@ -42,12 +44,14 @@ def test_the_guide_can_be_followed(tmp_path: Path) -> None:
     lines = console_lines(GUIDE)
     assert len(lines) > 25
     said = run_all(lines, tmp_path)
+    assert "off = false" in (tmp_path / "home" / "config.toml").read_text()
+    assert not Path(os.environ["MEMORIST_CONFIG"]).exists(), "whoever runs the lines keeps their own settings"
     assert "Postgres 16" in said['memorist recall "which database does staging run?" --why']
     assert "reinforced" in said['memorist remember "staging runs   POSTGRES 16"']
     assert "empty body" not in said['memorist recall "payments HMAC"']
     assert "empty body" in said['memorist recall "payments HMAC" --search archive']
     assert "off" in said['memorist recall "staging"']
-    assert "nothing here seems to answer this" in said['memorist recall "who won the chess tournament?"']
+    assert "nothing here seems to answer this" in said['memorist recall "how do I bake sourdough bread?"']
     assert "meaning" in said['memorist recall "does staging use Postgres?" --why']
     assert json.loads(said["""memorist recall "staging" --where '{"tags": ["db"]}' --json"""])["hits"]
 
@@ -68,7 +72,14 @@ def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
 
 
 def test_the_demo_runs(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, str(ROOT / "docs" / "demo.py")], capture_output=True, text=True, timeout=60)
+    (tmp_path / "mine.toml").write_text("off = true\n")
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "docs" / "demo.py")],
+        env=os.environ | {"MEMORIST_CONFIG": str(tmp_path / "mine.toml"), "MEMORIST_OFF": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 0, done.stderr
     for shown in ("reinforced", "[secret:", "Postgres 16", "Postgres 15", "the journal verifies"):
         assert shown in done.stdout
@@ -89,9 +100,10 @@ def test_every_file_of_the_readmes_map_exists() -> None:
 
 def test_the_exit_codes_of_the_guide_are_those_of_the_errors() -> None:
     from memorist import errors
+    from memorist.surfaces.cli import questions
 
     codes = {int(code) for code in re.findall(r"^\| (\d+) \|", GUIDE, re.M)}
     kinds = [
         kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.MemoristError)
     ]
-    assert codes == {0, *(kind.exit_code for kind in kinds)}
+    assert codes == {0, questions.EXIT_CODE, *(kind.exit_code for kind in kinds)}

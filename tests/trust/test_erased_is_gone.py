@@ -298,6 +298,25 @@ def test_a_file_that_keeps_a_stray_copy_is_written_anew(tmp_path: Path, kind: st
 
 
 @pytest.mark.covers("G1")
+def test_no_beginning_of_it_is_left_between_the_pages_of_the_index(tmp_path: Path) -> None:
+    """FTS5 tells the pages of its index apart by the beginnings of words, and keeps these when the words are deleted."""
+    path = tmp_path / "memory.db"
+    with Memory(path, embed="none") as memory:
+        ids = [outcome.id for outcome in memory.remember_many([f"qanary{n:04}x went by" for n in range(2000)])]
+        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as one:
+            separators = [
+                str(term, "utf-8") for (term,) in one.execute("SELECT CAST(term AS BLOB) FROM word_index_idx")
+            ]
+        beginnings = [word for separator in separators if (word := separator.partition("·")[2]).startswith("qanary0")]
+        whole = next(word for word in beginnings if len(word) == len("qanary0000"))
+        memory.erase(str(ids[int(whole.removeprefix("qanary"))]))
+        assert [finding for finding in memory.doctor() if not finding.ok] == []
+        assert memory.recall("qanary0001x") and not memory.recall(f"{whole}x", where={"kind": "fact"}).hits
+        for file in tmp_path.iterdir():
+            assert whole.encode() not in read_from_outside(file), file
+
+
+@pytest.mark.covers("G1")
 @pytest.mark.parametrize("name", ["memory.db", "memory.json"])
 def test_words_inside_other_words_raise_no_alarm(tmp_path: Path, name: str) -> None:
     with Memory(tmp_path / name, project="atlas") as memory:

@@ -315,7 +315,8 @@ def test_a_past_text_that_is_erased_cannot_be_guessed_from_what_its_memory_keeps
 def test_a_dry_run_counts_what_the_erasure_does(memory: Memory) -> None:
     memory.remember_many([f"Stop {n} lies there" for n in range(260)])
     memory.revise(230, "Stop 229 was moved")
-    where = {"number": {"$gte": 1}}
+    memory.remember("What stays: to erase everything, a person has to agree")
+    where = {"number": {"$gte": 1, "$lte": 261}}
     dry = memory.erase(where=where, dry_run=True)
     assert {each.id for each in dry.changed} == {each.id for each in memory.erase(where=where).changed}
     assert len(dry.changed) == 261

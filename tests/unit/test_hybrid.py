@@ -22,7 +22,7 @@ from memorist.models.embed import chosen
 from memorist.recall.blend import BEST_OF_SESSION, VOICES, Blend, FuseRanks, Table, closeness, mix, voice
 from memorist.recall.gather import USUAL_MEAN, USUAL_SPREAD, Gather, _ordinary
 from memorist.recall.pipeline import Asked, Candidate, Search
-from memorist.recall.trim import WORTH, Abstain, DropWeak, KeepClose
+from memorist.recall.trim import WORTH, Abstain, KeepClose
 from memorist.records import Hit, Recall, Record, Times, to_micros
 from memorist.store.nouns import Fact, Near, Shelf
 from memorist.store.where import Where
@@ -573,7 +573,7 @@ def test_once_the_deadline_has_passed_the_sums_still_hold(memory: Memory) -> Non
     assert texts(found)[0] == HOME[5]
     checked_sums(found)
     skipped = [step.stage for step in found.trace if step.note and "deadline" in step.note]
-    assert skipped == [DropWeak.__name__]
+    assert skipped == ["DropWeak", "NewestOfSlot", "MarkConflicts"]
 
 
 # ---------------------------------------------------------------- only what keeps up with the best

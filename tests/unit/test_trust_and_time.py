@@ -222,18 +222,31 @@ def test_readers_and_skills_do_not_look_after_the_store(memory: Memory, tmp_path
 def test_every_verb_knows_that_memory_is_off(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     memory.remember("office closed")
     monkeypatch.setenv("MEMORIST_OFF", "1")
-    given = {"id": 1, "a": 1, "b": 1, "query": "office", "text": "x", "verdict": "useful", "many": ["x"], "tags": "t"}
+    given = {
+        "id": 1,
+        "a": 1,
+        "b": 1,
+        "scope": "task/1",
+        "word": "x",
+        "query": "office",
+        "text": "x",
+        "verdict": "useful",
+        "many": ["x"],
+        "tags": "t",
+    }
     calls = {
         "tag": lambda: memory.tag(1, "t"),
         "why_not": lambda: memory.why_not(1, "office"),
         "revise": lambda: memory.revise(1, "x"),
         "link": lambda: memory.link(1, 1),
+        "resolve": lambda: memory.resolve(1, 1, "both"),
+        "used": lambda: memory.used("r1", "x"),
         "unlink": lambda: memory.unlink(1, 1),
     }
     for name in VERBS:
         if name in ("audit", "status", "backup", "doctor", "compact", "through", "close"):
             continue
-        parameters = memory.__class__.__dict__[name].__code__.co_varnames[1:3]
+        parameters = getattr(type(memory), name).__code__.co_varnames[1:3]
         call = calls.get(name) or (
             lambda name=name, parameters=parameters: getattr(memory, name)(
                 *(given[p] for p in parameters[: 2 if name == "feedback" else 1] if p in given)

@@ -12,7 +12,7 @@ from memorist import Memory
 from memorist.bench import embedding, mine, pages, quality, report, sets
 from memorist.bench.baselines import Embed
 from memorist.bench.growth import answering, growth
-from memorist.bench.speed import Measure, command_line, designs, erasing, isolation, json_file, writing
+from memorist.bench.speed import Measure, command_line, designs, erasing, isolation, json_file, prompts, writing
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 DATA = Path(__file__).parents[4] / "shared" / "data"  # beside a checkout of the project
@@ -121,6 +121,7 @@ def _speed(quick: bool, vectors: Embed | None) -> Iterator[Measure]:
     yield from answering([size // part for size in SIZES[:3]], vectors)
     yield from designs(100_000 // part)
     yield from isolation(1_000, 100_000 // part)
+    yield from prompts(10_000 // part)
     yield from erasing(100_000 // part)
     yield from command_line(10_000 // part)
     yield from json_file(10_000 // part)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from memorist import Memory
@@ -97,6 +98,21 @@ def designs(size: int) -> Iterator[Measure]:
         balanced, hebbian = (min(column) / QUESTIONS for column in zip(*rounds, strict=True))
     detail = f"{hebbian:.1f} ms against {balanced:.1f} ms of CPU"
     yield Measure(f"recall in hebbian / in balanced, {size:,} memories", hebbian / balanced, "×", 1.2, detail=detail)
+
+
+def prompts(size: int) -> Iterator[Measure]:
+    """What a context costs beyond the recall in it: lanes, rendering, counting, and the receipt that is flushed."""
+    with folder() as place, Memory(place / "ours.db") as memory:
+        memory.remember_many(Corpus(14).memories(size))
+        for number in range(1, 60, 5):
+            memory.pin(number)
+        questions = [Corpus(15 + n).question() for n in range(QUESTIONS)]
+        rounds = [
+            (cpu_ms(partial(memory.explain, limit=20), questions), cpu_ms(memory.context, questions)) for _ in range(5)
+        ]
+        recall, context = (min(column) / QUESTIONS for column in zip(*rounds, strict=True))
+    detail = f"{context:.1f} ms against {recall:.1f} ms of CPU"
+    yield Measure(f"context beyond its recall, {size:,} memories", context - recall, "ms CPU", 5, detail=detail)
 
 
 def erasing(size: int, canaries: int = 50) -> Iterator[Measure]:

@@ -15,6 +15,8 @@ from memorist.errors import Conflict, Invalid, Refused
 from memorist.kinds import Kind, kind_of
 from memorist.records import LINK_KINDS, Counters, Link, LinkKind, Outcome, Record, Status, Times, new_id, to_micros
 from memorist.redact import nothing_but_marks
+from memorist.remember.arriving import meet, reworded
+from memorist.remember.consent import to_revise
 from memorist.remember.reconcile import refuse_second
 from memorist.remember.trust import status_of, trust_of
 from memorist.store.protocol import Store
@@ -41,8 +43,12 @@ def edit(
         fresh = writer.clean(replace(new, version=old.version + 1, times=replace(new.times, updated=now)))
         if (old.scope, old.state, old.fingerprint) != (fresh.scope, fresh.state, fresh.fingerprint):
             refuse_second(fresh, tools.store, tools.kinds, now)
-        batch, [record] = writer.commit([_change(verb, old, fresh, difference(old, fresh), because)], who)
-    return Outcome("changed", because, record.id, record, batch)
+        arrives = fresh.state == "active" and (old.scope, old.state) != (fresh.scope, fresh.state)
+        met = meet([fresh] if arrives else [], who, writer, tools)
+        changed = _change(verb, old, fresh, difference(old, fresh), because)
+        batch, [record, *_] = writer.commit([changed, *met.changes], who, links=met.links)
+    said = "; ".join((because, *(str(each.because) for each in met.changes)))
+    return Outcome("changed", said, record.id, record, batch)
 
 
 def _writable(record: Record, who: Access) -> Record:
@@ -65,18 +71,30 @@ def revise(
     expected_version: int | None,
     because: str,
     used: bool = False,
+    agreed: bool = False,
 ) -> Outcome:
-    """Changes fields. A new text keeps id, number and votes, and leaves the old text behind as a superseded record."""
+    """Changes fields. A new text keeps id, number and votes, and leaves the old text behind as a superseded record. Where a
+    person has to be asked and was not (`agreed`), they are asked before anything is locked."""
+    if not agreed:
+        seen = _at(expected_version, _writable(find(), who))
+        held = to_revise(seen, _revised(seen, changes, tools.kinds), changes, because, used, who, writer, tools)
+        if isinstance(held, Outcome):
+            return held
+        expected_version = held or expected_version
     with writer.transaction():
-        old = _writable(find(), who)
-        if expected_version is not None and old.version != expected_version:
-            raise Conflict(f"memory {old.number} is at version {old.version}, not {expected_version}; read it again")
+        old = _at(expected_version, _writable(find(), who))
         new = _revised(old, changes, tools.kinds)
         if used:
             new = _used(new, tools.clock())
         if new.text == old.text:
             return edit(lambda: old, "revised", lambda _: new, who, writer, tools, because)
         return _supersede_text(old, _restamped(new, who), changes, who, writer, tools, because)
+
+
+def _at(version: int | None, record: Record) -> Record:
+    if version is not None and record.version != version:
+        raise Conflict(f"memory {record.number} is at version {record.version}, not {version}; read it again")
+    return record
 
 
 def _revised(old: Record, changes: Mapping[str, Any], kinds: Mapping[str, Kind]) -> Record:
@@ -144,9 +162,12 @@ def _supersede_text(
     kept = writer.clean(past)
     before = {**difference(old, fresh), "superseded": kept.id}
     before.pop("text", None)
+    met = reworded(fresh, who, writer, tools)
     changes = [_change("revised", old, fresh, before, because), Change("superseded", kept, None, because)]
-    batch, [record, _] = writer.commit(changes, who, links=[Link(fresh.id, kept.id, "supersedes")])
-    return Outcome("changed", because, record.id, record, batch)
+    links = [Link(fresh.id, kept.id, "supersedes"), *met.links]
+    batch, [record, *_] = writer.commit([*changes, *met.changes], who, links=links, removed=met.removed)
+    said = "; ".join((because, *(str(each.because) for each in met.changes)))
+    return Outcome("changed", said, record.id, record, batch)
 
 
 def _times_of_new(old: Record, new: Record, given: Mapping[str, Any], now: datetime) -> Times:

@@ -18,8 +18,9 @@ from memorist.store.copies import Cleaning, clean_copies, clear_leftovers
 from memorist.store.erased import ErasedIds
 from memorist.store.nouns import Finding
 from memorist.store.protocol import Store
+from memorist.store.texts import strings_in, texts_of
 from memorist.store.where import Where
-from memorist.store.writer import Writer, strings_in, texts_of, unscrubbed
+from memorist.store.writer import Writer, unscrubbed
 from memorist.text.words import terms
 
 AT_ONCE = 200  # memories in one transaction

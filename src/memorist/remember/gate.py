@@ -1,6 +1,6 @@
 """The write gate: exactly one function turns drafts into stored rows.
 
-    draft → access → checks → origin and trust → redaction → key seen before? → twin? → one transaction
+    draft → access → checks → origin and trust → redaction → consent → key seen before? → twin? → conflict? → one transaction
 
 Every surface, importer and job goes through `admit`. What happened to each draft is said in its `Outcome`; a draft that
 cannot be accepted raises, and then nothing of the whole batch is stored. In an import it is refused alone: one bad line of
@@ -14,11 +14,13 @@ from datetime import datetime
 
 from memorist import checks
 from memorist.access import Access
-from memorist.design import Tools
+from memorist.design import Conflicts, Tools
 from memorist.errors import Conflict, Invalid, MemoristError
 from memorist.kinds import Kind, kind_named
 from memorist.records import Draft, Origin, Outcome, Provenance, Record, Times, new_id
 from memorist.redact import nothing_but_marks
+from memorist.remember import disputes
+from memorist.remember.consent import to_remember
 from memorist.remember.reconcile import KNOWN_ALREADY, UNDONE, Batch, add_or_reinforce, bring_back
 from memorist.remember.trust import origin_of, status_of, trust_of
 from memorist.store.nouns import KeyUse
@@ -30,21 +32,35 @@ IS_ID = re.compile("m[0-9a-hjkmnp-tv-z]{26}")
 
 
 def admit(
-    drafts: Sequence[Draft], who: Access, home: str, tools: Tools, writer: Writer, batch_id: str | None = None
+    drafts: Sequence[Draft],
+    who: Access,
+    home: str,
+    tools: Tools,
+    writer: Writer,
+    batch_id: str | None = None,
+    agreed: bool = False,
+    conflicts: Conflicts = "flag",
 ) -> list[Outcome]:
-    """Stores the drafts in one transaction. `home` is the scope of drafts that name none; a `batch_id` goes on."""
+    """Stores the drafts in one transaction. `home` is the scope of drafts that name none; a `batch_id` goes on. `agreed`: a
+    person has been asked, where one has to be. `conflicts`: what becomes of what no longer fits."""
     now = tools.clock()
     cleaned = [_checked(place, draft, who, home, now, tools, writer) for place, draft in enumerate(drafts, 1)]
+    if not agreed:
+        cleaned = [
+            record if isinstance(record, Outcome) else to_remember(draft, record, who, writer, tools) or record
+            for draft, record in zip(drafts, cleaned, strict=True)
+        ]
     clean = [record for record in cleaned if isinstance(record, Record)]
     writer.meaning.ahead(clean)
     with writer.transaction():
         batch = Batch(now)
         batch.look_up_twins(clean, tools)
         outcomes = [
-            _decide(draft, record, who, batch, tools, writer) if isinstance(record, Record) else record
+            _decide(draft, record, who, batch, tools, writer, conflicts) if isinstance(record, Record) else record
             for draft, record in zip(drafts, cleaned, strict=True)
         ]
-        id, stored = writer.commit(batch.changes, who, key_uses=list(batch.key_uses.values()), batch=batch_id)
+        uses = list(batch.key_uses.values())
+        id, stored = writer.commit(batch.changes, who, links=batch.links, key_uses=uses, batch=batch_id)
     by_id = {record.id: record for record in stored}
     return [_finished(outcome, id, by_id) for outcome in outcomes]
 
@@ -90,7 +106,7 @@ def _record(draft: Draft, who: Access, home: str, now: datetime, kinds: Mapping[
         season=checks.optional_label(draft.season, "the season"),
         origin=origin,
         trust=trust_of(origin),
-        status=status_of(trust_of(origin)),
+        status="candidate" if checks.flag(draft.doubtful, "doubtful") else status_of(trust_of(origin)),
     )
 
 
@@ -112,10 +128,15 @@ def _provenance(draft: Draft, who: Access) -> Provenance:
         speaker=checks.optional_label(draft.speaker, "the speaker"),
         agent=checks.optional_label(draft.agent, "the agent"),
         task=checks.optional_label(draft.task, "the task"),
+        messages=checks.span(draft.messages, "messages"),
+        snippet=checks.optional_label(draft.snippet, "the snippet"),
+        confidence_because=checks.optional_label(draft.confidence_because, "the reason of the confidence"),
     )
 
 
-def _decide(draft: Draft, record: Clean, who: Access, batch: Batch, tools: Tools, writer: Writer) -> Outcome:
+def _decide(
+    draft: Draft, record: Clean, who: Access, batch: Batch, tools: Tools, writer: Writer, conflicts: Conflicts
+) -> Outcome:
     if record.text != draft.text and nothing_but_marks(record.text):
         return Outcome("refused", "the text is nothing but a secret, and secrets are not stored")
     if draft.id is not None and record.id in batch.ids:
@@ -127,6 +148,8 @@ def _decide(draft: Draft, record: Clean, who: Access, batch: Batch, tools: Tools
     if use and seen:
         return _repeated(use, seen, who, tools)
     outcome = add_or_reinforce(record, batch, tools)
+    if outcome.outcome == "added":
+        outcome = disputes.look(batch.changes[-1].record, outcome, conflicts, batch, who, writer, tools)
     if use and outcome.id:
         batch.key_uses[use.key] = replace(use, record=outcome.id, outcome=outcome.outcome)
     return outcome

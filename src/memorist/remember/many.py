@@ -4,18 +4,35 @@ A sweep of ten thousand memories must not keep other writers waiting, and one me
 leave the others: it is left as it was, and the report says why.
 """
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from memorist.design import Tools
 from memorist.errors import Conflict, OutOfScope, Refused
 from memorist.records import Planned, Record, Report
+from memorist.remember.arriving import meet
 from memorist.remember.reconcile import refuse_second
 from memorist.store.rows import difference
 from memorist.store.where import Where
 from memorist.store.writer import Change, Writer
 
-AT_ONCE = 100  # memories in one transaction
+AT_ONCE = 100  # memories in one transaction, at most
+FIRST, FEWEST = 25, 5  # memories in the first transaction, and at least
+LONG, SHORT = 0.1, 0.03  # seconds of a transaction: others wait meanwhile, and each costs something by itself
+
+
+def portions(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The ids, a few at a time: fewer after a portion that took long, because whoever wants to write waits for it."""
+    start, size = 0, FIRST
+    while start < len(ids):
+        begun = time.monotonic()
+        yield ids[start : start + size]
+        start, took = start + size, time.monotonic() - begun
+        if took > LONG:
+            size = max(FEWEST, int(size * LONG / (2 * took)))
+        elif took < SHORT:
+            size = min(AT_ONCE, 2 * size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +56,17 @@ class Sweep:
 
     def apply(self, ids: Sequence[str]) -> Report:
         report = Report(self.verb)
-        for start in range(0, len(ids), AT_ONCE):
-            report = self.step(ids[start : start + AT_ONCE], report)
+        for some in portions(ids):
+            report = self.step(some, report)
         return report
 
     def step(self, ids: Sequence[str], report: Report) -> Report:
         """One transaction; the report with what it did added."""
         with self.writer.transaction():
             changes, left = self._changes(ids)
-            batch, _ = self.writer.commit(changes, self.where.access, batch=report.batch)
+            who, arrived = self.where.access, [change.record for change in changes if _arrives(change)]
+            met = meet(arrived, who, self.writer, self.tools)
+            batch, _ = self.writer.commit([*changes, *met.changes], who, links=met.links, batch=report.batch)
         return self._grown(report, changes, left, batch or None)
 
     def _changes(self, ids: Sequence[str]) -> tuple[list[Change], dict[str, str]]:
@@ -70,6 +89,7 @@ class Sweep:
         new = self.edit(old)
         if new == old:
             return None
+        self.where.access.must_write(new.scope)
         now = self.tools.clock()
         fresh = self.writer.clean(replace(new, version=old.version + 1, times=replace(new.times, updated=now)))
         if fresh.state == "active":
@@ -90,6 +110,11 @@ def archived(record: Record, because: str) -> Record:
     if record.state in ("superseded", "erased"):
         raise Refused(f"memory {record.number} is {record.state} already")
     return record if record.state == "archived" else replace(record, state="archived", reason=because)
+
+
+def _arrives(change: Change) -> bool:
+    """Whether it comes where it was not: from another scope, or back from the archive."""
+    return change.record.state == "active" and not {"scope", "state"}.isdisjoint(change.before or ())
 
 
 def brought_back(record: Record) -> Record:

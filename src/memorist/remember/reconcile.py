@@ -14,7 +14,7 @@ from memorist.checks import ADVISED_TEXT, MOST_LABELS
 from memorist.design import Tools
 from memorist.errors import Conflict
 from memorist.kinds import Kind, kind_of
-from memorist.records import Outcome, Record, Status
+from memorist.records import Link, Outcome, Record, Status
 from memorist.store.nouns import KeyUse
 from memorist.store.protocol import Store
 from memorist.store.rows import difference
@@ -22,6 +22,7 @@ from memorist.store.writer import Change, Clean
 from memorist.text.twins import normalised
 
 UNDONE = "undone"  # the reason of what an undo archived
+NEW = "nothing like it was there"
 FROM_FILES = ("import", "file")
 KNOWN_ALREADY = {  # the state of a twin → why a file does not add it again
     "active": "it is there already",
@@ -39,6 +40,9 @@ class Batch:
     key_uses: dict[str, KeyUse] = field(default_factory=dict)
     known: dict[tuple[str, str], list[Clean]] = field(default_factory=dict)  # (scope, fingerprint) → records
     ids: set[str] = field(default_factory=set)  # of the records that are going to be written
+    links: list[Link] = field(default_factory=list)
+    claimed: dict[int, list[Clean]] = field(default_factory=dict)  # topic → new records that claim something about it
+    retired: set[str] = field(default_factory=set)  # of the records that are going to be superseded
 
     def look_up_twins(self, records: Sequence[Clean], tools: Tools) -> None:
         """All twins of the batch in one look per scope."""
@@ -57,6 +61,12 @@ class Batch:
         same[:] = [*(other for other in same if other.id != record.id), record]
         self.changes.append(change)
         self.ids.add(record.id)
+
+    def relate(self, link: Link, a: Clean, because: str) -> None:
+        """Plans a link, journalled with the first of the two."""
+        before = {"other": link.b, "was": None, "now": [link.kind, link.weight, link.evidence]}
+        self.changes.append(Change("linked", a, before, because, row=False))
+        self.links.append(link)
 
 
 def twin_of(
@@ -87,7 +97,7 @@ def refuse_second(record: Clean, store: Store, kinds: Mapping[str, Kind], now: d
 def add_or_reinforce(record: Clean, batch: Batch, tools: Tools) -> Outcome:
     same = batch.known.get((record.scope, record.fingerprint), [])
     if record.origin in FROM_FILES:
-        return _known_already(record, same, tools.kinds) or _add(record, batch, "nothing like it was there")
+        return _known_already(record, same, tools.kinds) or _add(record, batch, NEW)
     active = twin_of(record, same, tools.kinds, batch.now, "active")
     if active:
         return _reinforce(active, record, batch)
@@ -97,7 +107,7 @@ def add_or_reinforce(record: Clean, batch: Batch, tools: Tools) -> Outcome:
     if forgotten:
         record = Clean(replace(record, status="candidate"))
         return _add(record, batch, f"a twin ({forgotten.number}) was forgotten, so this is only a candidate")
-    return _add(record, batch, "nothing like it was there")
+    return _add(record, batch, NEW)
 
 
 def _known_already(record: Clean, same: Sequence[Clean], kinds: Mapping[str, Kind]) -> Outcome | None:

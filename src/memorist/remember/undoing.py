@@ -14,12 +14,12 @@ from memorist.access import Access
 from memorist.design import Tools
 from memorist.errors import Conflict, Invalid, MemoristError, NotFound, Refused
 from memorist.records import Counters, Event, Link, Planned, Record, Report, from_micros, to_micros
+from memorist.remember.many import portions
 from memorist.remember.reconcile import UNDONE, refuse_second
 from memorist.store.rows import COLUMNS, COUNTERS, difference, from_row, to_row
 from memorist.store.where import Where
 from memorist.store.writer import Change, Clean, Writer
 
-AT_ONCE = 100  # memories in one transaction
 EVENTS_AT_ONCE = 500
 UNDID = "undid "
 COUNTED = (*COUNTERS, "last_used")
@@ -37,8 +37,8 @@ def undo(name: str | None, who: Access, writer: Writer, tools: Tools) -> Report:
     undoing = Undoing(batch, by_record, who, writer, tools)
     report = Report("undone")
     ids = list(undoing.events)
-    for start in range(0, len(ids), AT_ONCE):
-        report = undoing.step(ids[start : start + AT_ONCE], report)
+    for some in portions(ids):
+        report = undoing.step(some, report)
     if not report.changed:
         reasons = "; ".join(dict.fromkeys(report.left.values())) or "there is nothing in it that you may change"
         raise Conflict(f"{batch} cannot be undone: {reasons}")
@@ -146,8 +146,8 @@ class Undoing:
 
     def _commit(self, plans: Sequence["Plan"], batch: str | None) -> str:
         changes = [change for plan in plans for change in plan.changes]
-        links = [Link(plan.record.id, *plan.link.end) for plan in plans if plan.link and plan.link.now]
-        gone = [Link(plan.record.id, *plan.link.end) for plan in plans if plan.link and not plan.link.now]
+        links = [Link(plan.record.id, *link.end) for plan in plans for link in plan.links if link.now]
+        gone = [Link(plan.record.id, *link.end) for plan in plans for link in plan.links if not link.now]
         name, _ = self.writer.commit(changes, self.who, links=links, removed=gone, batch=batch)
         return name
 
@@ -187,14 +187,16 @@ class Undoing:
             raise Refused(f"memory {plan.record.number}: what it was before {event.batch} was erased")
         before = dict(event.before)
         past = self._past(before)
-        link = plan.link
+        links = plan.links
         if past is not None:
             before["text"] = past.text
-            link = Relink(past.id, ["supersedes", 1.0, None], None)
+            links = (*links, Relink(past.id, ["supersedes", 1.0, None], None))
         elif "other" in before:
-            link = Relink(before["other"], before["now"], before["was"])
+            links = (*links, Relink(before["other"], before["now"], before["was"]))
         counters = {**plan.counters, **{name: before[name] for name in COUNTED if name in before}}
-        return replace(plan, after=_with_columns(plan.after, before), past=past, link=link, counters=counters)
+        return replace(
+            plan, after=_with_columns(plan.after, before), past=past or plan.past, links=links, counters=counters
+        )
 
     def _past(self, before: Mapping[str, Any]) -> Record | None:
         if "superseded" not in before:
@@ -215,8 +217,9 @@ class Undoing:
         if (old.scope, old.state, old.fingerprint) != (fresh.scope, fresh.state, fresh.fingerprint):
             refuse_second(fresh, self.tools.store, self.tools.kinds, now)
         before = difference(old, fresh)
-        if plan.link:
-            before |= {"other": plan.link.other, "was": plan.link.was, "now": plan.link.now}
+        told = [{"other": link.other, "was": link.was, "now": link.now} for link in plan.links]
+        if told:
+            before |= told[0]
         counters, used = None, old.times.used
         if plan.counters:
             had = _counts(old)
@@ -226,7 +229,8 @@ class Undoing:
             used = None if wanted["last_used"] is None else from_micros(wanted["last_used"])
         change = Change("undone", fresh, before, UNDID + self.batch, counters, used, row=plan.after != old)
         past = () if plan.past is None else (self._without_past(plan.past),)
-        return replace(plan, changes=(change, *past))
+        more = [Change("undone", fresh, each, UNDID + self.batch, row=False) for each in told[1:]]
+        return replace(plan, changes=(change, *more, *past))
 
     def _without_past(self, past: Record) -> Change:
         times = replace(past.times, updated=self.tools.clock())
@@ -254,7 +258,7 @@ class Plan:
     record: Record
     after: Record
     past: Record | None = None
-    link: Relink | None = None
+    links: tuple[Relink, ...] = ()
     counters: Mapping[str, Any] = field(default_factory=dict)
     changes: tuple[Change, ...] = ()
 

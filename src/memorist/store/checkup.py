@@ -21,6 +21,7 @@ from memorist.store.index import CHUNKS, index_rows
 from memorist.store.migrate import of_the_index
 from memorist.store.nouns import Finding, shelf_of
 from memorist.store.rows import COUNTERS, checksum, tally
+from memorist.store.topic_rows import differ
 from memorist.store.vector_checkup import bad_blocks
 from memorist.store.where import Where
 
@@ -50,6 +51,7 @@ def checkup(one: apsw.Connection, store: "SqliteStore") -> list[Finding]:
         "counters": lambda: [_tallies(one)],
         "links": lambda: [_links(one)],
         "shelves": lambda: [_shelf_counts(one)],
+        "topics": lambda: [_topics(one)],
         "vectors": lambda: [_vectors(one)],
         "permissions": lambda: _permissions(store),
     }
@@ -212,6 +214,14 @@ def _shelf_counts(one: apsw.Connection) -> Finding:
     )
     bad = [row[0] for row in one.execute(sql)]
     return _counted("shelves", bad, "every shelf counts its words right", "count their words wrong", REBUILD)
+
+
+def _topics(one: apsw.Connection) -> Finding:
+    with one_moment(one):
+        wrong = differ(one)
+    if wrong:
+        return Finding(False, "topics", "memories are not found by what contradicts them", REBUILD)
+    return Finding(True, "topics", "every claim is found by what contradicts it")
 
 
 def _vectors(one: apsw.Connection) -> Finding:

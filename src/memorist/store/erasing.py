@@ -16,7 +16,7 @@ from memorist.errors import StoreUnavailable
 from memorist.store.connection import Connections, patience
 from memorist.store.index import CHUNKS
 from memorist.store.nouns import Erased
-from memorist.store.traces import SHORTEST, finder
+from memorist.store.traces import SHORTEST, finder, tells
 from memorist.store.where import canonical
 from memorist.text.words import terms
 
@@ -57,7 +57,8 @@ def take_out_traces(
         (canonical(events),),
     )
     gone = frozenset(word for word in words if not _is_held(one, word, shelves))
-    _drop_receipts(one, set(ids), gone)
+    _drop_receipts(one, set(ids), set(heads), gone)
+    _withdraw_questions(one, set(ids), gone)
     return Erased(tuple(events), gone)
 
 
@@ -78,15 +79,25 @@ def _is_held(one: apsw.Connection, word: str, shelves: Sequence[int]) -> bool:
     return any(one.execute(sql, (f"{shelf}·{word}",)).get for shelf in shelves)
 
 
-def _drop_receipts(one: apsw.Connection, ids: Collection[str], words: Collection[str]) -> None:
-    """Questions that were answered with one of these, or asked with a word that only these held."""
-    lines = one.execute("SELECT id, query, shown FROM recalls").fetchall()
+def _drop_receipts(one: apsw.Connection, ids: set[str], heads: set[str], words: Collection[str]) -> None:
+    """Questions that were answered with one of these, or asked with a word that only these held; and texts for a prompt that
+    showed a memory whose past text is among these: it may have been that one."""
+    lines = one.execute("SELECT id, query, shown, rendered IS NOT NULL FROM recalls").fetchall()
     bad = [
         id
-        for id, query, shown in lines
-        if any(name in ids for name, _ in json.loads(str(shown))) or any(term in words for term in terms(str(query)))
+        for id, query, shown, text in lines
+        if any(name in ids or (text and name in heads) for name, _ in json.loads(str(shown)))
+        or any(term in words for term in terms(str(query)))
     ]
     one.execute("DELETE FROM recalls WHERE id IN (SELECT value FROM json_each(?))", (canonical(bad),))
+
+
+def _withdraw_questions(one: apsw.Connection, ids: Collection[str], words: Collection[str]) -> None:
+    """What waits for a decision and is about one of these, or holds a word that only these held."""
+    lines = one.execute("SELECT id, question FROM jobs WHERE question IS NOT NULL").fetchall()
+    bad = [id for id, question in lines if tells(str(question), ids, words)]
+    sql = "UPDATE jobs SET state = 'withdrawn', question = NULL WHERE id IN (SELECT value FROM json_each(?))"
+    one.execute(sql, (canonical(bad),))
 
 
 # ---------------------------------------------------------------- the file itself
@@ -112,6 +123,9 @@ def scrub(connections: Connections, traces: Sequence[bytes]) -> str | None:
 
     Where one is found, be it in another word, the whole file is written anew: it then holds what is alive, and nothing else.
     """
+    if _still_separates(connections.here(), traces):
+        with connections.transaction():
+            connections.here().execute("INSERT INTO word_index (word_index) VALUES ('rebuild')")
     if not _cut_log(connections):
         return STILL_READ
     schema = connections.here().execute("SELECT group_concat(sql) FROM sqlite_schema").get.encode()
@@ -119,6 +133,18 @@ def scrub(connections: Connections, traces: Sequence[bytes]) -> str | None:
     if long and _holds(connections, long):
         compact(connections)
     return None if _cut_log(connections) else STILL_READ
+
+
+def _still_separates(one: apsw.Connection, traces: Sequence[bytes]) -> bool:
+    """Whether the index still tells two of its pages apart by the beginning of an erased word, one that no other word has."""
+    beginnings = {trace[:end] for trace in traces for end in range(SHORTEST, len(trace) + 1)}
+    for (separator,) in one.execute("SELECT DISTINCT CAST(term AS BLOB) FROM word_index_idx"):
+        if separator.partition("·".encode())[2] in beginnings:
+            least = separator[1:].decode("utf-8", "ignore")  # FTS5 puts a digit of its own before each
+            living = "SELECT EXISTS (SELECT 1 FROM word_frequency WHERE term >= ?1 AND term < ?1 || char(1114111))"
+            if not one.execute(living, (least,)).get:
+                return True
+    return False
 
 
 def compact(connections: Connections) -> None:

@@ -19,10 +19,12 @@ from memorist.store.in_memory_ledger import reading, writing
 from memorist.store.index import CHUNKS, numbered_rows
 from memorist.store.nouns import Brief, Counted, Erased, Finding, Receipt, Sealed, Size, footprint, shelf_of
 from memorist.store.rows import COLUMNS, CONTENT, COUNTERS, checksum, from_row, to_row
-from memorist.store.where import Order, Where, value_of
+from memorist.store.traces import tells
+from memorist.store.where import Clause, Order, Where, canonical, value_of
 from memorist.text.words import terms
 
 NOTHING_COUNTED = (None,) * (len(COUNTERS) + 1)
+KINDS_ASKED = (("kind", "eq"), ("kind", "in"))
 
 
 class InMemoryStore(InMemoryAnswering):
@@ -69,7 +71,14 @@ class InMemoryStore(InMemoryAnswering):
         return len(self._matching(where))
 
     def _matching(self, where: Where) -> list[Record]:
-        return [sealed.record for sealed in self._records.values() if where.matches(sealed.record)]
+        """Pins and kinds are looked up for every prompt: most records are out by them before the whole filter is tried."""
+        pins = Clause("pinned", "eq", True) in where.clauses
+        kinds = next(
+            (c.value if c.op == "in" else (c.value,) for c in where.clauses if (c.field, c.op) in KINDS_ASKED), None
+        )
+        records = (sealed.record for sealed in self._records.values())
+        likely = (r for r in records if (r.pinned or not pins) and (kinds is None or r.kind in kinds))
+        return [record for record in likely if where.matches(record)]
 
     @reading
     def link(self, a: str, b: str, kind: str) -> Link | None:
@@ -80,6 +89,13 @@ class InMemoryStore(InMemoryAnswering):
         links = [self._links[key] for key in dict.fromkeys(key for id in ids for key in self._links_at.get(id, ()))]
         seen = [link for link in links if self._seen(link.a, where) and self._seen(link.b, where)]
         return sorted(seen, key=lambda link: (self._number(link.a), link.kind, self._number(link.b)))
+
+    @reading
+    def linked(self, kind: str, where: Where, limit: int) -> list[Link]:
+        links = [link for link in self._links.values() if link.kind == kind]
+        seen = [link for link in links if self._seen(link.a, where) and self._seen(link.b, where)]
+        ends = {link: (self._number(link.a), self._number(link.b)) for link in seen}
+        return sorted(seen, key=lambda link: (max(ends[link]), *ends[link]), reverse=True)[:limit]
 
     def _seen(self, id: str, where: Where) -> bool:
         return where.matches(self._records[id].record)
@@ -114,6 +130,16 @@ class InMemoryStore(InMemoryAnswering):
     def briefs(self, where: Where) -> Iterator[Brief]:
         vector = sum(generation.bytes + 8 for generation in self._generations.values())
         return iter([_brief(record, vector) for record in self._matching(where)])
+
+    @reading
+    def happened(self, space: str, verbs: Sequence[str], surface: str | None = None) -> int:
+        done = [event for event in self._events.values() if event.verb in verbs and surface in (None, event.surface)]
+        return sum(self._records[event.record].record.space == space for event in done)
+
+    @reading
+    def uses(self, space: str) -> int:
+        records = (sealed.record for sealed in self._records.values())
+        return sum(record.counters.used for record in records if record.space == space)
 
     @reading
     def size(self) -> Size:
@@ -232,7 +258,10 @@ class InMemoryStore(InMemoryAnswering):
             self._undo.set(self._events, seq, replace(self._events[seq], before=None, because=None))
         spaces = {sealed.record.space for sealed in tombstones}
         gone = frozenset(word for word in words if not self._index.is_held(word, spaces))
-        kept = tuple(line for line in self._receipts if not _asks_for(line, ids, gone))
+        for run in tuple(self._runs.values()):
+            if run.question is not None and tells(canonical(dict(run.question)), ids, gone):
+                self._undo.set(self._runs, run.id, replace(run, state="withdrawn", question=None))
+        kept = tuple(line for line in self._receipts if not _asks_for(line, ids, heads, gone))
         self._undo.note(functools.partial(setattr, self, "_receipts", self._receipts))
         self._receipts = kept
         return Erased(others, gone)
@@ -269,7 +298,11 @@ def _brief(record: Record, vector: int) -> Brief:
     row = dict(zip(COLUMNS, to_row(record), strict=True))
     content = sum(len((row[name] or "").encode()) for name in CONTENT)
     since = record.times.used or record.times.at
-    return Brief(record.id, record.number, footprint(content, vector), record.pinned, since, record.counters)
+    touched = max(record.times.updated, record.times.used or record.times.updated)
+    return Brief(
+        record.id, record.number, footprint(content, vector), record.pinned, since, record.counters, record.scope,
+        record.kind, record.status, record.trust, record.importance, record.confidence, touched,
+    )  # fmt: skip
 
 
 def _tells_of(event: Event, ids: Set[str]) -> bool:
@@ -277,8 +310,10 @@ def _tells_of(event: Event, ids: Set[str]) -> bool:
     return (event.before or {}).get("other") in ids
 
 
-def _asks_for(line: Receipt, ids: Set[str], words: Set[str]) -> bool:
-    return any(id in ids for id, _ in line.shown) or any(term in words for term in terms(line.query))
+def _asks_for(line: Receipt, ids: Set[str], heads: Set[str], words: Set[str]) -> bool:
+    """Whether it shows one of these, or asks with a word that only these held; or holds a text that may be one's past."""
+    told = ids if line.rendered is None else ids | heads
+    return any(id in told for id, _ in line.shown) or any(term in words for term in terms(line.query))
 
 
 def _key(link: Link) -> tuple[str, str, str]:

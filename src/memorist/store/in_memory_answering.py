@@ -12,8 +12,9 @@ from memorist.store.in_memory_index import InMemoryIndex, View
 from memorist.store.in_memory_ledger import reading
 from memorist.store.in_memory_vectors import InMemoryVectors
 from memorist.store.index import CHUNKS
-from memorist.store.nouns import Fact, Match, Matches, Near, Shelf, shelf_of
+from memorist.store.nouns import LOOKED_AT, Fact, Match, Matches, Near, Shelf, shelf_of
 from memorist.store.scan import nearest
+from memorist.store.topics import topics_of
 from memorist.store.where import Where
 from memorist.text import bm25
 from memorist.text.vectors import direction
@@ -28,6 +29,7 @@ class InMemoryAnswering(InMemoryVectors):
     def _empty(self) -> None:
         super()._empty()
         self._words: InMemoryIndex | None = None
+        self._topics: dict[int, dict[int, None]] | None = None
         self._shelves: dict[Shelf, None] = {}  # one that was used once stays
         self._in_session: dict[str, dict[int, None]] = {}
         self._spoken_by: dict[str, dict[int, None]] = {}
@@ -45,6 +47,7 @@ class InMemoryAnswering(InMemoryVectors):
     def _put_in_place(self, record: Record, old: Record | None) -> None:
         """A record that is written: its vectors go or come along, and its session and speaker know of it."""
         self._follow_record(record, old)
+        self._state(record, old)
         for table, name in ((self._in_session, "session"), (self._spoken_by, "speaker")):
             was = getattr(old.provenance, name) if old else None
             now = getattr(record.provenance, name)
@@ -161,6 +164,39 @@ class InMemoryAnswering(InMemoryVectors):
 
     def _first_on(self, shelf: Shelf, numbers: Iterable[int]) -> int | None:
         return next((number for number in numbers if shelf_of(self._record(number)) == shelf), None)
+
+    @reading
+    def stating(self, topics: Sequence[int], shelf: Shelf, limit: int) -> list[Record]:
+        numbers = {number for topic in topics for number in self._stated.get(topic, ())}
+        found = [self._record(number) for number in sorted(numbers, reverse=True)[:LOOKED_AT]]
+        return [own(record) for record in found if shelf_of(record) == shelf][:limit]
+
+    @property
+    def _stated(self) -> dict[int, dict[int, None]]:
+        """Topics, and the records that state something about them; made when they are first asked for."""
+        if self._topics is None:
+            self._topics = {}
+            for sealed in self._records.values():
+                for topic in topics_of(sealed.record):
+                    self._topics.setdefault(topic, {})[sealed.record.number] = None
+            if self._undo.under_way:
+                self._undo.note(functools.partial(setattr, self, "_topics", None))
+        return self._topics
+
+    def _state(self, record: Record, old: Record | None) -> None:
+        """What a record that is written states now, and no longer."""
+        if self._topics is None or (old is not None and old.text == record.text):
+            return
+        for topic in topics_of(old) if old else ():
+            if record.number in self._topics.get(topic, ()):
+                self._undo.drop(self._topics[topic], record.number)
+        for topic in topics_of(record):
+            self._undo.set(self._topics.setdefault(topic, {}), record.number, None)
+
+    @reading
+    def vocabulary(self, prefix: str, shelves: Sequence[Shelf], where: Where, limit: int) -> list[str]:
+        found = {term for shelf in _readable(shelves, where) for term in self._index.beginning(shelf, prefix)}
+        return sorted(found)[:limit]
 
     @reading
     def speakers(self, shelves: Sequence[Shelf], most: int) -> list[str]:

@@ -58,6 +58,10 @@ class InMemoryIndex:
         """The rows of that shelf that hold the term."""
         return self._holders.get(shelf, {}).get(term, {})
 
+    def beginning(self, shelf: Shelf, prefix: str) -> set[str]:
+        """The terms of that shelf that begin so."""
+        return {term for term, rows in self._holders.get(shelf, {}).items() if rows and term.startswith(prefix)}
+
     def terms_of(self, id: str) -> set[str]:
         return {term for number in self._rows_of.get(id, ()) for term in self.rows[number].terms}
 

@@ -14,7 +14,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from memorist.errors import StoreUnavailable
 from memorist.records import Event
 from memorist.store.chain import ChainLink
-from memorist.store.nouns import KeyUse, Receipt, Run
+from memorist.store.nouns import RENDERED_AT_MOST, KeyUse, Receipt, Run
 from memorist.store.undo import Undo
 from memorist.store.where import canonical
 
@@ -131,11 +131,11 @@ class InMemoryLedger:
     def log(self, receipts: Sequence[Receipt], most: int, oldest: datetime) -> None:
         lines = tuple(line for line in (*self._receipts, *receipts) if line.at >= oldest)
         self._undo.note(functools.partial(setattr, self, "_receipts", self._receipts))
-        self._receipts = lines[max(0, len(lines) - most) :]
+        self._receipts = _without_old_texts(lines[max(0, len(lines) - most) :])
 
     @reading
-    def receipts(self, space: str, limit: int) -> list[Receipt]:
-        here = [receipt for receipt in self._receipts if receipt.space == space]
+    def receipts(self, space: str, limit: int, id: str | None = None) -> list[Receipt]:
+        here = [receipt for receipt in self._receipts if receipt.space == space and id in (None, receipt.id)]
         return sorted(here, key=lambda receipt: (receipt.at, receipt.id), reverse=True)[:limit]
 
     @reading
@@ -143,9 +143,16 @@ class InMemoryLedger:
         found = [run for run in reversed(self._runs.values()) if run.space == space and job in (None, run.job)]
         return found[:limit]
 
+    @reading
+    def questions(self, space: str) -> list[Run]:
+        found = [run for run in self._runs.values() if run.space == space and run.state == "asks"]
+        return sorted((replace(run, question=deepcopy(run.question)) for run in found), key=lambda run: run.id)
+
     @writing
     def save_run(self, run: Run) -> int:
-        kept = replace(run, id=run.id or len(self._runs) + 1, checkpoint=json.loads(canonical(dict(run.checkpoint))))
+        asked = None if run.question is None else json.loads(canonical(dict(run.question)))
+        checkpoint = json.loads(canonical(dict(run.checkpoint)))
+        kept = replace(run, id=run.id or len(self._runs) + 1, checkpoint=checkpoint, question=asked)
         self._undo.set(self._runs, kept.id, kept)
         return kept.id
 
@@ -161,3 +168,10 @@ class InMemoryLedger:
 def _own(event: Event) -> Event:
     """A copy that shares nothing a caller could change."""
     return event if event.before is None else replace(event, before=deepcopy(event.before))
+
+
+def _without_old_texts(lines: tuple[Receipt, ...]) -> tuple[Receipt, ...]:
+    """Without the oldest of the lines that hold a text for a prompt, where there are too many of them."""
+    long = [line.id for line in lines if line.rendered is not None]
+    gone = set(long[: max(0, len(long) - RENDERED_AT_MOST)])
+    return tuple(line for line in lines if line.id not in gone) if gone else lines

@@ -9,7 +9,7 @@ from memorist.errors import StoreDamaged
 from memorist.records import Event, Link, from_micros, to_micros
 from memorist.store.chain import ChainLink
 from memorist.store.connection import Connections, translated
-from memorist.store.nouns import Counted, KeyUse, Receipt, Run, Size
+from memorist.store.nouns import RENDERED_AT_MOST, Counted, KeyUse, Receipt, Run, Size
 from memorist.store.rows import COUNTERS, tally
 from memorist.store.where import canonical
 
@@ -20,7 +20,8 @@ LINKS = (
     "SELECT a.id, b.id, l.kind, l.weight, l.evidence FROM links l"
     " JOIN records a ON a.number = l.a JOIN records b ON b.number = l.b"
 )
-RUN = "id, space, name, state, owner, lease, at, updated, batch, checkpoint, changed, problem"
+RECEIPT = "id, at, space, query, actor, surface, session, ms, shown, empty_because, rendered"
+RUN = "id, space, name, state, owner, lease, at, updated, batch, checkpoint, changed, problem, question"
 
 
 class Ledger:
@@ -77,16 +78,12 @@ class Ledger:
         return found
 
     @translated
-    def receipts(self, space: str, limit: int) -> list[Receipt]:
-        sql = (
-            "SELECT id, at, space, query, actor, surface, session, ms, shown, empty_because FROM recalls"
-            " WHERE space = ? ORDER BY at DESC, id DESC LIMIT ?"
-        )
-        rows: list[Any] = self._connections.here().execute(sql, (space, limit)).fetchall()
-        return [
-            Receipt(id, from_micros(at), space, query, actor, surface, session, ms, _shown(shown), because)
-            for id, at, space, query, actor, surface, session, ms, shown, because in rows
-        ]
+    def receipts(self, space: str, limit: int, id: str | None = None) -> list[Receipt]:
+        chosen = "" if id is None else "id = ? AND "
+        sql = f"SELECT {RECEIPT} FROM recalls WHERE {chosen}space = ? ORDER BY at DESC, id DESC LIMIT ?"
+        values = (space, limit) if id is None else (id, space, limit)
+        rows: list[Any] = self._connections.here().execute(sql, values).fetchall()
+        return [_receipt(row) for row in rows]
 
     @translated
     def runs(self, space: str, job: str | None, limit: int) -> list[Run]:
@@ -95,12 +92,20 @@ class Ledger:
         return [_run(row) for row in rows]
 
     @translated
+    def questions(self, space: str) -> list[Run]:
+        sql = f"SELECT {RUN} FROM jobs WHERE space = ? AND state = 'asks' ORDER BY id"
+        rows: list[Any] = self._connections.here().execute(sql, (space,)).fetchall()
+        return [_run(row) for row in rows]
+
+    @translated
     def save_run(self, run: Run) -> int:
         one = self._connections.here()
         moments = (to_micros(run.lease), to_micros(run.at), to_micros(run.updated))
         checkpoint = canonical(dict(run.checkpoint))
-        values = (run.space, run.job, run.state, run.owner, *moments, run.batch, checkpoint, run.changed, run.problem)
-        sql = f"INSERT INTO jobs ({RUN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
+        question = None if run.question is None else canonical(dict(run.question))
+        said = (run.batch, checkpoint, run.changed, run.problem, question)
+        values = (run.space, run.job, run.state, run.owner, *moments, *said)
+        sql = f"INSERT INTO jobs ({RUN}) VALUES (?{', ?' * len(values)}) ON CONFLICT (id) DO UPDATE SET "
         changes = ", ".join(f"{name} = excluded.{name}" for name in RUN.split(", ")[1:])
         one.execute(sql + changes, (run.id or None, *values))
         return run.id or one.last_insert_rowid()
@@ -155,17 +160,26 @@ class Ledger:
     def log(self, receipts: Sequence[Receipt], most: int, oldest: datetime) -> None:
         one = self._connections.here()
         one.executemany(
-            "INSERT INTO recalls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT INTO recalls ({RECEIPT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                (r.id, to_micros(r.at), r.space, r.query, r.actor, r.surface, r.session, r.ms, canonical(r.shown), r.empty_because)
+                (r.id, to_micros(r.at), r.space, r.query, r.actor, r.surface, r.session, r.ms, canonical(r.shown),
+                 r.empty_because, None if r.rendered is None else canonical(dict(r.rendered)))
                 for r in receipts
             ],
         )  # fmt: skip
         one.execute("DELETE FROM recalls WHERE at < ?", (to_micros(oldest),))
-        one.execute(
-            "DELETE FROM recalls WHERE rowid <= (SELECT rowid FROM recalls ORDER BY rowid DESC LIMIT 1 OFFSET ?)",
-            (most,),
-        )
+        self._keep_newest("recalls", most)
+        if any(line.rendered is not None for line in receipts):
+            self._keep_newest("recalls INDEXED BY recalls_rendered WHERE rendered IS NOT NULL", RENDERED_AT_MOST)
+
+    def _keep_newest(self, lines: str, most: int) -> None:
+        """Counted in an index, because a context leaves its line before it is handed out: the log is not read through."""
+        one = self._connections.here()
+        over = one.execute(f"SELECT count(*) FROM {lines}").get - most
+        if over > 0:
+            one.execute(
+                f"DELETE FROM recalls WHERE rowid IN (SELECT rowid FROM {lines} ORDER BY rowid LIMIT ?)", (over,)
+            )
 
     @translated
     def set_setting(self, name: str, value: str) -> None:
@@ -228,9 +242,10 @@ def _event(row: Sequence[Any]) -> Event:
 
 
 def _run(row: Sequence[Any]) -> Run:
-    id, space, job, state, owner, lease, at, updated, batch, checkpoint, changed, problem = row
+    id, space, job, state, owner, lease, at, updated, batch, checkpoint, changed, problem, question = row
     moments = (from_micros(lease), from_micros(at), from_micros(updated))
-    return Run(id, space, job, state, owner, *moments, batch, json.loads(checkpoint), changed, problem)
+    asked = _before(question)
+    return Run(id, space, job, state, owner, *moments, batch, json.loads(checkpoint), changed, problem, asked)
 
 
 def _before(text: str | None) -> dict[str, Any] | None:
@@ -240,6 +255,12 @@ def _before(text: str | None) -> dict[str, Any] | None:
     except ValueError:
         found = text
     return found if found is None or isinstance(found, dict) else {"unreadable": found}
+
+
+def _receipt(row: Sequence[Any]) -> Receipt:
+    id, at, space, query, actor, surface, session, ms, shown, because, rendered = row
+    kept = None if rendered is None else json.loads(rendered)
+    return Receipt(id, from_micros(at), space, query, actor, surface, session, ms, _shown(shown), because, kept)
 
 
 def _shown(text: str) -> tuple[tuple[str, float], ...]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from memorist.errors import MemoristError, ModelUnavailable
 from memorist.models.embed import NONE, Choice, Embedder, built_in, checked, dimension_of, shown
+from memorist.models.patience import Patience
 from memorist.records import Record
 from memorist.store.index import CHUNKS, embedded_rows
 from memorist.store.nouns import Generation, Piece, Sealed
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 LEFT = "models left"  # the setting of a store that names the models it has moved away from
 LEFT_AT_MOST = 50
 REST = 30.0  # seconds in which no question waits for an embedder that has just failed one
+LATE = "meaning was left out: the embedder did not answer before the deadline, so words alone answer"
 AT_ONCE = 500  # rows that get their vectors in one transaction
 log = logging.getLogger("memorist")
 
@@ -58,6 +60,7 @@ class Meaning:
         self._former: dict[str, Embedder | None] = {}
         self._resting: dict[str, float] = {}  # embedders that failed a question, and until when no other waits for them
         self._warned = False
+        self._patience = Patience()
         self._here = threading.local()  # `ahead` and `later` of this thread's transaction
 
     # ------------------------------------------------------------ embedders
@@ -105,15 +108,21 @@ class Meaning:
 
     def readers(self) -> list[tuple[Generation, Embedder]]:
         """The generations to read now, newest first, each with its embedder: while a store moves these may be two."""
-        if self.choice.spelled == NONE:
-            return []
-        found = ((each, self._of(each.model)) for each in reversed(self.living()))
+        return [] if self.choice.spelled == NONE else self._read_by(self.living())
+
+    def _read_by(self, living: Sequence[Generation]) -> list[tuple[Generation, Embedder]]:
+        found = ((each, self._of(each.model)) for each in reversed(living))
         return [(each, embedder) for each, embedder in found if embedder is not None]
 
     def questions(self, text: str) -> list[tuple[Generation, "Floats"]]:
         """A question as a vector for each generation to read. A model that fails is left out: words answer without it."""
+        return self._as_vectors(text, self.readers())
+
+    def _as_vectors(
+        self, text: str, readers: Sequence[tuple[Generation, Embedder]]
+    ) -> list[tuple[Generation, "Floats"]]:
         found = []
-        for generation, embedder in self.readers():
+        for generation, embedder in readers:
             if self._resting.get(embedder.name, 0) > time.monotonic():
                 continue
             try:
@@ -125,6 +134,15 @@ class Meaning:
                 self.failed(problem)
                 self._resting[embedder.name] = time.monotonic() + REST
         return found
+
+    def in_time(self, text: str, seconds: float | None) -> "tuple[list[tuple[Generation, Floats]], str | None]":
+        """The same, but with so many seconds left: an embedder that takes its time is not waited for beyond that, and then
+        it is said that words alone answer."""
+        living = self.living() if self.choice.spelled != NONE else []
+        if seconds is None or self.choice.cheap or not living:
+            return self.questions(text), None
+        found = self._patience.within(seconds, lambda: self._as_vectors(text, self._read_by(living)))
+        return (found, None) if found is not None else ([], LATE)
 
     def waiting(self, most: int) -> int:
         """How many index rows wait for a vector of this process's model; counted up to `most`. None does in a store that has

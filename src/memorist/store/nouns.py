@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     Floats = NDArray[float32]
 
 
+LOOKED_AT = 60  # records that `stating` looks at, the newest
+
+
 @dataclass(frozen=True, slots=True)
 class Shelf:
     """The unit of the index: a question reads only the shelves it may and must."""
@@ -74,6 +77,9 @@ class KeyUse:
     at: datetime
 
 
+RENDERED_AT_MOST = 1000  # lines of the recall log with a text for a prompt: each is as long as the prompt was
+
+
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """One line of the recall log: what was asked and what was shown. Unchained, bounded, flushed cheaply."""
@@ -88,6 +94,7 @@ class Receipt:
     ms: float
     shown: tuple[tuple[str, float], ...]
     empty_because: str | None = None
+    rendered: Mapping[str, Any] | None = None  # of a context only: the text that went into a prompt, and out of what
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +107,24 @@ class Brief:
     pinned: bool
     since: datetime  # when it last helped, else when it happened
     counters: Counters
+    scope: str
+    kind: str
+    status: str
+    trust: str
+    importance: float
+    confidence: float
+    touched: datetime  # when it was last written or changed, or helped
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a job: who does it until when, and how far it came. It holds no text of any memory."""
+    """One run of a job: who does it until when, and how far it came; or a question that waits for a person, which is the
+    only thing in it that may hold text, and goes once it is decided."""
 
     id: int
     space: str
     job: str
-    state: str  # running, done or failed
+    state: str  # running, done or failed; of a question: asks, done, denied or withdrawn
     owner: str
     lease: datetime
     at: datetime
@@ -118,6 +133,7 @@ class Run:
     checkpoint: Mapping[str, Any] = field(default_factory=dict)
     changed: int = 0
     problem: str | None = None
+    question: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

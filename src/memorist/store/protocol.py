@@ -89,6 +89,9 @@ class Store(Protocol):
     def numbered(self, numbers: Sequence[int], where: Where) -> list[Record]:
         """The visible ones among these numbers, in the order asked."""
 
+    def vocabulary(self, prefix: str, shelves: Sequence[Shelf], where: Where, limit: int) -> list[str]:
+        """The first `limit` terms that begin so, of those that records on these shelves are found by; in order."""
+
     def speakers(self, shelves: Sequence[Shelf], most: int) -> list[str]:
         """Who speaks on these shelves."""
 
@@ -106,6 +109,12 @@ class Store(Protocol):
 
     def link(self, a: str, b: str, kind: str) -> Link | None:
         """That one link, whoever may see it."""
+
+    def linked(self, kind: str, where: Where, limit: int) -> list[Link]:
+        """Links of a kind whose both ends fit; those of the newest records first."""
+
+    def stating(self, topics: Sequence[int], shelf: Shelf, limit: int) -> list[Record]:
+        """Records of the shelf that make a claim about one of these topics (`store/topics.py`); newest first."""
 
     def scopes(self, space: str) -> dict[str, int]:
         """Every scope of the space and how many active records it holds."""
@@ -133,10 +142,20 @@ class Store(Protocol):
     def runs(self, space: str, job: str | None, limit: int) -> list[Run]:
         """The latest runs of upkeep, newest first."""
 
+    def questions(self, space: str) -> list[Run]:
+        """What waits for a decision, oldest first."""
+
     def pasts(self, ids: Sequence[str]) -> list[Record]:
         """The past texts of these memories, in any scope and state, oldest first."""
 
-    def receipts(self, space: str, limit: int) -> list[Receipt]: ...
+    def happened(self, space: str, verbs: Sequence[str], surface: str | None = None) -> int:
+        """How often one of these was done to memories of the space, through that surface or any; counted in the journal."""
+
+    def uses(self, space: str) -> int:
+        """How often memories of the space were used, all in all."""
+
+    def receipts(self, space: str, limit: int, id: str | None = None) -> list[Receipt]:
+        """The recall log, newest first; or that one line of it."""
 
     def size(self) -> Size: ...
 
@@ -196,7 +215,8 @@ class Store(Protocol):
         text they once had is among the erased."""
 
     def log(self, receipts: Sequence[Receipt], most: int, oldest: datetime) -> None:
-        """Adds to the recall log and keeps at most `most` lines of it, none from before `oldest`."""
+        """Adds to the recall log and keeps at most `most` lines of it, none from before `oldest`. Of lines that hold a text
+        for a prompt it keeps RENDERED_AT_MOST."""
 
     def set_setting(self, name: str, value: str) -> None: ...
 

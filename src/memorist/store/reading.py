@@ -10,7 +10,7 @@ from memorist.errors import StoreDamaged
 from memorist.records import Counters, Link, Record, from_micros
 from memorist.store.connection import translated
 from memorist.store.ledger import LINKS, Ledger
-from memorist.store.nouns import Brief, Generation, Sealed, footprint
+from memorist.store.nouns import LOOKED_AT, Brief, Generation, Sealed, Shelf, footprint
 from memorist.store.rows import COLUMNS, CONTENT, COUNTERS, from_row, to_row
 from memorist.store.shelves import Shelves
 from memorist.store.sql import order_sql, where_sql
@@ -105,8 +105,35 @@ class Reading(Ledger):
         ends = "SELECT number FROM records WHERE id IN (SELECT value FROM json_each(?1))"
         sql = f"{LINKS} WHERE l.a IN ({ends}) UNION {LINKS} WHERE l.b IN ({ends}) ORDER BY 1, 3, 2"
         links = [Link(*row) for row in self._connections.here().execute(sql, (canonical(list(ids)),))]
-        visible = {record.id for record in self.get([end for link in links for end in (link.a, link.b)], where)}
+        ends_of = [end for link in links for end in (link.a, link.b)]
+        visible = {record.id for record in self.get(ends_of, where)} if links else set()  # most have none
         return [link for link in links if link.a in visible and link.b in visible]
+
+    @translated
+    def linked(self, kind: str, where: Where, limit: int) -> list[Link]:
+        sql = f"{LINKS} WHERE l.kind = ? ORDER BY max(l.a, l.b) DESC, l.a DESC, l.b DESC"
+        links = [Link(*row) for row in self._connections.here().execute(sql, (kind,))]
+        found: list[Link] = []
+        for start in range(0, len(links), ROWS_AT_ONCE):
+            some = links[start : start + ROWS_AT_ONCE]
+            seen = {record.id for record in self.get([end for link in some for end in (link.a, link.b)], where)}
+            found += [link for link in some if link.a in seen and link.b in seen]
+            if len(found) >= limit:
+                break
+        return found[:limit]
+
+    @translated
+    def stating(self, topics: Sequence[int], shelf: Shelf, limit: int) -> list[Record]:
+        one = self._connections.here()
+        chosen = f"SELECT record FROM topics WHERE topic IN (?{', ?' * (len(topics) - 1)}) ORDER BY record DESC LIMIT ?"
+        numbers = [number for (number,) in one.execute(chosen, (*topics, LOOKED_AT))] if topics else []
+        if not numbers:
+            return []
+        sql = (
+            f"{SELECT} WHERE r.number IN (SELECT value FROM json_each(?)) AND +r.shelf ="
+            " (SELECT id FROM shelves WHERE (space, scope, layer) = (?, ?, ?)) ORDER BY r.number DESC LIMIT ?"
+        )
+        return self._records(sql, (canonical(numbers), shelf.space, shelf.scope, shelf.layer, limit))
 
     @translated
     def scopes(self, space: str) -> dict[str, int]:
@@ -150,9 +177,15 @@ class Reading(Ledger):
         """A few thousand at a time: a long open cursor would keep the log from being folded in."""
         last, vector = 0, sum(generation.bytes + 8 for generation in self.generations())
         while rows := self._brief_rows(where, last):
-            for number, id, content, pinned, at, used, *counted in rows:
+            for row in rows:
+                (number, id, content, pinned, at, updated, used, scope, kind, status, trust, importance, confidence,
+                 *counted) = row  # fmt: skip
                 counters = Counters(*counted) if counted[0] is not None else Counters()
-                yield Brief(id, number, footprint(content, vector), bool(pinned), from_micros(used or at), counters)
+                since, touched = from_micros(used or at), from_micros(max(updated, used or updated))
+                yield Brief(
+                    id, number, footprint(content, vector), bool(pinned), since, counters, scope, kind, status, trust,
+                    importance, confidence, touched,
+                )  # fmt: skip
             last = rows[-1][0]
 
     @translated
@@ -160,7 +193,8 @@ class Reading(Ledger):
         condition, values = self._condition(where)
         content = " + ".join(f"ifnull(octet_length(r.{name}), 0)" for name in CONTENT)
         sql = (
-            f"SELECT r.number, r.id, {content}, r.pinned, r.at, c.last_used,"
+            f"SELECT r.number, r.id, {content}, r.pinned, r.at, r.updated, c.last_used,"
+            f" s.scope, r.kind, r.status, r.trust, r.importance, r.confidence,"
             f" {', '.join(f'c.{name}' for name in COUNTERS)} {FROM}"
             f" WHERE r.number > ? AND {condition} ORDER BY r.number LIMIT ?"
         )

@@ -17,6 +17,7 @@ from memorist.store.index import CHUNKS
 from memorist.store.migrate import copy_verified
 from memorist.store.nouns import Finding
 from memorist.store.sqlite import INSERT_WORDS, SqliteStore
+from memorist.store.topic_rows import make_anew as make_topics_anew
 from memorist.store.vector_checkup import drop_what_fits_nothing
 from memorist.store.writer import Writer
 
@@ -63,6 +64,7 @@ def _make_anew(one: apsw.Connection, store: SqliteStore) -> int:
         f"UPDATE shelves SET (chunks, length) = (w.chunks, w.length) FROM ({SIZES}) w WHERE w.shelf = shelves.id"
     )
     drop_what_fits_nothing(one, store.vector_rows)
+    make_topics_anew(one)
     one.execute("INSERT INTO word_index (word_index, rank) VALUES ('integrity-check', 1)")  # or take everything back
     return rewritten
 

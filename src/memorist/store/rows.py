@@ -9,8 +9,10 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
+from memorist.errors import StoreDamaged
 from memorist.records import Counters, Provenance, Record, Times, from_micros, to_micros
 from memorist.store.where import canonical
 
@@ -87,6 +89,14 @@ def _must_be_sound(row: Sequence[Any], counted: Sequence[Any]) -> None:
         raise TypeError("one of its counters is missing")
     if len(_sound_shapes) < SHAPES_AT_MOST:
         _sound_shapes.add(shape)
+
+
+def counters_of(number: int, counted: Sequence[Any]) -> tuple[Counters, datetime | None]:
+    """The counters of a record and when it was last used, where nothing else of it is asked for."""
+    *counts, used = counted
+    if not (all(type(count) is int for count in counts) or all(count is None for count in counts)):
+        raise StoreDamaged(f"the counters of memory {number} cannot be read; `memorist doctor` tells more")
+    return Counters(*counts) if counts[0] is not None else Counters(), None if used is None else from_micros(used)
 
 
 def checksum(key: bytes, space: str, scope: str, row: Sequence[Any]) -> bytes:

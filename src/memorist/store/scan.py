@@ -28,8 +28,6 @@ Visible = Callable[[Sequence[int]], AbstractSet[int]]  # those of some records t
 ROWS_AT_ONCE = 512  # compared at once: these, as floats, fit into a processor's cache
 BITS_AT_ONCE = 8192
 EXACT_ROWS = 100_000
-FLOATS_AT_MOST = 20_000  # rows whose vectors are also held as floats, once they were looked at so often
-FLOATS_AFTER = 3
 SHARE = 12  # of a large shelf, the part that is compared at full length: one in so many
 SAMPLE = 4096  # rows that stand for all of a large shelf where only their mean is asked
 BLOCKS_AT_ONCE = 512  # put into an empty scan at once
@@ -84,10 +82,6 @@ class Scan:
         self._codes = np.empty((rows, dimension), np.int8)
         self._scales = np.empty(rows, np.float32)
         self._bits: NDArray[Any] | None = None  # one column per row; made when a large shelf is first searched
-        self._floats: NDArray[Any] | None = (
-            None  # of a small shelf that is asked often: to convert costs more than to compare
-        )
-        self._looks = 0  # since something changed
         self._places: dict[int, NDArray[Any]] = {}  # of each block, where its rows lie
         self._further: dict[int, set[int]] = {}  # of records with long texts: the blocks behind their first
         self._block_at = np.empty(rows, np.int64)
@@ -95,7 +89,7 @@ class Scan:
     @property
     def size(self) -> int:
         """Bytes."""
-        arrays = (self._rows, self._codes, self._scales, self._block_at, self._bits, self._floats)
+        arrays = (self._rows, self._codes, self._scales, self._block_at, self._bits)
         return sum(array.nbytes for array in arrays if array is not None)
 
     def copy(self) -> "Scan":
@@ -111,7 +105,6 @@ class Scan:
 
     def clear(self) -> None:
         self.count, self._places, self._further = 0, {}, {}
-        self._floats, self._looks = None, 0
 
     def blocks(self, group: int) -> list[int]:
         """The blocks that are here of the records of that group."""
@@ -176,7 +169,6 @@ class Scan:
 
     def _write(self, places: Any, rows: "Whole", packed: bytes) -> None:
         codes, scales = split(packed, self.dimension)
-        self._floats, self._looks = None, 0
         self._rows[places] = rows
         self._codes[places] = codes
         self._scales[places] = scales
@@ -186,7 +178,6 @@ class Scan:
     def _close_gaps(self, gaps: "NDArray[Any]") -> None:
         """Moves the last rows to where rows went, so that no place is empty. The gaps are of one block, which has let go of
         them already."""
-        self._floats, self._looks = None, 0
         for gap in sorted(map(int, gaps), reverse=True):
             self.count -= 1
             last = self.count
@@ -224,9 +215,6 @@ class Scan:
         import numpy as np
 
         if exact or self.count <= EXACT_ROWS:
-            self._looks += 1
-            if self._floats is None and self._looks > FLOATS_AFTER and self.count <= FLOATS_AT_MOST:
-                self._floats = self._codes[: self.count].astype(np.float32)
             cosines = self._cosines(question, None)
             return Looked(self._rows[: self.count], cosines, self.count, *_moments(cosines), complete=True)
         sample = self._cosines(question, np.arange(0, self.count, self.count // SAMPLE))
@@ -270,12 +258,9 @@ class Scan:
         floats = np.empty((min(count, ROWS_AT_ONCE), self.dimension), np.float32)
         for start in range(0, count, ROWS_AT_ONCE):
             end = min(count, start + ROWS_AT_ONCE)
-            if self._floats is not None and places is None:
-                part = self._floats[start:end]
-            else:
-                part = floats[: end - start]
-                np.copyto(part, self._codes[start:end] if places is None else self._codes[places[start:end]])
-            np.dot(part, question, out=found[start:end])  # in parts: on a large matrix every core would be kept busy
+            part = floats[: end - start]
+            np.copyto(part, self._codes[start:end] if places is None else self._codes[places[start:end]])
+            np.dot(part, question, out=found[start:end])
         found *= self._scales[:count] if places is None else self._scales[places]
         return found
 

@@ -13,6 +13,7 @@ Fragment = tuple[str, list[Any]]
 NEVER: Fragment = ("0", [])
 ALWAYS: Fragment = ("1", [])
 COMPARE = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+ALWAYS_SHOWN = ("convention", "summary", "narrative")  # kinds that are looked up for every prompt, and are few
 COUNTED = {"up", "down", "used", "surfaced", "rejected", "strength"}
 JSON_TYPES = {
     "number": "'integer','real'",
@@ -67,6 +68,10 @@ def _plain(clause: Clause, kind: str) -> Fragment:
         return f"{expression} IS NULL", []
     if clause.op == "any" or class_of(value) != kind:
         return NEVER
+    if clause.op == "eq" and kind == "bool":
+        return f"{expression} = {int(value)}", []  # written out, so that the index of what is pinned can be used
+    if clause.op == "eq" and clause.field == "kind" and value in ALWAYS_SHOWN:
+        return f"{expression} = '{value}'", []  # for their index as well
     if clause.op == "eq":
         return f"{expression} IS ?", [_bound(value)]
     return f"ifnull({expression} {COMPARE[clause.op]} ?, 0)", [_bound(value)]

@@ -26,12 +26,13 @@ from memorist.store.files import create_private, size_of
 from memorist.store.index import CHUNKS, numbered_rows
 from memorist.store.migrate import SCHEMA, copy_verified, migrate, migrations_in, version_of
 from memorist.store.nouns import Counted, Erased, Finding, Sealed, Shelf, shelf_of
-from memorist.store.reading import SELECT
-from memorist.store.rows import COLUMNS
+from memorist.store.rows import COLUMNS, COUNTERS, counters_of
 from memorist.store.shelves import Shelves
+from memorist.store.topic_rows import DELETE_TOPICS, INSERT_TOPICS, bring_up_to_date
+from memorist.store.topics import stated, states, topics_of
 from memorist.store.vector_cache import VectorCache
 from memorist.store.vector_rows import Move, VectorRows
-from memorist.store.where import canonical
+from memorist.store.where import Where, canonical
 from memorist.store.word_index import merged
 from memorist.text.visible import visible
 
@@ -53,6 +54,7 @@ class Known:
     has_vectors: bool  # its shelf, perhaps itself
     text: str
     title: str | None
+    kind: str
 
 
 class SqliteStore(Answering):
@@ -100,6 +102,8 @@ class SqliteStore(Answering):
         if self.writable and not self._connections.use_write_ahead_log():
             raise StoreUnavailable(f"{self._path} lies where SQLite cannot use its write-ahead log; use a local disk")
         migrate(connection, self._path, steps)
+        if self.writable:
+            bring_up_to_date(connection)
         self._connections.accept()
 
     @staticmethod
@@ -139,8 +143,11 @@ class SqliteStore(Answering):
 
     @contextmanager
     def moment(self) -> Iterator[None]:
-        with one_moment(self._connections.here()), self._shelves.moment():
-            yield
+        try:
+            with one_moment(self._connections.here()), self._shelves.moment():
+                yield
+        except apsw.Error as problem:  # another thread may have closed the store meanwhile
+            raise explained(problem) from problem
 
     # ------------------------------------------------------------ writing
 
@@ -165,7 +172,7 @@ class SqliteStore(Answering):
         """The records' numbers, and the vectors that went because they belong to nothing any more."""
         known = self._known([sealed.record.id for sealed in records if not sealed.new])
         shelves: dict[Shelf, int] = {}
-        numbers, words, moves = [], [], []
+        numbers, words, topics, moves = [], [], [], []
         for sealed in records:
             shelf = shelf_of(sealed.record)
             if shelf not in shelves:
@@ -173,16 +180,19 @@ class SqliteStore(Answering):
             old = known.get(sealed.record.id)
             number = self._write_row(sealed, shelves[shelf], old.number if old else None)
             words += self.changed_words(sealed.record, shelves[shelf], number, new=old is None)
+            topics += self._changed_topics(sealed.record, number, old)
             moves += _moves(old, sealed.record, shelves[shelf])
             numbers.append(number)
         self._connections.here().executemany(INSERT_WORDS, words)
+        if topics:
+            self._connections.here().executemany(INSERT_TOPICS, topics)
         return numbers, self.vector_rows.move(moves) if moves else []
 
     def _known(self, ids: Sequence[str]) -> Mapping[str, Known]:
         if not ids:
             return {}
         sql = (
-            "SELECT r.id, r.number, r.shelf, s.vectors, r.text, r.title FROM records r JOIN shelves s ON s.id = r.shelf"
+            "SELECT r.id, r.number, r.shelf, s.vectors, r.text, r.title, r.kind FROM records r JOIN shelves s ON s.id = r.shelf"
             " WHERE r.id IN (SELECT value FROM json_each(?))"
         )
         return {id: Known(*rest) for id, *rest in self._connections.here().execute(sql, (canonical(list(ids)),))}
@@ -211,10 +221,20 @@ class SqliteStore(Answering):
         one.execute(f"DELETE {OWN_WORDS}", (number,))
         return rows
 
+    def _changed_topics(self, record: Record, number: int, old: Known | None) -> list[tuple[int, int]]:
+        """The topics to add. Those of a text that it no longer has are taken away."""
+        if old is not None and old.text == record.text and states(old.kind) == states(record.kind):
+            return []
+        if old is not None:
+            self._connections.here().executemany(DELETE_TOPICS, [(topic, number) for topic in stated(old.text)])
+        return [(topic, number) for topic in topics_of(record)]
+
     @translated
     def counted(self, ids: Sequence[str]) -> list[Counted]:
-        records = self._records(f"{SELECT} WHERE r.id IN (SELECT value FROM json_each(?))", (canonical(list(ids)),))
-        return [Counted(r.id, r.counters, r.times.used) for r in records if r.state != "erased"]
+        sql = f"SELECT r.number, r.id, {', '.join(f'c.{name}' for name in COUNTERS)}, c.last_used FROM records r"
+        sql += " LEFT JOIN counters c ON c.record = r.number WHERE r.id IN (SELECT value FROM json_each(?))"
+        rows = self._connections.here().execute(f"{sql} AND r.state <> 'erased'", (canonical(list(ids)),))
+        return [Counted(id, *counters_of(number, counted)) for number, id, *counted in rows]
 
     # ------------------------------------------------------------ the whole
 
@@ -232,6 +252,32 @@ class SqliteStore(Answering):
         shelves = [id for id, shelf in self._shelves.all().items() if shelf.space in spaces]
         ids, heads = ([sealed.record.id for sealed in some] for some in (tombstones, resealed))
         return take_out_traces(one, ids, heads, words, shelves)
+
+    @translated
+    def vocabulary(self, prefix: str, shelves: Sequence[Shelf], where: Where, limit: int) -> list[str]:
+        sql = "SELECT term FROM word_frequency WHERE term >= ?1 AND term < ?1 || char(1114111) LIMIT ?2"
+        one, found = self._connections.here(), set[str]()
+        for id in self._readable_ids(shelves, where):
+            found |= {term.partition("·")[2] for (term,) in one.execute(sql, (f"{id}·{prefix}", limit))}
+        return sorted(found)[:limit]
+
+    @translated
+    def happened(self, space: str, verbs: Sequence[str], surface: str | None = None) -> int:
+        # CROSS: the journal once, and then the few records; the other way round it is looked up for every record.
+        sql = (
+            "SELECT count(*) FROM journal j CROSS JOIN records r ON r.number = j.record CROSS JOIN shelves s ON s.id = r.shelf"
+            " WHERE j.verb IN (SELECT value FROM json_each(?)) AND ifnull(j.surface = ?, 1) AND s.space = ?"
+        )
+        found: int = self._connections.here().execute(sql, (canonical(list(verbs)), surface, space)).get
+        return found
+
+    @translated
+    def uses(self, space: str) -> int:
+        counted = "counters c JOIN records r ON r.number = c.record JOIN shelves s ON s.id = r.shelf"
+        found: int = (
+            self._connections.here().execute(f"SELECT total(c.used) FROM {counted} WHERE s.space = ?", (space,)).get
+        )
+        return int(found)
 
     @translated
     def scrub(self, traces: Sequence[bytes]) -> str | None:

@@ -1,6 +1,10 @@
 """Looking for words, and parts of vectors, in the bytes of a file, also inside of something longer: columns lie side by side."""
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
+
+from memorist.text.words import terms
 
 FEW = 12  # words that are looked for one by one, which is ten times faster than one expression
 MANY = 300  # words in one expression: a few thousand would not fit into its memory
@@ -18,3 +22,20 @@ def finder(traces: Sequence[bytes]) -> Callable[[bytes], bool]:
     parts = [traces[start : start + MANY] for start in range(0, len(traces), MANY)]
     expressions = [re2.compile(b"|".join(re2.escape(trace) for trace in part), bytewise) for part in parts]
     return lambda block: any(expression.search(block) is not None for expression in expressions)
+
+
+def tells(document: str, ids: Collection[str], words: Collection[str]) -> bool:
+    """Whether a text in JSON names one of these ids, or holds one of these words."""
+    return any(text in ids or any(term in words for term in terms(text)) for text in _strings(json.loads(document)))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield key
+            yield from _strings(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _strings(each)

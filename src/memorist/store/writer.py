@@ -25,9 +25,12 @@ from memorist.redact import Redactor
 from memorist.store.anchor import Anchor
 from memorist.store.audit import audit, seal
 from memorist.store.chain import Audit, ChainLink, event_mac, next_link
+from memorist.store.choices import forget_words
+from memorist.store.clock import jump
 from memorist.store.meaning import Meaning
 from memorist.store.nouns import Counted, KeyUse, Receipt, Run, Sealed
 from memorist.store.protocol import Store
+from memorist.store.texts import texts_of
 from memorist.store.where import Where
 from memorist.text.twins import fingerprint
 
@@ -38,6 +41,8 @@ RECEIPTS_AT_MOST = 10_000  # lines of the recall log
 NOTES_WAIT = 0.02  # seconds a question may wait to note that it was asked
 CLOSING_WAIT = 2.0
 OLDEST_RECEIPT = timedelta(days=90)
+FEW = 20  # events that a question looks at, to see whether the clock jumped
+A_WHILE = timedelta(minutes=1)  # so long what was found is good: every context asks
 YEAR_ONE = datetime(1, 1, 1, tzinfo=UTC)
 log = logging.getLogger("memorist")
 
@@ -72,6 +77,7 @@ class Writer:
         self._harmless: set[str] = set()
         self._notes: list[Receipt] = []
         self._notes_lock = threading.Lock()
+        self._log_begins: tuple[datetime, datetime | None] = YEAR_ONE, None  # as of when, and from when on
         self._anchor = Anchor(store.path)
         self._inside = threading.local()  # `heads` of the chain that this thread's transaction made
         self.meaning = Meaning(store, embed, self.redact)
@@ -233,6 +239,7 @@ class Writer:
             stones = [seal(_tombstone(record, self.redact(because), now), os.urandom(16)) for record in records]
             heads = [seal(head, os.urandom(16)) for head in self._living_heads(records)]
             erased = self.store.erase(stones, heads)
+            forget_words(self.store, who.space, erased.words)
             self.store.set_setting("erased", str(to_micros(now)))
             self.store.set_setting(unscrubbed(who.space), secrets.token_hex(8))
             told: list[Mapping[str, Any]] = [{"events": list(erased.events)}, *({} for _ in stones[1:])]
@@ -257,9 +264,15 @@ class Writer:
         return found
 
     def save_run(self, run: Run) -> int:
-        """Keeps how far a run of upkeep came, in the transaction of what it changed."""
+        """Keeps how far a run of upkeep came, in the transaction of what it changed; or a question for a person."""
+        asked = None if run.question is None else self._redact_data(run.question)
         with self.transaction():
-            return self.store.save_run(run)
+            return self.store.save_run(replace(run, owner=self.redact(run.owner), question=asked))
+
+    def note_upkeep(self, space: str) -> None:
+        """Keeps that everything was looked after just now, for whoever asks whether it is due again."""
+        with self.store.transaction(durable=False):
+            self.store.set_setting(looked_after(space), str(to_micros(self._clock())))
 
     def scrubbed(self, space: str, mark: str) -> None:
         """What erasures of that space left in the files is gone too, unless there was another one since this mark."""
@@ -273,7 +286,10 @@ class Writer:
         """Puts a recall into the buffer."""
         redact = self.redact
         session, actor, surface = redact(receipt.session), redact(receipt.actor), redact(receipt.surface)
-        line = replace(receipt, query=redact(receipt.query), session=session, actor=actor, surface=surface)
+        text = None if receipt.rendered is None else self._redact_data(receipt.rendered)
+        line = replace(
+            receipt, query=redact(receipt.query), session=session, actor=actor, surface=surface, rendered=text
+        )
         with self._notes_lock:
             self._notes.append(line)
             full = len(self._notes) % NOTES_AT_ONCE == 0  # after a try that failed, the next comes a bufferful later
@@ -291,16 +307,25 @@ class Writer:
             with self.store.transaction(durable=False, wait=wait):
                 known = self.store.counted(list({id for note in notes for id, _ in note.shown}))
                 notes = self._without_erased(notes, {each.record for each in known})
-                self.store.log(notes, RECEIPTS_AT_MOST, self._clock() - min(OLDEST_RECEIPT, self._clock() - YEAR_ONE))
+                self.store.log(notes, RECEIPTS_AT_MOST, self._oldest())
                 self._count_shown(notes, known)
         except StoreUnavailable as problem:
             log.info("%d lines of the recall log wait: %s", len(notes), problem)
             with self._notes_lock:
                 self._notes = [*notes, *self._notes][-RECEIPTS_AT_MOST:]
 
+    def _oldest(self) -> datetime:
+        """From when on the recall log is kept; all of it while the clock cannot be believed."""
+        now, (looked_at, oldest) = self._clock(), self._log_begins
+        if oldest is None or abs(now - looked_at) > A_WHILE:
+            believed = now - YEAR_ONE >= OLDEST_RECEIPT and not jump(self.store, now, FEW)
+            oldest = now - OLDEST_RECEIPT if believed else YEAR_ONE
+            self._log_begins = now, oldest
+        return oldest
+
     def _without_erased(self, notes: Sequence[Receipt], living: set[str]) -> list[Receipt]:
         """What was asked before the last erasure may quote what was erased, and what shows it was asked too early."""
-        erased = int(self.store.setting("erased") or 0)
+        erased = int(self.store.setting("erased") or to_micros(YEAR_ONE) - 1)
         return [note for note in notes if to_micros(note.at) > erased and living.issuperset(id for id, _ in note.shown)]
 
     def _count_shown(self, notes: Sequence[Receipt], known: Sequence[Counted]) -> None:
@@ -329,6 +354,11 @@ def unscrubbed(space: str) -> str:
     return f"unscrubbed {space}"
 
 
+def looked_after(space: str) -> str:
+    """The name of the setting that says when upkeep was last through with that space."""
+    return f"upkeep {space}"
+
+
 def _salted(before: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     """What tells of another record may be emptied when that one is erased; then its digest, whose key stays, must not be
     open to guesses."""
@@ -355,30 +385,3 @@ def _secret(store: Store) -> bytes:
     if len(secret) != 32:
         raise StoreDamaged("the store has lost its secret; it was left as it is. Restore a backup")
     return secret
-
-
-def texts_of(record: Record) -> Iterator[str]:
-    """Every text a caller can have put into the record."""
-    said = record.provenance
-    yield record.text
-    yield from record.tags
-    yield from record.files
-    yield from strings_in(record.data)
-    for text in (
-        record.title, record.reason, record.season, said.actor, said.surface, said.session, said.role, said.speaker,
-        said.agent, said.task, said.narrative, said.snippet, said.confidence_because,
-    ):  # fmt: skip
-        if text:
-            yield text
-
-
-def strings_in(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for key, each in value.items():
-            yield key
-            yield from strings_in(each)
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from strings_in(each)

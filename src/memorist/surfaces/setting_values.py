@@ -17,7 +17,9 @@ from memorist.kinds import Kind, own_kinds
 from memorist.models.embed import checked_name
 from memorist.project import resolve_project
 from memorist.records import Scope
+from memorist.text.times import READERS
 from memorist.text.visible import quoted
+from memorist.upkeep import cron
 
 LARGEST_BUDGET = 1_000_000
 YES = ("1", "true", "yes", "on")
@@ -43,6 +45,12 @@ def _design(key: str, value: object) -> str:
     return _path(key, value) if isinstance(value, str) and checks.is_path(value) else one_line(key, value)
 
 
+def _dates(key: str, value: object) -> str:
+    if not isinstance(value, str) or value not in READERS:
+        raise Invalid(f"{key} must be {' or '.join(READERS)}, not {quoted(value)}")
+    return value
+
+
 def _budget(key: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_BUDGET:
         raise Invalid(f"{key} must be a whole number of tokens from 1 to {LARGEST_BUDGET:,}, not {quoted(value)}")
@@ -65,41 +73,8 @@ def _weight(key: str, value: object) -> float:
     return checks.number(value, key, 0, 100)
 
 
-# ---------------------------------------------------------------- a line of cron
-
-_FIELDS = (("minute", 0, 59), ("hour", 0, 23), ("day", 1, 31), ("month", 1, 12), ("weekday", 0, 7))
-_NAMES = {
-    "month": "jan feb mar apr may jun jul aug sep oct nov dec".split(),
-    "weekday": "sun mon tue wed thu fri sat".split(),
-}
-_RANGE = re.compile(r"(?:\*|(\w{1,3})(?:-(\w{1,3}))?)(?:/(\d{1,2}))?", re.ASCII)
-
-
 def _schedule(key: str, value: object) -> str:
-    """Five fields: minute, hour, day of the month, month, day of the week."""
-    words = value.split() if isinstance(value, str) else []
-    if len(words) != len(_FIELDS):
-        raise Invalid(f"{key} must be a cron line of five fields such as '0 4 * * *', not {quoted(value)}")
-    for word, (name, least, most) in zip(words, _FIELDS, strict=True):
-        for part in word.lower().split(","):
-            if not _fits(part, name, least, most):
-                raise Invalid(f"{key}: {quoted(part)} is no {name}, which goes from {least} to {most}")
-    return " ".join(words)
-
-
-def _fits(part: str, field: str, least: int, most: int) -> bool:
-    found = _RANGE.fullmatch(part)
-    if found is None or (found[3] and int(found[3]) == 0):
-        return False
-    ends = [_number(end, field) for end in (found[1], found[2]) if end]
-    return ends == sorted(ends) and all(least <= end <= most for end in ends)
-
-
-def _number(word: str, field: str) -> int:
-    names = _NAMES.get(field, [])
-    if word in names:
-        return names.index(word) + (field == "month")
-    return int(word) if word.isdecimal() else -1
+    return cron.parse(value, key).text
 
 
 # ---------------------------------------------------------------- the tables
@@ -111,6 +86,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "scope": lambda _, value: Scope(value),
     "design": _design,
     "embed": lambda _, value: checked_name(value),
+    "dates": _dates,
     "budget": _budget,
     "actor": one_line,
     "off": _off,
@@ -130,6 +106,7 @@ DEFAULTS = {
     "space": "default",
     "design": "balanced",
     "embed": "static",
+    "dates": "english",
     "budget": 1500,
     "off": False,
     "kinds": MappingProxyType({}),

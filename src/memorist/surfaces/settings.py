@@ -41,6 +41,7 @@ class Settings:
     scope: str | None
     design: str
     embed: str
+    dates: str
     budget: int
     kinds: Mapping[str, Kind]
     actor: str

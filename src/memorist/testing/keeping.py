@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from memorist.access import Access
 from memorist.records import Counters, Link, Record, Times
 from memorist.store.audit import seal
 from memorist.store.chain import broken
@@ -42,6 +43,45 @@ def erased(store: Store, *records: Record) -> tuple[Sequence[int], set[str]]:
 
 class KeepingContract:
     """Subclassed by `StoreContract`, which brings the fixture `store`."""
+
+    # ------------------------------------------------------------ words and what was done, counted
+
+    def test_the_vocabulary_is_what_readable_shelves_hold_in_order(self, store: Store) -> None:
+        first, other = (
+            a_record("Authors authenticate in Zürich, gen-itgc"),
+            a_record("Secret auction", scope="user/ann"),
+        )
+        stored(store, first, other, a_record("Old author of audits", state="archived"))
+        shelves = [shelf_of(first), shelf_of(other)]
+        only_here = Where(Access(reads=(first.scope,), writes=()))
+        assert store.vocabulary("au", shelves, Where(EVERYWHERE), 9) == ["auction", "authent", "author"]
+        assert store.vocabulary("au", shelves, only_here, 9) == ["authent", "author"]
+        assert store.vocabulary("au", shelves, Where(EVERYWHERE), 2) == ["auction", "authent"]
+        assert store.vocabulary("zur", shelves, Where(EVERYWHERE), 9) == ["zurich"]
+        assert store.vocabulary("gen", shelves, Where(EVERYWHERE), 9) == ["gen", "gen·itgc"]
+        for nothing in ("aux", "x", "%", "*", '"'):
+            assert store.vocabulary(nothing, shelves, Where(EVERYWHERE), 9) == []
+        assert store.vocabulary("au", [], Where(EVERYWHERE), 9) == []
+
+    def test_a_word_leaves_the_vocabulary_with_its_last_memory(self, store: Store) -> None:
+        [one] = stored(store, a_record("Authors"))
+        shelves = [shelf_of(one)]
+        stored(store, replace(one, text="Readers"))
+        assert store.vocabulary("aut", shelves, Where(EVERYWHERE), 9) == []
+        assert store.vocabulary("re", shelves, Where(EVERYWHERE), 9) == ["reader"]
+
+    def test_uses_and_deeds_are_counted_by_space(self, store: Store) -> None:
+        one, two, far = stored(store, a_record("a"), a_record("b"), a_record("c", space="team"))
+        with store.transaction():
+            store.count_up(
+                [Counted(r.id, Counters(used=n, surfaced=7), START) for r, n in ((one, 2), (two, 3), (far, 50))]
+            )
+        journalled(store, an_event(one, 1), an_event(two, 2, verb="evicted", surface="upkeep"))
+        journalled(store, an_event(far, 3, verb="evicted", surface="upkeep"), an_event(one, 4, verb="evicted"))
+        assert (store.uses("default"), store.uses("team"), store.uses("nobody")) == (5, 50, 0)
+        assert (store.happened("default", ["evicted"]), store.happened("default", ["evicted"], "upkeep")) == (2, 1)
+        assert (store.happened("team", ["evicted"], "upkeep"), store.happened("default", ["promoted"])) == (1, 0)
+        assert (store.happened("default", ["evicted", "added"]), store.happened("default", [])) == (3, 0)
 
     # ------------------------------------------------------------ the journal by batch
 
@@ -78,6 +118,10 @@ class KeepingContract:
         assert (found[big.id].pinned, found[big.id].since) == (True, START)
         assert (found[small.id].counters, found[small.id].since) == (Counters(up=2, rejected=1), moment(5))
         assert (found[small.id].number, found[small.id].bytes) == (small.number, footprint(1))
+        assert (found[big.id].scope, found[big.id].kind, found[big.id].trust) == (big.scope, big.kind, big.trust)
+        assert (found[big.id].status, found[big.id].importance) == (big.status, big.importance)
+        assert (found[small.id].confidence, found[small.id].touched) == (small.confidence, moment(5))
+        assert found[big.id].touched == big.times.updated
         assert hidden.id not in found
 
     def test_runs_are_kept_changed_and_listed_newest_first(self, store: Store) -> None:
@@ -100,6 +144,33 @@ class KeepingContract:
         assert store.runs("default", None, 9) == []
 
     # ------------------------------------------------------------ erasing
+
+    def test_questions_wait_in_order_and_go_with_what_they_are_about(self, store: Store) -> None:
+        [one, two] = stored(store, a_record("The heron nests here"), a_record("Storks nest on the roof"))
+        stored(store, a_record("Clear nights in the attic"))
+        asked = replace(RUN, job="question", state="asks")
+        with store.transaction():
+            ids = [
+                store.save_run(replace(asked, question={"details": {"id": one.id}, "more": [1, None]})),
+                store.save_run(replace(asked, question={"summary": "Move the STORKS?"})),
+                store.save_run(replace(asked, question={"summary": "Clear the attic?"})),
+                store.save_run(replace(asked, space="team", question={})),
+            ]
+        assert [run.id for run in store.questions("default")] == ids[:3]
+        assert next(run.question for run in store.questions("default")) == {
+            "details": {"id": one.id},
+            "more": [1, None],
+        }
+        erased(store, one)
+        assert [run.id for run in store.questions("default")] == ids[1:3]
+        erased(store, two)
+        [left] = store.questions("default")
+        assert left.question == {"summary": "Clear the attic?"}
+        gone = [run for run in store.runs("default", "question", 9) if run.id != left.id]
+        assert [(run.state, run.question) for run in gone] == [("withdrawn", None)] * 2
+        with store.transaction():
+            store.save_run(replace(left, state="done", question=None))
+        assert store.questions("default") == [] and len(store.questions("team")) == 1
 
     def test_the_past_texts_of_a_memory_are_found_wherever_they_lie(self, store: Store) -> None:
         [head, other] = stored(store, a_record("a"), a_record("b"))

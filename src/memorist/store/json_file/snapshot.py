@@ -18,10 +18,11 @@ from memorist.errors import StoreDamaged, StoreTooNew
 from memorist.store.json_file.rows import Row, Sections, encoded
 
 FORMAT = "memorist"
-VERSION = 2
+VERSION = 3
 LONGEST_HEAD = 1000  # bytes
 MIGRATIONS: dict[int, Callable[[Sections], Sections]] = {  # from each version to the next
     1: lambda sections: sections,  # 2 has vectors, which are made again where they are missing
+    2: lambda sections: sections,  # 3 has questions and what was put into prompts; there were none before
 }
 _SUM = b', "sum": "'
 

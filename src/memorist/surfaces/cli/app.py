@@ -35,7 +35,7 @@ SHELL = {
     "bench": "Measures how well memorist finds and what it costs on this machine; --mine asks your own store.",
 }
 # Commands of the founding documents that are not shown: what is typed → what it is.
-_SEED = ("memory_store", "memory_query", "memory_reinforce", "memory_demote", "memory_update")
+_SEED = ("memory_store", "memory_query", "memory_reinforce", "memory_demote", "memory_update", "slash")
 HIDDEN = {"memories export": "export"} | {spelled: name for name in _SEED for spelled in (name, name.replace("_", "-"))}
 COMMANDS = {verb.command: verb for verb in VERBS.values() if verb.command and " " not in verb.command}
 PLACE_FLAGS = ("--db", "--project", "--scope", "--space")

@@ -1,7 +1,8 @@
 """The founding documents' own commands. They are not in the overview; whoever read such a document finds them, with help.
 
 `memorist memory_store TEXT`, `memory_query`, `memory_reinforce`, `memory_demote` and `memory_update` are the five tools of
-`memorist.seeds.hebbian`, with dashes or underscores; `memorist memories export` is `memorist export`.
+`memorist.seeds.hebbian`, with dashes or underscores; `memorist memories export` is `memorist export`. `memorist slash
+"/remember …"` runs a slash command of `memorist.seeds.curated`.
 """
 
 from collections.abc import Mapping
@@ -22,6 +23,8 @@ CONTENT = Option("content", "The text; standard input without it.")
 TAGS = Option("tags", "Tags, with commas between them.", "--tags")
 LIMIT = Option("limit", ARGUMENTS["limit"], "--limit", "whole")
 QUERY = Option("query", "The words to look for; standard input without them.")
+LINE = Option("line", "The command in quotes, such as '/remember We deploy on Mondays'.", needed=True)
+YES = Option("yes", "Forgets what a keyword finds without asking.", "--yes", "flag")
 _OPTIONS: Mapping[str, tuple[Option, ...]] = {
     "memory_store": (CONTENT, TAGS),
     "memory_query": (QUERY, LIMIT),
@@ -53,5 +56,22 @@ def _perform(tool: str, place: Place, **arguments: Any) -> int:
     return Refused.exit_code if isinstance(answer, Done) and answer.outcome == "refused" else 0
 
 
+def _slash(place: Place, line: str, yes: bool = False) -> int:
+    """What a keyword would forget is asked for first: at a terminal by a question, elsewhere by wanting `--yes`."""
+    with opened(place, wait=PATIENCE["writing"]) as memory:
+        answer = seeds.curated.slash(memory, line, confirm=yes)
+        if answer.asks and not yes and given.at_terminal() and given.agreed(f"{safe(answer.text)}\nforget it?"):
+            answer = seeds.curated.slash(memory, f"/forget {answer.ids[0]}")
+    screen = Screen.of(place.json)
+    if screen.json:
+        screen.document(answer)
+    else:
+        screen.line(safe(answer.text))
+    return int(answer.asks)
+
+
 def command(name: str) -> Command:
+    if name == "slash":
+        help = "Runs a slash command: /remember, /forget, /pin or /memory."
+        return Command(name, help, (LINE, YES, *PLACE), _slash)
     return Command(name, _HELP[name], (*_OPTIONS[name], *PLACE), partial(_perform, name))

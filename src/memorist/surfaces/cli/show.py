@@ -14,6 +14,7 @@ from memorist.records import Context, Event, Hit, Link, Outcome, Recall, Record,
 from memorist.store.chain import Audit
 from memorist.store.nouns import Finding
 from memorist.surfaces import settings
+from memorist.surfaces.cli import disputed, found
 from memorist.surfaces.cli.screen import Screen, aside, one_line, plain, safe
 
 
@@ -84,7 +85,8 @@ def _remembered_many(answer: Answer, screen: Screen) -> None:
 def _named(outcome: Outcome, screen: Screen) -> str:
     """What became of which memory."""
     named = f" [id:{outcome.record.number}]" if outcome.record else f" {outcome.id}" if outcome.id else ""
-    return screen.styled(outcome.outcome, "bad" if outcome.outcome == "refused" else "good") + named
+    word = outcome.outcome.replace("_", " ")
+    return screen.styled(word, "good" if outcome.outcome not in ("refused", "needs_consent") else "bad") + named
 
 
 # ---------------------------------------------------------------- finding
@@ -129,7 +131,9 @@ def _context(answer: Answer, screen: Screen) -> None:
     if context.text:
         screen.line(safe(context.text))
     else:
-        nothing = f"nothing fits this question and budget in {answer.scope}"
+        nothing = f"nothing for a prompt from {answer.scope}: {one_line(context.empty_because or 'nothing fits')}"
+        if context.empty_because and answer.verb == "receipt":
+            nothing = one_line(context.empty_because)
         aside(settings.off_because() or nothing)
 
 
@@ -202,6 +206,11 @@ def _links(answer: Answer, screen: Screen) -> None:
         aside("this memory is related to no other")
 
 
+def _aliases(answer: Answer, screen: Screen) -> None:
+    words: Mapping[str, Sequence[str]] = answer.value
+    screen.rows(("word", "also finds"), [(word, ", ".join(others)) for word, others in words.items()])
+
+
 def _events(answer: Answer, screen: Screen) -> None:
     events: Sequence[Event] = answer.value
     rows = [(str(e.seq), _minute(e.at), e.verb, f"{e.actor} through {e.surface}", e.because or "") for e in events]
@@ -228,14 +237,16 @@ def _reports(answer: Answer, screen: Screen) -> None:
         screen.line("this design has nothing to keep in order")
     schedule = settings.load().prune_schedule
     if schedule:
-        aside(f"prune_schedule ({schedule}) starts nothing: upkeep runs when it is called, as it just did")
+        aside(f"prune_schedule starts nothing by itself; `memorist upkeep --watch '{schedule}'` stays and keeps it")
 
 
 def _report(report: Report, memory: Memory, screen: Screen) -> None:
     word = DRY.get(report.verb, f"{report.verb}, dry run") if report.dry_run else report.verb
     batch = f", batch {report.batch}" if report.batch else ""
     counted = _counted(len(report.changed)) if report.rows is None else f"{report.rows:,} parts of memories"
-    screen.line(f"{screen.styled(word, 'good')}: {counted}{batch}")
+    screen.line(
+        f"{screen.styled('needs consent', 'bad') if report.pending else screen.styled(word, 'good')}: {counted}{batch}"
+    )
     if report.dry_run:
         readable = memory.list({"id": {"$in": _some(report)}, "state": {"$ne": "erased"}}) if report.changed else []
         texts = {record.id: record.text for record in readable}
@@ -258,6 +269,14 @@ def _reasons(left: Mapping[str, str]) -> dict[str, int]:
     for reason in left.values():
         counts[reason] = counts.get(reason, 0) + 1
     return counts
+
+
+def _reviewed(answer: Answer, screen: Screen) -> None:
+    if not isinstance(answer.value, list):
+        return _changed(answer, screen)
+    from memorist.surfaces.cli import questions
+
+    questions.show(answer.value, screen)
 
 
 def _compacted(answer: Answer, screen: Screen) -> None:
@@ -313,19 +332,27 @@ _SHOWN: Mapping[str, Callable[[Answer, Screen], None]] = {
     "recall": _recalled,
     "explain": _explained,
     "context": _context,
+    "receipt": _context,
+    "used": _changed,
     "why_not": _said,
     "count": _said,
+    "aliases": _aliases,
     "get": _record,
     "list": _records,
     "timeline": _records,
     "links": _links,
+    "conflicts": disputed.conflicts,
     "history": _events,
     "audit": _audit,
     "status": _status,
     "doctor": _findings,
     "forget": _changed,
+    "finish": _changed,
     "erase": _changed,
     "undo": _changed,
     "upkeep": _reports,
     "compact": _compacted,
+    "review": _reviewed,
+    "extract": found.extracted,
+    "promote": lambda answer, screen: (found.weighed if isinstance(answer.value, list) else _outcome)(answer, screen),
 }

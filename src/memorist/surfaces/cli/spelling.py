@@ -24,7 +24,7 @@ TYPES: Mapping[Any, str] = {
 }  # fmt: skip
 SEVERAL = ("texts", "paths")  # what may be given more than once
 PLACEHOLDERS = {"text": "TEXT", "texts": "TEXT", "whole": "N", "number": "NUMBER", "time": "TIME", "json": "JSON"}
-FLAGS = {"tags": "--tag", "files": "--file", "kinds": "--kind", "pinned": "--pin"}
+FLAGS = {"tags": "--tag", "files": "--file", "kinds": "--kind", "pinned": "--pin", "ids": "--id"}
 SHORT = {"limit": "n"}
 
 
@@ -78,7 +78,11 @@ FILTERS = (
 BATCH = Option("batch", "One memory per line of standard input: plain text, or a JSON object.", "--batch", "flag")
 WHY = Option("why", "Shows the factors of each score.", "--why", "flag")
 YES = Option("yes", "Does not ask before it erases.", "--yes", "flag")
+WATCH = Option(
+    "watch", "Stays, and runs at the times of a cron line in UTC, until it is stopped.", "--watch", placeholder="CRON"
+)
 EXTRAS: Mapping[str, tuple[Option, ...]] = {
+    "upkeep": (WATCH,),
     "remember": (BATCH,), "recall": (WHY,), "list": FILTERS, "count": FILTERS, "timeline": FILTERS,
     "forget": FILTERS, "erase": (*FILTERS, YES),
 }  # fmt: skip

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from memorist.commands import Part, Verb
+from memorist.design import Confirmer
 from memorist.errors import Invalid, Refused
 from memorist.memory import Memory
-from memorist.records import Outcome
+from memorist.records import Outcome, Report
 from memorist.surfaces import settings
-from memorist.surfaces.cli import given, show, spelling
+from memorist.surfaces.cli import given, questions, show, spelling
 from memorist.surfaces.cli.screen import Screen
 
 # Seconds to wait for another writer. A question needs the store only to note that it was asked.
@@ -41,9 +42,12 @@ class Place:
 
 
 @contextmanager
-def opened(place: Place, *, narrowed: bool = True, wait: float = PATIENCE["keeping"]) -> Iterator[Memory]:
-    """The memory at that place, through this door."""
-    with Memory(place.db, project=place.project, space=place.space, wait=wait) as memory:
+def opened(
+    place: Place, *, narrowed: bool = True, wait: float = PATIENCE["keeping"], confirm: Confirmer | None = None
+) -> Iterator[Memory]:
+    """The memory at that place, through this door. Whoever sits at the terminal is asked, unless `confirm` knows better."""
+    ask = confirm or questions.confirmer()
+    with Memory(place.db, project=place.project, space=place.space, wait=wait, confirm=ask) as memory:
         memory.access = replace(memory.access, origin="user" if given.at_terminal() else "agent", surface="cli")
         if place.scope is not None and narrowed:
             scope = memory.access.must_read(place.scope)
@@ -59,25 +63,38 @@ def command(verb: Verb) -> spelling.Command:
 
 def _perform(which: Verb, place: Place, **arguments: Any) -> int:
     verb = which.name
+    if "watch" in arguments:
+        from memorist.surfaces.cli import watching
+
+        return watching.watch(place, arguments.pop("watch"), arguments)
     why, batch = arguments.pop("why", False), verb == "remember" and arguments.pop("batch", False)
     parameters = spelling.parameters_of(verb)
     if "scope" in parameters and place.scope is not None:
         arguments["scope"] = place.scope
+    elif "scope" in parameters and parameters["scope"].default is parameters["scope"].empty:
+        raise Invalid(f"{which.command} needs --scope, such as --scope task/42")
     if set(spelling.FILTERS) <= set(spelling.EXTRAS.get(verb, ())):
         arguments["where"] = _filter(arguments) or None
-    if verb == "context":
-        arguments.setdefault("budget", settings.load(None if place.db else Path.cwd()).budget)
+    if verb == "context" and not {"budget", "remaining", "window"} & set(arguments):
+        arguments |= _usual_budget(place)
     for name in ("text", "query"):
         if name in parameters and not batch:
             needed = parameters[name].default is parameters[name].empty
             arguments[name] = given.text_or_stdin(arguments.get(name), name, required=needed)
-    with opened(place, narrowed="scope" not in parameters, wait=PATIENCE[which.part]) as memory:
+    confirm = questions.agreed_already if verb == "erase" else None
+    with opened(place, narrowed="scope" not in parameters, wait=PATIENCE[which.part], confirm=confirm) as memory:
         if verb == "erase" and not _may_erase(memory, arguments):
             return 1
         answer = _batch(memory, arguments) if batch else _call(memory, verb, dict(arguments))
         show.show(show.Answer(verb, answer, memory, arguments, why), Screen.of(place.json))
         sys.stdout.flush()  # before the recall log is written, which may have to wait
     return _exit_code(answer)
+
+
+def _usual_budget(place: Place) -> dict[str, int]:
+    """What the settings say; where they say nothing, the project's choice or its design holds."""
+    found = settings.load(None if place.db else Path.cwd())
+    return {} if found.sources["budget"] == "default" else {"budget": found.budget}
 
 
 def _may_erase(memory: Memory, arguments: dict[str, Any]) -> bool:
@@ -89,6 +106,8 @@ def _may_erase(memory: Memory, arguments: dict[str, Any]) -> bool:
 
 
 def _call(memory: Memory, verb: str, arguments: dict[str, Any]) -> Any:
+    if verb == "alias":
+        return memory.alias(arguments.pop("word"), *arguments.pop("means", ()), **arguments)
     if verb == "tag":
         return memory.tag(arguments.pop("id"), *arguments.pop("tags", ()), **arguments)
     return getattr(memory, verb)(**arguments)
@@ -118,4 +137,8 @@ def _exit_code(answer: Any) -> int:
     outcomes = answer if isinstance(answer, list) else [answer]
     if any(isinstance(each, Outcome) and each.outcome == "refused" for each in outcomes):
         return Refused.exit_code
+    if any(isinstance(each, Outcome) and each.outcome == "needs_consent" for each in outcomes):
+        return questions.EXIT_CODE
+    if any(isinstance(each, Report) and each.pending for each in outcomes):
+        return questions.EXIT_CODE
     return int(any(getattr(each, "ok", True) is False for each in outcomes))
