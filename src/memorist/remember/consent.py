@@ -49,7 +49,7 @@ def to_remember(draft: Draft, record: Clean, who: Access, writer: Writer, tools:
     checked = {"scope": record.scope, "kind": record.kind, "text": record.text, "data": dict(record.data)}
     checked |= {"tags": list(record.tags), "files": list(record.files)}
     details = {"draft": _given(draft) | {name: value for name, value in checked.items() if value}}
-    ask = Ask("remember", f"remember a preference for every project: {_shown(record.text)}", None, details)
+    ask = Ask("remember", f"remember a preference for every project: {shown_in_question(record.text)}", None, details)
     said = pending.ask(ask, record.scope, "a preference in global holds in every project", who, writer, tools)
     return None if said.approved else said.outcome()
 
@@ -70,7 +70,7 @@ def to_revise(
     who.must_write(new.scope)
     given = {name: _plain(value) for name, value in changes.items()}
     details = {"id": old.id, "version": old.version, "changes": given, "because": because, "used": used}
-    what = f": {_shown(new.text)}" if new.text != old.text else f" ({', '.join(changes)})"
+    what = f": {shown_in_question(new.text)}" if new.text != old.text else f" ({', '.join(changes)})"
     ask = Ask("revise", f"change memory {old.number}, a preference for every project{what}", None, details)
     said = pending.ask(ask, old.scope, because, who, writer, tools)  # until it is agreed, its words are not everybody's
     return old.version if said.approved else said.outcome(old.id)
@@ -162,6 +162,6 @@ def _touched(where: Where, tools: Tools) -> list[str]:
     return sorted(scope for scope in scopes if tools.store.count(where.also("scope", "eq", scope)))
 
 
-def _shown(text: str) -> str:
+def shown_in_question(text: str) -> str:
     line = " ".join(visible(text).split())
     return line if len(line) <= SHOWN else f"{line[:SHOWN]}…"

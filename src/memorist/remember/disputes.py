@@ -18,6 +18,7 @@ from memorist.kinds import MEMORY, kind_of
 from memorist.records import Link, Outcome, Record, Trust
 from memorist.remember import pending
 from memorist.remember.conflict import Clash, Severity, clash
+from memorist.remember.consent import shown_in_question
 from memorist.remember.reconcile import FROM_FILES, NEW, Batch
 from memorist.store.nouns import LOOKED_AT, shelf_of
 from memorist.store.rows import difference
@@ -134,7 +135,7 @@ def _told(outcome: Outcome, because: str, advice: str) -> Outcome:
 
 
 def _question(old: Record, record: Record, why: Clash) -> Ask:
-    older, newer = (" ".join(each.text.split())[:120] for each in (old, record))
+    older, newer = (shown_in_question(each.text) for each in (old, record))
     return Ask(
         "resolve",
         f"does “{newer}” take the place of “{older}”?",

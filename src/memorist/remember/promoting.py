@@ -15,12 +15,12 @@ from memorist.errors import Invalid, Refused
 from memorist.kinds import MEMORY, kind_of
 from memorist.records import Outcome, Record, Report, Status
 from memorist.remember import change, pending
+from memorist.remember.consent import shown_in_question
 from memorist.remember.findings import TOLD, is_finding
 from memorist.remember.many import Sweep, archived
 from memorist.remember.promotion import Weighed, weighed
 from memorist.store.where import Where
 from memorist.store.writer import Writer
-from memorist.text.visible import visible
 
 DECLINED = "a person did not want it kept"
 
@@ -76,7 +76,7 @@ def ask_for(found: Weighed, who: Access, tools: Tools, writer: Writer) -> Weighe
     if record is None:
         return replace(found, outcome="left", because="it is not there any more")
     details = {"id": found.id, "scope": found.scope, "version": record.version, "signals": list(found.signals)}
-    ask = Ask("promote", f"keep in {found.scope}: {_shown(found.text)}", None, details)
+    ask = Ask("promote", f"keep in {found.scope}: {shown_in_question(found.text)}", None, details)
     said = pending.ask(ask, found.scope, found.because, who, writer, tools)
     if said.answer == "deny":
         declined(details, who, writer, tools)
@@ -126,7 +126,7 @@ def promote(
         if record.scope != target:
             who.must_write(record.scope)
             details = {"id": record.id, "scope": target, "version": record.version}
-            ask = Ask("promote", f"make known in every project: {_shown(record.text)}", None, details)
+            ask = Ask("promote", f"make known in every project: {shown_in_question(record.text)}", None, details)
             said = pending.ask(ask, record.scope, because, who, writer, tools)
             if not said.approved:
                 return said.outcome(record.id)
@@ -143,8 +143,3 @@ def promote(
         return replace(_moved(record, target, because, signals), status=status)
 
     return change.edit(find, "promoted", move, who, writer, tools, because)
-
-
-def _shown(text: str) -> str:
-    line = " ".join(visible(text).split())
-    return line if len(line) <= 200 else f"{line[:200]}…"

@@ -1,9 +1,9 @@
 """Looking for words, and parts of vectors, in the bytes of a file, also inside of something longer: columns lie side by side."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
 
+from memorist.store.texts import strings_in
 from memorist.text.words import terms
 
 FEW = 12  # words that are looked for one by one, which is ten times faster than one expression
@@ -26,16 +26,4 @@ def finder(traces: Sequence[bytes]) -> Callable[[bytes], bool]:
 
 def tells(document: str, ids: Collection[str], words: Collection[str]) -> bool:
     """Whether a text in JSON names one of these ids, or holds one of these words."""
-    return any(text in ids or any(term in words for term in terms(text)) for text in _strings(json.loads(document)))
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, each in value.items():
-            yield key
-            yield from _strings(each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _strings(each)
+    return any(text in ids or any(term in words for term in terms(text)) for text in strings_in(json.loads(document)))
