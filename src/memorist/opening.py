@@ -97,9 +97,9 @@ def usual_access(place: Place) -> Access:
 
 def store(db: str, wait: float) -> Store:
     if db == IN_RAM:
-        from memorist.store.in_memory import InMemoryStore
+        from memorist.store.sqlite import SqliteStore
 
-        return InMemoryStore()
+        return SqliteStore(wait=wait)
     if "://" in db:
         raise Invalid(f"{db.partition('://')[0]}:// stores are not available; name a file, or ':memory:'")
     if is_json(Path(db)):

@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from memorist.access import Access
 from memorist.kinds import LAYERS
 from memorist.records import Counters, Provenance, Record, Times
-from memorist.store.in_memory import InMemoryStore
 from memorist.store.json_file.store import JsonFileStore
 from memorist.store.nouns import Counted, Shelf
 from memorist.store.protocol import Store
@@ -42,7 +41,7 @@ class TestSqlite(StoreContract):
 @pytest.mark.covers("S0-3", "S0-4", "C0-6", "W0-9", "P20")
 class TestInMemory(StoreContract):
     def make(self, tmp_path: Path) -> Store:
-        return InMemoryStore()
+        return SqliteStore()
 
 
 @pytest.mark.covers("S0-3", "S0-4", "S0-5", "C0-6", "W0-9", "P20")
@@ -71,7 +70,7 @@ def undone(store: Store) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Store]]:
-    sqlite, ram = SqliteStore(tmp_path_factory.mktemp("stores") / "memory.db"), InMemoryStore()
+    sqlite, ram = SqliteStore(tmp_path_factory.mktemp("stores") / "memory.db"), SqliteStore()
     yield sqlite, ram
     sqlite.close()
 

@@ -31,7 +31,6 @@ from memorist.kinds import ARCHIVE, MEMORY, TURNS
 from memorist.records import Record
 from memorist.store import scan as scans
 from memorist.store import vector_cache
-from memorist.store.in_memory import InMemoryStore
 from memorist.store.index import CHUNKS, block_of, embedded_rows
 from memorist.store.json_file.store import JsonFileStore
 from memorist.store.nouns import Generation, Shelf, shelf_of
@@ -88,7 +87,7 @@ class VectorMachine(RuleBasedStateMachine):
 
     def opened(self) -> Store:
         if self.file is None:
-            return InMemoryStore()
+            return SqliteStore()
         path = self.folder / self.file
         return JsonFileStore(path) if path.suffix == ".json" else SqliteStore(path)
 

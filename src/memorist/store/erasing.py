@@ -9,6 +9,7 @@ must be gone. Only if something is found there is the whole file written anew.
 import itertools
 import json
 from collections.abc import Collection, Sequence
+from pathlib import Path
 
 import apsw
 
@@ -118,7 +119,7 @@ def vector_traces(one: apsw.Connection, vectors: Sequence[bytes]) -> list[bytes]
     return sorted(parts)
 
 
-def scrub(connections: Connections, traces: Sequence[bytes]) -> str | None:
+def scrub(connections: Connections, path: Path, traces: Sequence[bytes]) -> str | None:
     """Folds the log in and cuts it, then looks for the traces. Says what is in the way, if anything is.
 
     Where one is found, be it in another word, the whole file is written anew: it then holds what is alive, and nothing else.
@@ -130,7 +131,7 @@ def scrub(connections: Connections, traces: Sequence[bytes]) -> str | None:
         return STILL_READ
     schema = connections.here().execute("SELECT group_concat(sql) FROM sqlite_schema").get.encode()
     long = [trace for trace in traces if len(trace) >= SHORTEST and trace not in schema]  # those are always there
-    if long and _holds(connections, long):
+    if long and _holds(path, long):
         compact(connections)
     return None if _cut_log(connections) else STILL_READ
 
@@ -166,11 +167,11 @@ def _cut_log(connections: Connections) -> bool:
     raise AssertionError("counting never ends")
 
 
-def _holds(connections: Connections, traces: Sequence[bytes]) -> bool:
+def _holds(path: Path, traces: Sequence[bytes]) -> bool:
     """Whether the file holds one of them. Read through SQLite: a plain `open` would drop its locks."""
     found, overlap = finder(traces), max(map(len, traces)) - 1  # a word that two blocks share
     flags = [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0]
-    file = apsw.VFSFile("", str(connections.path.absolute()), flags)
+    file = apsw.VFSFile("", str(path.absolute()), flags)
     try:
         size = file.xFileSize()
         blocks = (
