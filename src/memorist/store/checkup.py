@@ -78,7 +78,7 @@ def _version() -> Finding:
 def _fresh(one: apsw.Connection, store: "SqliteStore") -> Iterator[apsw.Connection]:
     """A connection of its own: on one in use, FTS5 looks at pages it remembers and calls others' writes corruption. In RAM
     nobody else can look while this one writes."""
-    if store.path is None and one.in_transaction:
+    if store.database is None and one.in_transaction:
         yield one
         return
     with closing(store.connect()) as fresh:
@@ -244,7 +244,7 @@ def _counted(check: str, bad: Sequence[object], fine: str, wrong: str, advice: s
 
 def _permissions(store: "SqliteStore") -> Iterator[Finding]:
     """The store and what lies beside it are the user's alone."""
-    path = store.path
+    path = store.database
     if path is None:
         return
     beside = [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", ".anchor", ".erased"))]

@@ -127,6 +127,7 @@ class Connections:
         self._bookkeeping = threading.Lock()
         self._closed = False
         self._accepted = False
+        self.look: Callable[[], None] | None = None  # done before anything is read outside of a transaction
         self._in_ram = f"file:/memorist-{next(_databases)}?vfs=memdb"
         self._keeper = None if path else self._database_in_ram()
 
@@ -157,6 +158,8 @@ class Connections:
         connection: apsw.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = self._local.connection = self._open()
+        if self.look is not None and not connection.in_transaction:
+            self.look()
         return connection
 
     def _open(self) -> apsw.Connection:
@@ -212,12 +215,9 @@ class Connections:
         if connection.in_transaction:
             yield
             return
-        ready = self.wait if wait is None else wait
-        if not self._turn.acquire(timeout=ready):
-            raise StoreUnavailable(f"another thread kept the store busy for {ready:g} s; nothing was written")
-        try:
+        with self.alone(wait):
             self._synchronous("FULL" if durable else "NORMAL")
-            self._begin(connection, ready)
+            self._begin(connection, self.wait if wait is None else wait)
             try:
                 yield
                 connection.execute("COMMIT")
@@ -225,8 +225,6 @@ class Connections:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
-        finally:
-            self._turn.release()
 
     @contextmanager
     def moment(self) -> Iterator[None]:
@@ -235,10 +233,11 @@ class Connections:
             yield
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def alone(self, wait: float | None = None) -> Iterator[None]:
         """No other thread of this process writes meanwhile; for what SQLite does outside of transactions."""
-        if not self._turn.acquire(timeout=self.wait):
-            raise StoreUnavailable(f"another thread kept the store busy for {self.wait:g} s; nothing was written")
+        ready = self.wait if wait is None else wait
+        if not self._turn.acquire(timeout=ready):
+            raise StoreUnavailable(f"another thread kept the store busy for {ready:g} s; nothing was written")
         try:
             yield
         finally:

@@ -36,7 +36,7 @@ def repair(one: apsw.Connection, store: SqliteStore) -> list[Finding]:
     if not wrong:
         return [Finding(True, "repair", "there was nothing to repair")]
     with store.transaction():
-        kept = f"; the store as it was is {_keep(store.path).name}" if store.path else ""
+        kept = f"; the store as it was is {_keep(store.database).name}" if store.database else ""
         rewritten = _make_anew(one, store)
     names = ", ".join(finding.check for finding in wrong)
     detail = f"healed {names}; the words of {rewritten:,} records were wrong{kept}"

@@ -126,6 +126,11 @@ class SqliteStore(Answering):
         return self._path
 
     @property
+    def database(self) -> Path | None:
+        """The file that SQLite writes; None in RAM, also where another file is under it."""
+        return self._path
+
+    @property
     def writable(self) -> bool:
         return self._connections.writable
 

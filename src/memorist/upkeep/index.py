@@ -27,7 +27,7 @@ class Index:
     @classmethod
     def of(cls, store: Store) -> "Index":
         """The other stores hold everything in RAM, and have no file beside which an index could lie."""
-        return cls(store.index_building if isinstance(store, SqliteStore) and store.path else None)
+        return cls(store.index_building if isinstance(store, SqliteStore) and store.database else None)
 
     def plan(self) -> Report | None:
         """What `steps` would do now; None if there is nothing to do."""
