@@ -12,10 +12,13 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from memorist.errors import StoreDamaged, StoreTooNew
-from memorist.store.json_file.rows import Row, Sections, encoded
+
+Row = dict[str, Any]
+Sections = dict[str, list[Row]]
 
 FORMAT = "memorist"
 VERSION = 3
@@ -25,6 +28,7 @@ MIGRATIONS: dict[int, Callable[[Sections], Sections]] = {  # from each version t
     2: lambda sections: sections,  # 3 has questions and what was put into prompts; there were none before
 }
 _SUM = b', "sum": "'
+encoded: Callable[[Any], str] = json.JSONEncoder(ensure_ascii=False, separators=(", ", ": "), allow_nan=False).encode
 
 
 class Unreadable(Exception):
@@ -72,6 +76,11 @@ def head_of(data: bytes) -> Head:
     except (ValueError, LookupError, TypeError, RecursionError):
         _refuse_newer(_document(data))
         raise Unreadable("is no memorist store, or no longer") from None
+
+
+def head_at(path: Path) -> Head:
+    with path.open("rb") as file:
+        return head_of(file.read(LONGEST_HEAD))
 
 
 def read(data: bytes) -> tuple[Head, Sections]:
