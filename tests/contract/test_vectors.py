@@ -425,7 +425,7 @@ def test_generations_that_are_gone_are_let_go_of(two: tuple[Store, Store]) -> No
         newer = one.add_generation("another model", DIMENSION)
         one.put_vectors(newer.id, {records[0].number * CHUNKS: pack([(1, 0, 0)])[0]})
     assert numbers_near(other, newer) == {1}
-    assert {id for id, _, _ in other._vector_cache._held} == {newer.id}
+    assert {id for id, _ in other._vector_cache._held} == {newer.id}
 
 
 # ---------------------------------------------------------------- what has no vector

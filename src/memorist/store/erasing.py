@@ -9,6 +9,7 @@ must be gone. Only if something is found there is the whole file written anew.
 import itertools
 import json
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
@@ -28,7 +29,7 @@ STILL_READ = (
     "another process still reads an older state of the store, and the log keeps it; run `memorist compact` later"
 )
 INDEX_KEPT = (
-    "an index of vectors (in the folder .ann beside the store) could not be removed; remove the folder, then run "
+    "an index of vectors that version 0.1.0 made (the folder .ann beside the store) could not be removed; remove it, then run "
     "`memorist compact`"
 )
 
@@ -117,6 +118,17 @@ def vector_traces(one: apsw.Connection, vectors: Sequence[bytes]) -> list[bytes]
             if held(codes):
                 parts -= {part for part in parts if part in codes}
     return sorted(parts)
+
+
+def remove_old_index(store: Path) -> bool:
+    """Version 0.1.0 could keep an index of vectors in a folder beside the store. Whether nothing of it is left."""
+    folder = store.with_name(store.name + ".ann")
+    for file in folder.glob("*"):
+        with suppress(OSError):
+            file.unlink()
+    with suppress(OSError):
+        folder.rmdir()
+    return not folder.exists()
 
 
 def scrub(connections: Connections, path: Path, traces: Sequence[bytes]) -> str | None:

@@ -18,8 +18,6 @@ import apsw
 from memorist.errors import Invalid, Refused, StoreDamaged, StoreTooNew, StoreUnavailable
 from memorist.records import Record
 from memorist.store.anchor import refuse_if_lost
-from memorist.store.ann import VectorIndexes
-from memorist.store.ann_build import IndexBuilding
 from memorist.store.answering import Answering
 from memorist.store.connection import Connections, explained, translated
 from memorist.store.files import create_private, size_of
@@ -67,9 +65,7 @@ class SqliteStore(Answering):
         self._connections = Connections(path, wait, writable)
         self._shelves = Shelves(self._connections)
         self.vector_rows = VectorRows(self._connections)
-        self._vector_indexes = VectorIndexes(path or Path(IN_RAM))
-        self._vector_cache = VectorCache(self._vector_indexes)
-        self.index_building = IndexBuilding(self._connections, self._vector_indexes, self.vector_rows)
+        self._vector_cache = VectorCache()
         self._erased_vectors: list[bytes] = []  # until their bytes were looked for in the file
         try:
             self._open(schema)
@@ -258,7 +254,6 @@ class SqliteStore(Answering):
         words = terms_of(one, numbers)
         _, vectors = self._write([*tombstones, *resealed])
         self._erased_vectors += vectors
-        self._vector_indexes.remove()  # inside the transaction: one that is being made waits for its end, and is given up
         spaces = {sealed.record.space for sealed in tombstones}
         shelves = [id for id, shelf in self._shelves.all().items() if shelf.space in spaces]
         ids, heads = ([sealed.record.id for sealed in some] for some in (tombstones, resealed))
@@ -292,12 +287,12 @@ class SqliteStore(Answering):
 
     @translated
     def scrub(self, traces: Sequence[bytes]) -> str | None:
-        from memorist.store.erasing import INDEX_KEPT, scrub, vector_traces
+        from memorist.store.erasing import INDEX_KEPT, remove_old_index, scrub, vector_traces
 
         if self._path is None:
             self._erased_vectors = []
             return None
-        kept = None if self._vector_indexes.remove() else INDEX_KEPT
+        kept = None if remove_old_index(self._path) else INDEX_KEPT
         vectors = vector_traces(self._connections.here(), self._erased_vectors)
         if vectors is None:
             self.compact()

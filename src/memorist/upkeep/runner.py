@@ -24,7 +24,6 @@ from memorist.store.nouns import Run
 from memorist.store.where import Where
 from memorist.store.writer import Writer
 from memorist.upkeep.embed import Embed
-from memorist.upkeep.index import Index
 
 LEASE = timedelta(seconds=30)
 STORE = ""  # no space is called that: what is derived belongs to the whole store, and so does the lease for it
@@ -47,7 +46,7 @@ def run(
     wants to know when it is due again."""
     until = None if seconds is None else time.monotonic() + seconds
     runner = Runner(who.over_the_space(UPKEEP), tools, writer, until, stop)
-    derived: list[Derived] = [Embed(runner.who, tools.meaning, switch), Index.of(tools.store)]
+    derived: list[Derived] = [Embed(runner.who, tools.meaning, switch)]
     reports = [job.plan() if dry_run else runner.derive(job) for job in derived]
     done = [report for report in reports if report is not None]
     done += [runner.plan(job) if dry_run else runner.run(job) for job in jobs]
@@ -59,7 +58,7 @@ def run(
 
 
 class Derived(Protocol):
-    """What is made from the memories and can be made again: vectors, and the indexes over them."""
+    """What is made from the memories and can be made again: vectors."""
 
     @property
     def name(self) -> str: ...
