@@ -51,6 +51,12 @@ FORMS: Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {  # in
     "flag": (bool, int),
 }
 
+MORE: Mapping[str, tuple[str, Callable[[Sequence[Any]], Any]]] = {  # a column that no file has, and what is in it
+    "counters": ("tally", lambda values: tally(values[0], values[1:])),
+    "links": ("tally", lambda values: tally(values[0], values[1:])),
+    "generations": ("at", lambda values: 0),
+}
+
 
 class Section:
     """The rows of a table, field by field. `forms` says which fields look different in a file: one of FORMS, or `id` where the
@@ -66,8 +72,8 @@ class Section:
         self._values = itemgetter(*self.fields)
         shown = (f"(SELECT id FROM records WHERE number = t.{c})" if c in self.ids else f"t.{c}" for c in columns)
         self._select = f"SELECT {', '.join(shown)} FROM {source or table} t"
-        self._sealed = table in ("counters", "links")
-        names = [*columns, "tally"] if self._sealed else columns
+        self._more = MORE.get(table)
+        names = [*columns, self._more[0]] if self._more else columns
         changes = ", ".join(f"{name} = excluded.{name}" for name in names)
         self._insert = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
         self._insert += f" ON CONFLICT ({', '.join(self.key)}) DO UPDATE SET {changes}"
@@ -96,8 +102,8 @@ class Section:
 
     def put(self, one: apsw.Connection, rows: Sequence[Row]) -> None:
         """Adds them, or puts them in the place of those with their keys."""
-        values = (self.values(row) for row in self._numbered(one, rows))
-        one.executemany(self._insert, ((*v, tally(v[0], v[1:])) for v in values) if self._sealed else values)
+        values, more = (self.values(row) for row in self._numbered(one, rows)), self._more
+        one.executemany(self._insert, ((*each, more[1](each)) for each in values) if more else values)
 
     def drop(self, one: apsw.Connection, rows: Sequence[Row]) -> None:
         keys = ([row[field] for field in self.key] for row in self._numbered(one, rows))
@@ -112,7 +118,7 @@ class Section:
         return ({**row, **{field: numbers[row[field]] for field in self.ids}} for row in rows)
 
 
-SECTIONS = {  # in the order of a snapshot; vectors come after counters
+SECTIONS = {  # in the order of a snapshot; vectors come last
     "settings": Section(
         "settings", "name value", "name",
         f"(SELECT name, value FROM settings WHERE name NOT IN {DERIVED} UNION ALL"
@@ -142,7 +148,7 @@ SECTIONS = {  # in the order of a snapshot; vectors come after counters
         "jobs", "id space job=name state owner lease at updated batch checkpoint changed problem question", "id",
         lease="time", at="time", updated="time", checkpoint="json", question="json",
     ),
-    "generations": Section("generations", "id model dimension state at", "id", at="time"),
+    "generations": Section("generations", "id model dimension state", "id"),
     "receipts": Section(
         "recalls", "id at space query actor surface session ms shown empty_because rendered", "id",
         at="time", shown="json", rendered="json",
@@ -159,9 +165,7 @@ _space, _scope, _kind, _state = (RECORDS.fields.index(name) for name in ("space"
 
 def every(one: apsw.Connection) -> Mapping[str, Iterator[Row]]:
     """All there is, for a snapshot."""
-    sections = {name: section.rows(one) for name, section in SECTIONS.items()}
-    first = {name: sections.pop(name) for name in ("settings", "records", "counters")}
-    return {**first, "vectors": _vectors(one), **sections}
+    return {**{name: section.rows(one) for name, section in SECTIONS.items()}, "vectors": _vectors(one)}
 
 
 @contextmanager
@@ -186,23 +190,18 @@ def _changed(one: apsw.Connection, session: apsw.Session) -> Sections:
     left = {name: [key for key, op in keys.items() if op != "DELETE"] for name, keys in touched.items()}
     gone = {name: [key for key, op in keys.items() if op == "DELETE"] for name, keys in touched.items()}
     left["settings"] = [*left.get("settings", ()), *([(LAST_GENERATION,)] if added.get("generations") else ())]
-    sections = {"dropped_links": _dropped_links(one, gone.get("links", ()))}
-    for name, table in (("dropped_generations", "generations"), ("dropped_receipts", "recalls")):
-        sections[name] = [{"id": id} for (id,) in gone.get(table, ())]
+    sections = {
+        "dropped_links": [{"a": _id(one, a), "kind": kind, "b": _id(one, b)} for a, b, kind in gone.get("links", ())],
+        "dropped_generations": [{"id": id} for (id,) in gone.get("generations", ())],
+        "dropped_receipts": [{"id": id} for (id,) in gone.get("recalls", ())],
+    }
     for name, section in SECTIONS.items():
         keys = (added if name in ("shelves", "chain") else left).get(section.table)
         sections[name] = list(section.rows(one, keys)) if keys else []
-    sections["counters"] += [_uncounted(one, number) for (number,) in gone.get("counters", ())]
+    zeros = dict.fromkeys(COUNTERS, 0)
+    sections["counters"] += [{"record": _id(one, number), **zeros} for (number,) in gone.get("counters", ())]
     sections["vectors"] = list(_changed_vectors(one, blocks))
     return {name: rows for name, rows in sections.items() if rows}
-
-
-def _dropped_links(one: apsw.Connection, keys: Iterable[Key]) -> list[Row]:
-    return [{"a": _id(one, a), "kind": kind, "b": _id(one, b)} for a, b, kind in keys]
-
-
-def _uncounted(one: apsw.Connection, number: int) -> Row:
-    return {"record": _id(one, number), **dict.fromkeys(COUNTERS, 0)}
 
 
 def _id(one: apsw.Connection, number: int) -> str:
@@ -273,8 +272,7 @@ def put(one: apsw.Connection, sections: Sections) -> None:
         one.execute("DELETE FROM vectors WHERE generation = ?", (row["id"],))
     for name in PLAIN:
         SECTIONS[name].drop(one, sections.get(f"dropped_{name}", ()))
-        rows = sections.get(name, [])
-        SECTIONS[name].put(one, [{"at": _text(0), **row} for row in rows] if name == "generations" else rows)
+        SECTIONS[name].put(one, sections.get(name, ()))
     _put_settings(one, sections.get("settings", ()))
     _put_chain(one, sections.get("chain", ()))
     _put_vectors(one, sections.get("vectors", ()))
