@@ -1078,3 +1078,18 @@ def test_a_file_that_could_not_be_written_whole_takes_no_room(path: Path, monkey
 
 def no_room(*_: object) -> None:
     raise OSError(28, "the disk is full")
+
+
+def test_a_store_can_be_examined_inside_a_transaction(path: Path) -> None:
+    remember(path, "one")
+    store = JsonFileStore(path, wait=2)
+    with store.transaction():
+        stored(store, a_record("two"))
+        assert [finding for finding in store.checkup() if not finding.ok] == []
+    assert store.repair()[0].detail == "there was nothing to repair"
+    with closing(store.connect()) as one:
+        one.execute("DROP TRIGGER words_removed; DELETE FROM words")
+    assert [finding for finding in store.checkup() if not finding.ok]
+    assert store.repair()[0].ok and [finding for finding in store.checkup() if not finding.ok] == []
+    store.close()
+    assert texts_in(path) == ["one", "two"]

@@ -72,8 +72,7 @@ class JsonFileStore(SqliteStore):
             json_files.refuse_foreign(self._files)
         super().__init__(wait=wait)
         try:
-            with self._alone(), self._files_held():
-                self._load()
+            self._look_around()
         except BaseException:
             super().close()
             raise
@@ -131,20 +130,18 @@ class JsonFileStore(SqliteStore):
                 self._holder = before
 
     @contextmanager
-    def _files_held(self) -> Iterator[None]:
-        """No other process changes the files meanwhile."""
-        with _translated(), locked(self._files, self._connections.wait, to_write=self._may_write):
-            yield
-
-    @contextmanager
-    def _files_alone(self) -> Iterator[None]:
-        """For what is done to the files outside of a transaction."""
+    def _caught_up(self, to_write: bool = False) -> Iterator[None]:
+        """This thread's turn, with everything read that others wrote, and no other process at the files meanwhile."""
         with self._alone():
-            if self._connections.here().in_transaction:
+            inside = self._connections.here().in_transaction
+            if inside and to_write:
                 raise StoreUnavailable("a transaction is under way; finish it first")
-            if not self._may_write:
+            if to_write and not self._may_write:
                 raise StoreUnavailable(READ_ONLY)
-            with self._files_held():
+            if inside:
+                yield
+                return
+            with _translated(), locked(self._files, self._connections.wait, self._may_write):
                 self._catch_up()
                 yield
 
@@ -154,8 +151,8 @@ class JsonFileStore(SqliteStore):
         """Before anything is read: did another process write?"""
         if self._holder == threading.get_ident() or self._look() == self._looked:
             return
-        with self._alone(), self._files_held():
-            self._catch_up()
+        with self._caught_up():
+            return
 
     def _look(self) -> object:
         """How snapshot and log look from outside: every write changes it."""
@@ -317,18 +314,19 @@ class JsonFileStore(SqliteStore):
     pieces = needing("words", SqliteStore.pieces)
     put_vectors = needing("words", SqliteStore.put_vectors)
     erase = needing("words", SqliteStore.erase)
+    repair = needing("words", SqliteStore.repair)
     stating = needing("topics", SqliteStore.stating)
 
     # ------------------------------------------------------------ the whole
 
     def compact(self) -> None:
-        with self._files_alone():
+        with self._caught_up(to_write=True):
             self._fold()
 
     def scrub(self, traces: Sequence[bytes]) -> str | None:
         """Two folds: the first leaves what was erased in the backup, the second makes a backup of the first. Files that are
         wholly written anew need not be searched."""
-        with self._files_alone():
+        with self._caught_up(to_write=True):
             self._fold()
             self._fold()
             for path in (self._files.torn, *self._files.unfinished, *self._files.damaged()):
@@ -351,7 +349,7 @@ class JsonFileStore(SqliteStore):
 
     def become(self, other: SqliteStore) -> None:
         """Takes over everything that the other store holds, in the place of what is here."""
-        with self._files_alone(), closing(other.connect()) as source:
+        with self._caught_up(to_write=True), closing(other.connect()) as source:
             try:
                 self._become(source)
                 self._fold()
@@ -368,9 +366,7 @@ class JsonFileStore(SqliteStore):
 
     def checkup(self) -> list[Finding]:
         self._make("words")
-        with self._alone(), self._files_held():
-            if not self._connections.here().in_transaction:
-                self._catch_up()
+        with self._caught_up():
             return [*json_files.checkup(self._files, self._place), *super().checkup()]
 
     def close(self) -> None:
@@ -381,7 +377,7 @@ class JsonFileStore(SqliteStore):
 
     def _fold_at_last(self) -> None:
         try:
-            with self._files_alone():
+            with self._caught_up(to_write=True):
                 if self._place and self._place.offset:
                     self._try_to_fold()
         except (StoreUnavailable, StoreDamaged) as problem:

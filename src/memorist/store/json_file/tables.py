@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
 from functools import lru_cache
-from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from typing import Any
 import apsw
 
 from memorist.records import from_micros, to_micros
-from memorist.store.index import CHUNKS, GROUP, PARTS, block_of, blocks_of
+from memorist.store.index import CHUNKS, GROUP, PARTS, block_of
 from memorist.store.json_file.snapshot import Row, Sections
 from memorist.store.migrate import SCHEMA, migrate, migrations_in
 from memorist.store.nouns import Sealed, Shelf, layer_of
@@ -233,6 +232,7 @@ def merged(parts: Sequence[Sections]) -> Sections:
 def built(sections: Sections) -> apsw.Connection:
     """A database in RAM of its own with these rows."""
     one = apsw.Connection(":memory:")
+    one.execute("PRAGMA journal_mode = OFF")  # what fails is thrown away
     migrate(one, Path(":memory:"), migrations_in(SCHEMA))
     with one:
         one.execute("DELETE FROM settings")
@@ -297,24 +297,29 @@ def _put_chain(one: apsw.Connection, rows: Iterable[Row]) -> None:
 # ---------------------------------------------------------------- vectors
 
 
+def _held(one: apsw.Connection, generation: int, shelf: int, group: int) -> dict[int, bytes]:
+    """The vectors of the records whose blocks lie together, by index row."""
+    blocks = one.execute(BLOCKS, (generation, shelf, group * PARTS, (group + 1) * PARTS))
+    return {row: vector for _, rows, codes in blocks for row, vector in opened(rows, codes).items()}
+
+
 def _vectors(one: apsw.Connection) -> Iterator[Row]:
-    """Those of each record and generation."""
-    sql = f"SELECT generation, shelf, block / {PARTS}, rows, codes FROM vectors ORDER BY generation, shelf, block"
-    for (generation, *_), blocks in groupby(one.execute(sql), itemgetter(0, 1, 2)):
-        held = [each for *_, rows, codes in blocks for each in opened(rows, codes).items()]
-        for number in sorted({row // CHUNKS for row, _ in held}):
-            yield _vectors_row(generation, number, {row: each for row, each in held if row // CHUNKS == number})
+    sql = f"SELECT DISTINCT generation, shelf, block / {PARTS} FROM vectors ORDER BY 1, 2, 3"
+    groups: list[Any] = one.execute(sql).fetchall()
+    for generation, shelf, group in groups:
+        held = _held(one, generation, shelf, group)
+        yield from (_packed(generation, number, held) for number in sorted({row // CHUNKS for row in held}))
 
 
-def _vectors_row(generation: int, number: int, vectors: Mapping[int, bytes]) -> Row:
-    """The vectors of one record and generation; none where they were taken away."""
-    chunks = sorted(vectors)
-    packed = b64encode(b"".join(vectors[row] for row in chunks)).decode()
-    return {"generation": generation, "record": number, "chunks": [row % CHUNKS for row in chunks], "vectors": packed}
+def _packed(generation: int, number: int, held: Mapping[int, bytes]) -> Row:
+    """The vectors of one record; none where they were taken away."""
+    rows = sorted(row for row in held if row // CHUNKS == number)
+    packed = b64encode(b"".join(held[row] for row in rows)).decode()
+    return {"generation": generation, "record": number, "chunks": [row % CHUNKS for row in rows], "vectors": packed}
 
 
 def _changed_vectors(one: apsw.Connection, blocks: Mapping[Key, Key]) -> Iterator[Row]:
-    """Of records that have other ones than before; a record that went to another shelf took its own along."""
+    """Of records that have other ones than before; one that went to another shelf took its own along."""
     before, after = dict[Key, bytes](), dict[Key, bytes]()
     for (generation, shelf, block), was in blocks.items():
         found = one.execute(BLOCKS, (generation, shelf, block, block + 1)).get or (block, b"", b"")
@@ -323,14 +328,8 @@ def _changed_vectors(one: apsw.Connection, blocks: Mapping[Key, Key]) -> Iterato
         after |= {(generation, row): vector for row, vector in opened(*found[1:]).items()}
     changed = {(key[0], key[1] // CHUNKS) for key in before.keys() | after if before.get(key) != after.get(key)}
     for generation, number in sorted(changed):
-        yield _vectors_row(generation, number, _vectors_of(one, generation, number))
-
-
-def _vectors_of(one: apsw.Connection, generation: int, number: int) -> Mapping[int, bytes]:
-    shelf, blocks = one.execute("SELECT shelf FROM records WHERE number = ?", (number,)).get, blocks_of(number)
-    found = one.execute(BLOCKS, (generation, shelf, blocks.start, blocks.stop))
-    held = [each for _, rows, codes in found for each in opened(rows, codes).items()]
-    return {row: vector for row, vector in held if row // CHUNKS == number}
+        shelf = one.execute("SELECT shelf FROM records WHERE number = ?", (number,)).get
+        yield _packed(generation, number, _held(one, generation, shelf, number // GROUP))
 
 
 def _put_vectors(one: apsw.Connection, rows: Sequence[Row]) -> None:
@@ -342,18 +341,17 @@ def _put_vectors(one: apsw.Connection, rows: Sequence[Row]) -> None:
     for row in rows:
         number, generation = row["record"], row["generation"]
         if generation in known:  # else there is nothing left to compare them with
-            group = (generation, shelves[number], number // GROUP)
-            groups.setdefault(group, {})[number] = _unpacked(row)
+            groups.setdefault((generation, shelves[number], number // GROUP), {})[number] = _unpacked(row)
     bump = "UPDATE shelves SET vectors = vectors + 1 WHERE id = ? RETURNING vectors"
     versions = {shelf: one.execute(bump, (shelf,)).get for shelf in {shelf for _, shelf, _ in groups}}
     for (generation, shelf, group), records in groups.items():
-        blocks = {}
-        for block, held, codes in one.execute(BLOCKS, (generation, shelf, group * PARTS, (group + 1) * PARTS)):
-            blocks[block] = {at: v for at, v in opened(held, codes).items() if at // CHUNKS not in records}
-        for place, vector in (each for vectors in records.values() for each in vectors.items()):
+        held = _held(one, generation, shelf, group)
+        blocks: dict[int, dict[int, bytes]] = {block_of(place): {} for place in held}
+        stay = {place: vector for place, vector in held.items() if place // CHUNKS not in records}
+        for place, vector in (each for some in (stay, *records.values()) for each in some.items()):
             blocks.setdefault(block_of(place), {})[place] = vector
-        for block, vectors in blocks.items():
-            one.execute(PUT, (generation, shelf, block, versions[shelf], len(vectors), *closed(vectors)))
+        for block, some in blocks.items():
+            one.execute(PUT, (generation, shelf, block, versions[shelf], len(some), *closed(some)))
 
 
 def _unpacked(row: Row) -> dict[int, bytes]:
