@@ -24,7 +24,7 @@ from memorist.errors import Invalid, StoreDamaged, StoreUnavailable
 from memorist.store.files import create_private, size_of
 from memorist.store.json_file import log as json_log
 from memorist.store.json_file import snapshot as json_snapshot
-from memorist.store.json_file.log import BINARY, LineDamaged, Part, Place, sync_folder
+from memorist.store.json_file.log import BINARY, Part, Place, sync_folder
 from memorist.store.json_file.snapshot import Head, Sections, Unreadable
 from memorist.store.nouns import Finding
 from memorist.text.visible import visible
@@ -34,10 +34,6 @@ FOLD = "`memorist compact` makes a new one"
 BACKUP_NOW = "make a backup with `memorist backup` now; the next change or close may repair it"
 log = logging.getLogger("memorist")
 _held: set[int] = set()  # descriptors of locks that this process holds
-
-
-class Unusable(Exception):
-    """The backup beside a store does not lead to what the store should be. The message says why."""
 
 
 class Files:
@@ -83,40 +79,35 @@ def left(files: Files) -> str:
 # ---------------------------------------------------------------- the lock between processes
 
 
-class FileLock:
-    """An empty file beside what it protects; the system gives the lock back when its holder dies. It is never removed: two
-    processes could then hold two of them."""
+@contextmanager
+def locked(files: Files, wait: float, to_write: bool = True) -> Iterator[None]:
+    """Waits for the lock, up to `wait` seconds. It is an empty file, and the system gives it back when its holder dies; it is
+    never removed, because two processes could then hold two of them. Who may not even open it can still read."""
+    descriptor = _opened(files.lock, to_write)
+    if descriptor is None:
+        yield
+        return
+    _held.add(descriptor)
+    try:
+        _acquire(descriptor, wait)
+        yield
+    finally:
+        if descriptor in _held:
+            _held.discard(descriptor)
+            os.close(descriptor)  # which gives the lock back
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
 
-    @contextmanager
-    def held(self, wait: float, to_write: bool = True) -> Iterator[None]:
-        """Waits for it, up to `wait` seconds. Who may not even open it can still read, and goes on without."""
-        descriptor = self._opened(to_write)
-        if descriptor is None:
-            yield
-            return
-        _held.add(descriptor)
-        try:
-            _acquire(descriptor, wait)
-            yield
-        finally:
-            if descriptor in _held:
-                _held.discard(descriptor)
-                os.close(descriptor)  # which gives the lock back
-
-    def _opened(self, to_write: bool) -> int | None:
-        try:
-            return os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as problem:
-            if to_write:
-                said = f"{self._path.name} cannot be opened ({problem.strerror}); nothing was written"
-                raise StoreUnavailable(f"{said}. Check its permissions") from problem
-        try:
-            return os.open(self._path, os.O_RDONLY)
-        except OSError:
-            return None
+def _opened(path: Path, to_write: bool) -> int | None:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as problem:
+        if to_write:
+            said = f"{path.name} cannot be opened ({problem.strerror}); nothing was written. Check its permissions"
+            raise StoreUnavailable(said) from problem
+    try:
+        return os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
 
 
 def _acquire(descriptor: int, wait: float) -> None:
@@ -184,12 +175,9 @@ def refuse_foreign(files: Files) -> None:
     if size_of(files.main) == 0 or any(files.beside(end).exists() for end in (*PARTS, ".lock")):
         return
     try:
-        json_snapshot.head_of(files.main.read_bytes())
+        json_snapshot.head_of(files.main)
     except Unreadable as problem:
-        name = files.main.name
-        raise StoreDamaged(
-            f"{name} {problem}; it was left as it is. Name another file, or one that memorist made"
-        ) from None
+        raise StoreDamaged(f"{problem}; it was left as it is. Name another file, or one that memorist made") from None
 
 
 def is_writable(path: Path) -> bool:
@@ -201,36 +189,32 @@ def is_writable(path: Path) -> bool:
 
 def load(files: Files) -> Loaded | None:
     """Everything that was acknowledged; None where there is no store yet. Changes nothing."""
-    try:
-        data = files.main.read_bytes()
-    except FileNotFoundError:
-        data = b""
     beside = [files.beside(end).name for end in PARTS if files.beside(end).exists()]
-    if not data and not beside:
+    if size_of(files.main) == 0 and not beside:
         return None
     try:
-        head, sections = json_snapshot.read(data)
+        head, sections = json_snapshot.read(files.main)
     except Unreadable as problem:
-        shown = f"{files.main.name} {problem if files.main.exists() else 'is gone'}"
+        flaw = str(problem)
     else:
         return _with_log(files, head, sections)
     try:
-        return replace(from_backup(files), restored_because=shown)
-    except Unusable as problem:
-        anew = f"; to start over, remove the files beside it ({', '.join(beside)})"
-        raise StoreDamaged(f"{shown}, and {problem}; {left(files)}{anew}") from problem
+        return replace(from_backup(files), restored_because=flaw)
+    except Unreadable as problem:
+        over = f"; to start over, remove the files beside it ({', '.join(beside)})"
+        raise StoreDamaged(f"{flaw}, and {problem}; {left(files)}{over}") from problem
 
 
 def _with_log(files: Files, head: Head, sections: Sections) -> Loaded:
     """The usual case: a sound snapshot, and its log if there is one."""
     try:
         part = json_log.read(files.log)
-    except LineDamaged as problem:
+    except Unreadable as problem:
         raise StoreDamaged(f"{problem}; {left(files)}") from problem
     if part.heading is None:
         return Loaded([sections], json_log.start(head), part)
-    if part.heading.snapshot == head.sum:
-        return Loaded([sections, *part.lines], Place(head, part.sum, part.offset, part.count), part)
+    if part.heading.sum == head.sum:
+        return Loaded([sections, *part.lines], part.end(head), part)
     if part.sum == head.after:  # a crash came between the new snapshot and the renaming of the log in it
         return Loaded([sections], json_log.start(head), part)
     raise StoreDamaged(
@@ -241,31 +225,23 @@ def _with_log(files: Files, head: Head, sections: Sections) -> Loaded:
 
 def from_backup(files: Files) -> Loaded:
     """The previous snapshot and the logs that lead from it to now; each must begin where the one before ended."""
-    try:
-        head, sections = json_snapshot.read(files.bak.read_bytes())
-        parts, place = [sections], json_log.start(head)
-        for path in (files.bak_log, files.log):
-            part = json_log.read(path)
-            if part.heading and part.heading.generation >= place.head.generation:
-                place = _next(part, place)
-                parts += part.lines
-    except FileNotFoundError:
-        raise Unusable(f"there is no {files.bak.name}") from None
-    except Unreadable as problem:
-        raise Unusable(f"{files.bak.name} {problem}") from problem
-    except LineDamaged as problem:
-        raise Unusable(str(problem)) from problem
+    head, sections = json_snapshot.read(files.bak)
+    parts, place = [sections], json_log.start(head)
+    for path in (files.bak_log, files.log):
+        part = json_log.read(path)
+        if part.heading and part.heading.generation >= place.head.generation:
+            place = _next(part, part.heading, place)
+            parts += part.lines
     return Loaded(parts, place, part)
 
 
-def _next(part: Part, place: Place) -> Place:
-    heading, head = part.heading, place.head
-    assert heading
-    if heading.snapshot != head.sum:
-        if (heading.generation, heading.after) != (head.generation + 1, place.sum):
-            raise LineDamaged(part.path, 1)
-        head = Head(heading.version, heading.generation, head.sum, heading.after, heading.snapshot)
-    return Place(head, part.sum, part.offset, part.count)
+def _next(part: Part, heading: Head, place: Place) -> Place:
+    head = place.head
+    if heading.sum == head.sum:
+        return part.end(head)
+    if (heading.generation, heading.after) != (head.generation + 1, place.sum):
+        raise Unreadable(f"line 1 of {part.path.name} is damaged")
+    return part.end(replace(heading, previous=head.sum))
 
 
 # ---------------------------------------------------------------- putting in order, before the first write
@@ -279,7 +255,7 @@ def tidy(files: Files, loaded: Loaded) -> None:
         files.unfinished[1].replace(files.bak)
         files.bak_log.unlink(missing_ok=True)
         sync_folder(files.main.parent)
-    if part.heading and part.heading.snapshot != head.sum:
+    if part.heading and part.heading.sum != head.sum:
         files.log.replace(files.bak_log)
     else:
         mend(files, part)
@@ -298,7 +274,7 @@ def mend(files: Files, part: Part) -> None:
 
 def _is_backed_up(files: Files, head: Head) -> bool:
     try:
-        return json_snapshot.head_at(files.bak).sum in (head.sum, head.previous)
+        return json_snapshot.head_of(files.bak).sum in (head.sum, head.previous)
     except (FileNotFoundError, Unreadable):
         return False
 
@@ -371,16 +347,16 @@ def checkup(files: Files, place: Place | None) -> list[Finding]:
 
 def _snapshot(files: Files) -> Finding:
     try:
-        json_snapshot.read(files.main.read_bytes())
+        json_snapshot.read(files.main)
     except (OSError, Unreadable) as problem:
-        return Finding(False, "file", f"{files.main.name} {problem}", BACKUP_NOW)
+        return Finding(False, "file", str(problem), BACKUP_NOW)
     return Finding(True, "file", "the snapshot matches its checksum")
 
 
 def _log(files: Files) -> Finding:
     try:
         part = json_log.read(files.log)
-    except (OSError, LineDamaged) as problem:
+    except (OSError, Unreadable) as problem:
         return Finding(False, "log", str(problem), BACKUP_NOW)
     torn = f"; what a crash cut off is kept in {files.torn.name}" if files.torn.exists() else ""
     return Finding(True, "log", f"every line matches its checksum ({max(0, part.count - 1)} changes){torn}")
@@ -390,7 +366,7 @@ def _backup(files: Files, place: Place | None) -> Finding:
     """Whether the backup would give back everything, if the snapshot were lost now."""
     try:
         loaded = from_backup(files)
-    except Unusable as problem:
+    except Unreadable as problem:
         return Finding(False, "backup", f"it could not replace a damaged snapshot: {problem}", FOLD)
     if place and loaded.place.sum not in (place.sum, place.head.after):
         return Finding(False, "backup", "it is older than the snapshot", FOLD)

@@ -13,7 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from memorist.errors import StoreUnavailable
-from memorist.store.json_file.snapshot import VERSION, Head, Sections, digest, encoded, migrated, refuse_newer
+from memorist.store.json_file.snapshot import (
+    VERSION,
+    Head,
+    Sections,
+    Unreadable,
+    digest,
+    encoded,
+    migrated,
+    refuse_newer,
+)
 
 FORMAT = "memorist log"
 FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
@@ -21,13 +30,6 @@ BINARY = getattr(os, "O_BINARY", 0)
 _SUM = b'{"sum": "'
 _END = b'", '
 _BEHIND_SUM = len(_SUM) + 32 + len(_END)
-
-
-class LineDamaged(Exception):
-    """A line of a log is not the one that was written."""
-
-    def __init__(self, path: Path, line: int) -> None:
-        super().__init__(f"line {line} of {path.name} is damaged")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +42,6 @@ class Place:
     lines: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """The first line of a log: which snapshot it follows."""
-
-    version: int
-    generation: int
-    snapshot: str
-    after: str
-
-
 @dataclass(slots=True)
 class Part:
     """What was read of a log: its lines in today's version, and where it ends."""
@@ -59,7 +51,7 @@ class Part:
     sum: str = ""
     offset: int = 0
     count: int = 0
-    heading: Heading | None = None
+    heading: Head | None = None  # of the snapshot that the log follows, as its first line tells it
     lines: list[Sections] = field(default_factory=list)
     torn: bytes = b""
     unended: bool = False  # the last line is whole, but its newline is missing or damaged
@@ -69,21 +61,22 @@ class Part:
         return line[:_BEHIND_SUM] == _SUM + digest(self.sum.encode(), text).encode() + _END
 
     def take(self, line: bytes) -> None:
-        first = self.offset == 0
-        said = _json(line) if first else None
-        if said and said.get("format") == FORMAT and type(said.get("version")) is int:
-            refuse_newer(said["version"])
+        self.count += 1
+        if not self.offset:
+            refuse_newer(_json(line), FORMAT)
         if not self.fits(line):
-            raise LineDamaged(self.path, self.count + 1)
-        said = said or json.loads(line)
+            raise Unreadable(f"line {self.count} of {self.path.name} is damaged")
+        said = json.loads(line)
         self.sum = said.pop("sum")
         self.offset += len(line) + 1
-        self.count += 1
-        if first:
-            self.heading = Heading(said["version"], said["generation"], said["snapshot"], said["after"])
+        if self.count == 1:
+            self.heading = Head(said["version"], said["generation"], "", said["after"], said["snapshot"])
             self.version = self.heading.version
         else:
             self.lines.append(migrated(said, self.version))
+
+    def end(self, head: Head) -> Place:
+        return Place(head, self.sum, self.offset, self.count)
 
 
 def start(head: Head) -> Place:
@@ -117,12 +110,11 @@ def read(path: Path, place: Place | None = None) -> Part:
     return part
 
 
-def _json(line: bytes) -> dict[str, Any] | None:
+def _json(line: bytes) -> Any:
     try:
-        said = json.loads(line)
+        return json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return said if isinstance(said, dict) else None
 
 
 # ---------------------------------------------------------------- writing

@@ -18,7 +18,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 import apsw
 
 from memorist.errors import Invalid, StoreDamaged, StoreUnavailable
-from memorist.records import Record, now_utc
+from memorist.records import now_utc
 from memorist.store.anchor import Anchor
 from memorist.store.files import size_of
 from memorist.store.index import numbered_rows
@@ -26,10 +26,10 @@ from memorist.store.json_file import files as json_files
 from memorist.store.json_file import log as json_log
 from memorist.store.json_file import snapshot as json_snapshot
 from memorist.store.json_file import tables
-from memorist.store.json_file.files import FileLock, Files
-from memorist.store.json_file.log import LineDamaged, unavailable
+from memorist.store.json_file.files import Files, locked
+from memorist.store.json_file.log import unavailable
 from memorist.store.json_file.snapshot import Sections, Unreadable
-from memorist.store.nouns import Finding, Shelf, Size, shelf_of
+from memorist.store.nouns import Finding, Size, shelf_of
 from memorist.store.sqlite import SqliteStore
 from memorist.store.topic_rows import INSERT_TOPICS, make_anew
 from memorist.store.topics import topics_of
@@ -43,12 +43,14 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def with_words(method: Callable[Concatenate["JsonFileStore", P], T]) -> Callable[Concatenate["JsonFileStore", P], T]:
-    """For what reads index rows, which are not made before somebody asks."""
+def needing(
+    name: str, method: Callable[Concatenate["JsonFileStore", P], T]
+) -> Callable[Concatenate["JsonFileStore", P], T]:
+    """For what reads words or topics, which are not made before they are needed."""
 
     @functools.wraps(method)
     def asked(self: "JsonFileStore", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        self._make("words", self._index)
+        self._make(name)
         return method(self, *args, **kwargs)
 
     return asked
@@ -60,7 +62,6 @@ class JsonFileStore(SqliteStore):
     def __init__(self, path: Path, wait: float = 30.0) -> None:
         self._file = json_files.prepared(path)
         self._files = Files(self._file.absolute())
-        self._between = FileLock(self._files.lock)
         self._may_write = json_files.is_writable(self._files.main)
         self._place: json_log.Place | None = None  # how far the files were read; None: not at all
         self._looked: object = None  # how the files looked then
@@ -71,8 +72,7 @@ class JsonFileStore(SqliteStore):
             json_files.refuse_foreign(self._files)
         super().__init__(wait=wait)
         try:
-            with self._alone(), self._files_held():
-                self._load()
+            self._look_around()
         except BaseException:
             super().close()
             raise
@@ -96,23 +96,26 @@ class JsonFileStore(SqliteStore):
                 return
             if not self._may_write:
                 raise StoreUnavailable(READ_ONLY)
-            with self._between.held(self._connections.wait if wait is None else wait):
+            with locked(self._files, self._connections.wait if wait is None else wait):
                 with _translated():
                     self._catch_up()
-                    self._fold_if_long()
+                    if self._log_is_long():
+                        self._try_to_fold()
                 before = self._place
+                assert before is not None, "caught up"
                 try:
                     with super().transaction(durable, wait), tables.watched(self._connections.here()) as changed:
                         yield
-                        self._append(changed(), durable)
+                        if sections := changed():
+                            self._place = json_log.append(self._files.log, before, sections, durable)
+                            self._looked = self._look()
                 except BaseException:
-                    if self._place is not before:  # it is in the file, and not in RAM
-                        self._place, self._looked = before, None
+                    self._place, self._looked = before, None  # what is in the file is for the next one to find out
                     raise
 
     @contextmanager
     def moment(self) -> Iterator[None]:
-        self._make("words", self._index)  # what is made inside of a moment would go with it
+        self._make("words")  # what is made inside of a moment would go with it
         with super().moment():
             yield
 
@@ -127,20 +130,18 @@ class JsonFileStore(SqliteStore):
                 self._holder = before
 
     @contextmanager
-    def _files_held(self) -> Iterator[None]:
-        """No other process changes the files meanwhile."""
-        with _translated(), self._between.held(self._connections.wait, to_write=self._may_write):
-            yield
-
-    @contextmanager
-    def _files_alone(self) -> Iterator[None]:
-        """For what is done to the files outside of a transaction."""
+    def _caught_up(self, to_write: bool = False) -> Iterator[None]:
+        """This thread's turn, with everything read that others wrote, and no other process at the files meanwhile."""
         with self._alone():
-            if self._connections.here().in_transaction:
+            inside = self._connections.here().in_transaction
+            if inside and to_write:
                 raise StoreUnavailable("a transaction is under way; finish it first")
-            if not self._may_write:
+            if to_write and not self._may_write:
                 raise StoreUnavailable(READ_ONLY)
-            with self._files_held():
+            if inside:
+                yield
+                return
+            with _translated(), locked(self._files, self._connections.wait, self._may_write):
                 self._catch_up()
                 yield
 
@@ -150,12 +151,12 @@ class JsonFileStore(SqliteStore):
         """Before anything is read: did another process write?"""
         if self._holder == threading.get_ident() or self._look() == self._looked:
             return
-        with self._alone(), self._files_held():
-            self._catch_up()
+        with self._caught_up():
+            return
 
     def _look(self) -> object:
         """How snapshot and log look from outside: every write changes it."""
-        return tuple(_look(path) for path in (self._files.main, self._files.log))
+        return _look(self._files.main), _look(self._files.log)
 
     def _catch_up(self) -> None:
         """Reads what other processes wrote since we last looked."""
@@ -172,19 +173,19 @@ class JsonFileStore(SqliteStore):
     def _follow(self, place: json_log.Place) -> bool:
         """Reads on in the log, also in one that was folded since. Whether that was enough."""
         try:
-            head, parts = json_snapshot.head_at(self._files.main), []
+            head, parts = json_snapshot.head_of(self._files.main), []
             if head.sum != place.head.sum:
                 folded = json_log.read(self._files.bak_log, place)
                 if (head.previous, head.after) != (place.head.sum, folded.sum or place.sum):
                     return False
                 parts, place = folded.lines, json_log.start(head)
             part = json_log.read(self._files.log, place)
-        except (Unreadable, LineDamaged, FileNotFoundError):
+        except (Unreadable, FileNotFoundError):
             return False
-        if part.torn or part.unended or (part.heading and part.heading.snapshot != head.sum):
+        if part.torn or part.unended or (part.heading and part.heading.sum != head.sum):
             return False
         self._replay([*parts, *part.lines])
-        self._place = json_log.Place(head, part.sum or place.sum, part.offset, part.count)
+        self._place = part.end(head) if part.offset else place
         return True
 
     def _replay(self, parts: Sequence[Sections]) -> None:
@@ -202,10 +203,7 @@ class JsonFileStore(SqliteStore):
     def _load(self) -> None:
         """Reads everything, and puts in order what a crash or damage left."""
         looked = self._look()
-        loaded = json_files.load(self._files)
-        if loaded is None:
-            self._create()
-            return
+        loaded = json_files.load(self._files) or self._created()
         with self._sound(), closing(tables.built(tables.merged(loaded.parts))) as fresh:
             self._become(fresh)
         self._place = loaded.place
@@ -230,17 +228,14 @@ class JsonFileStore(SqliteStore):
         except (ValueError, TypeError, LookupError, OverflowError, apsw.ConstraintError) as problem:
             raise StoreDamaged(f"a row cannot be read ({problem}); {json_files.left(self._files)}") from problem
 
-    def _create(self) -> None:
+    def _created(self) -> json_files.Loaded:
         if not self._may_write:
             shown = visible(str(self._file)[:300])
             raise StoreUnavailable(f"{shown} cannot be created: nothing may be written there; choose another place")
-        data, head = json_snapshot.written(1, "", "", tables.every(self._connections.here()))
-        json_files.fold(self._files, data)
-        self._place = json_log.start(head)
+        json_files.fold(self._files, self._snapshot()[0])
         loaded = json_files.load(self._files)
         assert loaded
-        json_files.tidy(self._files, loaded)
-        self._looked = self._look()
+        return loaded
 
     def _heal(self, loaded: json_files.Loaded, because: str) -> None:
         """The backups gave everything back; the damaged snapshot is kept, and a new one made."""
@@ -259,30 +254,23 @@ class JsonFileStore(SqliteStore):
 
     # ------------------------------------------------------------ writing the files
 
-    def _append(self, sections: Sections, durable: bool) -> None:
-        if not sections:
-            return
-        assert self._place is not None, "caught up when the transaction began"
-        try:
-            self._place = json_log.append(self._files.log, self._place, sections, durable)
-        except BaseException:
-            self._looked = None  # what is in the file now is for the next one to find out
-            raise
-        self._looked = self._look()
-
     def _fold(self) -> None:
         """Makes a snapshot of what is in RAM. Under the lock, and caught up."""
-        assert self._place is not None
-        head, sections = self._place.head, tables.every(self._connections.here())
-        data, new = json_snapshot.written(head.generation + 1, head.sum, self._place.sum, sections)
+        data, head = self._snapshot(self._place)
         json_files.fold(self._files, data)
-        self._place = json_log.start(new)
+        self._place = json_log.start(head)
         self._looked = self._look()
 
-    def _fold_if_long(self) -> None:
-        assert self._place is not None
-        if self._place.offset > FOLD_AT and self._place.offset > self._files.main.stat().st_size:
-            self._try_to_fold()
+    def _snapshot(self, place: json_log.Place | None = None) -> tuple[bytes, json_snapshot.Head]:
+        """What RAM holds: the next one, or the first of all."""
+        sections = tables.every(self._connections.here())
+        if place is None:
+            return json_snapshot.written(1, "", "", sections)
+        return json_snapshot.written(place.head.generation + 1, place.head.sum, place.sum, sections)
+
+    def _log_is_long(self) -> bool:
+        offset = self._place.offset if self._place else 0
+        return offset > FOLD_AT and offset > self._files.main.stat().st_size
 
     def _try_to_fold(self) -> None:
         """What is not folded is in the log, and no less safe there."""
@@ -294,14 +282,17 @@ class JsonFileStore(SqliteStore):
 
     # ------------------------------------------------------------ what is derived
 
-    def _make(self, name: str, make: Callable[[], None]) -> None:
+    def _make(self, name: str) -> None:
         """Once after everything was read. The setting that tells so is in RAM only, and rolled back with what it tells of."""
         if self.setting(name) is None:
             with super().transaction(durable=False):
                 if self.setting(name) is None:
-                    make()
+                    {"words": self._make_words, "topics": self._make_topics}[name]()
 
-    def _index(self) -> None:
+    def _make_topics(self) -> None:
+        make_anew(self._connections.here())
+
+    def _make_words(self) -> None:
         """The words of all records; those that were written meanwhile have theirs."""
         one, shelves = self._connections.here(), {shelf: id for id, shelf in self._shelves.all().items()}
         records = (sealed.record for sealed in self.seals())
@@ -315,29 +306,27 @@ class JsonFileStore(SqliteStore):
         )
         self.set_setting("words", "made")
 
-    def stating(self, topics: Sequence[int], shelf: Shelf, limit: int) -> list[Record]:
-        self._make("topics", lambda: make_anew(self._connections.here()))
-        return super().stating(topics, shelf, limit)
-
-    match = with_words(SqliteStore.match)
-    match_numbers = with_words(SqliteStore.match_numbers)
-    score = with_words(SqliteStore.score)
-    vocabulary = with_words(SqliteStore.vocabulary)
-    unembedded = with_words(SqliteStore.unembedded)
-    pieces = with_words(SqliteStore.pieces)
-    put_vectors = with_words(SqliteStore.put_vectors)
-    erase = with_words(SqliteStore.erase)
+    match = needing("words", SqliteStore.match)
+    match_numbers = needing("words", SqliteStore.match_numbers)
+    score = needing("words", SqliteStore.score)
+    vocabulary = needing("words", SqliteStore.vocabulary)
+    unembedded = needing("words", SqliteStore.unembedded)
+    pieces = needing("words", SqliteStore.pieces)
+    put_vectors = needing("words", SqliteStore.put_vectors)
+    erase = needing("words", SqliteStore.erase)
+    repair = needing("words", SqliteStore.repair)
+    stating = needing("topics", SqliteStore.stating)
 
     # ------------------------------------------------------------ the whole
 
     def compact(self) -> None:
-        with self._files_alone():
+        with self._caught_up(to_write=True):
             self._fold()
 
     def scrub(self, traces: Sequence[bytes]) -> str | None:
         """Two folds: the first leaves what was erased in the backup, the second makes a backup of the first. Files that are
         wholly written anew need not be searched."""
-        with self._files_alone():
+        with self._caught_up(to_write=True):
             self._fold()
             self._fold()
             for path in (self._files.torn, *self._files.unfinished, *self._files.damaged()):
@@ -352,16 +341,15 @@ class JsonFileStore(SqliteStore):
                 raise Invalid(f"{path} exists; name a new file for the backup")
         if self._may_write:
             self.compact()
-        with self.moment(), _translated():
-            data, _ = json_snapshot.written(1, "", "", tables.every(self._connections.here()))
+        with self._connections.moment(), _translated():
             partial = path.with_name(path.name + ".partial")
-            json_files.write_new(partial, data)
-            json_snapshot.read(partial.read_bytes())
+            json_files.write_new(partial, self._snapshot()[0])
+            json_snapshot.read(partial)
             partial.replace(path)
 
     def become(self, other: SqliteStore) -> None:
         """Takes over everything that the other store holds, in the place of what is here."""
-        with self._files_alone(), closing(other.connect()) as source:
+        with self._caught_up(to_write=True), closing(other.connect()) as source:
             try:
                 self._become(source)
                 self._fold()
@@ -377,10 +365,8 @@ class JsonFileStore(SqliteStore):
         return Size(records.records, sum(files.values()), live, records.events, records.receipts)
 
     def checkup(self) -> list[Finding]:
-        self._make("words", self._index)
-        with self._alone(), self._files_held():
-            if not self._connections.here().in_transaction:
-                self._catch_up()
+        self._make("words")
+        with self._caught_up():
             return [*json_files.checkup(self._files, self._place), *super().checkup()]
 
     def close(self) -> None:
@@ -391,7 +377,7 @@ class JsonFileStore(SqliteStore):
 
     def _fold_at_last(self) -> None:
         try:
-            with self._files_alone():
+            with self._caught_up(to_write=True):
                 if self._place and self._place.offset:
                     self._try_to_fold()
         except (StoreUnavailable, StoreDamaged) as problem:

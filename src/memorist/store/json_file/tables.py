@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
 from functools import lru_cache
-from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from typing import Any
 import apsw
 
 from memorist.records import from_micros, to_micros
-from memorist.store.index import CHUNKS, GROUP, PARTS, block_of, blocks_of
+from memorist.store.index import CHUNKS, GROUP, PARTS, block_of
 from memorist.store.json_file.snapshot import Row, Sections
 from memorist.store.migrate import SCHEMA, migrate, migrations_in
 from memorist.store.nouns import Sealed, Shelf, layer_of
@@ -51,6 +50,12 @@ FORMS: Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {  # in
     "flag": (bool, int),
 }
 
+MORE: Mapping[str, tuple[str, Callable[[Sequence[Any]], Any]]] = {  # a column that no file has, and what is in it
+    "counters": ("tally", lambda values: tally(values[0], values[1:])),
+    "links": ("tally", lambda values: tally(values[0], values[1:])),
+    "generations": ("at", lambda values: 0),
+}
+
 
 class Section:
     """The rows of a table, field by field. `forms` says which fields look different in a file: one of FORMS, or `id` where the
@@ -66,8 +71,8 @@ class Section:
         self._values = itemgetter(*self.fields)
         shown = (f"(SELECT id FROM records WHERE number = t.{c})" if c in self.ids else f"t.{c}" for c in columns)
         self._select = f"SELECT {', '.join(shown)} FROM {source or table} t"
-        self._sealed = table in ("counters", "links")
-        names = [*columns, "tally"] if self._sealed else columns
+        self._more = MORE.get(table)
+        names = [*columns, self._more[0]] if self._more else columns
         changes = ", ".join(f"{name} = excluded.{name}" for name in names)
         self._insert = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
         self._insert += f" ON CONFLICT ({', '.join(self.key)}) DO UPDATE SET {changes}"
@@ -96,8 +101,8 @@ class Section:
 
     def put(self, one: apsw.Connection, rows: Sequence[Row]) -> None:
         """Adds them, or puts them in the place of those with their keys."""
-        values = (self.values(row) for row in self._numbered(one, rows))
-        one.executemany(self._insert, ((*v, tally(v[0], v[1:])) for v in values) if self._sealed else values)
+        values, more = (self.values(row) for row in self._numbered(one, rows)), self._more
+        one.executemany(self._insert, ((*each, more[1](each)) for each in values) if more else values)
 
     def drop(self, one: apsw.Connection, rows: Sequence[Row]) -> None:
         keys = ([row[field] for field in self.key] for row in self._numbered(one, rows))
@@ -112,7 +117,7 @@ class Section:
         return ({**row, **{field: numbers[row[field]] for field in self.ids}} for row in rows)
 
 
-SECTIONS = {  # in the order of a snapshot; vectors come after counters
+SECTIONS = {  # in the order of a snapshot; vectors come last
     "settings": Section(
         "settings", "name value", "name",
         f"(SELECT name, value FROM settings WHERE name NOT IN {DERIVED} UNION ALL"
@@ -142,7 +147,7 @@ SECTIONS = {  # in the order of a snapshot; vectors come after counters
         "jobs", "id space job=name state owner lease at updated batch checkpoint changed problem question", "id",
         lease="time", at="time", updated="time", checkpoint="json", question="json",
     ),
-    "generations": Section("generations", "id model dimension state at", "id", at="time"),
+    "generations": Section("generations", "id model dimension state", "id"),
     "receipts": Section(
         "recalls", "id at space query actor surface session ms shown empty_because rendered", "id",
         at="time", shown="json", rendered="json",
@@ -159,9 +164,7 @@ _space, _scope, _kind, _state = (RECORDS.fields.index(name) for name in ("space"
 
 def every(one: apsw.Connection) -> Mapping[str, Iterator[Row]]:
     """All there is, for a snapshot."""
-    sections = {name: section.rows(one) for name, section in SECTIONS.items()}
-    first = {name: sections.pop(name) for name in ("settings", "records", "counters")}
-    return {**first, "vectors": _vectors(one), **sections}
+    return {**{name: section.rows(one) for name, section in SECTIONS.items()}, "vectors": _vectors(one)}
 
 
 @contextmanager
@@ -186,23 +189,18 @@ def _changed(one: apsw.Connection, session: apsw.Session) -> Sections:
     left = {name: [key for key, op in keys.items() if op != "DELETE"] for name, keys in touched.items()}
     gone = {name: [key for key, op in keys.items() if op == "DELETE"] for name, keys in touched.items()}
     left["settings"] = [*left.get("settings", ()), *([(LAST_GENERATION,)] if added.get("generations") else ())]
-    sections = {"dropped_links": _dropped_links(one, gone.get("links", ()))}
-    for name, table in (("dropped_generations", "generations"), ("dropped_receipts", "recalls")):
-        sections[name] = [{"id": id} for (id,) in gone.get(table, ())]
+    sections = {
+        "dropped_links": [{"a": _id(one, a), "kind": kind, "b": _id(one, b)} for a, b, kind in gone.get("links", ())],
+        "dropped_generations": [{"id": id} for (id,) in gone.get("generations", ())],
+        "dropped_receipts": [{"id": id} for (id,) in gone.get("recalls", ())],
+    }
     for name, section in SECTIONS.items():
         keys = (added if name in ("shelves", "chain") else left).get(section.table)
         sections[name] = list(section.rows(one, keys)) if keys else []
-    sections["counters"] += [_uncounted(one, number) for (number,) in gone.get("counters", ())]
+    zeros = dict.fromkeys(COUNTERS, 0)
+    sections["counters"] += [{"record": _id(one, number), **zeros} for (number,) in gone.get("counters", ())]
     sections["vectors"] = list(_changed_vectors(one, blocks))
     return {name: rows for name, rows in sections.items() if rows}
-
-
-def _dropped_links(one: apsw.Connection, keys: Iterable[Key]) -> list[Row]:
-    return [{"a": _id(one, a), "kind": kind, "b": _id(one, b)} for a, b, kind in keys]
-
-
-def _uncounted(one: apsw.Connection, number: int) -> Row:
-    return {"record": _id(one, number), **dict.fromkeys(COUNTERS, 0)}
 
 
 def _id(one: apsw.Connection, number: int) -> str:
@@ -234,6 +232,7 @@ def merged(parts: Sequence[Sections]) -> Sections:
 def built(sections: Sections) -> apsw.Connection:
     """A database in RAM of its own with these rows."""
     one = apsw.Connection(":memory:")
+    one.execute("PRAGMA journal_mode = OFF")  # what fails is thrown away
     migrate(one, Path(":memory:"), migrations_in(SCHEMA))
     with one:
         one.execute("DELETE FROM settings")
@@ -273,8 +272,7 @@ def put(one: apsw.Connection, sections: Sections) -> None:
         one.execute("DELETE FROM vectors WHERE generation = ?", (row["id"],))
     for name in PLAIN:
         SECTIONS[name].drop(one, sections.get(f"dropped_{name}", ()))
-        rows = sections.get(name, [])
-        SECTIONS[name].put(one, [{"at": _text(0), **row} for row in rows] if name == "generations" else rows)
+        SECTIONS[name].put(one, sections.get(name, ()))
     _put_settings(one, sections.get("settings", ()))
     _put_chain(one, sections.get("chain", ()))
     _put_vectors(one, sections.get("vectors", ()))
@@ -299,24 +297,29 @@ def _put_chain(one: apsw.Connection, rows: Iterable[Row]) -> None:
 # ---------------------------------------------------------------- vectors
 
 
+def _held(one: apsw.Connection, generation: int, shelf: int, group: int) -> dict[int, bytes]:
+    """The vectors of the records whose blocks lie together, by index row."""
+    blocks = one.execute(BLOCKS, (generation, shelf, group * PARTS, (group + 1) * PARTS))
+    return {row: vector for _, rows, codes in blocks for row, vector in opened(rows, codes).items()}
+
+
 def _vectors(one: apsw.Connection) -> Iterator[Row]:
-    """Those of each record and generation."""
-    sql = f"SELECT generation, shelf, block / {PARTS}, rows, codes FROM vectors ORDER BY generation, shelf, block"
-    for (generation, *_), blocks in groupby(one.execute(sql), itemgetter(0, 1, 2)):
-        held = [each for *_, rows, codes in blocks for each in opened(rows, codes).items()]
-        for number in sorted({row // CHUNKS for row, _ in held}):
-            yield _vectors_row(generation, number, {row: each for row, each in held if row // CHUNKS == number})
+    sql = f"SELECT DISTINCT generation, shelf, block / {PARTS} FROM vectors ORDER BY 1, 2, 3"
+    groups: list[Any] = one.execute(sql).fetchall()
+    for generation, shelf, group in groups:
+        held = _held(one, generation, shelf, group)
+        yield from (_packed(generation, number, held) for number in sorted({row // CHUNKS for row in held}))
 
 
-def _vectors_row(generation: int, number: int, vectors: Mapping[int, bytes]) -> Row:
-    """The vectors of one record and generation; none where they were taken away."""
-    chunks = sorted(vectors)
-    packed = b64encode(b"".join(vectors[row] for row in chunks)).decode()
-    return {"generation": generation, "record": number, "chunks": [row % CHUNKS for row in chunks], "vectors": packed}
+def _packed(generation: int, number: int, held: Mapping[int, bytes]) -> Row:
+    """The vectors of one record; none where they were taken away."""
+    rows = sorted(row for row in held if row // CHUNKS == number)
+    packed = b64encode(b"".join(held[row] for row in rows)).decode()
+    return {"generation": generation, "record": number, "chunks": [row % CHUNKS for row in rows], "vectors": packed}
 
 
 def _changed_vectors(one: apsw.Connection, blocks: Mapping[Key, Key]) -> Iterator[Row]:
-    """Of records that have other ones than before; a record that went to another shelf took its own along."""
+    """Of records that have other ones than before; one that went to another shelf took its own along."""
     before, after = dict[Key, bytes](), dict[Key, bytes]()
     for (generation, shelf, block), was in blocks.items():
         found = one.execute(BLOCKS, (generation, shelf, block, block + 1)).get or (block, b"", b"")
@@ -325,14 +328,8 @@ def _changed_vectors(one: apsw.Connection, blocks: Mapping[Key, Key]) -> Iterato
         after |= {(generation, row): vector for row, vector in opened(*found[1:]).items()}
     changed = {(key[0], key[1] // CHUNKS) for key in before.keys() | after if before.get(key) != after.get(key)}
     for generation, number in sorted(changed):
-        yield _vectors_row(generation, number, _vectors_of(one, generation, number))
-
-
-def _vectors_of(one: apsw.Connection, generation: int, number: int) -> Mapping[int, bytes]:
-    shelf, blocks = one.execute("SELECT shelf FROM records WHERE number = ?", (number,)).get, blocks_of(number)
-    found = one.execute(BLOCKS, (generation, shelf, blocks.start, blocks.stop))
-    held = [each for _, rows, codes in found for each in opened(rows, codes).items()]
-    return {row: vector for row, vector in held if row // CHUNKS == number}
+        shelf = one.execute("SELECT shelf FROM records WHERE number = ?", (number,)).get
+        yield _packed(generation, number, _held(one, generation, shelf, number // GROUP))
 
 
 def _put_vectors(one: apsw.Connection, rows: Sequence[Row]) -> None:
@@ -344,18 +341,17 @@ def _put_vectors(one: apsw.Connection, rows: Sequence[Row]) -> None:
     for row in rows:
         number, generation = row["record"], row["generation"]
         if generation in known:  # else there is nothing left to compare them with
-            group = (generation, shelves[number], number // GROUP)
-            groups.setdefault(group, {})[number] = _unpacked(row)
+            groups.setdefault((generation, shelves[number], number // GROUP), {})[number] = _unpacked(row)
     bump = "UPDATE shelves SET vectors = vectors + 1 WHERE id = ? RETURNING vectors"
     versions = {shelf: one.execute(bump, (shelf,)).get for shelf in {shelf for _, shelf, _ in groups}}
     for (generation, shelf, group), records in groups.items():
-        blocks = {}
-        for block, held, codes in one.execute(BLOCKS, (generation, shelf, group * PARTS, (group + 1) * PARTS)):
-            blocks[block] = {at: v for at, v in opened(held, codes).items() if at // CHUNKS not in records}
-        for place, vector in (each for vectors in records.values() for each in vectors.items()):
+        held = _held(one, generation, shelf, group)
+        blocks: dict[int, dict[int, bytes]] = {block_of(place): {} for place in held}
+        stay = {place: vector for place, vector in held.items() if place // CHUNKS not in records}
+        for place, vector in (each for some in (stay, *records.values()) for each in some.items()):
             blocks.setdefault(block_of(place), {})[place] = vector
-        for block, vectors in blocks.items():
-            one.execute(PUT, (generation, shelf, block, versions[shelf], len(vectors), *closed(vectors)))
+        for block, some in blocks.items():
+            one.execute(PUT, (generation, shelf, block, versions[shelf], len(some), *closed(some)))
 
 
 def _unpacked(row: Row) -> dict[int, bytes]:
