@@ -126,7 +126,7 @@ def test_only_the_settings_read_the_environment() -> None:
 
 @pytest.mark.covers("W1-6")
 def test_schema_steps_never_drop() -> None:
-    for step in (SRC / "store" / "schema").glob("*.sql"):
+    for step in (SRC / "store" / "sqlite" / "schema").glob("*.sql"):
         assert not re.search(r"\b(DROP|DELETE FROM|TRUNCATE)\b", step.read_text(encoding="utf-8"), re.I), step
 
 

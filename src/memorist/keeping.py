@@ -9,7 +9,7 @@ from memorist.errors import StoreUnavailable
 from memorist.opened import Opened
 from memorist.records import Report
 from memorist.remember import erasing, pending
-from memorist.store.chain import Audit
+from memorist.store.journal import Audit
 from memorist.store.nouns import Finding
 from memorist.upkeep import due, runner
 from memorist.upkeep.clock import jumped

@@ -20,6 +20,7 @@ from memorist.recall import asking, reference
 from memorist.recall.monitor import Monitor
 from memorist.records import LinkKind, Outcome, Recall, Record, Report, now_utc
 from memorist.remember import change
+from memorist.store.open import open_store
 from memorist.store.where import Where
 from memorist.store.writer import Writer
 from memorist.text.tokens import TokenCounter
@@ -59,7 +60,7 @@ class Opened:
         self.bus = Bus()
         self._off_because = place.off_because
         embedder = place.embed if embed is None else opening.embedder(embed)
-        store = opening.store(place.db, checks.seconds(wait, "wait"))
+        store = open_store(place.db, checks.seconds(wait, "wait"))
         self._writer = Writer(store, clock, embedder)
         own = {**place.kinds, **(kinds or {})}
         self._tools = Tools(store, clock, count_tokens, own, self._writer.meaning, confirm, rerank, place.times)

@@ -18,15 +18,14 @@ from memorist.kinds import Kind
 from memorist.models.embed import NONE, Choice, Embedder, chosen, shown
 from memorist.project import Project, resolve_project
 from memorist.records import Scope, from_micros
-from memorist.store.copies import is_json
 from memorist.store.meaning import Meaning
+from memorist.store.open import IN_RAM
 from memorist.store.protocol import Store
 from memorist.store.writer import looked_after
 from memorist.surfaces import settings
 from memorist.text.times import TimeReader, reader
 from memorist.upkeep import runner
 
-IN_RAM = ":memory:"
 RECEIPTS_READ = 200  # for when something last went into a prompt; what is older than these was long ago
 WAITING_AT_MOST = 10_000  # rows that a status counts; with more it says so many
 
@@ -93,22 +92,6 @@ def embedder(embed: Embedder | str, asked: bool = True) -> Choice:
 
 def usual_access(place: Place) -> Access:
     return replace(access_for("project", place.project.scope), space=place.space, actor=place.actor)
-
-
-def store(db: str, wait: float) -> Store:
-    if db == IN_RAM:
-        from memorist.store.sqlite import SqliteStore
-
-        return SqliteStore(wait=wait)
-    if "://" in db:
-        raise Invalid(f"{db.partition('://')[0]}:// stores are not available; name a file, or ':memory:'")
-    if is_json(Path(db)):
-        from memorist.store.json_file.store import JsonFileStore
-
-        return JsonFileStore(Path(db).expanduser(), wait)
-    from memorist.store.sqlite import SqliteStore
-
-    return SqliteStore(Path(db).expanduser(), wait)
 
 
 def status(

@@ -5,7 +5,7 @@ where it is clear that the newer one tells how it is now, and `ask` flags them a
 another value, or a statement that says itself that it corrects; stated later, by somebody who is trusted no less, and not
 read from a file. Everything else is flagged, and both are shown until somebody resolves it.
 
-Candidates are those of the same shelf that make a claim about the same (`store/topics.py`), a few at most; what the batch
+Candidates are those of the same shelf that make a claim about the same (`store/index.py`), a few at most; what the batch
 itself is about to store is looked at too.
 """
 
@@ -20,9 +20,9 @@ from memorist.remember import pending
 from memorist.remember.conflict import Clash, Severity, clash
 from memorist.remember.consent import shown_in_question
 from memorist.remember.reconcile import FROM_FILES, NEW, Batch
+from memorist.store.index import opposed, stated
 from memorist.store.nouns import LOOKED_AT, shelf_of
 from memorist.store.rows import difference
-from memorist.store.topics import opposed, stated
 from memorist.store.writer import Change, Clean, Writer
 from memorist.text.claims import Claims, claims
 

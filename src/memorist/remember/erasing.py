@@ -15,10 +15,9 @@ from memorist.design import Tools
 from memorist.kinds import kind_of
 from memorist.records import Planned, Record, Report
 from memorist.store.copies import Cleaning, clean_copies, clear_leftovers
-from memorist.store.erased import ErasedIds
 from memorist.store.nouns import Finding
 from memorist.store.protocol import Store
-from memorist.store.texts import strings_in, texts_of
+from memorist.store.traces import ErasedIds, strings_in, texts_of
 from memorist.store.where import Where
 from memorist.store.writer import Writer, unscrubbed
 from memorist.text.words import terms

@@ -22,6 +22,7 @@ from memorist import checks
 from memorist.errors import Invalid
 from memorist.kinds import Kind
 from memorist.project import repository_root
+from memorist.store.open import file_of
 from memorist.surfaces import setting_values as values
 from memorist.text import toml
 from memorist.text.visible import quoted
@@ -154,10 +155,9 @@ def _given_file(given: str) -> Path:
 
 
 def _absolute(value: str, base: Path) -> str:
-    if value == ":memory:" or "://" in value:
-        return value
     try:
-        return str((base / Path(value).expanduser()).absolute())
+        file = file_of(value)
+        return value if file is None else str((base / file).absolute())
     except (RuntimeError, OSError) as problem:
         raise Invalid(f"the path {value!r} cannot be used: {problem}; give a full path") from problem
 

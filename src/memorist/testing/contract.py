@@ -16,7 +16,7 @@ from memorist.access import Access
 from memorist.errors import Invalid, Refused, StoreUnavailable
 from memorist.kinds import ARCHIVE, MEMORY, TURNS
 from memorist.records import Counters, Link, Record, Times
-from memorist.store.chain import broken, next_link
+from memorist.store.journal import broken, next_link
 from memorist.store.nouns import Counted, KeyUse, Match, Receipt, Shelf, shelf_of
 from memorist.store.protocol import Store
 from memorist.store.where import Order, Where, order_of

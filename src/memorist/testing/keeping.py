@@ -10,8 +10,7 @@ import pytest
 
 from memorist.access import Access
 from memorist.records import Counters, Link, Record, Times
-from memorist.store.audit import seal
-from memorist.store.chain import broken
+from memorist.store.journal import broken, seal
 from memorist.store.nouns import Counted, KeyUse, Receipt, Run, Sealed, footprint, shelf_of
 from memorist.store.protocol import Store
 from memorist.store.where import Order, Where

@@ -11,7 +11,7 @@ from typing import Any
 
 from memorist.access import Access
 from memorist.records import Event, Provenance, Record, Times, new_id, utc
-from memorist.store.chain import ChainLink, event_mac, next_link
+from memorist.store.journal import ChainLink, event_mac, next_link
 from memorist.store.nouns import Sealed
 from memorist.store.protocol import Store
 from memorist.store.rows import checksum, to_row

@@ -19,9 +19,9 @@ import apsw
 
 from memorist.errors import Invalid, StoreDamaged, StoreUnavailable
 from memorist.records import now_utc
-from memorist.store.anchor import Anchor
 from memorist.store.files import size_of
-from memorist.store.index import numbered_rows
+from memorist.store.index import numbered_rows, topics_of
+from memorist.store.journal import Anchor
 from memorist.store.json_file import files as json_files
 from memorist.store.json_file import log as json_log
 from memorist.store.json_file import snapshot as json_snapshot
@@ -31,8 +31,7 @@ from memorist.store.json_file.log import unavailable
 from memorist.store.json_file.snapshot import Sections, Unreadable
 from memorist.store.nouns import Finding, Size, shelf_of
 from memorist.store.sqlite import SqliteStore
-from memorist.store.topic_rows import INSERT_TOPICS, make_anew
-from memorist.store.topics import topics_of
+from memorist.store.sqlite.migrate import INSERT_TOPICS, rebuild_topics
 from memorist.text.visible import visible
 
 FOLD_AT = 8_000_000  # bytes of log, unless the snapshot is larger: opening stays fast, and folding stays rare
@@ -290,7 +289,7 @@ class JsonFileStore(SqliteStore):
                     {"words": self._make_words, "topics": self._make_topics}[name]()
 
     def _make_topics(self) -> None:
-        make_anew(self._connections.here())
+        rebuild_topics(self._connections.here())
 
     def _make_words(self) -> None:
         """The words of all records; those that were written meanwhile have theirs."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from memorist.memory import Memory
 from memorist.records import Context, Event, Hit, Link, Outcome, Recall, Record, Report
-from memorist.store.chain import Audit
+from memorist.store.journal import Audit
 from memorist.store.nouns import Finding
 from memorist.surfaces import settings
 from memorist.surfaces.cli import disputed, found
