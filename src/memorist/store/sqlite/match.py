@@ -61,21 +61,16 @@ class WordIndex:
         self._one = connection
         self._shelves = shelves
         self._sizes = sizes
-        self._frequencies = self._counted(terms)
+        self._frequencies = dict.fromkeys(terms, 0)
+        if terms:
+            sql = "SELECT j.value, f.doc FROM json_each(?) j CROSS JOIN word_frequency f ON f.term = j.value"
+            written = canonical([f"{shelf}·{term}" for shelf in shelves for term in self._frequencies])
+            for term, rows in connection.execute(sql, (written,)):
+                self._frequencies[term.partition("·")[2]] += rows
         condition, self._values = where_sql(where) if where else ("", [])
         self._contents = "SELECT w.id, w.prepared FROM json_each(?) j CROSS JOIN words w ON w.id = j.value"
         if where and where.clauses:
             self._contents += JOINED + condition
-
-    def _counted(self, terms: Sequence[str]) -> dict[str, int]:
-        """How many rows on these shelves hold each of the terms, in one look."""
-        found = dict.fromkeys(terms, 0)
-        if found:
-            sql = "SELECT j.value, f.doc FROM json_each(?) j CROSS JOIN word_frequency f ON f.term = j.value"
-            written = canonical([f"{shelf}·{term}" for shelf in self._shelves for term in found])
-            for term, rows in self._one.execute(sql, (written,)):
-                found[term.partition("·")[2]] += rows
-        return found
 
     def rows_and_length(self) -> tuple[int, int]:
         return sum(rows for rows, _, _ in self._sizes), sum(length for _, length, _ in self._sizes)
@@ -110,12 +105,31 @@ class WordIndex:
         )
         return dict(self._one.execute(sql, (canonical(list(records)), canonical(list(self._shelves)))))
 
-    def best_and_voted(self, records: Sequence[int], limit: int) -> list[int]:
-        """The first `limit` of these, and of the others those that helped before: votes may lift them into the answer."""
-        others = records[limit:]
+    def best(self, scored: Sequence[bm25.Scored], limit: int) -> dict[int, bm25.Scored]:
+        """The best row of each of the first `limit` records, and of others that helped before: votes may lift them."""
+        found: dict[int, bm25.Scored] = {}
+        for each in scored:
+            found.setdefault(each.row // CHUNKS, each)
+        others = list(found)[limit:]
         sql = "SELECT record FROM counters WHERE up > 0 AND record IN (SELECT value FROM json_each(?))"
         voted = {record for (record,) in self._one.execute(sql, (canonical(others),))} if others else set()
-        return [*records[:limit], *(record for record in others if record in voted)]
+        for record in others:
+            if record not in voted:
+                del found[record]
+        return found
+
+
+class _Sound:
+    """Around what reads the index: what no sound index can hold is damage, and no mistake of the caller."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _: object, problem: BaseException | None, __: object) -> None:
+        if isinstance(problem, UNREADABLE):
+            raise StoreDamaged(INDEX_DAMAGED) from problem
+
+
+SOUND = _Sound()
 
 
 class Matching(Reading):
@@ -126,31 +140,29 @@ class Matching(Reading):
 
     def match(self, terms: Sequence[str], shelves: Sequence[Shelf], where: Where, limit: int) -> Matches:
         with self._connections as one, one_moment(one):  # else a row that was found may be gone when it is read
-            best, yardstick = self._ranked(one, terms, shelves, where, limit)
-            return Matches(tuple(self._matches(one, best)), yardstick.ceiling)
+            index = self._index(one, terms, shelves, where)
+            if index is None:
+                return Matches((), 0.0)
+            with SOUND:
+                scored, yardstick = bm25.rank(terms, index, max(bm25.POOL, 2 * limit))
+            return Matches(tuple(self._matches(one, index.best(scored, limit))), yardstick.ceiling)
 
     def match_numbers(self, terms: Sequence[str], shelves: Sequence[Shelf], where: Where, limit: int) -> bm25.Found:
         with self._connections as one, one_moment(one):
-            best, yardstick = self._ranked(one, terms, shelves, where, limit)
+            index = self._index(one, terms, shelves, where)
+            if index is None:
+                return bm25.Found()
+            with SOUND:
+                scored, yardstick = bm25.rank(terms, index, max(bm25.POOL, 2 * limit))
+            best = index.best(scored, limit)
             return bm25.Found({number: each.score for number, each in best.items()}, yardstick)
 
-    def _ranked(
-        self, one: apsw.Connection, terms: Sequence[str], shelves: Sequence[Shelf], where: Where, limit: int
-    ) -> tuple[dict[int, bm25.Scored], bm25.Yardstick]:
-        """Records with their best rows, best first."""
+    def _index(
+        self, one: apsw.Connection, terms: Sequence[str], shelves: Sequence[Shelf], where: Where
+    ) -> WordIndex | None:
         view = self._shelves.now(one)
         ids = view.readable(shelves, where.access)
-        if not ids or not terms:
-            return {}, bm25.Yardstick()
-        try:
-            index = WordIndex(one, ids, self._shelves.sizes(one, view, ids), terms, where)
-            scored, yardstick = bm25.rank(terms, index, max(bm25.POOL, 2 * limit))
-        except UNREADABLE as problem:
-            raise StoreDamaged(INDEX_DAMAGED) from problem
-        best: dict[int, bm25.Scored] = {}
-        for each in scored:
-            best.setdefault(each.row // CHUNKS, each)
-        return {number: best[number] for number in index.best_and_voted(list(best), limit)}, yardstick
+        return WordIndex(one, ids, self._shelves.sizes(one, view, ids), terms, where) if ids and terms else None
 
     def _matches(self, one: apsw.Connection, best: Mapping[int, bm25.Scored]) -> list[Match]:
         rows, numbers = canonical([each.row for each in best.values()]), canonical(list(best))
@@ -168,10 +180,8 @@ class Matching(Reading):
             return {}
         with self._connections as one:
             index = WordIndex(one, self._shelves.now(one).ids(shelves))
-            try:
+            with SOUND:
                 return bm25.scores(yardstick, index, index.rows_of(numbers))
-            except UNREADABLE as problem:
-                raise StoreDamaged(INDEX_DAMAGED) from problem
 
     def vocabulary(self, prefix: str, shelves: Sequence[Shelf], where: Where, limit: int) -> list[str]:
         sql = "SELECT term FROM word_frequency WHERE term >= ?1 AND term < ?1 || char(1114111) LIMIT ?2"
