@@ -12,7 +12,7 @@ from memorist.testing import MovableClock
 
 TORTURE = os.environ.get("MEMORIST_TORTURE") == "1"
 
-# An example that had to wait for the processor is not wrong: speed is measured in `memorist bench`.
+# An example that had to wait for the processor is not wrong: speed is measured in `bench/`.
 settings.register_profile("memorist", deadline=None)
 settings.load_profile("memorist")
 

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
+from bench import abstention, sets
+from bench.measures import measured, sessions_of
 from memorist import Memory
-from memorist.bench import abstention, sets
-from memorist.bench.measures import measured, sessions_of
 from memorist.designs.balanced import BALANCED
 from memorist.recall.blend import VOICES, Mix, Table, voice
 from memorist.recall.gather import Gather

@@ -1,6 +1,6 @@
-"""`memorist bench --mine`: how well your own store answers, without changing it.
+"""`memorist bench`: how well your own store answers, without changing it.
 
-There are no labels in anybody's own store, so each of a sample of memories is asked for in three ways that need no model: by
+There are no labels in a store of one's own, so each of a sample of memories is asked for in three ways that need no model: by
 its rarest words, by its title, and by its first clause with one word left out. It ought to be found. `explain` asks, which
 logs and counts nothing.
 """
@@ -9,11 +9,14 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from memorist import Memory, Record
+from memorist.memory import Memory
+from memorist.records import Record
+from memorist.surfaces.cli.screen import Screen
+from memorist.surfaces.cli.spelling import PLACE, Command
+from memorist.surfaces.cli.verbs import Place, opened
 
 SAMPLE = 500
 MOST = 20_000  # memories looked at
@@ -46,8 +49,20 @@ class Mine:
     never_used: list[int] = field(default_factory=list)
     duplicates: list[list[int]] = field(default_factory=list)
 
-    def data(self) -> dict[str, Any]:
-        return asdict(self)
+
+def command(help: str) -> Command:
+    return Command("bench", help, PLACE, bench)
+
+
+def bench(place: Place) -> int:
+    with opened(place) as memory:
+        found = look(memory)
+    screen = Screen.of(place.json)
+    if screen.json:
+        screen.document(found)
+    else:
+        screen.line(told(found))
+    return 0
 
 
 def look(memory: Memory) -> Mine:
