@@ -19,7 +19,7 @@ from memorist.surfaces.cli.spelling import PLACE, Command
 from memorist.surfaces.cli.verbs import Place, opened
 
 SAMPLE = 500
-MOST = 20_000  # memories looked at
+MOST_READ = 20_000  # memories looked at
 DEPTHS = (1, 5, 10)
 SEED = 5
 OLD = timedelta(days=30)
@@ -30,7 +30,7 @@ NOT_RECALLED = ("narrative", "task", "gap", "cluster")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundBy:
     """One way of asking: how many were asked for so, and how many were among the first 1, 5 and 10."""
 
     way: str
@@ -44,7 +44,7 @@ class Mine:
 
     memories: int
     sampled: int
-    found: list[Found]
+    found: list[FoundBy]
     lost: list[int] = field(default_factory=list)  # numbers of memories that no way found
     never_used: list[int] = field(default_factory=list)
     duplicates: list[list[int]] = field(default_factory=list)
@@ -67,7 +67,7 @@ def bench(place: Place) -> int:
 
 def look(memory: Memory) -> Mine:
     """Asks a sample, and looks over the rest."""
-    records = [record for record in memory.list(limit=MOST) if record.kind not in NOT_RECALLED]
+    records = [record for record in memory.list(limit=MOST_READ) if record.kind not in NOT_RECALLED]
     seen = Counter(word for record in records for word in _words(record.text))
     sample = random.Random(SEED).sample(records, min(SAMPLE, len(records)))
     places: dict[str, list[int | None]] = {}
@@ -79,7 +79,7 @@ def look(memory: Memory) -> Mine:
         if ranks and all(rank is None for rank in ranks.values()):
             lost.append(record.number)
     found = [
-        Found(way, len(ranks), {k: sum(rank is not None and rank <= k for rank in ranks) for k in DEPTHS})
+        FoundBy(way, len(ranks), {k: sum(rank is not None and rank <= k for rank in ranks) for k in DEPTHS})
         for way, ranks in places.items()
     ]
     return Mine(len(records), len(sample), found, lost, _never_used(records), _duplicates(records))
