@@ -37,7 +37,7 @@ class Judging(Keeping):
             )
         if id is None:
             raise Invalid("name the question to decide, such as 'q3'; review() lists them")
-        done = deciding.decide(id, decide, self.access, self._writer, self._tools)
+        done = deciding.decide(id, decide, self._author)
         return self._tell(done) if isinstance(done, Outcome) else self._tell_all(done)
 
     # ------------------------------------------------------------ what contradicts what
@@ -54,7 +54,7 @@ class Judging(Keeping):
         and found by `as_of` and in the archive only; a memory that was superseded by mistake comes back this way."""
         self._must_be_on()
         find = partial(self._both, a, b)
-        return self._tell(resolving.resolve(find, keep, because, self.access, self._writer, self._tools))
+        return self._tell(resolving.resolve(find, keep, because, self._author))
 
     # ------------------------------------------------------------ what is worth keeping
 
@@ -70,7 +70,7 @@ class Judging(Keeping):
         """Keeps what rules find in a text, at most eight findings of a message, as candidates in the scope of its session.
         What is found is a piece of the text; `promote` decides what becomes a memory of the project."""
         self._must_be_on()
-        found = findings.keep(text, session, agent, role, message, self.access, self.home, self._tools, self._writer)
+        found = findings.keep(text, session, agent, role, message, self._author, self.home)
         return [self._tell(outcome) for outcome in found]
 
     def promote(
@@ -88,7 +88,7 @@ class Judging(Keeping):
         reason, target = checks.label(because, "the reason"), self.home if scope is None else scope
         if id is None:
             found, report = promoting.all_of(
-                self.design.promotion, target, self.access, self._writer, self._tools, checks.flag(dry_run, "dry_run")
+                self.design.promotion, target, self._author, checks.flag(dry_run, "dry_run")
             )
             if report is not None:
                 self._tell_all(report)
@@ -96,7 +96,7 @@ class Judging(Keeping):
         if dry_run:
             raise Invalid("dry_run weighs findings without promoting any; leave the id out")
         find = partial(self._must_get, id)
-        return self._tell(promoting.promote(find, target, reason, self.access, self._writer, self._tools))
+        return self._tell(promoting.promote(find, target, reason, self._author))
 
     def finish(
         self, scope: str, outcome: str = "done", *, keep: Sequence[str | int] = (), dry_run: bool = False
@@ -107,9 +107,7 @@ class Judging(Keeping):
         named = [self._must_get(id) for id in checks.references(keep, "keep")]
         said = checks.label(outcome, "the outcome")
         flag = checks.flag(dry_run, "dry_run")
-        return self._tell_all(
-            finishing.finish(scope, said, named, self.home, self.access, self._writer, self._tools, flag)
-        )
+        return self._tell_all(finishing.finish(scope, said, named, self.home, self._author, flag))
 
     # ------------------------------------------------------------ other words
 
@@ -118,7 +116,7 @@ class Judging(Keeping):
         away again; without any named, all of them, and what the word means by default."""
         self._must_be_on()
         change = other_words.remove if checks.flag(remove, "remove") else other_words.add
-        return change(word, means, self.home, self.access, self._writer)
+        return change(word, means, self.home, self._author)
 
     def aliases(self) -> dict[str, tuple[str, ...]]:
         """The words that also find others, in this project: its own, and the usual ones that it has not replaced."""
@@ -131,4 +129,4 @@ class Judging(Keeping):
 
     def _choose(self, **values: Any) -> Choices:
         self._must_be_on()
-        return choosing.change(self.home, self.access, self._writer, **values)
+        return choosing.change(self.home, self._author, **values)

@@ -27,7 +27,7 @@ class Keeping(Opened):
         self._must_be_on()
         self._must_look_after()
         limit = None if seconds is None else checks.seconds(seconds, "seconds")
-        reports = runner.run(jobs_of(self.design), self.access, self._tools, self._writer, dry_run, limit, switch)
+        reports = runner.run(jobs_of(self.design), self._author, dry_run, limit, switch)
         return [self._tell_all(report) for report in reports]
 
     def compact(self) -> dict[str, int]:
@@ -36,7 +36,7 @@ class Keeping(Opened):
         self._writer.flush()
         before = self._tools.store.size().bytes
         self._tools.store.compact()
-        left = "; ".join(erasing.finish(self.access, self._writer, self._tools))
+        left = "; ".join(erasing.finish(self._author))
         if erasing.checked(self._tools.store, self.space):
             raise StoreUnavailable(f"the file was compacted, but an erasure is not through: {left}")
         return {"before": before, "after": self._tools.store.size().bytes}

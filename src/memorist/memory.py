@@ -85,7 +85,7 @@ class Memory(Judging):
         for start in range(0, len(wanted), BATCH):
             some = wanted[start : start + BATCH]
             policy = self.design.conflicts
-            stored = gate.admit(some, self.access, self.home, self._tools, self._writer, batch, conflicts=policy)
+            stored = gate.admit(some, self._author, self.home, batch, conflicts=policy)
             outcomes += [self._tell(outcome) for outcome in stored]
             batch = batch or next((outcome.batch for outcome in stored if outcome.batch), None)
         if len(wanted) > BATCH:
@@ -118,7 +118,7 @@ class Memory(Judging):
             confidence=confidence, valid_from=valid_from, valid_to=valid_to, tags=tags, data=data,
         )  # fmt: skip
         find = partial(self._must_get, id)
-        done = change.revise(find, changes, self.access, self._writer, self._tools, expected_version, because, used)
+        done = change.revise(find, changes, self._author, expected_version, because, used)
         return self._tell(done)
 
     def pin(self, id: str | int) -> Outcome:
@@ -166,16 +166,14 @@ class Memory(Judging):
     def feedback(self, id: str | int, verdict: str) -> Outcome:
         """Tells how a recalled memory did: `useful`, `irrelevant` or `wrong`."""
         self._must_be_on()
-        return self._tell(
-            change.vote(partial(self._must_get, id), verdict, self.access, self._writer, self._tools.clock())
-        )
+        return self._tell(change.vote(partial(self._must_get, id), verdict, self._author))
 
     def used(self, receipt: str, answer: str | None = None, *, ids: Sequence[str | int] | None = None) -> Report:
         """Tells what of a context or a recall was used: the memories in `ids`, or those whose words are in the answer. Only
         use resets a memory's clock; it is counted once for each receipt."""
         self._must_be_on()
         named = None if ids is None else [self._must_get(id).id for id in checks.references(ids, "ids")]
-        return self._tell_all(using.used(receipt, answer, named, self.access, self._writer, self._tools))
+        return self._tell_all(using.used(receipt, answer, named, self._author))
 
     @overload
     def forget(self, id: str | int, *, because: str = ...) -> Outcome: ...
@@ -196,10 +194,10 @@ class Memory(Judging):
             return self._edit(id, "forgotten", archive, reason)
         self._must_be_on()
         chosen, ids = self._chosen(id, where, ("active",))
-        sweep = many.Sweep("forgotten", archive, reason, chosen, self._writer, self._tools)
+        sweep = many.Sweep("forgotten", archive, reason, chosen, self._author)
         if dry_run:
             return sweep.plan(ids)
-        held = consent.to_clear("forget", chosen, ids, reason, self._writer, self._tools)
+        held = consent.to_clear("forget", chosen, ids, reason, self._author)
         return held or self._tell_all(sweep.apply(ids))
 
     def restore(self, id: str | int, *, because: str = "restored on request") -> Outcome:
@@ -219,16 +217,16 @@ class Memory(Judging):
         reason = checks.label(because, "the reason")
         chosen, ids = self._chosen(id, where, ("active", "archived", "superseded"))
         if where is not None and not dry_run:
-            held = consent.to_clear("erase", chosen, ids, reason, self._writer, self._tools)
+            held = consent.to_clear("erase", chosen, ids, reason, self._author)
             if held:
                 return held
-        return self._tell_all(erasing.erase(ids, reason, chosen, self._writer, self._tools, dry_run))
+        return self._tell_all(erasing.erase(ids, reason, chosen, self._author, dry_run))
 
     def undo(self, batch: str | None = None) -> Report:
         """Takes back the last action of this actor, or the named batch: what was added is archived, what was changed is as
         it was. Whatever was changed again since is left alone, and named."""
         self._must_be_on()
-        return self._tell_all(undoing.undo(batch, self.access, self._writer, self._tools))
+        return self._tell_all(undoing.undo(batch, self._author))
 
     # ------------------------------------------------------------ reading
 

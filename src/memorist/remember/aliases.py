@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 from memorist import checks
-from memorist.access import Access
-from memorist.design import Ask, Tools
+from memorist.design import Ask
 from memorist.errors import Invalid
 from memorist.records import Outcome
 from memorist.remember import pending
+from memorist.remember.changes import Author
 from memorist.store.choices import Choices, choose, chosen
 from memorist.store.writer import Writer
 from memorist.text.visible import quoted
@@ -23,50 +23,58 @@ LONGEST = 64  # characters of one word, or a few
 MOST_WORDS, MOST_MEANINGS = 500, 20
 
 
-def add(word: str, others: Sequence[str], scope: str, who: Access, writer: Writer) -> Outcome:
+def add(word: str, others: Sequence[str], scope: str, by: Author) -> Outcome:
     """Keeps that the word means these others too."""
-    place, name, means = who.must_write(scope), _checked(word, writer), [_checked(other, writer) for other in others]
+    place, name, means = (
+        by.access.must_write(scope),
+        _checked(word, by.writer),
+        [_checked(other, by.writer) for other in others],
+    )
     if not means:
         raise Invalid(f"{quoted(name)} stands for nothing yet; name the words it means as well")
     if name in means:
         raise Invalid(f"{quoted(name)} already means itself; name other words")
-    with writer.transaction():
-        choices = chosen(writer.store, who.space, place)
+    with by.writer.transaction():
+        choices = chosen(by.store, by.access.space, place)
         joined = tuple(dict.fromkeys((*choices.aliases.get(name, ()), *means)))
         if len(joined) > MOST_MEANINGS or len({*choices.aliases, name}) > MOST_WORDS:
             raise Invalid(f"{MOST_WORDS} words with {MOST_MEANINGS} others each can be kept; remove some first")
-        return _kept(choices, name, joined, place, who, writer)
+        return _kept(choices, name, joined, place, by)
 
 
-def remove(word: str, others: Sequence[str], scope: str, who: Access, writer: Writer) -> Outcome:
+def remove(word: str, others: Sequence[str], scope: str, by: Author) -> Outcome:
     """Takes these other words away; without any, all of them, and the usual meaning of the word too."""
-    place, name, means = who.must_write(scope), _checked(word, writer), {_checked(other, writer) for other in others}
-    with writer.transaction():
-        choices = chosen(writer.store, who.space, place)
+    place, name, means = (
+        by.access.must_write(scope),
+        _checked(word, by.writer),
+        {_checked(other, by.writer) for other in others},
+    )
+    with by.writer.transaction():
+        choices = chosen(by.store, by.access.space, place)
         left = tuple(other for other in choices.aliases.get(name, ()) if means and other not in means)
-        return _kept(choices, name, left, place, who, writer)
+        return _kept(choices, name, left, place, by)
 
 
-def offer(ask: Ask, because: str, who: Access, writer: Writer, tools: Tools) -> None:
+def offer(ask: Ask, because: str, by: Author) -> None:
     """Puts the question whether a word means others into the queue, unless a person was asked before."""
-    scope, digest = str(ask.details["scope"]), writer.digest(ask.summary)
-    with writer.transaction():
-        choices = chosen(writer.store, who.space, scope)
-        if digest not in choices.offered and pending.queue(ask, scope, because, who, writer, tools).id:
+    scope, digest = str(ask.details["scope"]), by.writer.digest(ask.summary)
+    with by.writer.transaction():
+        choices = chosen(by.store, by.access.space, scope)
+        if digest not in choices.offered and pending.queue(ask, scope, because, by).id:
             offered = (*choices.offered, digest)[-MOST_WORDS:]
-            choose(writer.store, who.space, scope, replace(choices, offered=offered))
+            choose(by.store, by.access.space, scope, replace(choices, offered=offered))
 
 
-def accept(details: Mapping[str, Any], who: Access, writer: Writer, tools: Tools) -> Outcome:
+def accept(details: Mapping[str, Any], by: Author) -> Outcome:
     """Does what such a question asks for."""
-    return add(details["word"], details["others"], details["scope"], who, writer)
+    return add(details["word"], details["others"], details["scope"], by)
 
 
-def _kept(choices: Choices, name: str, others: tuple[str, ...], place: str, who: Access, writer: Writer) -> Outcome:
+def _kept(choices: Choices, name: str, others: tuple[str, ...], place: str, by: Author) -> Outcome:
     said = f"in {place}, {name} also means {', '.join(others)}" if others else f"in {place}, {name} means nothing else"
     if choices.aliases.get(name) == others:
         return Outcome("unchanged", said)
-    choose(writer.store, who.space, place, replace(choices, aliases={**choices.aliases, name: others}))
+    choose(by.store, by.access.space, place, replace(choices, aliases={**choices.aliases, name: others}))
     return Outcome("changed", said)
 
 

@@ -8,15 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from memorist.access import Access
-from memorist.design import Tools
 from memorist.records import Link, Outcome, Record
+from memorist.remember.changes import Author
 from memorist.remember.conflict import DisputeKind, between
 from memorist.remember.disputes import look
 from memorist.remember.reconcile import NEW, Batch
 from memorist.store.protocol import Store
-from memorist.store.where import Where
-from memorist.store.writer import Change, Clean, Writer
+from memorist.store.writer import Change, Clean
 
 BOTH_HOLD = "both hold: "  # how the evidence begins where somebody resolved a conflict that way
 FOUND = tuple(f"{kind}: " for kind in get_args(DisputeKind))  # how the evidence of a conflict begins that rules found
@@ -31,15 +29,13 @@ class Met:
     removed: tuple[Link, ...] = ()
 
 
-def meet(moved: Sequence[Clean], who: Access, writer: Writer, tools: Tools) -> Met:
+def meet(moved: Sequence[Clean], by: Author) -> Met:
     """What these do not fit where they are going, as far as it is not known."""
-    batch = Batch(tools.clock())
+    batch = Batch(by.now())
     for record in moved:
-        look(record, Outcome("changed", NEW, record.id), "flag", batch, who, writer, tools)
+        look(record, Outcome("changed", NEW, record.id), "flag", batch, by)
     fresh = [
-        (change, link)
-        for change, link in zip(batch.changes, batch.links, strict=True)
-        if not _is_known(link, tools.store)
+        (change, link) for change, link in zip(batch.changes, batch.links, strict=True) if not _is_known(link, by.store)
     ]
     return Met(tuple(change for change, _ in fresh), tuple(link for _, link in fresh))
 
@@ -53,14 +49,14 @@ def _is_known(link: Link, store: Store) -> bool:
     )
 
 
-def reworded(record: Clean, who: Access, writer: Writer, tools: Tools) -> Met:
+def reworded(record: Clean, by: Author) -> Met:
     """What a memory does not fit since it has this text, and the conflicts that are over. Only those that were found by
     comparing texts: what somebody linked stays linked."""
-    met = meet([record], who, writer, tools)
-    links = [link for link in tools.store.links_of([record.id], Where(who)) if link.kind == "contradicts"]
+    met = meet([record], by)
+    links = [link for link in by.store.links_of([record.id], by.where) if link.kind == "contradicts"]
     found = [link for link in links if (link.evidence or "").startswith(FOUND)]
     ends = {end for link in found for end in (link.a, link.b)}
-    known = {each.id: Clean(each) for each in tools.store.get(list(ends), Where(who))} | {record.id: record}
+    known = {each.id: Clean(each) for each in by.store.get(list(ends), by.where)} | {record.id: record}
     over = [k for k in found if {k.a, k.b} <= known.keys() and not between(known[k.a].text, known[k.b].text)]
     ended = [Change("unlinked", known[k.a], _before(k), _at_peace(k, record, known), row=False) for k in over]
     return Met((*met.changes, *ended), met.links, tuple(over))

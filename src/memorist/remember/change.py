@@ -10,43 +10,41 @@ from typing import Any
 
 from memorist import checks
 from memorist.access import Access
-from memorist.design import Tools
 from memorist.errors import Conflict, Invalid, Refused
 from memorist.kinds import Kind, kind_of
 from memorist.records import LINK_KINDS, Counters, Link, LinkKind, Outcome, Record, Status, Times, new_id, to_micros
 from memorist.redact import nothing_but_marks
 from memorist.remember.arriving import meet, reworded
+from memorist.remember.changes import Author
 from memorist.remember.consent import to_revise
 from memorist.remember.reconcile import refuse_second
 from memorist.remember.trust import status_of, trust_of
 from memorist.store.protocol import Store
 from memorist.store.rows import difference
 from memorist.store.where import Where
-from memorist.store.writer import Change, Clean, Writer
+from memorist.store.writer import Change, Clean
 from memorist.text.visible import quoted
 
 VERDICTS = ("useful", "irrelevant", "wrong")
 Find = Callable[[], Record]
 
 
-def edit(
-    find: Find, verb: str, change: Callable[[Record], Record], who: Access, writer: Writer, tools: Tools, because: str
-) -> Outcome:
+def edit(find: Find, verb: str, change: Callable[[Record], Record], by: Author, because: str) -> Outcome:
     """Applies `change` to the record that `find` gives. A change that changes nothing is not written."""
-    now = tools.clock()
-    with writer.transaction():
-        old = _writable(find(), who)
+    now = by.now()
+    with by.writer.transaction():
+        old = _writable(find(), by.access)
         new = change(old)
         if new == old:
             return Outcome("unchanged", "it was so already", old.id, old)
-        writer.refuse_secret(who.must_write(new.scope), "the scope")
-        fresh = writer.clean(replace(new, version=old.version + 1, times=replace(new.times, updated=now)))
+        by.writer.refuse_secret(by.access.must_write(new.scope), "the scope")
+        fresh = by.writer.clean(replace(new, version=old.version + 1, times=replace(new.times, updated=now)))
         if (old.scope, old.state, old.fingerprint) != (fresh.scope, fresh.state, fresh.fingerprint):
-            refuse_second(fresh, tools.store, tools.kinds, now)
+            refuse_second(fresh, by.store, by.tools.kinds, now)
         arrives = fresh.state == "active" and (old.scope, old.state) != (fresh.scope, fresh.state)
-        met = meet([fresh] if arrives else [], who, writer, tools)
+        met = meet([fresh] if arrives else [], by)
         changed = _change(verb, old, fresh, difference(old, fresh), because)
-        batch, [record, *_] = writer.commit([changed, *met.changes], who, links=met.links)
+        batch, [record, *_] = by.writer.commit([changed, *met.changes], by.access, links=met.links)
     said = "; ".join((because, *(str(each.because) for each in met.changes)))
     return Outcome("changed", said, record.id, record, batch)
 
@@ -65,9 +63,7 @@ def _must_be_there(record: Record) -> Record:
 def revise(
     find: Find,
     changes: Mapping[str, Any],
-    who: Access,
-    writer: Writer,
-    tools: Tools,
+    by: Author,
     expected_version: int | None,
     because: str,
     used: bool = False,
@@ -76,19 +72,19 @@ def revise(
     """Changes fields. A new text keeps id, number and votes, and leaves the old text behind as a superseded record. Where a
     person has to be asked and was not (`agreed`), they are asked before anything is locked."""
     if not agreed:
-        seen = _at(expected_version, _writable(find(), who))
-        held = to_revise(seen, _revised(seen, changes, tools.kinds), changes, because, used, who, writer, tools)
+        seen = _at(expected_version, _writable(find(), by.access))
+        held = to_revise(seen, _revised(seen, changes, by.tools.kinds), changes, because, used, by)
         if isinstance(held, Outcome):
             return held
         expected_version = held or expected_version
-    with writer.transaction():
-        old = _at(expected_version, _writable(find(), who))
-        new = _revised(old, changes, tools.kinds)
+    with by.writer.transaction():
+        old = _at(expected_version, _writable(find(), by.access))
+        new = _revised(old, changes, by.tools.kinds)
         if used:
-            new = _used(new, tools.clock())
+            new = _used(new, by.now())
         if new.text == old.text:
-            return edit(lambda: old, "revised", lambda _: new, who, writer, tools, because)
-        return _supersede_text(old, _restamped(new, who), changes, who, writer, tools, because)
+            return edit(lambda: old, "revised", lambda _: new, by, because)
+        return _supersede_text(old, _restamped(new, by.access), changes, by, because)
 
 
 def _at(version: int | None, record: Record) -> Record:
@@ -137,16 +133,14 @@ def _restamped(record: Record, who: Access) -> Record:
     return replace(record, origin=who.origin, trust=trust, status=status, provenance=source)
 
 
-def _supersede_text(
-    old: Record, new: Record, given: Mapping[str, Any], who: Access, writer: Writer, tools: Tools, because: str
-) -> Outcome:
+def _supersede_text(old: Record, new: Record, given: Mapping[str, Any], by: Author, because: str) -> Outcome:
     """The old text as a record of its own, valid until now; the memory itself with the new text, valid from now."""
-    now = tools.clock()
-    fresh = writer.clean(replace(new, version=old.version + 1, times=_times_of_new(old, new, given, now)))
+    now = by.now()
+    fresh = by.writer.clean(replace(new, version=old.version + 1, times=_times_of_new(old, new, given, now)))
     if nothing_but_marks(fresh.text):
         raise Refused("the new text is nothing but a secret, and secrets are not stored")
-    writer.refuse_secret(who.must_write(fresh.scope), "the scope")
-    refuse_second(fresh, tools.store, tools.kinds, now)
+    by.writer.refuse_secret(by.access.must_write(fresh.scope), "the scope")
+    refuse_second(fresh, by.store, by.tools.kinds, now)
     past = replace(
         old,
         id=new_id(now),
@@ -159,13 +153,13 @@ def _supersede_text(
         version=1,
         times=replace(old.times, updated=now, used=None, valid_to=_end_of_old(old, now)),
     )
-    kept = writer.clean(past)
+    kept = by.writer.clean(past)
     before = {**difference(old, fresh), "superseded": kept.id}
     before.pop("text", None)
-    met = reworded(fresh, who, writer, tools)
+    met = reworded(fresh, by)
     changes = [_change("revised", old, fresh, before, because), Change("superseded", kept, None, because)]
     links = [Link(fresh.id, kept.id, "supersedes"), *met.links]
-    batch, [record, *_] = writer.commit([*changes, *met.changes], who, links=links, removed=met.removed)
+    batch, [record, *_] = by.writer.commit([*changes, *met.changes], by.access, links=links, removed=met.removed)
     said = "; ".join((because, *(str(each.because) for each in met.changes)))
     return Outcome("changed", said, record.id, record, batch)
 
@@ -187,15 +181,15 @@ def _end_of_old(old: Record, now: datetime) -> datetime:
     return max(end, old.times.valid_from or end)
 
 
-def vote(find: Find, verdict: str, who: Access, writer: Writer, now: datetime) -> Outcome:
+def vote(find: Find, verdict: str, by: Author) -> Outcome:
     """Counts a verdict. Only a useful one resets the clock; nothing here changes trust."""
     if verdict not in VERDICTS:
         raise Invalid(f"there is no verdict {quoted(verdict)}; verdicts are {', '.join(VERDICTS)}")
-    with writer.transaction():
-        record = _writable(find(), who)
+    with by.writer.transaction():
+        record = _writable(find(), by.access)
         had, used = record.counters, record.times.used
         if verdict == "useful":
-            counters, used = replace(had, up=had.up + 1, used=had.used + 1), now
+            counters, used = replace(had, up=had.up + 1, used=had.used + 1), by.now()
         elif verdict == "wrong":
             counters = replace(had, down=had.down + 1)
         else:
@@ -204,40 +198,38 @@ def vote(find: Find, verdict: str, who: Access, writer: Writer, now: datetime) -
         before["last_used"] = None if record.times.used is None else to_micros(record.times.used)
         after = Clean(replace(record, counters=counters, times=replace(record.times, used=used)))
         because = f"the caller found it {verdict}"
-        batch, _ = writer.commit([Change("feedback", after, before, because, counters, used, row=False)], who)
+        batch, _ = by.writer.commit([Change("feedback", after, before, because, counters, used, row=False)], by.access)
     return Outcome("changed", because, record.id, after, batch)
 
 
 def relate(
     find: Callable[[], tuple[Record, Record]],
     kind: LinkKind,
-    who: Access,
-    writer: Writer,
-    store: Store,
+    by: Author,
     weight: float | None = 1.0,
     evidence: str | None = None,
 ) -> Outcome:
     """Adds a link, or removes it when `weight` is None; it is journalled with the first of the two."""
     if kind not in LINK_KINDS:
         raise Invalid(f"there is no link kind {kind!r:.60}; kinds are {', '.join(LINK_KINDS)}")
-    shown = writer.redact(checks.optional_label(evidence, "the evidence"))
-    with writer.transaction():
+    shown = by.writer.redact(checks.optional_label(evidence, "the evidence"))
+    with by.writer.transaction():
         a, b = find()
-        _writable(a, who)
+        _writable(a, by.access)
         _must_be_there(b)
         if a.id == b.id:
             raise Invalid(f"memory {a.number} cannot be linked to itself")
         new = None if weight is None else Link(a.id, b.id, kind, checks.share(weight, "weight"), shown)
-        known = store.link(a.id, b.id, kind)
+        known = by.store.link(a.id, b.id, kind)
         if new == known:
             return Outcome("unchanged", "it was so already", a.id, a)
         if new and not known and kind == "supersedes":
-            _refuse_circle(new, store, Where(who))
+            _refuse_circle(new, by.store, by.where)
         before = {"other": b.id, "was": _weighed(known), "now": _weighed(new)}
         because = f"{'linked' if new else 'unlinked'} ({kind})"
         change = Change("linked" if new else "unlinked", Clean(a), before, because, row=False)
-        batch, _ = writer.commit(
-            [change], who, links=[new] if new else (), removed=[known] if known and not new else ()
+        batch, _ = by.writer.commit(
+            [change], by.access, links=[new] if new else (), removed=[known] if known and not new else ()
         )
     return Outcome("changed", because, a.id, a, batch)
 

@@ -4,23 +4,22 @@ from dataclasses import replace
 from typing import Any
 
 from memorist import checks
-from memorist.access import Access
 from memorist.errors import Invalid
+from memorist.remember.changes import Author
 from memorist.remember.promotion import PRESETS, preset_named
 from memorist.store.choices import Choices, choose, chosen
-from memorist.store.writer import Writer
 from memorist.text.visible import quoted
 
 MOST_TOKENS = 10_000_000
 
 
-def change(scope: str, who: Access, writer: Writer, **values: Any) -> Choices:
+def change(scope: str, by: Author, **values: Any) -> Choices:
     """Keeps `budget`, `auto` or `preset` for that scope, and gives all that is chosen now."""
-    place = who.must_write(scope)
+    place = by.access.must_write(scope)
     checked: dict[str, Any] = {name: _CHECKS[name](value) for name, value in values.items()}
-    with writer.transaction():
-        choices = replace(chosen(writer.store, who.space, place), **checked)
-        choose(writer.store, who.space, place, choices)
+    with by.writer.transaction():
+        choices = replace(chosen(by.store, by.access.space, place), **checked)
+        choose(by.store, by.access.space, place, choices)
     return choices
 
 

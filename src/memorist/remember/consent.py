@@ -16,9 +16,10 @@ from memorist.errors import Invalid
 from memorist.records import Draft, Outcome, Record, Report
 from memorist.redact import nothing_but_marks
 from memorist.remember import pending
+from memorist.remember.changes import Author
 from memorist.remember.reconcile import FROM_FILES
 from memorist.store.where import MOST_VALUES, Clause, Where, holds, type_of
-from memorist.store.writer import Clean, Writer
+from memorist.store.writer import Clean
 from memorist.text.visible import visible
 
 GLOBAL, PREFERENCE = "global", "preference"
@@ -37,20 +38,20 @@ def everywhere(record: Record) -> bool:
 # ---------------------------------------------------------------- preferences
 
 
-def to_remember(draft: Draft, record: Clean, who: Access, writer: Writer, tools: Tools) -> Outcome | None:
+def to_remember(draft: Draft, record: Clean, by: Author) -> Outcome | None:
     """A new preference for every project. What comes from a file is only a candidate, and what was said before only counts."""
     if not everywhere(record) or record.origin in FROM_FILES:
         return None
     if record.text != draft.text and nothing_but_marks(record.text):
         return None  # it is refused anyway
-    twins = tools.store.twins(record.space, record.scope, [record.fingerprint])
+    twins = by.store.twins(record.space, record.scope, [record.fingerprint])
     if any(twin.state == "active" and everywhere(twin) for twin in twins):
         return None
     checked = {"scope": record.scope, "kind": record.kind, "text": record.text, "data": dict(record.data)}
     checked |= {"tags": list(record.tags), "files": list(record.files)}
     details = {"draft": _given(draft) | {name: value for name, value in checked.items() if value}}
     ask = Ask("remember", f"remember a preference for every project: {shown_in_question(record.text)}", None, details)
-    said = pending.ask(ask, record.scope, "a preference in global holds in every project", who, writer, tools)
+    said = pending.ask(ask, record.scope, "a preference in global holds in every project", by)
     return None if said.approved else said.outcome()
 
 
@@ -60,19 +61,17 @@ def to_revise(
     changes: Mapping[str, Any],
     because: str,
     used: bool,
-    who: Access,
-    writer: Writer,
-    tools: Tools,
+    by: Author,
 ) -> Outcome | int | None:
     """A change of such a preference, or one that makes it such. Where it was approved: the version it was approved for."""
     if old == new or not (everywhere(old) or everywhere(new)):
         return None
-    who.must_write(new.scope)
+    by.access.must_write(new.scope)
     given = {name: _plain(value) for name, value in changes.items()}
     details = {"id": old.id, "version": old.version, "changes": given, "because": because, "used": used}
     what = f": {shown_in_question(new.text)}" if new.text != old.text else f" ({', '.join(changes)})"
     ask = Ask("revise", f"change memory {old.number}, a preference for every project{what}", None, details)
-    said = pending.ask(ask, old.scope, because, who, writer, tools)  # until it is agreed, its words are not everybody's
+    said = pending.ask(ask, old.scope, because, by)  # until it is agreed, its words are not everybody's
     return old.version if said.approved else said.outcome(old.id)
 
 
@@ -109,22 +108,21 @@ def _moment(name: str, value: Any) -> Any:
 # ---------------------------------------------------------------- clearing
 
 
-def to_clear(verb: str, where: Where, ids: Sequence[str], because: str, writer: Writer, tools: Tools) -> Report | None:
+def to_clear(verb: str, where: Where, ids: Sequence[str], because: str, by: Author) -> Report | None:
     """`forget` or `erase` of everything in a scope, which nobody does by the way."""
-    who = where.access
-    if not ids or not _says_everything(where, len(ids), tools):
+    if not ids or not _says_everything(where, len(ids), by.tools):
         return None
-    scopes = _touched(where, tools)
+    scopes = _touched(where, by.tools)
     if len(scopes) > MOST_VALUES:
         raise Invalid(f"{len(scopes):,} scopes would be cleared at once; name some of them in the filter")
-    newest = max((brief.number for brief in tools.store.briefs(where)), default=0)
+    newest = max((brief.number for brief in by.store.briefs(where)), default=0)
     reach = where.also("scope", "in", tuple(scopes)).also("number", "lte", newest)
     clauses = [[clause.field, clause.op, _plain(clause.value)] for clause in reach.clauses]
     danger = FOR_GOOD if verb == "erase" else CAN_UNDO
     summary = f"{verb} all {len(ids):,} memories in {', '.join(scopes[:5])}{' …' if len(scopes) > 5 else ''}"
     ask = Ask(verb, summary, danger, {"clauses": clauses, "because": because})
     private = next((scope for scope in scopes if scope != GLOBAL), GLOBAL)
-    said = pending.ask(ask, private, because, who, writer, tools)
+    said = pending.ask(ask, private, because, by)
     return None if said.approved else said.report("forgotten" if verb == "forget" else "erased")
 
 

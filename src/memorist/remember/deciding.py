@@ -15,9 +15,9 @@ from memorist.design import Tools
 from memorist.errors import Invalid, Refused
 from memorist.records import Outcome, Record, Report
 from memorist.remember import aliases, change, consent, erasing, gate, many, pending, promoting, resolving
+from memorist.remember.changes import Author
 from memorist.store.nouns import Run
 from memorist.store.where import Where
-from memorist.store.writer import Writer
 from memorist.text.visible import quoted
 
 Done = Outcome | Report
@@ -29,46 +29,46 @@ class Way:
     """How a question is carried out. `at_once`: in one transaction with its end, so that it happens exactly once; what takes
     many transactions must do no harm when it is done again."""
 
-    act: Callable[[Mapping[str, Any], Access, Writer, Tools], Done]
+    act: Callable[[Mapping[str, Any], Author], Done]
     at_once: bool = True
-    declined: Callable[[Mapping[str, Any], Access, Writer, Tools], None] | None = None  # what a person's no does
+    declined: Callable[[Mapping[str, Any], Author], None] | None = None  # what a person's no does
 
 
-def decide(id: str, decision: str, who: Access, writer: Writer, tools: Tools) -> Done:
+def decide(id: str, decision: str, by: Author) -> Done:
     """Approves a question, which does what it asked for, or denies it, which only takes it out of the queue."""
     if decision not in DECISIONS:
         raise Invalid(f"there is no decision {quoted(decision)}; decide {' or '.join(DECISIONS)}")
     if decision == "deny":
-        return _deny(id, who, writer, tools)
-    if who.origin != "user":
+        return _deny(id, by)
+    if by.access.origin != "user":
         raise Refused(
             "only a person approves: use `memorist review` at a terminal, or an access with origin='user'; "
-            f"this one is {who.origin}'s"
+            f"this one is {by.access.origin}'s"
         )
-    way = _way(pending.find(id, who, tools.store))
+    way = _way(pending.find(id, by.access, by.store))
     if way.at_once:
-        with writer.transaction():
-            return _approve(pending.find(id, who, tools.store), way, who, writer, tools)
-    return _approve(pending.find(id, who, tools.store), way, who, writer, tools)
+        with by.writer.transaction():
+            return _approve(pending.find(id, by.access, by.store), way, by)
+    return _approve(pending.find(id, by.access, by.store), way, by)
 
 
-def _approve(run: Run, way: Way, who: Access, writer: Writer, tools: Tools) -> Done:
-    done = way.act((run.question or {})["details"], who, writer, tools)
+def _approve(run: Run, way: Way, by: Author) -> Done:
+    done = way.act((run.question or {})["details"], by)
     if not (isinstance(done, Outcome) and done.outcome == "refused"):
-        pending.close(run, "done", done.batch, writer, tools)
+        pending.close(run, "done", done.batch, by)
     return done
 
 
-def _deny(id: str, who: Access, writer: Writer, tools: Tools) -> Outcome:
+def _deny(id: str, by: Author) -> Outcome:
     """The person says no, or whoever asked takes the question back."""
-    with writer.transaction():
-        run = pending.find(id, who, tools.store)
-        if who.origin != "user" and run.owner != who.actor:
+    with by.writer.transaction():
+        run = pending.find(id, by.access, by.store)
+        if by.access.origin != "user" and run.owner != by.access.actor:
             raise Refused(f"q{run.id} was asked by {run.owner}: only they or a person take it back")
-        pending.close(run, "denied", None, writer, tools)
+        pending.close(run, "denied", None, by)
         way = WAYS.get(pending.shown(run).verb)
-        if way is not None and way.declined is not None and who.origin == "user":
-            way.declined((run.question or {})["details"], who, writer, tools)
+        if way is not None and way.declined is not None and by.access.origin == "user":
+            way.declined((run.question or {})["details"], by)
     return Outcome("changed", f"declined, and nothing was done: {pending.shown(run).summary}", pending=f"q{run.id}")
 
 
@@ -84,37 +84,37 @@ def _way(run: Run) -> Way:
 # ---------------------------------------------------------------- the table
 
 
-def _remember(details: Mapping[str, Any], who: Access, writer: Writer, tools: Tools) -> Outcome:
+def _remember(details: Mapping[str, Any], by: Author) -> Outcome:
     draft = consent.draft_of(details)
-    return gate.admit([draft], who, str(draft.scope), tools, writer, agreed=True)[0]
+    return gate.admit([draft], by, str(draft.scope), agreed=True)[0]
 
 
-def _revise(details: Mapping[str, Any], who: Access, writer: Writer, tools: Tools) -> Outcome:
-    find = partial(_memory, details["id"], who, tools)
+def _revise(details: Mapping[str, Any], by: Author) -> Outcome:
+    find = partial(_memory, details["id"], by.access, by.tools)
     changes, version = consent.changes_of(details), details["version"]
     because, used = details["because"], details["used"]
-    return change.revise(find, changes, who, writer, tools, version, because, used, agreed=True)
+    return change.revise(find, changes, by, version, because, used, agreed=True)
 
 
-def _forget(details: Mapping[str, Any], who: Access, writer: Writer, tools: Tools) -> Report:
-    where, because = consent.reach_of(details, who), details["because"]
-    sweep = many.Sweep("forgotten", partial(many.archived, because=because), because, where, writer, tools)
-    return sweep.apply([brief.id for brief in tools.store.briefs(where)])
+def _forget(details: Mapping[str, Any], by: Author) -> Report:
+    where, because = consent.reach_of(details, by.access), details["because"]
+    sweep = many.Sweep("forgotten", partial(many.archived, because=because), because, where, by)
+    return sweep.apply([brief.id for brief in by.store.briefs(where)])
 
 
-def _erase(details: Mapping[str, Any], who: Access, writer: Writer, tools: Tools) -> Report:
-    where = consent.reach_of(details, who)
-    ids = [brief.id for brief in tools.store.briefs(where)]
-    return erasing.erase(ids, details["because"], where, writer, tools)
+def _erase(details: Mapping[str, Any], by: Author) -> Report:
+    where = consent.reach_of(details, by.access)
+    ids = [brief.id for brief in by.store.briefs(where)]
+    return erasing.erase(ids, details["because"], where, by)
 
 
-def _merge(details: Mapping[str, Any], who: Access, writer: Writer, tools: Tools) -> Report:
+def _merge(details: Mapping[str, Any], by: Author) -> Report:
     """The others go to the archive, and say into which memory they went."""
-    kept = _memory(details["keep"], who, tools)
+    kept = _memory(details["keep"], by.access, by.tools)
     if kept.state != "active":
         raise Refused(f"memory {kept.number} is {kept.state}, so nothing can be merged into it; deny the question")
     because = checks.label(f"merged into [id:{kept.number}]", "the reason")
-    sweep = many.Sweep("forgotten", partial(many.archived, because=because), because, Where(who), writer, tools)
+    sweep = many.Sweep("forgotten", partial(many.archived, because=because), because, by.where, by)
     return sweep.apply([id for id in details["ids"] if id != kept.id])
 
 

@@ -12,18 +12,18 @@ itself is about to store is looked at too.
 from dataclasses import replace
 from datetime import datetime
 
-from memorist.access import Access
 from memorist.design import Ask, Conflicts, Tools
 from memorist.kinds import MEMORY, kind_of
 from memorist.records import Link, Outcome, Record, Trust
 from memorist.remember import pending
+from memorist.remember.changes import Author
 from memorist.remember.conflict import Clash, Severity, clash
 from memorist.remember.consent import shown_in_question
 from memorist.remember.reconcile import FROM_FILES, NEW, Batch
 from memorist.store.nouns import LOOKED_AT, shelf_of
 from memorist.store.rows import difference
 from memorist.store.topics import opposed, stated
-from memorist.store.writer import Change, Clean, Writer
+from memorist.store.writer import Change, Clean
 from memorist.text.claims import Claims, claims
 
 MOST = 3  # memories that one new memory is held against
@@ -35,18 +35,16 @@ WEIGHTS: dict[Severity, float] = {"high": 1.0, "medium": 0.7, "low": 0.4}
 _RANK: dict[Trust, int] = {"low": 0, "medium": 1, "high": 2}
 
 
-def look(
-    record: Clean, outcome: Outcome, policy: Conflicts, batch: Batch, who: Access, writer: Writer, tools: Tools
-) -> Outcome:
+def look(record: Clean, outcome: Outcome, policy: Conflicts, batch: Batch, by: Author) -> Outcome:
     """The outcome of a memory that is going to be added, once what does not fit it has been dealt with."""
-    if not may_be_disputed(record, tools):
+    if not may_be_disputed(record, by.tools):
         return outcome
     new = claims(record.text)
-    found = [(old, why) for old in _candidates(record, batch, tools) if (why := _clash(old, record, new, batch.now))]
+    found = [(old, why) for old in _candidates(record, batch, by.tools) if (why := _clash(old, record, new, batch.now))]
     for topic in stated(record.text):
         batch.claimed.setdefault(topic, []).append(record)
     for old, why in found[:MOST]:
-        outcome = _settle(old, record, why, outcome, policy, batch, who, writer, tools)
+        outcome = _settle(old, record, why, outcome, policy, batch, by)
     return outcome
 
 
@@ -90,8 +88,7 @@ def _hold_together(old: Record, record: Record, now: datetime) -> bool:
 
 
 def _settle(
-    old: Clean, record: Clean, why: Clash, outcome: Outcome, policy: Conflicts, batch: Batch, who: Access, writer: Writer,
-    tools: Tools,
+    old: Clean, record: Clean, why: Clash, outcome: Outcome, policy: Conflicts, batch: Batch, by: Author,
 ) -> Outcome:  # fmt: skip
     name = f"memory {old.number}" if old.number else f"memory {old.id}"
     if policy == "supersede" and why.clear and _may_retire(old, record):
@@ -101,7 +98,7 @@ def _settle(
     batch.relate(link, record, f"it does not fit {name}")
     advice = RESOLVE
     if policy == "ask":
-        asked = pending.queue(_question(old, record, why), record.scope, why.reason, who, writer, tools)
+        asked = pending.queue(_question(old, record, why), record.scope, why.reason, by)
         advice = asked.because
         outcome = replace(outcome, pending=asked.id)
     return _told(outcome, f"it does not fit {name} ({why.reason})", advice)

@@ -16,8 +16,8 @@ from memorist.design import Tools
 from memorist.errors import Invalid
 from memorist.records import Draft, Origin, Outcome, Record, Scope
 from memorist.remember import change, gate
+from memorist.remember.changes import Author
 from memorist.store.where import Order, Where
-from memorist.store.writer import Writer
 
 if TYPE_CHECKING:
     from memorist.remember.extract import Finding
@@ -32,10 +32,8 @@ def keep(
     agent: str | None,
     role: str | None,
     message: int | None,
-    who: Access,
+    by: Author,
     home: str,
-    tools: Tools,
-    writer: Writer,
 ) -> list[Outcome]:
     """Stores the findings of a text in its session, as candidates for `home`."""
     if session is None:
@@ -49,9 +47,9 @@ def keep(
     drafts = [_draft(each, scope, session, agent, role, message, home) for each in found]
     if not drafts:
         return []
-    finder = replace(who, origin=_origin(role, who))
-    outcomes = gate.admit(drafts, finder, home, tools, writer)
-    return [_also_by(agent, outcome, finder, tools, writer) for outcome in outcomes]
+    finder = by.through(replace(by.access, origin=_origin(role, by.access)))
+    outcomes = gate.admit(drafts, finder, home)
+    return [_also_by(agent, outcome, finder) for outcome in outcomes]
 
 
 def _draft(
@@ -88,20 +86,18 @@ def _origin(role: str | None, who: Access) -> Origin:
     return who.origin
 
 
-def _also_by(agent: str | None, outcome: Outcome, who: Access, tools: Tools, writer: Writer) -> Outcome:
+def _also_by(agent: str | None, outcome: Outcome, by: Author) -> Outcome:
     """The same words in the same session are one finding; that another agent said them too is worth knowing."""
     known = outcome.record
     if agent is None or known is None or outcome.outcome != "reinforced" or agent in agents_of(known):
         return outcome
     agents = sorted({*agents_of(known), agent})
-    find = partial(_readable, known.id, who, tools)
+    find = partial(_readable, known.id, by.access, by.tools)
     edited = change.edit(
         find,
         "found again",
         lambda r: replace(r, data={**r.data, "agents": agents}),
-        who,
-        writer,
-        tools,
+        by,
         f"found by {agent} too",
     )
     return replace(outcome, record=edited.record)

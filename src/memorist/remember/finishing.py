@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from memorist.access import Access
 from memorist.design import Tools
 from memorist.errors import Invalid
 from memorist.records import Record, Report, Scope
+from memorist.remember.changes import Author
 from memorist.remember.many import Sweep, archived, portions
 from memorist.store.where import Where
-from memorist.store.writer import Writer
 
 STAY = ("project", "user", "global")  # scope families that do not end
 VERB = "finished"
@@ -25,30 +24,30 @@ def finish(
     outcome: str,
     keep: Sequence[Record],
     target: str,
-    who: Access,
-    writer: Writer,
-    tools: Tools,
+    by: Author,
     dry_run: bool = False,
 ) -> Report:
     """Salvages into `target`, then clears. What is said there already is not moved, and goes with the rest."""
-    ends = who.must_write(scope)
+    ends = by.access.must_write(scope)
     if Scope(ends).family in STAY:
         raise Invalid(f"{ends} does not end; finish a task/…, a session/… or another scope of a name of your own")
     stray = next((record for record in keep if record.scope != ends), None)
     if stray is not None:
         raise Invalid(f"memory {stray.number} lies in {stray.scope}, not in {ends}; promote it by itself")
-    here = Where(who).also("scope", "eq", ends).also("state", "eq", "active")
-    wanted = list(dict.fromkeys([*(record.id for record in keep), *_pinned(here, tools)]))
+    here = by.where.also("scope", "eq", ends).also("state", "eq", "active")
+    wanted = list(dict.fromkeys([*(record.id for record in keep), *_pinned(here, by.tools)]))
     because = f"{ends} finished: {outcome}"
-    goes_to = who.must_write(target) if wanted else target  # who may only write tasks can end one that leaves nothing
-    move = Sweep("promoted", partial(_moved, scope=goes_to, because=because), because, here, writer, tools)
-    clear = Sweep(VERB, partial(archived, because=because), because, here, writer, tools)
+    goes_to = (
+        by.access.must_write(target) if wanted else target
+    )  # who may only write tasks can end one that leaves nothing
+    move = Sweep("promoted", partial(_moved, scope=goes_to, because=because), because, here, by)
+    clear = Sweep(VERB, partial(archived, because=because), because, here, by)
     if dry_run:
         saved = move.plan(wanted)
-        rest = clear.plan([id for id in _ids(here, tools) if id not in {each.id for each in saved.changed}])
+        rest = clear.plan([id for id in _ids(here, by.tools) if id not in {each.id for each in saved.changed}])
         return replace(rest, changed=(*saved.changed, *rest.changed), left={})
     report = _applied(move, wanted, Report(VERB))
-    return _applied(clear, _ids(here, tools), replace(report, left={}))
+    return _applied(clear, _ids(here, by.tools), replace(report, left={}))
 
 
 def _pinned(here: Where, tools: Tools) -> list[str]:

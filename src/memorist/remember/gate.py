@@ -20,6 +20,7 @@ from memorist.kinds import Kind, kind_named
 from memorist.records import Draft, Origin, Outcome, Provenance, Record, Times, new_id
 from memorist.redact import nothing_but_marks
 from memorist.remember import disputes
+from memorist.remember.changes import Author
 from memorist.remember.consent import to_remember
 from memorist.remember.reconcile import KNOWN_ALREADY, UNDONE, Batch, add_or_reinforce, bring_back
 from memorist.remember.trust import origin_of, status_of, trust_of
@@ -33,48 +34,44 @@ IS_ID = re.compile("m[0-9a-hjkmnp-tv-z]{26}")
 
 def admit(
     drafts: Sequence[Draft],
-    who: Access,
+    by: Author,
     home: str,
-    tools: Tools,
-    writer: Writer,
     batch_id: str | None = None,
     agreed: bool = False,
     conflicts: Conflicts = "flag",
 ) -> list[Outcome]:
     """Stores the drafts in one transaction. `home` is the scope of drafts that name none; a `batch_id` goes on. `agreed`: a
     person has been asked, where one has to be. `conflicts`: what becomes of what no longer fits."""
-    now = tools.clock()
-    cleaned = [_checked(place, draft, who, home, now, tools, writer) for place, draft in enumerate(drafts, 1)]
+    now = by.now()
+    cleaned = [_checked(place, draft, by, home, now) for place, draft in enumerate(drafts, 1)]
     if not agreed:
         cleaned = [
-            record if isinstance(record, Outcome) else to_remember(draft, record, who, writer, tools) or record
+            record if isinstance(record, Outcome) else to_remember(draft, record, by) or record
             for draft, record in zip(drafts, cleaned, strict=True)
         ]
     clean = [record for record in cleaned if isinstance(record, Record)]
-    writer.meaning.ahead(clean)
-    with writer.transaction():
+    by.writer.meaning.ahead(clean)
+    with by.writer.transaction():
         batch = Batch(now)
-        batch.look_up_twins(clean, tools)
+        batch.look_up_twins(clean, by.tools)
         outcomes = [
-            _decide(draft, record, who, batch, tools, writer, conflicts) if isinstance(record, Record) else record
+            _decide(draft, record, by, batch, conflicts) if isinstance(record, Record) else record
             for draft, record in zip(drafts, cleaned, strict=True)
         ]
         uses = list(batch.key_uses.values())
-        id, stored = writer.commit(batch.changes, who, links=batch.links, key_uses=uses, batch=batch_id)
+        id, stored = by.writer.commit(batch.changes, by.access, links=batch.links, key_uses=uses, batch=batch_id)
     by_id = {record.id: record for record in stored}
     return [_finished(outcome, id, by_id) for outcome in outcomes]
 
 
-def _checked(
-    place: int, draft: Draft, who: Access, home: str, now: datetime, tools: Tools, writer: Writer
-) -> Clean | Outcome:
+def _checked(place: int, draft: Draft, by: Author, home: str, now: datetime) -> Clean | Outcome:
     """The draft as a clean record; what is wrong with one of many is said with its place."""
     try:
-        record = _record(draft, who, home, now, tools.kinds)
-        writer.refuse_secret(record.scope, "the scope")
-        return writer.clean(record)
+        record = _record(draft, by.access, home, now, by.tools.kinds)
+        by.writer.refuse_secret(record.scope, "the scope")
+        return by.writer.clean(record)
     except MemoristError as problem:
-        if who.origin == "import":
+        if by.access.origin == "import":
             return Outcome("refused", str(problem))
         if place == 1:
             raise
@@ -134,22 +131,20 @@ def _provenance(draft: Draft, who: Access) -> Provenance:
     )
 
 
-def _decide(
-    draft: Draft, record: Clean, who: Access, batch: Batch, tools: Tools, writer: Writer, conflicts: Conflicts
-) -> Outcome:
+def _decide(draft: Draft, record: Clean, by: Author, batch: Batch, conflicts: Conflicts) -> Outcome:
     if record.text != draft.text and nothing_but_marks(record.text):
         return Outcome("refused", "the text is nothing but a secret, and secrets are not stored")
     if draft.id is not None and record.id in batch.ids:
         return Outcome("unchanged", "it is there already", record.id)
-    if draft.id is not None and tools.store.keys([record.id]):
-        return _brought_before(record.id, who, batch, tools)
-    use = _key_use(draft, record, batch.now, writer)
-    seen = None if use is None else batch.key_uses.get(use.key) or tools.store.key_use(use.key)
+    if draft.id is not None and by.store.keys([record.id]):
+        return _brought_before(record.id, by.access, batch, by.tools)
+    use = _key_use(draft, record, batch.now, by.writer)
+    seen = None if use is None else batch.key_uses.get(use.key) or by.store.key_use(use.key)
     if use and seen:
-        return _repeated(use, seen, who, tools)
-    outcome = add_or_reinforce(record, batch, tools)
+        return _repeated(use, seen, by.access, by.tools)
+    outcome = add_or_reinforce(record, batch, by.tools)
     if outcome.outcome == "added":
-        outcome = disputes.look(batch.changes[-1].record, outcome, conflicts, batch, who, writer, tools)
+        outcome = disputes.look(batch.changes[-1].record, outcome, conflicts, batch, by)
     if use and outcome.id:
         batch.key_uses[use.key] = replace(use, record=outcome.id, outcome=outcome.outcome)
     return outcome

@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from memorist.design import Tools
 from memorist.errors import Conflict, OutOfScope, Refused
 from memorist.records import Planned, Record, Report
 from memorist.remember.arriving import meet
+from memorist.remember.changes import Author
 from memorist.remember.reconcile import refuse_second
 from memorist.store.rows import difference
 from memorist.store.where import Where
-from memorist.store.writer import Change, Writer
+from memorist.store.writer import Change
 
 AT_ONCE = 100  # memories in one transaction, at most
 FIRST, FEWEST = 25, 5  # memories in the first transaction, and at least
@@ -43,8 +43,7 @@ class Sweep:
     edit: Callable[[Record], Record]
     because: str
     where: Where  # what a memory must fit at the moment of the change, and who makes it
-    writer: Writer
-    tools: Tools
+    by: Author
 
     def plan(self, ids: Sequence[str]) -> Report:
         """What `apply` would do now."""
@@ -62,17 +61,17 @@ class Sweep:
 
     def step(self, ids: Sequence[str], report: Report) -> Report:
         """One transaction; the report with what it did added."""
-        with self.writer.transaction():
+        with self.by.writer.transaction():
             changes, left = self._changes(ids)
             who, arrived = self.where.access, [change.record for change in changes if _arrives(change)]
-            met = meet(arrived, who, self.writer, self.tools)
-            batch, _ = self.writer.commit([*changes, *met.changes], who, links=met.links, batch=report.batch)
+            met = meet(arrived, self.by)
+            batch, _ = self.by.writer.commit([*changes, *met.changes], who, links=met.links, batch=report.batch)
         return self._grown(report, changes, left, batch or None)
 
     def _changes(self, ids: Sequence[str]) -> tuple[list[Change], dict[str, str]]:
         changes: list[Change] = []
         left: dict[str, str] = {}
-        for record in self.tools.store.get(ids, self.where):
+        for record in self.by.store.get(ids, self.where):
             try:
                 change = self._change(record)
             except (Refused, OutOfScope, Conflict) as problem:
@@ -90,10 +89,10 @@ class Sweep:
         if new == old:
             return None
         self.where.access.must_write(new.scope)
-        now = self.tools.clock()
-        fresh = self.writer.clean(replace(new, version=old.version + 1, times=replace(new.times, updated=now)))
+        now = self.by.now()
+        fresh = self.by.writer.clean(replace(new, version=old.version + 1, times=replace(new.times, updated=now)))
         if fresh.state == "active":
-            refuse_second(fresh, self.tools.store, self.tools.kinds, now)
+            refuse_second(fresh, self.by.store, self.by.tools.kinds, now)
         return Change(self.verb, fresh, difference(old, fresh), self.because)
 
     def _grown(self, report: Report, changes: Sequence[Change], left: dict[str, str], batch: str | None) -> Report:

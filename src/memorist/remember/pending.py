@@ -13,13 +13,13 @@ from datetime import datetime
 from typing import Any, Literal
 
 from memorist.access import Access
-from memorist.design import Answer, Ask, Tools
+from memorist.design import Answer, Ask
 from memorist.errors import Invalid, NotFound
 from memorist.records import Outcome, Report
+from memorist.remember.changes import Author
 from memorist.store.nouns import Finding, Run
 from memorist.store.protocol import Store
 from memorist.store.where import canonical
-from memorist.store.writer import Writer
 from memorist.text.visible import quoted
 
 JOB = "question"
@@ -75,36 +75,45 @@ class Said:
 # ---------------------------------------------------------------- asking
 
 
-def ask(question: Ask, scope: str, because: str, who: Access, writer: Writer, tools: Tools) -> Said:
+def ask(question: Ask, scope: str, because: str, by: Author) -> Said:
     """Asks the confirmer if there is one, else puts the question into the queue. Not inside of a transaction: a person may
     take their time."""
-    answer = "queue" if tools.confirm is None else _answered(tools.confirm(question))
+    answer = "queue" if by.tools.confirm is None else _answered(by.tools.confirm(question))
     if answer != "queue":
         return Said(answer, question.summary)
-    return queue(question, scope, because, who, writer, tools)
+    return queue(question, scope, because, by)
 
 
-def queue(question: Ask, scope: str, because: str, who: Access, writer: Writer, tools: Tools) -> Said:
+def queue(question: Ask, scope: str, because: str, by: Author) -> Said:
     """Puts the question into the queue, whoever could be asked; also inside of a transaction, and with it. `scope` is the
     place it is about: who may not read that does not see the question."""
-    now = tools.clock()
+    now = by.now()
     content = {
         "verb": question.verb, "summary": question.summary, "danger": question.danger, "because": because,
-        "scope": scope, "surface": who.surface, "details": dict(question.details),
+        "scope": scope, "surface": by.access.surface, "details": dict(question.details),
     }  # fmt: skip
     if len(canonical(content)) > LONGEST:
         raise Invalid(f"a question for a person has at most {LONGEST:,} characters; ask for less at once")
-    digest = writer.digest(canonical([question.verb, scope, dict(question.details)]))
-    with writer.transaction():
-        waiting = tools.store.questions(who.space)
+    digest = by.writer.digest(canonical([question.verb, scope, dict(question.details)]))
+    with by.writer.transaction():
+        waiting = by.store.questions(by.access.space)
         known = next((run for run in waiting if run.checkpoint.get("digest") == digest), None)
         if known is None and len(waiting) >= MOST:
             return Said("full", question.summary)
         fresh = Run(
-            0, who.space, JOB, "asks", who.actor, now, now, now, checkpoint={"digest": digest}, question=content
+            0,
+            by.access.space,
+            JOB,
+            "asks",
+            by.access.actor,
+            now,
+            now,
+            now,
+            checkpoint={"digest": digest},
+            question=content,
         )
-        number = known.id if known else writer.save_run(fresh)
-    return Said("queue", str(writer.redact(question.summary)), f"q{number}")
+        number = known.id if known else by.writer.save_run(fresh)
+    return Said("queue", str(by.writer.redact(question.summary)), f"q{number}")
 
 
 def _answered(said: Any) -> Answer:
@@ -149,10 +158,10 @@ def shown(run: Run) -> Pending:
     )
 
 
-def close(run: Run, state: Literal["done", "denied"], batch: str | None, writer: Writer, tools: Tools) -> None:
+def close(run: Run, state: Literal["done", "denied"], batch: str | None, by: Author) -> None:
     """Takes the question out of the queue; nothing of what it said is kept."""
-    now = tools.clock()
-    writer.save_run(replace(run, state=state, batch=batch, question=None, checkpoint={}, lease=now, updated=now))
+    now = by.now()
+    by.writer.save_run(replace(run, state=state, batch=batch, question=None, checkpoint={}, lease=now, updated=now))
 
 
 def _scope(run: Run) -> str:

@@ -9,36 +9,32 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from memorist.access import Access
-from memorist.design import Ask, Promotion, Proposal, Tools
+from memorist.design import Ask, Promotion, Proposal
 from memorist.errors import Invalid, Refused
 from memorist.kinds import MEMORY, kind_of
 from memorist.records import Outcome, Record, Report, Status
 from memorist.remember import change, pending
+from memorist.remember.changes import Author
 from memorist.remember.consent import shown_in_question
 from memorist.remember.findings import TOLD, is_finding
 from memorist.remember.many import Sweep, archived
 from memorist.remember.promotion import Weighed, weighed
-from memorist.store.where import Where
-from memorist.store.writer import Writer
 
 DECLINED = "a person did not want it kept"
 
 
-def all_of(
-    promotion: Promotion, home: str, who: Access, writer: Writer, tools: Tools, dry_run: bool = False
-) -> tuple[list[Weighed], Report | None]:
+def all_of(promotion: Promotion, home: str, by: Author, dry_run: bool = False) -> tuple[list[Weighed], Report | None]:
     """Weighs the findings of a project, and does with those that have enough points what the design says."""
-    target = who.must_write(home)
+    target = by.access.must_write(home)
     if target == "global":
         raise Invalid("nothing gets into global by itself; name the memory to promote")
-    answers = weighed(promotion, target, who, tools)
+    answers = weighed(promotion, target, by.access, by.tools)
     if dry_run or promotion.mode == "manual":
         return answers, None
     if promotion.mode == "propose":
-        return [ask_for(each, who, tools, writer) if each.outcome == "enough" else each for each in answers], None
+        return [ask_for(each, by) if each.outcome == "enough" else each for each in answers], None
     plan = proposal(answers)
-    report = Sweep(plan.verb, plan.edit, plan.because, Where(who), writer, tools).apply(plan.ids)
+    report = Sweep(plan.verb, plan.edit, plan.because, by.where, by).apply(plan.ids)
     moved = {each.id for each in report.changed}
     return [_done(each, moved, report.left) for each in answers], report
 
@@ -70,76 +66,72 @@ def _moved(record: Record, scope: str, because: str, signals: Sequence[str] = ()
     return replace(record, scope=scope, data=data, provenance=source)
 
 
-def ask_for(found: Weighed, who: Access, tools: Tools, writer: Writer) -> Weighed:
+def ask_for(found: Weighed, by: Author) -> Weighed:
     """Asks a person, who promotes it by approving."""
-    record = next(iter(tools.store.get([found.id], Where(who))), None)
+    record = next(iter(by.store.get([found.id], by.where)), None)
     if record is None:
         return replace(found, outcome="left", because="it is not there any more")
     details = {"id": found.id, "scope": found.scope, "version": record.version, "signals": list(found.signals)}
     ask = Ask("promote", f"keep in {found.scope}: {shown_in_question(found.text)}", None, details)
-    said = pending.ask(ask, found.scope, found.because, who, writer, tools)
+    said = pending.ask(ask, found.scope, found.because, by)
     if said.answer == "deny":
-        declined(details, who, writer, tools)
+        declined(details, by)
     if not said.approved:
         return replace(found, outcome="asked" if said.id else "left", because=said.because, pending=said.id)
-    done = approved(details, who, writer, tools)
+    done = approved(details, by)
     return replace(found, outcome="promoted", because=done.because)
 
 
-def approved(details: Mapping[str, Any], who: Access, writer: Writer, tools: Tools) -> Outcome:
+def approved(details: Mapping[str, Any], by: Author) -> Outcome:
     """What a person agreed to: this memory, as it was when they were asked, into that scope."""
 
     def find() -> Record:
-        found = tools.store.get([details["id"]], Where(who))
+        found = by.store.get([details["id"]], by.where)
         if not found or found[0].version != details["version"]:
             raise Refused("the memory was changed since the question was asked; deny it, and promote it anew")
         return found[0]
 
-    return promote(
-        find, details["scope"], "a person agreed", who, writer, tools, details.get("signals", ()), agreed=True
-    )
+    return promote(find, details["scope"], "a person agreed", by, details.get("signals", ()), agreed=True)
 
 
-def declined(details: Mapping[str, Any], who: Access, writer: Writer, tools: Tools) -> None:
+def declined(details: Mapping[str, Any], by: Author) -> None:
     """A finding that a person does not want is forgotten, so that nobody is asked about it again."""
-    found = tools.store.get([details["id"]], Where(who).also("state", "eq", "active"))
-    if found and is_finding(found[0]) and who.may_write(found[0].scope):
+    found = by.store.get([details["id"]], by.where.also("state", "eq", "active"))
+    if found and is_finding(found[0]) and by.access.may_write(found[0].scope):
         archive = partial(archived, because=DECLINED)
-        change.edit(lambda: found[0], "forgotten", archive, who, writer, tools, DECLINED)
+        change.edit(lambda: found[0], "forgotten", archive, by, DECLINED)
 
 
 def promote(
     find: change.Find,
     scope: str,
     because: str,
-    who: Access,
-    writer: Writer,
-    tools: Tools,
+    by: Author,
     signals: Sequence[str] = (),
     agreed: bool = False,
 ) -> Outcome:
     """Moves a memory to a scope where more will find it. Into `global` only with a person's consent; the user's own word
     also confirms it."""
-    target = who.must_write(scope)
+    target = by.access.must_write(scope)
     if target == "global" and not agreed:
         record = find()
         if record.scope != target:
-            who.must_write(record.scope)
+            by.access.must_write(record.scope)
             details = {"id": record.id, "scope": target, "version": record.version}
             ask = Ask("promote", f"make known in every project: {shown_in_question(record.text)}", None, details)
-            said = pending.ask(ask, record.scope, because, who, writer, tools)
+            said = pending.ask(ask, record.scope, because, by)
             if not said.approved:
                 return said.outcome(record.id)
 
     def move(record: Record) -> Record:
         if record.state != "active":
             raise Refused(f"memory {record.number} is {record.state}; restore it before you promote it")
-        kind = kind_of(record.kind, tools.kinds)
+        kind = kind_of(record.kind, by.tools.kinds)
         if kind.append_only or kind.layer != MEMORY:
             raise Refused(f"memory {record.number} is a {record.kind}, which stays where it was said")
-        status: Status = "confirmed" if who.origin == "user" else record.status
+        status: Status = "confirmed" if by.access.origin == "user" else record.status
         if record.scope == target:
             return replace(record, status=status)
         return replace(_moved(record, target, because, signals), status=status)
 
-    return change.edit(find, "promoted", move, who, writer, tools, because)
+    return change.edit(find, "promoted", move, by, because)

@@ -11,19 +11,19 @@ from datetime import datetime
 from typing import Any
 
 from memorist import checks
-from memorist.access import Access
 from memorist.design import Tools
 from memorist.errors import Invalid, NotFound, Refused
 from memorist.kinds import kind_of
 from memorist.records import Link, Outcome, Record
 from memorist.remember.arriving import BOTH_HOLD
+from memorist.remember.changes import Author
 from memorist.remember.conflict import DisputeKind, Severity
 from memorist.remember.disputes import retired
 from memorist.remember.reconcile import refuse_second
 from memorist.store.protocol import Store
 from memorist.store.rows import difference
 from memorist.store.where import Where
-from memorist.store.writer import Change, Clean, Writer
+from memorist.store.writer import Change, Clean
 from memorist.text.visible import quoted
 
 BOTH = "both"
@@ -104,20 +104,20 @@ class _Plan:
         self.changes.append(Change(verb, a, before, self.because, row=False))
 
 
-def resolve(find: Find, keep: str | int, because: str, who: Access, writer: Writer, tools: Tools) -> Outcome:
+def resolve(find: Find, keep: str | int, because: str, by: Author) -> Outcome:
     """Closes the conflict of two memories: `keep` is "a", "b", "both", or one of the two by number or id."""
-    reason = writer.redact(checks.label(because, "the reason"))
-    with writer.transaction():
+    reason = by.writer.redact(checks.label(because, "the reason"))
+    with by.writer.transaction():
         a, b = find()
         for record in (a, b):
-            who.must_write(record.scope)
+            by.access.must_write(record.scope)
         kept = _kept(keep, a, b)
-        links = _between(a, b, tools.store)
+        links = _between(a, b, by.store)
         _must_be_open(a, b, links)
         if kept is not None and _is_so(kept, b if kept.id == a.id else a, links):
             return Outcome("unchanged", "it was so already", kept.id, kept)
-        plan = _Plan(tools.clock(), reason)
-        after = {each.id: _after(each, kept, plan, tools) for each in (a, b)}
+        plan = _Plan(by.now(), reason)
+        after = {each.id: _after(each, kept, plan, by.tools) for each in (a, b)}
         for link in links:
             plan.unlink(link, after[link.a])
         if kept is None:
@@ -125,7 +125,7 @@ def resolve(find: Find, keep: str | int, because: str, who: Access, writer: Writ
         else:
             other = b if kept.id == a.id else a
             plan.link(Link(kept.id, other.id, "supersedes", 1.0, reason), after[kept.id])
-        batch, _ = writer.commit(plan.changes, who, links=plan.added, removed=plan.removed)
+        batch, _ = by.writer.commit(plan.changes, by.access, links=plan.added, removed=plan.removed)
     told = "both hold" if kept is None else f"memory {kept.number} holds, and memory {other.number} is superseded"
     first = after[a.id if kept is None else kept.id]
     return Outcome("changed", f"{told} ({reason})", first.id, first, batch)
@@ -190,13 +190,13 @@ def _after(record: Record, kept: Record | None, plan: _Plan, tools: Tools) -> Cl
     return fresh
 
 
-def approved(details: dict[str, Any] | Any, who: Access, writer: Writer, tools: Tools) -> Outcome:
+def approved(details: dict[str, Any] | Any, by: Author) -> Outcome:
     """A person agreed that the newer memory (`a`) takes the place of the older one."""
 
     def both() -> tuple[Record, Record]:
-        found = tools.store.get([details["a"], details["b"]], Where(who))
+        found = by.store.get([details["a"], details["b"]], by.where)
         if len(found) != 2:
             raise NotFound("one of the two memories is not there any more; deny the question to take it off the list")
         return found[0], found[1]
 
-    return resolve(both, "a", details["because"], who, writer, tools)
+    return resolve(both, "a", details["because"], by)

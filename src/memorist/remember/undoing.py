@@ -14,27 +14,28 @@ from memorist.access import Access
 from memorist.design import Tools
 from memorist.errors import Conflict, Invalid, MemoristError, NotFound, Refused
 from memorist.records import Counters, Event, Link, Planned, Record, Report, from_micros, to_micros
+from memorist.remember.changes import Author
 from memorist.remember.many import portions
 from memorist.remember.reconcile import UNDONE, refuse_second
 from memorist.store.rows import COLUMNS, COUNTERS, difference, from_row, to_row
 from memorist.store.where import Where
-from memorist.store.writer import Change, Clean, Writer
+from memorist.store.writer import Change, Clean
 
 EVENTS_AT_ONCE = 500
 UNDID = "undid "
 COUNTED = (*COUNTERS, "last_used")
 
 
-def undo(name: str | None, who: Access, writer: Writer, tools: Tools) -> Report:
+def undo(name: str | None, by: Author) -> Report:
     """Undoes that batch, or this actor's last action."""
-    events = _last_action(who, tools) if name is None else _named(name, tools)
+    events = _last_action(by.access, by.tools) if name is None else _named(name, by.tools)
     batch = events[0].batch
     if events[0].surface == "upkeep":  # what looked after the whole space is taken back in the whole space
-        who = who.over_the_space(who.surface)
+        by = by.through(by.access.over_the_space(by.access.surface))
     by_record: dict[str, list[Event]] = {}
     for event in reversed(events):
         by_record.setdefault(event.record, []).append(event)
-    undoing = Undoing(batch, by_record, who, writer, tools)
+    undoing = Undoing(batch, by_record, by)
     report = Report("undone")
     ids = list(undoing.events)
     for some in portions(ids):
@@ -121,14 +122,12 @@ def _newest_first(tools: Tools) -> Iterator[Event]:
 class Undoing:
     batch: str
     events: Mapping[str, Sequence[Event]]  # of the whole batch, by memory, newest first
-    who: Access
-    writer: Writer
-    tools: Tools
+    by: Author
 
     def step(self, ids: Sequence[str], report: Report) -> Report:
         """One transaction; the report with what it did added."""
-        with self.writer.transaction():
-            records = {record.id: record for record in self.tools.store.get(ids, Where(self.who))}
+        with self.by.writer.transaction():
+            records = {record.id: record for record in self.by.store.get(ids, Where(self.by.access))}
             plans: list[Plan] = []
             left: dict[str, str] = {}
             for id in ids:
@@ -148,23 +147,23 @@ class Undoing:
         changes = [change for plan in plans for change in plan.changes]
         links = [Link(plan.record.id, *link.end) for plan in plans for link in plan.links if link.now]
         gone = [Link(plan.record.id, *link.end) for plan in plans for link in plan.links if not link.now]
-        name, _ = self.writer.commit(changes, self.who, links=links, removed=gone, batch=batch)
+        name, _ = self.by.writer.commit(changes, self.by.access, links=links, removed=gone, batch=batch)
         return name
 
     def _plan(self, record: Record | None, events: Sequence[Event]) -> "Plan":
         """How to take these events of one memory back."""
         if record is None:
             raise NotFound("a memory of it is not readable here")
-        self.who.must_write(record.scope)
+        self.by.access.must_write(record.scope)
         if any(event.verb in ("erased", "past erased") for event in events) or record.state == "erased":
             raise Refused(f"memory {record.number} is erased, and that cannot be undone")
-        later = _changed_since(self.tools.store.journal(record.id), self.batch)
+        later = _changed_since(self.by.store.journal(record.id), self.batch)
         if later is not None:
             raise Conflict(f"memory {record.number} was changed again by {later}; undo that first")
         plan = Plan(record, record)
         for event in events:
             plan = self._without(plan, event)
-        self.who.must_write(plan.after.scope)
+        self.by.access.must_write(plan.after.scope)
         plan = self._sealed(plan)
         return replace(plan, changes=(*plan.changes, *self._past_again(record)))
 
@@ -172,8 +171,8 @@ class Undoing:
         """When an undo is undone, the past text that it archived is a past text again."""
         told = [event.before or {} for event in self.events[record.id] if event.verb == "undone"]
         others = [before["other"] for before in told if before.get("other") in self.events]
-        everywhere = Where(Access.to_read(self.who.space))
-        for past in self.tools.store.get(others, everywhere):
+        everywhere = Where(Access.to_read(self.by.access.space))
+        for past in self.by.store.get(others, everywhere):
             if past.superseded_by == record.id:
                 plan = Plan(past, past)
                 for event in self.events[past.id]:
@@ -201,21 +200,21 @@ class Undoing:
     def _past(self, before: Mapping[str, Any]) -> Record | None:
         if "superseded" not in before:
             return None
-        everywhere = Where(Access.to_read(self.who.space))
-        found = self.tools.store.get([before["superseded"]], everywhere)
+        everywhere = Where(Access.to_read(self.by.access.space))
+        found = self.by.store.get([before["superseded"]], everywhere)
         if not found or found[0].state == "erased":
             raise Refused("the text it had before was erased")
         return found[0]
 
     def _sealed(self, plan: "Plan") -> "Plan":
         """The plan with its changes: what is written, and what an undo of this undo needs."""
-        now, old = self.tools.clock(), plan.record
+        now, old = self.by.now(), plan.record
         fresh = Clean(old)
         if plan.after != old:
             times = replace(plan.after.times, updated=now)
-            fresh = self.writer.clean(replace(plan.after, version=old.version + 1, times=times))
+            fresh = self.by.writer.clean(replace(plan.after, version=old.version + 1, times=times))
         if (old.scope, old.state, old.fingerprint) != (fresh.scope, fresh.state, fresh.fingerprint):
-            refuse_second(fresh, self.tools.store, self.tools.kinds, now)
+            refuse_second(fresh, self.by.store, self.by.tools.kinds, now)
         before = difference(old, fresh)
         told = [{"other": link.other, "was": link.was, "now": link.now} for link in plan.links]
         if told:
@@ -233,9 +232,9 @@ class Undoing:
         return replace(plan, changes=(change, *more, *past))
 
     def _without_past(self, past: Record) -> Change:
-        times = replace(past.times, updated=self.tools.clock())
+        times = replace(past.times, updated=self.by.now())
         gone = replace(past, state="archived", reason=UNDONE, version=past.version + 1, times=times)
-        return Change("undone", self.writer.clean(gone), difference(past, gone), UNDID + self.batch)
+        return Change("undone", self.by.writer.clean(gone), difference(past, gone), UNDID + self.batch)
 
 
 @dataclass(frozen=True, slots=True)

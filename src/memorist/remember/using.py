@@ -9,38 +9,36 @@ from dataclasses import replace
 from datetime import datetime
 
 from memorist.access import Access
-from memorist.design import Tools
 from memorist.errors import Invalid, NotFound
 from memorist.records import Planned, Record, Report, to_micros
+from memorist.remember.changes import Author
 from memorist.store.nouns import KeyUse, Receipt
 from memorist.store.protocol import Store
 from memorist.store.where import Where
-from memorist.store.writer import Change, Clean, Writer
+from memorist.store.writer import Change, Clean
 from memorist.text.overlap import used_in
 from memorist.text.visible import quoted
 
 LONGEST = 1_000_000  # characters of an answer
 
 
-def used(
-    receipt: str, answer: str | None, ids: Sequence[str] | None, who: Access, writer: Writer, tools: Tools
-) -> Report:
+def used(receipt: str, answer: str | None, ids: Sequence[str] | None, by: Author) -> Report:
     """Counts a use of those shown memories that are named, or that the answer shows to have been used. `ids` are full ids."""
-    writer.flush()
-    line = receipt_of(receipt, who, tools.store)
-    shown = tools.store.get([id for id, _ in line.shown], Where(who))
+    by.writer.flush()
+    line = receipt_of(receipt, by.access, by.store)
+    shown = by.store.get([id for id, _ in line.shown], by.where)
     reasons = _named(ids, shown) if ids is not None else _detected(answer, line, shown)
-    with writer.transaction():
+    with by.writer.transaction():
         changes, left, keys = [], {}, []
-        for record in tools.store.get(list(reasons), Where(who)):
+        for record in by.store.get(list(reasons), by.where):
             key = use_key(line.id, record.id)
-            problem = _not_now(record, who, tools.store, key)
+            problem = _not_now(record, by.access, by.store, key)
             if problem:
                 left[record.id] = problem
                 continue
-            changes.append(_use(record, reasons[record.id], tools.clock()))
-            keys.append(KeyUse(key, line.id, record.id, "used", tools.clock()))
-        batch, done = writer.commit(changes, who, key_uses=keys)
+            changes.append(_use(record, reasons[record.id], by.now()))
+            keys.append(KeyUse(key, line.id, record.id, "used", by.now()))
+        batch, done = by.writer.commit(changes, by.access, key_uses=keys)
     planned = tuple(Planned(record.id, record.number, reasons[record.id]) for record in done)
     advice = None if reasons else "the answer shows no use of what was recalled; name it with ids= if it was used"
     return Report("used", planned, left, batch or None, advice=advice)

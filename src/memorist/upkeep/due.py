@@ -15,6 +15,7 @@ from memorist.access import Access
 from memorist.design import Design, Due, Job, Tools
 from memorist.errors import StoreUnavailable
 from memorist.records import Report, from_micros
+from memorist.remember.changes import Author
 from memorist.store.writer import Writer, looked_after
 from memorist.upkeep import runner
 from memorist.upkeep.promote import jobs_of
@@ -108,7 +109,7 @@ class Slices:
     def _slice(self, jobs: tuple[Job, ...], who: Access) -> None:
         begun = time.monotonic()
         try:
-            done = runner.run(jobs, who, self._tools, self._writer, seconds=SLICE, stop=lambda: self._closing)
+            done = runner.run(jobs, Author(who, self._writer, self._tools), seconds=SLICE, stop=lambda: self._closing)
             self.problem = None
             for report in done:
                 self._told(report)
