@@ -491,7 +491,7 @@ def test_a_run_that_was_left_is_taken_over(memory: Memory, clock: MovableClock) 
     one = using(memory, slow)
     one.remember_many(NESTS)
     who = one.access.over_the_space("upkeep")
-    assert Runner(who, one._tools, one._writer, None)._claim("", job.Embed(who, one._tools.meaning))
+    assert Runner(one._author.through(who), None)._claim("", job.Embed(who, one._tools.meaning))
     assert "another process is at embed" in str(embedded(one).advice)
     clock.move(seconds=31)
     assert embedded(one).rows == 30
