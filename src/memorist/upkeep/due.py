@@ -18,7 +18,6 @@ from memorist.records import Report, from_micros
 from memorist.remember.changes import Author
 from memorist.store.writer import Writer, looked_after
 from memorist.upkeep import runner
-from memorist.upkeep.promote import jobs_of
 
 SLICE = 0.05  # seconds
 REST = 20  # times as long as a slice took there is none: whatever a job costs, it is a small part of the time
@@ -96,7 +95,7 @@ class Slices:
             busy = self._thread is not None and self._thread.is_alive()
             if busy or self._closing or time.monotonic() < self._rests_until:
                 return
-            jobs = jobs_of(design)
+            jobs = runner.jobs_of(design)
             jobs = jobs[self._turn :] + jobs[: self._turn]
             self._turn = (self._turn + 1) % max(1, len(jobs))
             self._uses = 0

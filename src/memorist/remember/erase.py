@@ -33,16 +33,16 @@ COPIES_WAIT = 5.0  # seconds for whoever has a copy open
 def erase(ids: Sequence[str], because: str, where: Where, by: Author, dry_run: bool = False) -> Report:
     """Erases these memories with all their past texts, as far as they still fit `where`. What is erased already, or may not
     be written, is left."""
-    erasing = Erasing(because, where, by)
+    erasure = _Erasure(because, where, by)
     interrupted = bool(checked(by.store, where.access.space))
     report = Report("erased", dry_run=dry_run)
     for start in range(0, len(ids), AT_ONCE):
-        report = erasing.step(ids[start : start + AT_ONCE], report)
-    advice = erasing.same_text()
+        report = erasure.step(ids[start : start + AT_ONCE], report)
+    advice = erasure.same_text()
     if not dry_run:
         if interrupted:  # what it left is not among our traces
             by.store.compact()
-        advice += finish(by, because, erasing.traces)
+        advice += finish(by, because, erasure.traces)
     return replace(report, advice="; ".join(advice) or None)
 
 
@@ -72,7 +72,9 @@ def checked(store: Store, space: str) -> list[Finding]:
 
 
 @dataclass(slots=True)
-class Erasing:
+class _Erasure:
+    """What one call erases, and what there is to look for afterwards."""
+
     because: str
     where: Where
     by: Author
