@@ -97,8 +97,8 @@ def ask(question: Ask, scope: str, because: str, by: Author) -> Said:
 
 
 def queue(question: Ask, scope: str, because: str, by: Author) -> Said:
-    """Puts the question into the queue, whoever could be asked; also inside of a transaction, and with it. `scope` is the
-    place it is about: who may not read that does not see the question."""
+    """Puts the question into the queue, even where a confirmer could be asked; also inside a transaction, and with it.
+    `scope` is the place it is about: who may not read that does not see the question."""
     now = by.now()
     content = {
         "verb": question.verb, "summary": question.summary, "danger": question.danger, "because": because,
@@ -284,7 +284,7 @@ def to_clear(verb: str, where: Where, ids: Sequence[str], because: str, by: Auth
 
 
 def reach_of(details: Mapping[str, Any], who: Access) -> Where:
-    """The filter that was asked about, for whoever approves: exactly those scopes, and nothing that is newer."""
+    """The filter that was asked about, for the person who approves: exactly those scopes, and nothing that is newer."""
     clauses = tuple(Clause(field, op, _value(field, value)) for field, op, value in details["clauses"])
     for clause in clauses:
         if (clause.field, clause.op) == ("scope", "in"):

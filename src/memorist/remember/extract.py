@@ -79,7 +79,7 @@ ASKED = re.compile(
     r"(?:\s+(?:that|this))?\s*[:,-]?\s+",
     re.IGNORECASE,
 )
-# A sentence that asks, supposes or reports what somebody might do, says nothing that holds.
+# A sentence that asks, supposes or reports what a person might do, says nothing that holds.
 UNSURE = re.compile(
     r"^\s*(?:if|whether|should|shall|could|would|can|may|might|do|does|did|is|are|what|why|how|who|when|where|which)\b"
     r"|\b(?:what if|suppose|maybe|perhaps|wondering|not sure|might|hypothetical)\b",

@@ -336,7 +336,7 @@ _SIGNALS: Mapping[str, Callable[[Sequence[Record], Worked], bool]] = {
 
 
 def _unless_unwanted(found: Weighed, choices: Choices, who: Access, tools: Tools) -> Weighed:
-    """A project may be left alone; and where something alike is in it, it is known there, or somebody did not want it."""
+    """A project may be left alone; and where something alike is in it, it is known there, or was not wanted."""
     if found.outcome != "enough":
         return found
     if choices.auto is False:
@@ -423,7 +423,7 @@ def approved(details: Mapping[str, Any], by: Author) -> Outcome:
     def find() -> Record:
         found = by.store.get([details["id"]], by.where)
         if not found or found[0].version != details["version"]:
-            raise Refused("the memory was changed since the question was asked; deny it, and promote it anew")
+            raise Refused("the memory was changed since the question was asked; deny it, and promote it again")
         return found[0]
 
     return promote(find, details["scope"], "a person agreed", by, details.get("signals", ()), agreed=True)

@@ -60,7 +60,7 @@ def _approve(run: Run, way: Way, by: Author) -> Done:
 
 
 def _deny(id: str, by: Author) -> Outcome:
-    """The person says no, or whoever asked takes the question back."""
+    """The person says no, or the one who asked takes the question back."""
     with by.writer.transaction():
         run = consent.find(id, by.access, by.store)
         if by.access.origin != "user" and run.owner != by.access.actor:

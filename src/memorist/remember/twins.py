@@ -87,7 +87,7 @@ def add_or_reinforce(record: Clean, changes: Changes) -> Outcome:
 
 
 def _known_already(record: Record, same: Sequence[Record], kinds: Mapping[str, Kind]) -> Outcome | None:
-    """A twin of any state; but whoever took an import back and imports again means it."""
+    """A twin of any state; but a caller who took an import back and imports again means it."""
     same = [other for other in same if other.reason != UNDONE]
     for state, because in KNOWN_ALREADY.items():
         twin = twin_of(record, same, kinds, None, state)

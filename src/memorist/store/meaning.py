@@ -81,7 +81,7 @@ class Meaning:
         return self._former[model]
 
     def failed(self, problem: Exception) -> None:
-        """Keeps what was wrong for whoever asks for the status, and says it once."""
+        """Keeps what was wrong for `status`, and says it once."""
         self.problem = str(problem)
         if not self._warned:
             self._warned = True
@@ -157,7 +157,7 @@ class Meaning:
         return living[-1].model if living else NONE if self.left() else None
 
     def may_move(self, living: Sequence[Generation]) -> bool:
-        """Whether this process may move the store to its model: to a first one always, and to another if somebody named it
+        """Whether this process may move the store to its model: to a first one always, and to another if it was named
         or it is another version of the same, but never back to one that the store has left. So every move is to a model
         that the store never had, and two processes that want different ones cannot take turns."""
         wanted, aim = self.wanted(self.embedder()), self.aim(living)

@@ -277,7 +277,7 @@ class Writer:
             return self.store.save_run(replace(run, owner=self.redact(run.owner), question=asked))
 
     def note_upkeep(self, space: str) -> None:
-        """Keeps that everything was looked after just now, for whoever asks whether it is due again."""
+        """Keeps that everything was looked after just now, to know when it is due again."""
         with self.store.transaction(durable=False):
             self.store.set_setting(looked_after(space), str(to_micros(self._clock())))
 

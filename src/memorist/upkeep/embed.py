@@ -2,8 +2,8 @@
 
     begin the move, if there is one → fill → verify → cut over → drop what nobody reads
 
-Everything is found out anew by looking at the store: which rows have no vector of this model, which generation is not full
-yet, which is retired. So whoever is killed leaves nothing to clean up, and the next one goes on where it stopped. Texts are
+Everything is found out by looking at the store: which rows have no vector of this model, which generation is not full
+yet, which is retired. So a process that is killed leaves nothing to clean up, and the next one goes on where it stopped. Texts are
 embedded while nobody waits for the store; what is put into it comes in short transactions. Nothing is journalled: vectors
 are derived, and words find everything meanwhile.
 """
@@ -92,7 +92,7 @@ class Embed:
 
     def _fill(self, mine: Generation, embedder: Embedder) -> Iterator[int]:
         """One pass over the rows without a vector. A row that changes under our hands is left for the next pass. Where
-        somebody has moved the store elsewhere, it ends: nobody would read the rest, and it may cost money."""
+        another process has moved the store elsewhere, it ends: nobody would read the rest, and it may cost money."""
         after, most = 0, AT_ONCE if embedder.cheap else SLOWLY
         while self.meaning.is_alive(mine) and (pieces := self.meaning.store.unembedded(mine.id, after, most)):
             after = pieces[-1].row

@@ -3,7 +3,7 @@
     propose → claim → step, step, … (changes, journal and checkpoint in one transaction) → done
 
 A run is a row in the store. Whoever is killed in the middle leaves it behind with a lease that runs out; the next one
-takes it over, proposes anew what is still to do, and goes on in the same batch, so that one `undo` takes back the whole run.
+takes it over, proposes what is still to do, and goes on in the same batch, so that one `undo` takes back the whole run.
 """
 
 import secrets
@@ -59,8 +59,8 @@ def run(
     stop: Callable[[], bool] | None = None,
 ) -> list[Report]:
     """Runs each job, or shows what it would do; before them, under every design, what is to be done about vectors. After so
-    many seconds, or once `stop` says so, the rest waits for the next time. That everything was done is noted, for whoever
-    wants to know when it is due again."""
+    many seconds, or once `stop` says so, the rest waits for the next time. That everything was done is noted, to know
+    when it is due again."""
     until = None if seconds is None else time.monotonic() + seconds
     runner = Runner(by.through(by.access.over_the_space(UPKEEP)), until, stop)
     derived: list[Derived] = [Embed(runner.by.access, by.writer.generations, switch), Index.of(by.store)]
