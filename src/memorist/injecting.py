@@ -21,7 +21,7 @@ from memorist.prompt.modes import mode_named, profile_named
 from memorist.prompt.render import style_of
 from memorist.recall import asking
 from memorist.records import Context, Hit, Recall, new_id
-from memorist.remember.using import receipt_of
+from memorist.remember.edit import receipt_of
 from memorist.store import choices
 from memorist.store.where import Where
 from memorist.text.visible import quoted

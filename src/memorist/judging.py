@@ -11,8 +11,8 @@ from memorist.keeping import Keeping
 from memorist.opened import Filter
 from memorist.recall.aliases import effective
 from memorist.records import Outcome, Report
-from memorist.remember import aliases as other_words
-from memorist.remember import choosing, deciding, findings, finishing, pending, promoting, resolving
+from memorist.remember import choices, consent, promotion, review
+from memorist.remember import conflicts as disputes
 from memorist.remember.promotion import Weighed
 from memorist.store.choices import Choices, chosen
 
@@ -24,37 +24,37 @@ class Judging(Keeping):
 
     def review(
         self, id: str | None = None, *, decide: str | None = None
-    ) -> builtins.list[pending.Pending] | Outcome | Report:
+    ) -> builtins.list[consent.Pending] | Outcome | Report:
         """What waits for a person, oldest first, or one question of it; with `decide="approve"` what it asks for is done, as
         the act of whoever approves, and with `decide="deny"` it is dropped. Only a person's access approves."""
         self._must_be_on()
         if decide is None:
             store = self._tools.store
             return (
-                pending.waiting(self.access, store)
+                consent.waiting(self.access, store)
                 if id is None
-                else [pending.shown(pending.find(id, self.access, store))]
+                else [consent.shown(consent.find(id, self.access, store))]
             )
         if id is None:
             raise Invalid("name the question to decide, such as 'q3'; review() lists them")
-        done = deciding.decide(id, decide, self.access, self._writer, self._tools)
+        done = review.decide(id, decide, self._author)
         return self._tell(done) if isinstance(done, Outcome) else self._tell_all(done)
 
     # ------------------------------------------------------------ what contradicts what
 
-    def conflicts(self, where: Filter | None = None, *, limit: int = 50) -> builtins.list[resolving.Dispute]:
+    def conflicts(self, where: Filter | None = None, *, limit: int = 50) -> builtins.list[disputes.Dispute]:
         """Pairs of active memories that do not fit together, the newest first, until `resolve` says which one holds. A filter
         must fit both."""
         self._must_be_on()
         limit = checks.whole(limit, "limit", 1, 10_000)
-        return resolving.disputes(self._where(where).also("state", "eq", "active"), limit, self._tools.store)
+        return disputes.disputes(self._where(where).also("state", "eq", "active"), limit, self._tools.store)
 
     def resolve(self, a: str | int, b: str | int, keep: str | int, *, because: str = "resolved on request") -> Outcome:
         """Closes a conflict: `keep` is "a", "b", "both", or one of the two by its number or id. The other one is superseded,
         and found by `as_of` and in the archive only; a memory that was superseded by mistake comes back this way."""
         self._must_be_on()
         find = partial(self._both, a, b)
-        return self._tell(resolving.resolve(find, keep, because, self.access, self._writer, self._tools))
+        return self._tell(disputes.resolve(find, keep, because, self._author))
 
     # ------------------------------------------------------------ what is worth keeping
 
@@ -70,7 +70,7 @@ class Judging(Keeping):
         """Keeps what rules find in a text, at most eight findings of a message, as candidates in the scope of its session.
         What is found is a piece of the text; `promote` decides what becomes a memory of the project."""
         self._must_be_on()
-        found = findings.keep(text, session, agent, role, message, self.access, self.home, self._tools, self._writer)
+        found = promotion.keep(text, session, agent, role, message, self._author, self.home)
         return [self._tell(outcome) for outcome in found]
 
     def promote(
@@ -87,8 +87,8 @@ class Judging(Keeping):
         self._must_be_on()
         reason, target = checks.label(because, "the reason"), self.home if scope is None else scope
         if id is None:
-            found, report = promoting.all_of(
-                self.design.promotion, target, self.access, self._writer, self._tools, checks.flag(dry_run, "dry_run")
+            found, report = promotion.all_of(
+                self.design.promotion, target, self._author, checks.flag(dry_run, "dry_run")
             )
             if report is not None:
                 self._tell_all(report)
@@ -96,7 +96,7 @@ class Judging(Keeping):
         if dry_run:
             raise Invalid("dry_run weighs findings without promoting any; leave the id out")
         find = partial(self._must_get, id)
-        return self._tell(promoting.promote(find, target, reason, self.access, self._writer, self._tools))
+        return self._tell(promotion.promote(find, target, reason, self._author))
 
     def finish(
         self, scope: str, outcome: str = "done", *, keep: Sequence[str | int] = (), dry_run: bool = False
@@ -107,9 +107,7 @@ class Judging(Keeping):
         named = [self._must_get(id) for id in checks.references(keep, "keep")]
         said = checks.label(outcome, "the outcome")
         flag = checks.flag(dry_run, "dry_run")
-        return self._tell_all(
-            finishing.finish(scope, said, named, self.home, self.access, self._writer, self._tools, flag)
-        )
+        return self._tell_all(promotion.finish(scope, said, named, self.home, self._author, flag))
 
     # ------------------------------------------------------------ other words
 
@@ -117,8 +115,8 @@ class Judging(Keeping):
         """Lets a word also find others, in this project and for designs that use aliases. With `remove` these are taken
         away again; without any named, all of them, and what the word means by default."""
         self._must_be_on()
-        change = other_words.remove if checks.flag(remove, "remove") else other_words.add
-        return change(word, means, self.home, self.access, self._writer)
+        change = choices.remove if checks.flag(remove, "remove") else choices.add
+        return change(word, means, self.home, self._author)
 
     def aliases(self) -> dict[str, tuple[str, ...]]:
         """The words that also find others, in this project: its own, and the usual ones that it has not replaced."""
@@ -131,4 +129,4 @@ class Judging(Keeping):
 
     def _choose(self, **values: Any) -> Choices:
         self._must_be_on()
-        return choosing.change(self.home, self.access, self._writer, **values)
+        return choices.change(self.home, self._author, **values)

@@ -8,12 +8,12 @@ from memorist import checks, opening
 from memorist.errors import StoreUnavailable
 from memorist.opened import Opened
 from memorist.records import Report
-from memorist.remember import erasing, pending
+from memorist.remember import consent, erase
 from memorist.store.chain import Audit
 from memorist.store.nouns import Finding
 from memorist.upkeep import due, runner
-from memorist.upkeep.clock import jumped
-from memorist.upkeep.promote import jobs_of
+from memorist.upkeep.retain import jumped
+from memorist.upkeep.runner import jobs_of
 
 
 class Keeping(Opened):
@@ -27,7 +27,7 @@ class Keeping(Opened):
         self._must_be_on()
         self._must_look_after()
         limit = None if seconds is None else checks.seconds(seconds, "seconds")
-        reports = runner.run(jobs_of(self.design), self.access, self._tools, self._writer, dry_run, limit, switch)
+        reports = runner.run(jobs_of(self.design), self._author, dry_run, limit, switch)
         return [self._tell_all(report) for report in reports]
 
     def compact(self) -> dict[str, int]:
@@ -36,8 +36,8 @@ class Keeping(Opened):
         self._writer.flush()
         before = self._tools.store.size().bytes
         self._tools.store.compact()
-        left = "; ".join(erasing.finish(self.access, self._writer, self._tools))
-        if erasing.checked(self._tools.store, self.space):
+        left = "; ".join(erase.finish(self._author))
+        if erase.checked(self._tools.store, self.space):
             raise StoreUnavailable(f"the file was compacted, but an erasure is not through: {left}")
         return {"before": before, "after": self._tools.store.size().bytes}
 
@@ -55,7 +55,7 @@ class Keeping(Opened):
     def _upkeep_facts(self) -> dict[str, Any]:
         """When upkeep starts by itself, and whatever somebody should know or decide; what is in order is not mentioned."""
         tools, problem = self._tools, self._slices.problem
-        questions = len(pending.waiting(self.access, tools.store))
+        questions = len(consent.waiting(self.access, tools.store))
         known = {"clock": jumped(tools), "upkeep_problem": problem, "questions": questions or None}
         return {"upkeep_due": due.shown(self.design.due)} | {name: fact for name, fact in known.items() if fact}
 
@@ -74,6 +74,6 @@ class Keeping(Opened):
         audit = self._writer.audit()
         detail = f"{audit.events:,} events, {audit.records:,} records" if audit.ok else "; ".join(audit.problems[:5])
         advice = None if audit.ok else "somebody changed the file, or it is damaged: compare with a backup"
-        findings = [*self._tools.store.checkup(), *erasing.checked(self._tools.store, self.space)]
-        findings += pending.checked(self._tools.store, self.space)
+        findings = [*self._tools.store.checkup(), *erase.checked(self._tools.store, self.space)]
+        findings += consent.checked(self._tools.store, self.space)
         return [*repaired, *findings, Finding(audit.ok, "journal", detail, advice)]

@@ -24,7 +24,7 @@ from memorist.opened import Filter
 from memorist.prompt.modes import Profile
 from memorist.recall import asking
 from memorist.records import Context, Draft, Event, Link, LinkKind, Outcome, Recall, Record, Report
-from memorist.remember import change, consent, drafts, erasing, gate, many, undoing, using
+from memorist.remember import consent, edit, erase, gate, undo
 from memorist.store.where import Where, order_of
 
 BATCH = 250  # drafts in one transaction of remember_many
@@ -68,7 +68,7 @@ class Memory(Judging):
         key: str | None = None,
     ) -> Outcome:
         """Keeps one memory and says what became of it: added, reinforced, restored, repeated or refused."""
-        scope = drafts.scope_of(scope, user)
+        scope = gate.scope_of(scope, user)
         return self.remember_many(
             [Draft(text, kind, scope, title, tags, files, data or {}, importance, confidence, pinned, at, valid_from,
                    valid_to, session, role, speaker, agent, task, season, key)]
@@ -76,7 +76,7 @@ class Memory(Judging):
 
     def remember_many(self, many: Iterable[Draft | Mapping[str, Any] | str]) -> builtins.list[Outcome]:
         """Keeps many, a few hundred in one transaction and all in one batch; what was stored before an error stays stored."""
-        wanted = [drafts.draft_of(draft) for draft in many]
+        wanted = [gate.draft_of(draft) for draft in many]
         off = self._off_because()
         if off:
             return [Outcome("refused", off) for _ in wanted]
@@ -85,7 +85,7 @@ class Memory(Judging):
         for start in range(0, len(wanted), BATCH):
             some = wanted[start : start + BATCH]
             policy = self.design.conflicts
-            stored = gate.admit(some, self.access, self.home, self._tools, self._writer, batch, conflicts=policy)
+            stored = gate.admit(some, self._author, self.home, batch, policy=policy)
             outcomes += [self._tell(outcome) for outcome in stored]
             batch = batch or next((outcome.batch for outcome in stored if outcome.batch), None)
         if len(wanted) > BATCH:
@@ -113,12 +113,12 @@ class Memory(Judging):
         """Changes what is given. A new text keeps id, number and votes; the old one stays as a superseded record. With
         `used` it counts as used just now, as whoever corrects a memory used it."""
         self._must_be_on()
-        changes = drafts.revision(
+        changes = edit.revision(
             self._tools.kinds, text=text, title=title, kind=kind, scope=scope, importance=importance,
             confidence=confidence, valid_from=valid_from, valid_to=valid_to, tags=tags, data=data,
         )  # fmt: skip
         find = partial(self._must_get, id)
-        done = change.revise(find, changes, self.access, self._writer, self._tools, expected_version, because, used)
+        done = edit.revise(find, changes, self._author, expected_version, because, used)
         return self._tell(done)
 
     def pin(self, id: str | int) -> Outcome:
@@ -166,16 +166,14 @@ class Memory(Judging):
     def feedback(self, id: str | int, verdict: str) -> Outcome:
         """Tells how a recalled memory did: `useful`, `irrelevant` or `wrong`."""
         self._must_be_on()
-        return self._tell(
-            change.vote(partial(self._must_get, id), verdict, self.access, self._writer, self._tools.clock())
-        )
+        return self._tell(edit.vote(partial(self._must_get, id), verdict, self._author))
 
     def used(self, receipt: str, answer: str | None = None, *, ids: Sequence[str | int] | None = None) -> Report:
         """Tells what of a context or a recall was used: the memories in `ids`, or those whose words are in the answer. Only
         use resets a memory's clock; it is counted once for each receipt."""
         self._must_be_on()
         named = None if ids is None else [self._must_get(id).id for id in checks.references(ids, "ids")]
-        return self._tell_all(using.used(receipt, answer, named, self.access, self._writer, self._tools))
+        return self._tell_all(edit.use(receipt, answer, named, self._author))
 
     @overload
     def forget(self, id: str | int, *, because: str = ...) -> Outcome: ...
@@ -191,20 +189,20 @@ class Memory(Judging):
     ) -> Outcome | Report:
         """Hides a memory, or all that fit a filter. They stay searchable in the archive and `restore` brings them back."""
         reason = checks.label(because, "the reason")
-        archive = partial(many.archived, because=reason)
+        archive = partial(edit.archived, because=reason)
         if where is None and id is not None and not dry_run:
             return self._edit(id, "forgotten", archive, reason)
         self._must_be_on()
         chosen, ids = self._chosen(id, where, ("active",))
-        sweep = many.Sweep("forgotten", archive, reason, chosen, self._writer, self._tools)
+        sweep = edit.Sweep("forgotten", archive, reason, chosen, self._author)
         if dry_run:
             return sweep.plan(ids)
-        held = consent.to_clear("forget", chosen, ids, reason, self._writer, self._tools)
+        held = consent.to_clear("forget", chosen, ids, reason, self._author)
         return held or self._tell_all(sweep.apply(ids))
 
     def restore(self, id: str | int, *, because: str = "restored on request") -> Outcome:
         """Brings a forgotten memory back with everything it had."""
-        return self._edit(id, "restored", many.brought_back, checks.label(because, "the reason"))
+        return self._edit(id, "restored", edit.brought_back, checks.label(because, "the reason"))
 
     def erase(
         self,
@@ -219,16 +217,16 @@ class Memory(Judging):
         reason = checks.label(because, "the reason")
         chosen, ids = self._chosen(id, where, ("active", "archived", "superseded"))
         if where is not None and not dry_run:
-            held = consent.to_clear("erase", chosen, ids, reason, self._writer, self._tools)
+            held = consent.to_clear("erase", chosen, ids, reason, self._author)
             if held:
                 return held
-        return self._tell_all(erasing.erase(ids, reason, chosen, self._writer, self._tools, dry_run))
+        return self._tell_all(erase.erase(ids, reason, chosen, self._author, dry_run))
 
     def undo(self, batch: str | None = None) -> Report:
         """Takes back the last action of this actor, or the named batch: what was added is archived, what was changed is as
         it was. Whatever was changed again since is left alone, and named."""
         self._must_be_on()
-        return self._tell_all(undoing.undo(batch, self.access, self._writer, self._tools))
+        return self._tell_all(undo.undo(batch, self._author))
 
     # ------------------------------------------------------------ reading
 

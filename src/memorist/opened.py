@@ -19,7 +19,9 @@ from memorist.models.embed import Embedder
 from memorist.recall import asking, reference
 from memorist.recall.monitor import Monitor
 from memorist.records import LinkKind, Outcome, Recall, Record, Report, now_utc
-from memorist.remember import change
+from memorist.remember import edit as edits
+from memorist.remember.changes import Author
+from memorist.store.meaning import Meaning
 from memorist.store.where import Where
 from memorist.store.writer import Writer
 from memorist.text.tokens import TokenCounter
@@ -60,9 +62,10 @@ class Opened:
         self._off_because = place.off_because
         embedder = place.embed if embed is None else opening.embedder(embed)
         store = opening.store(place.db, checks.seconds(wait, "wait"))
-        self._writer = Writer(store, clock, embedder)
+        meaning = Meaning(store, embedder)
+        self._writer = Writer(store, clock, meaning)
         own = {**place.kinds, **(kinds or {})}
-        self._tools = Tools(store, clock, count_tokens, own, self._writer.meaning, confirm, rerank, place.times)
+        self._tools = Tools(store, clock, count_tokens, own, meaning, confirm, rerank, place.times)
         self._writer.refuse_secret(f"{self.space} {self.home}", "the space or project")
         self._monitor = Monitor()
         self._slices = Slices(self._tools, self._writer, self._off_because, self._tell_all)
@@ -92,6 +95,10 @@ class Opened:
 
     # ------------------------------------------------------------ what the verbs share
 
+    @property
+    def _author(self) -> Author:
+        return Author(self.access, self._writer, self._tools)
+
     def _must_get(self, id: str | int) -> Record:
         return reference.resolve(id, self._tools.store, Where(self.access))
 
@@ -105,14 +112,14 @@ class Opened:
     def _edit(self, id: str | int, verb: str, edit: Callable[[Record], Record], because: str) -> Outcome:
         self._must_be_on()
         find = partial(self._must_get, id)
-        return self._tell(change.edit(find, verb, edit, self.access, self._writer, self._tools, because))
+        return self._tell(edits.edit(find, verb, edit, self._author, because))
 
     def _relate(
         self, a: str | int, b: str | int, kind: LinkKind, weight: float | None, evidence: str | None
     ) -> Outcome:
         self._must_be_on()
-        store, find = self._tools.store, partial(self._both, a, b)
-        return self._tell(change.relate(find, kind, self.access, self._writer, store, weight, evidence))
+        find = partial(self._both, a, b)
+        return self._tell(edits.relate(find, kind, self._author, weight, evidence))
 
     def _both(self, a: str | int, b: str | int) -> tuple[Record, Record]:
         return self._must_get(a), self._must_get(b)

@@ -15,7 +15,7 @@ from memorist.recall.find import ByWords
 from memorist.recall.trim import Abstain, DropWeak, Weigh, WeighByVotes
 from memorist.surfaces import settings
 from memorist.surfaces.setting_values import ALIASES, TUNING
-from memorist.upkeep.prune import MEGABYTE, Prune
+from memorist.upkeep.retain import MEGABYTE, Prune
 from surfaces.conftest import Cli
 
 MINE = """

@@ -7,8 +7,7 @@ from memorist.recall.crowding import OneVoice
 from memorist.recall.gather import Gather
 from memorist.recall.trim import Abstain, Believed, DropWeak, KeepBest, Weigh
 from memorist.recall.understand import Recognise, Understand
-from memorist.upkeep.prune import MEGABYTE, Prune
-from memorist.upkeep.settle import Settle
+from memorist.upkeep.retain import MEGABYTE, Prune, Settle
 
 BALANCED = Design(
     name="balanced",

@@ -13,9 +13,8 @@ from memorist.recall.fields import ByFields
 from memorist.recall.trim import Believed, KeepBest, Weigh
 from memorist.recall.understand import Understand
 from memorist.recall.widen import Widen
-from memorist.upkeep.retain import Retain
-from memorist.upkeep.settle import Expire, Settle
-from memorist.upkeep.suggest_aliases import SuggestAliases
+from memorist.upkeep.retain import Expire, Retain, Settle
+from memorist.upkeep.suggest import SuggestAliases
 
 CURATED = Design(
     name="curated",

@@ -14,7 +14,7 @@ from memorist.designs import DESIGNS
 from memorist.errors import Invalid
 from memorist.recall.trim import WeighByVotes
 from memorist.text.visible import quoted
-from memorist.upkeep.prune import Prune
+from memorist.upkeep.retain import Prune
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 

@@ -8,7 +8,7 @@ from memorist.design import Design
 from memorist.recall.find import ByWords
 from memorist.recall.trim import Believed, DropWeak, KeepBest, WeighByVotes
 from memorist.recall.understand import Understand
-from memorist.upkeep.prune import Prune
+from memorist.upkeep.retain import Prune
 
 HEBBIAN = Design(
     name="hebbian",

@@ -21,11 +21,8 @@ from memorist.recall.understand import Recognise, Understand
 from memorist.recall.widen import Widen
 from memorist.remember.promotion import PRESETS
 from memorist.text.visible import quoted
-from memorist.upkeep.prune import Prune
-from memorist.upkeep.retain import Retain
-from memorist.upkeep.settle import Expire, Settle
-from memorist.upkeep.suggest_aliases import SuggestAliases
-from memorist.upkeep.tune_lanes import TuneLanes
+from memorist.upkeep.retain import Expire, Prune, Retain, Settle
+from memorist.upkeep.suggest import SuggestAliases, TuneLanes
 from memorist.worth import DECAYS, FACTORS
 
 

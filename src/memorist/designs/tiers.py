@@ -8,8 +8,7 @@ from memorist.design import Design, Due, Lane, Promotion
 from memorist.recall.find import ByWords
 from memorist.recall.trim import Believed, KeepBest, Weigh
 from memorist.recall.understand import Understand
-from memorist.upkeep.retain import Retain
-from memorist.upkeep.settle import Settle
+from memorist.upkeep.retain import Retain, Settle
 
 TIERS = Design(
     name="tiers",

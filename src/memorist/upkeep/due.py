@@ -1,8 +1,8 @@
 """When upkeep starts by itself: one short slice in the background, where the design's `due` slot asks for it.
 
-There is no hidden process: a slice is a thread of whoever uses the memory, at most one at a time, for about 50 ms, and nobody
-waits for it. It is the runner's own work in the runner's own short steps, so being cut off by the end of the program costs
-nothing, and several programs do not get in each other's way. What goes wrong in it is kept for `status`, and logged.
+There is no hidden process: a slice is a thread of the program that uses the memory, at most one at a time, for about 50 ms, and
+nobody waits for it. It is the runner's own work in the runner's own short steps, so being cut off by the end of the program
+costs nothing, and several programs do not get in each other's way. What goes wrong in it is kept for `status`, and logged.
 """
 
 import logging
@@ -15,9 +15,9 @@ from memorist.access import Access
 from memorist.design import Design, Due, Job, Tools
 from memorist.errors import StoreUnavailable
 from memorist.records import Report, from_micros
+from memorist.remember.changes import Author
 from memorist.store.writer import Writer, looked_after
 from memorist.upkeep import runner
-from memorist.upkeep.promote import jobs_of
 
 SLICE = 0.05  # seconds
 REST = 20  # times as long as a slice took there is none: whatever a job costs, it is a small part of the time
@@ -95,7 +95,7 @@ class Slices:
             busy = self._thread is not None and self._thread.is_alive()
             if busy or self._closing or time.monotonic() < self._rests_until:
                 return
-            jobs = jobs_of(design)
+            jobs = runner.jobs_of(design)
             jobs = jobs[self._turn :] + jobs[: self._turn]
             self._turn = (self._turn + 1) % max(1, len(jobs))
             self._uses = 0
@@ -108,7 +108,7 @@ class Slices:
     def _slice(self, jobs: tuple[Job, ...], who: Access) -> None:
         begun = time.monotonic()
         try:
-            done = runner.run(jobs, who, self._tools, self._writer, seconds=SLICE, stop=lambda: self._closing)
+            done = runner.run(jobs, Author(who, self._writer, self._tools), seconds=SLICE, stop=lambda: self._closing)
             self.problem = None
             for report in done:
                 self._told(report)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from memorist.records import Record
-from memorist.remember.resolving import Dispute
+from memorist.remember.conflicts import Dispute
 from memorist.surfaces.cli.screen import Screen, aside, one_line
 
 if TYPE_CHECKING:

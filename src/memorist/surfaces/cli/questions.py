@@ -6,7 +6,7 @@ Down a pipe nobody can be asked, so what needs consent waits in the queue there.
 from collections.abc import Sequence
 
 from memorist.design import Ask, Confirmer
-from memorist.remember.pending import Pending
+from memorist.remember.consent import Pending
 from memorist.surfaces.cli import given
 from memorist.surfaces.cli.screen import Screen, aside, one_line
 

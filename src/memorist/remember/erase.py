@@ -11,60 +11,56 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from memorist.access import Access
-from memorist.design import Tools
 from memorist.kinds import kind_of
 from memorist.records import Planned, Record, Report
+from memorist.remember.changes import Author
 from memorist.store.copies import Cleaning, clean_copies, clear_leftovers
 from memorist.store.erased import ErasedIds
 from memorist.store.nouns import Finding
 from memorist.store.protocol import Store
 from memorist.store.texts import strings_in, texts_of
 from memorist.store.where import Where
-from memorist.store.writer import Writer, unscrubbed
+from memorist.store.writer import unscrubbed
 from memorist.text.words import terms
 
 AT_ONCE = 200  # memories in one transaction
 TOKEN = re.compile(r"\w{6,}")
 PHRASE = 24  # characters of a text that no other text begins with, by all likelihood
 NAMED = 5  # twins
-COPIES_WAIT = 5.0  # seconds for whoever has a copy open
+COPIES_WAIT = 5.0  # seconds for a process that has a copy open
 
 
-def erase(
-    ids: Sequence[str], because: str, where: Where, writer: Writer, tools: Tools, dry_run: bool = False
-) -> Report:
+def erase(ids: Sequence[str], because: str, where: Where, by: Author, dry_run: bool = False) -> Report:
     """Erases these memories with all their past texts, as far as they still fit `where`. What is erased already, or may not
     be written, is left."""
-    erasing = Erasing(because, where, writer, tools)
-    interrupted = bool(checked(tools.store, where.access.space))
+    erasure = _Erasure(because, where, by)
+    interrupted = bool(checked(by.store, where.access.space))
     report = Report("erased", dry_run=dry_run)
     for start in range(0, len(ids), AT_ONCE):
-        report = erasing.step(ids[start : start + AT_ONCE], report)
-    advice = erasing.same_text()
+        report = erasure.step(ids[start : start + AT_ONCE], report)
+    advice = erasure.same_text()
     if not dry_run:
         if interrupted:  # what it left is not among our traces
-            tools.store.compact()
-        advice += finish(where.access, writer, tools, because, erasing.traces)
+            by.store.compact()
+        advice += finish(by, because, erasure.traces)
     return replace(report, advice="; ".join(advice) or None)
 
 
-def finish(
-    who: Access, writer: Writer, tools: Tools, because: str = "erased", traces: Set[bytes] = frozenset()
-) -> list[str]:
+def finish(by: Author, because: str = "erased", traces: Set[bytes] = frozenset()) -> list[str]:
     """Does what an erasure leaves to do in the files, its own or that of an interrupted one; what must be said about it."""
-    store = tools.store
-    mark = store.setting(unscrubbed(who.space))
+    store = by.store
+    mark = store.setting(unscrubbed(by.access.space))
     if not mark:
         return [] if store.path is None else clear_leftovers(store.path).said
-    everywhere = Where(Access.to_read(who.space))  # whoever erases: ids are no content
+    everywhere = Where(Access.to_read(by.access.space))  # beyond what the caller may read: ids are no content
     ids = [brief.id for brief in store.briefs(everywhere.also("state", "eq", "erased"))]
     cleaning = Cleaning()
     if store.path is not None:
         ErasedIds(store.path).add(ids)
-        cleaning = clean_copies(store.path, ids, who, because, COPIES_WAIT)
+        cleaning = clean_copies(store.path, ids, by.access, because, COPIES_WAIT)
     in_the_way = store.scrub(sorted(traces))
     if in_the_way is None and cleaning.done:
-        writer.scrubbed(who.space, mark)
+        by.writer.scrubbed(by.access.space, mark)
     return [*cleaning.said, *([in_the_way] if in_the_way else [])]
 
 
@@ -76,11 +72,12 @@ def checked(store: Store, space: str) -> list[Finding]:
 
 
 @dataclass(slots=True)
-class Erasing:
+class _Erasure:
+    """What one call erases, and what there is to look for afterwards."""
+
     because: str
     where: Where
-    writer: Writer
-    tools: Tools
+    by: Author
     traces: set[bytes] = field(default_factory=set)
     texts: dict[tuple[str, str], int] = field(default_factory=dict)  # (scope, fingerprint) → the number of one of them
     gone: set[str] = field(default_factory=set)
@@ -88,9 +85,9 @@ class Erasing:
     def step(self, ids: Sequence[str], report: Report) -> Report:
         """One transaction; the report with what it did added."""
         who = self.where.access
-        with self.writer.transaction():
+        with self.by.writer.transaction():
             records, left = self._erasable([id for id in ids if id not in self.gone])
-            pasts = self.tools.store.pasts([record.id for record in records])  # wherever they lie: the same memory
+            pasts = self.by.store.pasts([record.id for record in records])  # wherever they lie: the same memory
             known = self.gone | {record.id for record in records}
             whole = [*records, *(past for past in pasts if past.state != "erased" and past.id not in known)]
             planned = tuple(Planned(record.id, record.number, self.because) for record in whole)
@@ -98,13 +95,13 @@ class Erasing:
             self._note(whole)
             if report.dry_run or not whole:
                 return report
-            gone = self.writer.erase(whole, who, self.because, report.batch)
+            gone = self.by.writer.erase(whole, who, self.because, report.batch)
         self.traces |= _traces(whole, gone.words)
         return replace(report, batch=gone.batch)
 
     def _erasable(self, ids: Sequence[str]) -> tuple[list[Record], dict[str, str]]:
         who, found, left = self.where.access, [], {}
-        for record in self.tools.store.get(ids, self.where):
+        for record in self.by.store.get(ids, self.where):
             if record.state == "erased":
                 left[record.id] = "it is erased already"
             elif not who.may_write(record.scope):
@@ -116,14 +113,14 @@ class Erasing:
     def _note(self, records: Sequence[Record]) -> None:
         for record in records:
             self.gone.add(record.id)
-            if kind_of(record.kind, self.tools.kinds).deduplicated:
+            if kind_of(record.kind, self.by.tools.kinds).deduplicated:
                 self.texts.setdefault((record.scope, record.fingerprint), record.number)
 
     def same_text(self) -> list[str]:
-        """Other memories with the same text are other memories; but whoever erases one should know of them."""
+        """Other memories with the same text are other memories; but the caller should know of them."""
         who, said = self.where.access, []
         for (scope, fingerprint), number in self.texts.items():
-            twins = self.tools.store.twins(who.space, scope, [fingerprint]) if who.may_read(scope) else []
+            twins = self.by.store.twins(who.space, scope, [fingerprint]) if who.may_read(scope) else []
             others = [f"[id:{twin.number}]" for twin in twins if twin.id not in self.gone]
             if others:
                 more = f" and {len(others) - NAMED:,} more" if len(others) > NAMED else ""
