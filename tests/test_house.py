@@ -233,6 +233,15 @@ def test_every_number_that_is_promised_is_named_by_a_test() -> None:
     assert [number for number in PROMISED.split() if number not in named] == []
 
 
+def test_every_number_that_a_test_names_is_explained() -> None:
+    explained = re.findall(r"^- \*\*([A-Z]\d+(?:-\d+)?)\*\* ", (ROOT / "docs" / "numbers.md").read_text("utf-8"), re.M)
+    named = set(PROMISED.split())
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        for numbers in re.findall(r"mark\.covers\(([^)]*)\)", path.read_text(encoding="utf-8")):
+            named |= set(re.findall(r'"([A-Z]\d+(?:-\d+)?)"', numbers))
+    assert sorted(named - set(explained)) == [] and len(explained) == len(set(explained))
+
+
 @pytest.fixture(scope="module")
 def settings_of_a_whole_file() -> Path | None:
     return user_file()
