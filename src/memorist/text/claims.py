@@ -4,7 +4,7 @@
     Never mock the database         →  against {mock, database}
 
 Two claims about one slot with different values, or for and against the same thing, may be a conflict; whether it is one is
-decided by whoever compares (`remember/conflict.py`, `recall/conflicts.py`). The rules are narrow on purpose: a claim that is
+decided by whoever compares (`remember/conflicts.py`, `recall/conflicts.py`). The rules are narrow on purpose: a claim that is
 overseen leaves two memories side by side, one that is imagined retires a memory that was true. So questions, quotes, what
 was once, what might be, and what can be several things at a time (what somebody likes, whom they know) claim nothing.
 
