@@ -9,7 +9,7 @@ import pytest
 
 from memorist import Memory
 from memorist.design import Design
-from memorist.designs import BALANCED, DESIGNS, HEBBIAN, finding, own
+from memorist.designs import BALANCED, DESIGNS, HEBBIAN, find, own
 from memorist.errors import Invalid
 from memorist.recall.find import ByWords
 from memorist.recall.trim import Abstain, DropWeak, Weigh, WeighByVotes
@@ -244,7 +244,7 @@ def test_an_unknown_design_is_an_error_that_names_those_there_are(folder: Path) 
         Memory(":memory:", design="~nobody-here/mine.toml")
     with pytest.raises(Invalid, match="a design is a name"):
         Memory(":memory:", design=3)  # type: ignore[arg-type]
-    assert finding.find("hebbian", folder) is HEBBIAN, "a file cannot take the place of a built-in design"
+    assert find("hebbian", folder) is HEBBIAN, "a file cannot take the place of a built-in design"
 
 
 def test_a_file_of_the_folder_has_one_name(folder: Path) -> None:
@@ -322,7 +322,7 @@ def test_list_marks_the_one_in_use_and_shows_what_is_broken(cli: Cli, folder: Pa
 def test_show_prints_a_file_that_is_that_design(cli: Cli, folder: Path) -> None:
     shown = cli.inside("design", "show", "hebbian")
     write(folder / "mine.toml", shown.out)
-    assert finding.find("mine", folder) == replace(HEBBIAN, name="mine")
+    assert find("mine", folder) == replace(HEBBIAN, name="mine")
     assert cli.inside("design", "show", "--json").json["name"] == "balanced"
     settings.set_setting("reinforce_weight", "9")
     covered = cli.inside("design", "show", "mine").out

@@ -1,1 +1,14 @@
-"""How a question finds its memories: a visible tuple of small stages, each of which says what it did."""
+"""How a question finds its memories: a visible tuple of small stages, each of which says what it did.
+
+A module is loaded when it is first used.
+"""
+
+from typing import TYPE_CHECKING
+
+from memorist.lazy import modules
+
+if TYPE_CHECKING:
+    from memorist.recall import aliases, asking, monitor, reference
+
+__all__ = ["aliases", "asking", "monitor", "reference"]
+__getattr__ = modules(__name__, __all__)

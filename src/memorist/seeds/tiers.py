@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass, replace
 from typing import Any
 
-from memorist import opening
+from memorist import engine
 from memorist.design import Design
 from memorist.designs import TIERS
 from memorist.errors import Invalid
@@ -86,7 +86,7 @@ class Tiers:
     def __init__(self, memory: Memory) -> None:
         self._memory = memory.through(memory.access)
         named = memory.design.name == TIERS.name
-        self._memory.design = memory.design if named else opening.tuned(TIERS, settings.load())
+        self._memory.design = memory.design if named else engine.tuned(TIERS, settings.load())
         self.project = Items(self._memory, memory.home)
         self.everywhere = Items(self._memory, GLOBAL)
 

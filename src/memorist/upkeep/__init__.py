@@ -1,1 +1,14 @@
-"""What keeps a store in order over time: jobs that propose, and one runner that does."""
+"""What keeps a store in order over time: jobs that propose, and one runner that does.
+
+A module is loaded when it is first used.
+"""
+
+from typing import TYPE_CHECKING
+
+from memorist.lazy import modules
+
+if TYPE_CHECKING:
+    from memorist.upkeep import clock, due, promote, runner
+
+__all__ = ["clock", "due", "promote", "runner"]
+__getattr__ = modules(__name__, __all__)

@@ -11,14 +11,12 @@ import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from memorist import remember, upkeep
 from memorist.access import Access
 from memorist.design import Design, Due, Job, Tools
 from memorist.errors import StoreUnavailable
 from memorist.records import Report, from_micros
-from memorist.remember.changes import Author
 from memorist.store.writer import Writer, looked_after
-from memorist.upkeep import runner
-from memorist.upkeep.promote import jobs_of
 
 SLICE = 0.05  # seconds
 REST = 20  # times as long as a slice took there is none: whatever a job costs, it is a small part of the time
@@ -96,7 +94,7 @@ class Slices:
             busy = self._thread is not None and self._thread.is_alive()
             if busy or self._closing or time.monotonic() < self._rests_until:
                 return
-            jobs = jobs_of(design)
+            jobs = upkeep.promote.jobs_of(design)
             jobs = jobs[self._turn :] + jobs[: self._turn]
             self._turn = (self._turn + 1) % max(1, len(jobs))
             self._uses = 0
@@ -109,7 +107,8 @@ class Slices:
     def _slice(self, jobs: tuple[Job, ...], who: Access) -> None:
         begun = time.monotonic()
         try:
-            done = runner.run(jobs, Author(who, self._writer, self._tools), seconds=SLICE, stop=lambda: self._closing)
+            author = remember.changes.Author(who, self._writer, self._tools)
+            done = upkeep.runner.run(jobs, author, seconds=SLICE, stop=lambda: self._closing)
             self.problem = None
             for report in done:
                 self._told(report)

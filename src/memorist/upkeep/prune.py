@@ -12,11 +12,11 @@ from datetime import datetime
 from functools import partial
 from typing import ClassVar
 
+from memorist import remember
 from memorist.access import Access
 from memorist.design import Clock, Proposal, Tools
 from memorist.kinds import KINDS, MEMORY
 from memorist.records import Record
-from memorist.remember.many import archived
 from memorist.store.nouns import Brief, footprint
 from memorist.store.where import Where
 from memorist.upkeep.guard import free, loose, refuse_guarded
@@ -75,4 +75,4 @@ class Prune:
 
 def _pruned(record: Record, now: Clock) -> Record:
     refuse_guarded(record, now())
-    return archived(record, BECAUSE)
+    return remember.many.archived(record, BECAUSE)

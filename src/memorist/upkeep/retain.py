@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
+from memorist import remember
 from memorist.access import Access
 from memorist.design import Proposal, Tools
 from memorist.kinds import Kind, kind_of
 from memorist.records import Record
-from memorist.remember.many import archived
 from memorist.store.nouns import Brief
 from memorist.upkeep.clock import jumped
 from memorist.upkeep.guard import OFTEN_USED, free, loose, memories, refuse_guarded
@@ -50,7 +50,7 @@ class Retain:
 
         def evict(record: Record) -> Record:
             refuse_guarded(record, tools.clock())
-            return archived(record, chosen[record.id])
+            return remember.many.archived(record, chosen[record.id])
 
         advice = f"by time nothing was looked at: {moved}" if moved else None
         return Proposal("evicted", evict, EVICTED, list(chosen), advice)

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from memorist import remember
 from memorist.access import Access
 from memorist.design import Proposal, Tools
 from memorist.errors import Refused
 from memorist.kinds import KINDS, Kind, kind_of
 from memorist.records import Record
-from memorist.remember.many import archived
 from memorist.store.nouns import Brief
 from memorist.store.where import Order, Where
 from memorist.upkeep.clock import jumped
@@ -82,7 +82,7 @@ class Expire:
         def expire(record: Record) -> Record:
             refuse_guarded(record, tools.clock())
             days = _days(kind_of(record.kind, tools.kinds), record.scope)
-            return archived(record, f"expired: a {record.kind} that nobody needed for {days:g} days")
+            return remember.many.archived(record, f"expired: a {record.kind} that nobody needed for {days:g} days")
 
         return Proposal("expired", expire, EXPIRED, list(ids))
 

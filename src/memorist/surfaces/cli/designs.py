@@ -9,9 +9,9 @@ from difflib import ndiff
 from pathlib import Path
 from typing import Any
 
-from memorist import checks
+from memorist import checks, designs
 from memorist.design import Design
-from memorist.designs import DESIGNS, finding, own
+from memorist.designs import DESIGNS, own
 from memorist.errors import Invalid
 from memorist.surfaces import settings
 from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
@@ -42,14 +42,14 @@ def list_designs(place: Place) -> int:
 def _known(current: str) -> dict[str, str]:
     """Every design by the name that chooses it, and where it comes from."""
     known = dict.fromkeys(DESIGNS, "built in")
-    known |= {name: str(file) for name, file in finding.files_in(settings.designs_folder()).items()}
+    known |= {name: str(file) for name, file in designs.files_in(settings.designs_folder()).items()}
     return known if not checks.is_path(current) else known | {current: current}
 
 
 def _described(name: str, where: str, current: bool) -> dict[str, Any]:
     """One that cannot be read is listed with the reason, so that it can be found and mended."""
     try:
-        about = finding.find(name, settings.designs_folder()).about
+        about = designs.find(name, settings.designs_folder()).about
     except Invalid as problem:
         about = f"cannot be used: {problem}"
     return {"name": name, "about": about, "from": where, "current": current}
@@ -58,7 +58,7 @@ def _described(name: str, where: str, current: bool) -> dict[str, Any]:
 def show_design(place: Place, name: str | None = None) -> int:
     here = settings.load(Path.cwd())
     wanted = name or here.design
-    text = own.text_of(finding.find(wanted, settings.designs_folder()))
+    text = own.text_of(designs.find(wanted, settings.designs_folder()))
     screen = Screen.of(place.json)
     if screen.json:
         screen.document({"name": wanted, **toml.parse(text, Path(wanted))})
@@ -70,7 +70,7 @@ def show_design(place: Place, name: str | None = None) -> int:
 
 
 def use_design(place: Place, name: str) -> int:
-    new = finding.find(name, settings.designs_folder())
+    new = designs.find(name, settings.designs_folder())
     changes = [line.strip() for line in _changes(_used_now(), new)]
     file = settings.set_setting("design", name, Path.cwd())
     now, source = settings.all_settings(Path.cwd())["design"]
@@ -90,7 +90,7 @@ def use_design(place: Place, name: str) -> int:
 def _used_now() -> Design | None:
     """The design before the change; one that cannot be read any more must not keep anybody from choosing another."""
     try:
-        return finding.find(settings.load(Path.cwd()).design, settings.designs_folder())
+        return designs.find(settings.load(Path.cwd()).design, settings.designs_folder())
     except Invalid:
         return None
 

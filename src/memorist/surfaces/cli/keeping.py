@@ -14,7 +14,7 @@ from functools import partial
 from os import environ
 from pathlib import Path
 
-from memorist import opening
+from memorist import engine
 from memorist.access import access_for
 from memorist.commands import ARGUMENTS
 from memorist.errors import Invalid, Refused
@@ -52,8 +52,8 @@ def backup(place: Place, path: str | None = None, restore: str | None = None, ye
 def _restore(place: Place, file: Path, yes: bool) -> int:
     from memorist.store.restore import restore
 
-    db = opening.place(place.db, place.project, place.space, None).db
-    if db == opening.IN_RAM or "://" in db:
+    db = engine.place(place.db, place.project, place.space, None).db
+    if db == engine.IN_RAM or "://" in db:
         raise Refused(f"a backup is restored into a file, not into {db}")
     store = Path(db).expanduser()
     if not yes and not given.agreed(f"replace {store} by {file}? What is there is kept beside it."):
