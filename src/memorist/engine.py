@@ -46,7 +46,7 @@ Filter = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Setup:
     """Where a memory is opened, and what the settings say about it."""
 
     db: str
@@ -66,7 +66,7 @@ class Place:
         return replace(access_for("project", self.project.scope), space=self.space, actor=self.actor)
 
 
-def place(path: str | Path | None, project: str | None, space: str | None, design: Design | str | None) -> Place:
+def setup_for(path: str | Path | None, project: str | None, space: str | None, design: Design | str | None) -> Setup:
     """A named file means `project/default` unless a project is named; no file means the user's store and this project."""
     if path is not None and not str(path).strip():
         raise Invalid("the path of the store is empty; name a file, or ':memory:'")
@@ -74,7 +74,7 @@ def place(path: str | Path | None, project: str | None, space: str | None, desig
     here = settings.load(directory)
     named = project if project is not None or path is not None else here.project
     found = resolve_project(named, directory)
-    return Place(
+    return Setup(
         db=here.db if path is None else str(path),
         project=found,
         home=Scope(here.scope) if here.scope else found.scope,
@@ -153,7 +153,7 @@ class Engine:
         wait: float = 30.0,
         confirm: Confirmer | None = None,
     ) -> None:
-        here = place(path, project, space, design)
+        here = setup_for(path, project, space, design)
         self.project, self.design, self.home = here.project, here.design, here.home
         if access is not None and space not in (None, access.space):
             raise Invalid(f"the access is for space {access.space!r}, not {space!r}; name one of them")

@@ -14,7 +14,7 @@ from memorist.errors import Invalid
 from memorist.recall.find import ByWords
 from memorist.recall.trim import Abstain, DropWeak, Weigh, WeighByVotes
 from memorist.surfaces import settings
-from memorist.surfaces.setting_values import ALIASES, TUNING
+from memorist.surfaces.settings import ALIASES, TUNING
 from memorist.upkeep.prune import MEGABYTE, Prune
 from surfaces.conftest import Cli
 
