@@ -23,7 +23,7 @@ from memorist.store.meaning import Meaning
 from memorist.store.protocol import Store
 from memorist.store.writer import looked_after
 from memorist.surfaces import settings
-from memorist.text.times import TimeReader, reader
+from memorist.text.dates import TimeReader, reader_named
 from memorist.upkeep import runner
 
 IN_RAM = ":memory:"
@@ -62,7 +62,7 @@ def place(path: str | Path | None, project: str | None, space: str | None, desig
         kinds=here.kinds,
         actor=here.actor,
         embed=embedder(here.embed, asked=here.sources["embed"] != "default"),
-        times=reader(here.dates),
+        times=reader_named(here.dates),
         off_because=settings.off_because,
     )
 

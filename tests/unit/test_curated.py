@@ -25,8 +25,8 @@ from memorist.records import Hit, Provenance
 from memorist.store.where import Where
 from memorist.testing import MovableClock, a_record
 from memorist.testing.records import EVERYWHERE, START
-from memorist.text.edits import distance
-from memorist.text.kind_words import kinds_in
+from memorist.text.question import kinds_in
+from memorist.text.twins import distance
 
 
 @pytest.fixture(params=["sqlite", "ram", "json"])

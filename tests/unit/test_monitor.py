@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorist import Memory
-from memorist.models.patience import Patience
+from memorist.models.embed import Patience
 from memorist.recall import monitor
 from memorist.recall.monitor import Monitor, p95
 from memorist.recall.pipeline import Search

@@ -23,7 +23,7 @@ from memorist.store.index import index_rows
 from memorist.store.nouns import Receipt, Shelf, shelf_of
 from memorist.store.protocol import Store
 from memorist.store.where import Order, Where
-from memorist.text.asked import question_of
+from memorist.text.question import question_of
 from memorist.text.visible import quoted
 from memorist.text.words import query_terms
 

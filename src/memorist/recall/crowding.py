@@ -16,8 +16,7 @@ from memorist.design import Tools
 from memorist.kinds import TURNS, kind_of
 from memorist.recall.pipeline import Search
 from memorist.records import Hit, Record
-from memorist.text.alike import LONGEST, TRIGRAMS_SHARED, jaccard, near_twins, trigrams
-from memorist.text.twins import normalised
+from memorist.text.twins import LONGEST_COMPARED, TRIGRAMS_SHARED, jaccard, near_twins, normalised, trigrams
 from memorist.worth import vouched_for
 
 
@@ -91,7 +90,7 @@ def _source(record: Record) -> tuple[str | None, ...]:
 
 def _spelled_alike(a: str, b: str) -> bool:
     """Most of the letters are the same: another number or name is another claim, but for a tool's it is the same voice."""
-    return jaccard(_trigrams(a[:LONGEST]), _trigrams(b[:LONGEST])) >= TRIGRAMS_SHARED
+    return jaccard(_trigrams(a[:LONGEST_COMPARED]), _trigrams(b[:LONGEST_COMPARED])) >= TRIGRAMS_SHARED
 
 
 @lru_cache(maxsize=1024)

@@ -11,7 +11,7 @@ from memorist.design import Tools
 from memorist.recall.pipeline import Search
 from memorist.recall.trim import weighed
 from memorist.records import Hit
-from memorist.text.kind_words import kinds_in
+from memorist.text.question import kinds_in
 from memorist.text.words import LONGEST_QUERY
 from memorist.worth import DECAYS, held_up
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from memorist.design import Tools
 from memorist.recall.pipeline import Expansion, Search
-from memorist.text.edits import distance
+from memorist.text.twins import distance
 
 FUZZY, PREFIX = 0.45, 0.375  # what such a word counts at most
 SHORTEST_PREFIX, SHORTEST_FUZZY = 3, 4  # letters; shorter words are like everything

@@ -21,7 +21,7 @@ from memorist.remember.findings import agents_of, findings
 from memorist.store.choices import Choices, chosen
 from memorist.store.nouns import Shelf
 from memorist.store.where import Where
-from memorist.text.alike import Claim, claim_of, same_claim
+from memorist.text.twins import Claim, claim_of, same_claim
 from memorist.text.visible import quoted
 from memorist.text.words import query_terms
 

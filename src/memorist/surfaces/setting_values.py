@@ -17,7 +17,7 @@ from memorist.kinds import Kind, own_kinds
 from memorist.models.embed import checked_name
 from memorist.project import resolve_project
 from memorist.records import Scope
-from memorist.text.times import READERS
+from memorist.text.dates import READERS
 from memorist.text.visible import quoted
 from memorist.upkeep import cron
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from memorist.errors import Invalid, Refused
 from memorist.surfaces.cli.screen import one_line
-from memorist.text.encoding import decoded
+from memorist.text.visible import decoded
 
 LARGEST_TEXT = 4_000_004  # bytes: a million characters of four bytes, and the mark
 LARGEST_BATCH = 1 << 28  # bytes of drafts in one call

@@ -25,8 +25,7 @@ from memorist.surfaces.cli.designs import note_on
 from memorist.surfaces.cli.screen import Screen, one_line
 from memorist.surfaces.cli.spelling import JSON, PLACE, Command, Option
 from memorist.surfaces.cli.verbs import Place, opened
-from memorist.text.encoding import decoded
-from memorist.text.visible import is_blank
+from memorist.text.visible import decoded, is_blank
 
 EDITORS = ("VISUAL", "EDITOR")
 
