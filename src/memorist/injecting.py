@@ -19,7 +19,7 @@ from memorist.prompt.assemble import assemble, fingerprint, is_exact, rendered
 from memorist.prompt.choose import Chosen, Plan, choose
 from memorist.prompt.modes import mode_named, profile_named
 from memorist.prompt.render import style_of
-from memorist.recall import asking
+from memorist.recall.query import MOST_HITS, Query, kinds_of, receipt_for, scopes_of, text_of
 from memorist.records import Context, Hit, Recall, new_id
 from memorist.remember.using import receipt_of
 from memorist.store import choices
@@ -31,7 +31,7 @@ PULLED = "this design puts nothing into a prompt by itself; ask with recall, or 
 log = logging.getLogger("memorist")
 
 
-def plan_of(memory: Opened, question: asking.Question, said: dict[str, Any]) -> Plan:
+def plan_of(memory: Opened, question: Query, said: dict[str, Any]) -> Plan:
     """What the arguments mean; anything wrong with them is raised here."""
     design = memory.design
     profile, mode = profile_named(said["profile"]), mode_named(said["mode"])
@@ -43,16 +43,16 @@ def plan_of(memory: Opened, question: asking.Question, said: dict[str, Any]) -> 
     if inject not in INJECTS:
         raise Invalid(f"there is no inject {quoted(inject)}; it is one of {', '.join(INJECTS)}")
     return Plan(
-        asking.text_of(question.query),
+        text_of(question.text),
         lanes.part(mode.share, total),
         style_of(said["style"], said["client"]),
         mode,
         profile,
         inject,
-        checks.whole(question.limit, "limit", 1, asking.MOST),
+        checks.whole(question.limit, "limit", 1, MOST_HITS),
         checks.labels(question.files, "files"),
         question.session,
-        None if question.kinds is None else asking.kinds_of(question.kinds, memory._tools),
+        None if question.kinds is None else kinds_of(question.kinds, memory._tools),
         question.where,
     )
 
@@ -65,7 +65,7 @@ def _chosen_budget(memory: Opened) -> int | None:
     return None
 
 
-def inject(memory: Opened, plan: Plan, question: asking.Question) -> Context:
+def inject(memory: Opened, plan: Plan, question: Query) -> Context:
     """The context for this plan. Whatever goes wrong but the arguments is told in `empty_because`."""
     if plan.inject == "pull":
         return Context("", budget=plan.total, empty_because=PULLED)
@@ -79,10 +79,10 @@ def inject(memory: Opened, plan: Plan, question: asking.Question) -> Context:
         return Context("", budget=plan.total, empty_because=f"memory failed, and the prompt goes on without it: {what}")
 
 
-def _inject(memory: Opened, plan: Plan, question: asking.Question) -> Context:
+def _inject(memory: Opened, plan: Plan, question: Query) -> Context:
     started, tools = time.perf_counter(), memory._tools
     homes = tuple(dict.fromkeys((memory.home, memory.project.scope)))
-    scopes = asking.scopes_of(question, memory.access, homes, memory.design)
+    scopes = scopes_of(question, memory.access, homes, memory.design)
     chosen = choose(plan, _asker(memory, question), scopes, memory.design, memory.access, tools)
     made = assemble(plan, chosen, memory.design.lanes, memory._writer.digest, tools.count_tokens)
     asked = fingerprint(plan, question.task, memory.design.name)
@@ -91,7 +91,7 @@ def _inject(memory: Opened, plan: Plan, question: asking.Question) -> Context:
     return context
 
 
-def _asker(memory: Opened, question: asking.Question) -> Callable[[str | None], Recall]:
+def _asker(memory: Opened, question: Query) -> Callable[[str | None], Recall]:
     def ask(scope: str | None) -> Recall:
         return memory._ask(question if scope is None else replace(question, scope=scope))[0]
 
@@ -99,11 +99,11 @@ def _asker(memory: Opened, question: asking.Question) -> Callable[[str | None], 
 
 
 def _leave_receipt(
-    memory: Opened, context: Context, chosen: Chosen, question: asking.Question, scopes: tuple[str, ...], ms: float
+    memory: Opened, context: Context, chosen: Chosen, question: Query, scopes: tuple[str, ...], ms: float
 ) -> None:
     """What was shown, and the exact text: in the log before the caller has it."""
-    found = Recall(question.query, context.items, context.empty_because, (), scopes, context.receipt)
-    line = asking.receipt(found, ms, question.session, memory.access, memory._tools)
+    found = Recall(question.text, context.items, context.empty_because, (), scopes, context.receipt)
+    line = receipt_for(found, ms, question.session, memory.access, memory._tools)
     shown = dict(line.shown)
     if context.items:  # a conflict that is told names both sides
         told = (record.id for clash in chosen.clashes for record in (clash.a, clash.b))
@@ -112,7 +112,7 @@ def _leave_receipt(
     memory._writer.note(replace(line, shown=tuple(shown.items()), rendered=rendered(context, lanes)))
     memory._writer.flush()
     ids = [hit.record.id for hit in context.items]
-    memory.bus.emit("memory:search", query=question.query, results=len(ids), ids=ids)
+    memory.bus.emit("memory:search", query=question.text, results=len(ids), ids=ids)
 
 
 def shown_again(memory: Opened, receipt: str) -> Context:

@@ -9,7 +9,7 @@ from memorist import checks
 from memorist.errors import Invalid
 from memorist.keeping import Keeping
 from memorist.opened import Filter
-from memorist.recall.aliases import effective
+from memorist.recall.stages.words import effective
 from memorist.records import Outcome, Report
 from memorist.remember import aliases as other_words
 from memorist.remember import choosing, deciding, findings, finishing, pending, promoting, resolving

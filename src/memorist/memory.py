@@ -22,7 +22,9 @@ from memorist.errors import Invalid
 from memorist.judging import Judging
 from memorist.opened import Filter
 from memorist.prompt.modes import Profile
-from memorist.recall import asking
+from memorist.recall import lookup
+from memorist.recall.query import Query, receipt_for
+from memorist.recall.query import why_not as lost_at
 from memorist.records import Context, Draft, Event, Link, LinkKind, Outcome, Recall, Record, Report
 from memorist.remember import change, consent, drafts, erasing, gate, many, undoing, using
 from memorist.store.where import Where, order_of
@@ -255,11 +257,9 @@ class Memory(Judging):
         off = self._off_because()
         if off:
             return Recall(str(query), empty_because=off)
-        question = asking.Question(
-            query, limit, search, scope, user, session, kinds, where, as_of, deadline, at, exact, files
-        )
+        question = Query(query, limit, search, scope, user, session, kinds, where, as_of, deadline, at, exact, files)
         answer, took = self._ask(question)
-        self._writer.note(asking.receipt(answer, took, session, self.access, self._tools))
+        self._writer.note(receipt_for(answer, took, session, self.access, self._tools))
         self.bus.emit("memory:search", query=answer.query, results=len(answer), ids=[hit.record.id for hit in answer])
         return answer
 
@@ -290,7 +290,7 @@ class Memory(Judging):
         off = self._off_because()
         if off:
             return Context("", empty_because=off)
-        question = asking.Question(query, limit, "memory", scope, user, session, kinds, where, files=files, task=task)
+        question = Query(query, limit, "memory", scope, user, session, kinds, where, files=files, task=task)
         said = {
             "budget": budget, "remaining": remaining, "window": window, "reserve": reserve, "style": style,
             "client": client, "mode": mode, "profile": profile, "inject": inject,
@@ -331,19 +331,19 @@ class Memory(Judging):
         self._must_be_on()
         limit = checks.whole(limit, "limit", 1, 10_000)
         moment = around if isinstance(around, datetime) or around is None else self._must_get(around).times.at
-        return asking.timeline(moment, limit, self._where(where), self._tools.store)
+        return lookup.timeline(moment, limit, self._where(where), self._tools.store)
 
     def history(self, id: str | int) -> builtins.list[Event]:
         """The journal of one memory, oldest first."""
         self._must_be_on()
-        return asking.told(self._tools.store.journal(self._must_get(id).id), self._tools.store, Where(self.access))
+        return lookup.told(self._tools.store.journal(self._must_get(id).id), self._tools.store, Where(self.access))
 
     def explain(self, query: str, **arguments: Any) -> Recall:
         """A recall that is not logged and counts nothing, for looking at its trace."""
         off = self._off_because()
-        return Recall(str(query), empty_because=off) if off else self._ask(asking.Question.of(query, arguments))[0]
+        return Recall(str(query), empty_because=off) if off else self._ask(Query.of(query, arguments))[0]
 
     def why_not(self, id: str | int, query: str, **arguments: Any) -> str:
         """Why a memory is not among the hits: where it was lost, and the reason."""
         self._must_be_on()
-        return asking.why_not(self._must_get(id), self.explain(query, **arguments), arguments.get("search", "memory"))
+        return lost_at(self._must_get(id), self.explain(query, **arguments), arguments.get("search", "memory"))

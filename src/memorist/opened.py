@@ -16,8 +16,9 @@ from memorist.design import Clock, Confirmer, Design, Reranker, Tools
 from memorist.errors import Invalid, Refused
 from memorist.kinds import Kind
 from memorist.models.embed import Embedder
-from memorist.recall import asking, reference
-from memorist.recall.monitor import Monitor
+from memorist.recall import lookup
+from memorist.recall.pipeline import Monitor
+from memorist.recall.query import Query, answer
 from memorist.records import LinkKind, Outcome, Recall, Record, Report, now_utc
 from memorist.remember import change
 from memorist.store.where import Where
@@ -93,14 +94,14 @@ class Opened:
     # ------------------------------------------------------------ what the verbs share
 
     def _must_get(self, id: str | int) -> Record:
-        return reference.resolve(id, self._tools.store, Where(self.access))
+        return lookup.resolve(id, self._tools.store, Where(self.access))
 
-    def _ask(self, question: asking.Question) -> tuple[Recall, float]:
+    def _ask(self, question: Query) -> tuple[Recall, float]:
         homes = tuple(dict.fromkeys((self.home, self.project.scope)))
-        answer, took = asking.ask(question, self.access, homes, self.design, self._tools, self._monitor.hurried)
+        found, took = answer(question, self.access, homes, self.design, self._tools, self._monitor.hurried)
         self._monitor.note(took)
         self._slices.used(self.design, self.access)
-        return answer, took
+        return found, took
 
     def _edit(self, id: str | int, verb: str, edit: Callable[[Record], Record], because: str) -> Outcome:
         self._must_be_on()

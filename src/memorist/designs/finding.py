@@ -12,7 +12,7 @@ from memorist import checks
 from memorist.design import Design
 from memorist.designs import DESIGNS
 from memorist.errors import Invalid
-from memorist.recall.trim import WeighByVotes
+from memorist.recall.stages.weigh import WeighByVotes
 from memorist.text.visible import quoted
 from memorist.upkeep.prune import Prune
 

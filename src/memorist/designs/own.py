@@ -23,7 +23,7 @@ from memorist.designs import DESIGNS, design_named
 from memorist.designs.finding import NAME
 from memorist.designs.parts import JOBS, LANE, SLOTS, STAGES, Part, names, one_of
 from memorist.errors import Invalid
-from memorist.recall.trim import Weigh
+from memorist.recall.stages.weigh import Weigh
 from memorist.text import toml
 from memorist.text.visible import quoted
 

@@ -1,7 +1,7 @@
 """What speaks for a finding: signals, their points, and how many it takes.
 
 Findings that say the same in other words are one finding, so that something heard in a second session counts
-(`text/alike.py`). A preset says how many points are needed, and what is too short or too unimportant to look at. Being repeated
+(`text/twins.py`). A preset says how many points are needed, and what is too short or too unimportant to look at. Being repeated
 raises the points, never the trust. What is known in its project, or was forgotten, revised or taken back there, does not
 come in by itself.
 """

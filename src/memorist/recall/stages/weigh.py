@@ -1,30 +1,41 @@
-"""Many signals, one relevance: each is brought to a common scale, weighted, and added.
+"""What every candidate is worth: many signals become one relevance, and a relevance is weighed by what the record is worth.
 
-The weights are in `mix.toml`, fitted by `tools/fit_mix` over several kinds of text and cross-validated. They differ by who
-speaks: a reply of an assistant repeats the question's words at length, and among people the answer follows the question.
-The sum is a log-odds: 1 / (1 + exp(-sum)) is the relevance, between 0 and 1, and `why` can show every part of it.
+The weights of the signals are in `mix.toml`, fitted by `tools/fit_mix` over several kinds of text and cross-validated. They
+differ by who speaks: a reply of an assistant repeats the question's words at length, and among people the answer follows the
+question. The sum is a log-odds: 1 / (1 + exp(-sum)) is the relevance, between 0 and 1, and `why` can show every part of it.
+
+Then come the factors: what the record is worth today (`worth.py`), the files at hand, the kind that was asked for, a second
+opinion. Those that only refine give way at a deadline.
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from importlib import resources
+from typing import ClassVar
 
 from memorist.design import Tools
-from memorist.recall.pipeline import Asked, Candidate, Search
-from memorist.recall.trim import not_believed
+from memorist.recall.pipeline import Asked, Candidate, Search, ordered
+from memorist.recall.stages.keep import not_believed
 from memorist.records import Hit, Signal
 from memorist.store.nouns import Fact
 from memorist.text.dates import Span
-from memorist.worth import logistic
+from memorist.text.question import kinds_in
+from memorist.text.words import LONGEST_QUERY
+from memorist.worth import DECAYS, FACTORS, faded, logistic, reinforced, score
 
 Mix = Mapping[str, Mapping[str, float]]
 VOICES = ("user", "assistant", "other")
 BEST_OF_SESSION = 3
 CROWD = 80  # candidates; more make no difference
 DAY = 86400.0
+WORTH = 3.0  # how much the logarithm of a factor counts beside signals: a full vote outweighs the noise between equals
+MOST_OVERLAPS = 5  # files that count; a memory about a hundred files is about none
+PATH = re.compile(r"[\w.\-/\\]{1,256}\.[A-Za-z]\w{0,9}\b|[\w.\-]{1,128}/[\w.\-/]{1,256}", re.ASCII)
+LEAST = 0.01  # a factor is never 0: what was found stays visible
 
 
 @cache
@@ -188,3 +199,141 @@ def _sessions(candidates: Sequence[Candidate], own: Mapping[int, float]) -> dict
         if each.fact.session is not None:
             worths.setdefault(each.fact.session, []).append(max(0.0, own[each.fact.number]))
     return {name: sum(sorted(some)[-BEST_OF_SESSION:]) / BEST_OF_SESSION for name, some in worths.items()}
+
+
+# ---------------------------------------------------------------- factors
+
+
+def weighed(hit: Hit, factors: Mapping[str, float]) -> Hit:
+    """The hit, its score weighed by these factors, each above 0 and shown under its name."""
+    why = {**hit.why, **factors}
+    if "relevance" not in why:
+        return Hit(hit.record, math.prod(factors.values(), start=hit.score), why, hit.signals)
+    worth = [Signal(name, value, value, WORTH * math.log(value)) for name, value in factors.items() if value != 1]
+    signals = (*hit.signals, *worth)
+    return Hit(hit.record, logistic(sum(signal.contribution for signal in signals)), why, signals)
+
+
+@dataclass(frozen=True, slots=True)
+class Weigh:
+    """Weighs relevance by what each record is worth today; the factors stay visible in `why`.
+
+    A plain score is multiplied. A relevance is a chance, so what it is worth is added to its log-odds: near 1, a factor
+    must not lift what fits less over what fits exactly.
+    """
+
+    factors: tuple[str, ...]
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        weighed = [self._weigh(hit, search, tools) for hit in search.hits]
+        weighed.sort(key=lambda hit: (-hit.score, -hit.record.number))
+        return search.but(hits=tuple(weighed))
+
+    def _weigh(self, hit: Hit, search: Search, tools: Tools) -> Hit:
+        return weighed(hit, {name: FACTORS[name](hit.record, search.now, tools.kinds) for name in self.factors})
+
+
+@dataclass(frozen=True, slots=True)
+class WeighByVotes:
+    """Multiplies relevance by what votes made of a record and by how long it has been of no use; nothing else counts."""
+
+    reinforce: float = 3.0
+    demote: float = 1.0
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        weighed = [self._weigh(hit, search.now) for hit in search.hits]
+        weighed.sort(key=lambda hit: (-hit.score, -hit.record.number))
+        return search.but(hits=tuple(weighed))
+
+    def _weigh(self, hit: Hit, now: datetime) -> Hit:
+        record = hit.record
+        votes = reinforced(score(record.counters, self.reinforce, self.demote))
+        recency = faded(record.times.used or record.times.at, now)
+        why = {**hit.why, "votes": votes, "recency": recency}
+        return replace(hit, score=hit.score * votes * recency, why=why)
+
+
+@dataclass(frozen=True, slots=True)
+class FileAffinity:
+    """Lifts what is about the files at hand, by 0.3 for each: those the caller names, and those the question names. The whole
+    path counts, or the name of the file."""
+
+    each: float = 0.3
+    optional: ClassVar[bool] = True
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        named = [*search.files, *PATH.findall(search.asked.text[:LONGEST_QUERY])]
+        active = {form for path in named for form in _forms(path)}
+        if not active:
+            return search
+        hits = [weighed(hit, {"files": self._factor(hit, active)}) for hit in search.hits]
+        return search.but(hits=tuple(hits))
+
+    def _factor(self, hit: Hit, active: set[str]) -> float:
+        shared = sum(1 for path in hit.record.files if active.intersection(_forms(path)))
+        return 1 + self.each * min(shared, MOST_OVERLAPS)
+
+
+def _forms(path: str) -> tuple[str, str]:
+    """The path, and the file's name alone."""
+    plain = path.replace("\\", "/").removeprefix("./").rstrip("/")
+    return plain, plain.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class FavourKinds:
+    """Lifts the kinds that the question's words speak of: decisions for "what did we decide", softly, so that the answer may
+    still be of another kind."""
+
+    first: float = 1.5
+    second: float = 1.2
+    optional: ClassVar[bool] = True
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        named = kinds_in(search.asked.text[:LONGEST_QUERY])[:2]
+        favour = dict(zip(named, (self.first, self.second), strict=False))
+        if not favour:
+            return search
+        hits = [weighed(hit, {"favoured": favour.get(hit.record.kind, 1.0)}) for hit in search.hits]
+        note = "the question speaks of " + ", ".join(f"{kind} (×{by:g})" for kind, by in favour.items())
+        return search.but(hits=tuple(hits), note=note)
+
+
+@dataclass(frozen=True, slots=True)
+class Fade:
+    """Weighs by how far a memory has faded since it last helped: none, hyperbolic, weekly or half_life."""
+
+    decay: str = "half_life"
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        fade = DECAYS[self.decay]
+        hits = [weighed(h, {"decay": max(LEAST, fade(h.record, search.now, tools.kinds))}) for h in search.hits]
+        return search.but(hits=tuple(hits))
+
+
+@dataclass(frozen=True, slots=True)
+class Rerank:
+    """Asks the reranker that `Memory(rerank=…)` was given about the best; its numbers, from 0 to 1, weigh what was found.
+    Without one, or if it fails or takes longer than there is time, everything stays as it is, and the trace says why."""
+
+    most: int = 15
+    optional: ClassVar[bool] = True
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        if tools.rerank is None or not search.hits:
+            return search
+        hits = ordered(search.hits)
+        best, rest = hits[: self.most], hits[self.most :]
+        judge, left = partial(tools.rerank, search.asked.text, [hit.record.text for hit in best]), search.left()
+        try:
+            said = judge() if left is None else tools.patience.within(left, judge)
+            if said is None and left is not None:
+                return search.but(note="the reranker takes longer than there is time; the order stays as it was")
+            given = [float(by) for by in said or ()]
+        except Exception as problem:  # it is the caller's code: whatever it does, the answer is not lost
+            return search.but(note=f"the reranker failed ({type(problem).__name__}); the order stays as it was")
+        if len(given) != len(best) or not all(0 <= by <= 1 for by in given):
+            return search.but(note="the reranker did not give one number from 0 to 1 for each text; it is not heard")
+        judged = [weighed(hit, {"rerank": max(LEAST, by)}) for hit, by in zip(best, given, strict=True)]
+        unjudged = [weighed(hit, {"rerank": LEAST}) for hit in rest]  # it would not do to rank them above the judged
+        return search.but(hits=(*judged, *unjudged), note=f"{len(best)} were judged again")
