@@ -28,7 +28,8 @@ _LINE_TAG = re.compile(r"^[ \t]*+<([A-Za-z][\w.:-]*+)[^<>]*+>", re.MULTILINE)
 _FENCE = re.compile(r"[ \t]{0,12}(`{3,}+|~{3,}+)([^`\n]*+)$")
 _INLINE_FENCE = re.compile(r"```[^`\n]++```")
 _DATA_URI = re.compile(r"\bdata:[^\s,]{0,200},[\w+/=%.~-]*+")
-_LONG_RUN = re.compile(r"(?<![\w+/-])[A-Za-z0-9+/_-]{41,}+={0,2}+")
+LONGEST_PLAIN = 40  # characters without a blank that are looked at no closer: a commit's digest has so many
+_LONG_RUN = re.compile(rf"(?<![\w+/-])[A-Za-z0-9+/_-]{{{LONGEST_PLAIN + 1},}}+={{0,2}}+")
 _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]+")
 _TRACE = "Traceback (most recent call last)"
 _CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
@@ -59,7 +60,7 @@ def question_of(text: str) -> str:
 
 
 def _unless_empty(kept: str, before: str) -> str:
-    return kept if _WORD.search(kept) else before
+    return kept if kept is before or _WORD.search(kept) else before
 
 
 def _injected(name: str) -> bool:
@@ -72,6 +73,8 @@ def _injected(name: str) -> bool:
 
 def _without_blocks(text: str) -> str:
     """Without what stands between a tag that hosts inject and its end, and without stray ends."""
+    if "<" not in text:
+        return text
     opened: dict[str, list[int]] = {}
     cuts = []
     for tag in _TAG.finditer(text):
@@ -100,6 +103,8 @@ def _cut(text: str, cuts: Iterable[tuple[int, int]]) -> str:
 
 def _without_open_block(text: str) -> str:
     """Without a block that has no end, if something stands before it. In a line, <ToolKit> may be anything."""
+    if "<" not in text:
+        return text
     for tag in _LINE_TAG.finditer(text):
         if _injected(tag[1]):
             return text[: tag.start()]
@@ -125,6 +130,8 @@ def _without_fences(text: str) -> str:
 
 def _without_blobs(text: str) -> str:
     """Without data URIs, base64 and hex digests longer than a commit's."""
+    if max(map(len, text.split()), default=0) <= LONGEST_PLAIN and "data:" not in text:
+        return text
     return _LONG_RUN.sub(lambda run: " " if _is_blob(run[0]) else run[0], _DATA_URI.sub(" ", text))
 
 
@@ -157,11 +164,15 @@ def _without_traces(text: str) -> str:
 
 
 def _without_quotes(text: str) -> str:
+    if ">" not in text:
+        return text
     return "\n".join(line for line in text.split("\n") if not line.lstrip().startswith(">"))
 
 
 def _last_user_first(text: str) -> str:
     """A transcript with its last user message in front and without its labels; any other text as it is."""
+    if ":" not in text:
+        return text
     labels = list(_ROLE.finditer(text))
     roles = [label["role"].lower() in _USERS for label in labels]
     if len(set(roles)) < 2:  # a transcript has a user and another

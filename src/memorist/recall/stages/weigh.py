@@ -61,21 +61,21 @@ class Blend:
         if not search.candidates:
             return search
         table = Table(search.candidates, search.asked, mix())
-        ordered = sorted(table.sums, key=lambda number: (-table.sums[number], -number))
-        helped = [number for number in ordered if table.candidates[number].fact.up][: self.spare]
-        ordered = list(dict.fromkeys([*ordered[: search.limit], *helped, *ordered]))  # votes may lift them
+        best = sorted(table.sums, key=lambda number: (-table.sums[number], -number))
+        helped = [number for number in best if table.candidates[number].fact.up][: self.spare]
+        best = list(dict.fromkeys([*best[: search.limit], *helped, *best]))  # votes may lift them
         hits, believed, at_once = list[Hit](), 0, 2 * search.limit + self.spare
-        for start in range(0, len(ordered), at_once):
-            for record in tools.store.numbered(ordered[start : start + at_once], search.where):
+        for start in range(0, len(best), at_once):
+            for record in tools.store.numbered(best[start : start + at_once], search.where):
                 relevance = logistic(table.sums[record.number] + table.standing)
                 hits.append(Hit(record, relevance, {"relevance": relevance}, table.signals(record.number)))
                 believed += not_believed(record, search, tools) is None
             if believed >= search.limit:  # else what holds no longer would keep out what does
                 break
-        rest = enumerate(ordered[start + at_once :], start + at_once + 1)
-        lost = {f"#{number}": f"place {place} of {len(ordered)} candidates" for place, number in rest}
-        found = search.keeping(hits, lost, f"{len(ordered)} candidates, the best {len(hits)} of them read")
-        return found.but(candidates=())
+        rest = enumerate(best[start + at_once :], start + at_once + 1)
+        lost = {f"#{number}": f"place {place} of {len(best)} candidates" for place, number in rest}
+        note = f"{len(best)} candidates, the best {len(hits)} of them read"
+        return search.but(hits=tuple(hits), candidates=(), dropped=lost, note=note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +89,15 @@ class FuseRanks:
     def __call__(self, search: Search, tools: Tools) -> Search:
         places: dict[int, list[Signal]] = {each.fact.number: [] for each in search.candidates}
         for name in ("words", "meaning"):
-            ordered = sorted(search.candidates, key=lambda each: (-getattr(each, name), -each.fact.number))
-            found = [each for each in ordered if getattr(each, name) > 0]
-            for place, each in enumerate(found, 1):
+            rank = sorted(search.candidates, key=lambda each: (-getattr(each, name), -each.fact.number))
+            for place, each in enumerate([each for each in rank if getattr(each, name) > 0], 1):
                 share = (self.k + 1) / (self.k + place) / 2
                 places[each.fact.number].append(Signal(name, getattr(each, name), place, share))
-        scores = {
-            number: sum(signal.contribution for signal in signals) for number, signals in places.items() if signals
-        }
-        ordered_numbers = sorted(scores, key=lambda number: (-scores[number], -number))[: 2 * search.limit + self.spare]
+        scores = {number: sum(each.contribution for each in found) for number, found in places.items() if found}
+        best = sorted(scores, key=lambda number: (-scores[number], -number))[: 2 * search.limit + self.spare]
         hits = [
             Hit(record, scores[record.number], {"ranks": scores[record.number]}, tuple(places[record.number]))
-            for record in tools.store.numbered(ordered_numbers, search.where)
+            for record in tools.store.numbered(best, search.where)
         ]
         return search.but(hits=tuple(hits), note=f"{len(places)} candidates")
 
@@ -112,9 +109,18 @@ class Table:
         self.candidates = {each.fact.number: each for each in candidates}
         self._asked = asked
         self._mix = mix
-        self._own = {number: own_worth(each, mix) for number, each in self.candidates.items()}
+        weights = {number: mix[voice(each.fact)] for number, each in self.candidates.items()}
+        self._own = {  # what each is worth by itself, as its neighbours see it
+            number: weights[number]["own_words"] * each.words + weights[number]["own_meaning"] * each.meaning
+            for number, each in self.candidates.items()
+        }
         self._sessions = _sessions(candidates, self._own)
-        self.sums = {number: self._sum(each) for number, each in self.candidates.items()}
+        self.sums: dict[int, float] = {}
+        for number, each in self.candidates.items():
+            own, total = weights[number], 0.0
+            for name, value in self.features(each):
+                total += own[name] * value
+            self.sums[number] = total
         self.standing = self._standing()
 
     def signals(self, number: int) -> tuple[Signal, ...]:
@@ -127,13 +133,6 @@ class Table:
             if weights[name] * value
         ]
         return (*found, Signal("standing", 1.0, 1.0, self.standing))
-
-    def _sum(self, candidate: Candidate) -> float:
-        weights = self._mix[voice(candidate.fact)]
-        total = 0.0
-        for name, value in self.features(candidate):
-            total += weights[name] * value
-        return total
 
     def features(self, candidate: Candidate) -> list[tuple[str, float]]:
         fact = candidate.fact
@@ -177,12 +176,6 @@ def voice(fact: Fact) -> str:
     return fact.role if fact.role in ("user", "assistant") else "other"
 
 
-def own_worth(candidate: Candidate, mix: Mix) -> float:
-    """What a candidate is worth by itself, as its neighbours see it."""
-    weights = mix[voice(candidate.fact)]
-    return weights["own_words"] * candidate.words + weights["own_meaning"] * candidate.meaning
-
-
 def closeness(at: datetime, span: Span) -> float:
     """1 inside the time that is meant, fading outside of it: people are seldom exact about dates."""
     if span.start <= at < span.end:
@@ -211,7 +204,7 @@ def weighed(hit: Hit, factors: Mapping[str, float]) -> Hit:
         return Hit(hit.record, math.prod(factors.values(), start=hit.score), why, hit.signals)
     worth = [Signal(name, value, value, WORTH * math.log(value)) for name, value in factors.items() if value != 1]
     signals = (*hit.signals, *worth)
-    return Hit(hit.record, logistic(sum(signal.contribution for signal in signals)), why, signals)
+    return Hit(hit.record, logistic(sum([signal.contribution for signal in signals])), why, signals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,12 +218,9 @@ class Weigh:
     factors: tuple[str, ...]
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        weighed = [self._weigh(hit, search, tools) for hit in search.hits]
-        weighed.sort(key=lambda hit: (-hit.score, -hit.record.number))
-        return search.but(hits=tuple(weighed))
-
-    def _weigh(self, hit: Hit, search: Search, tools: Tools) -> Hit:
-        return weighed(hit, {name: FACTORS[name](hit.record, search.now, tools.kinds) for name in self.factors})
+        now, kinds, factors = search.now, tools.kinds, [(name, FACTORS[name]) for name in self.factors]
+        hits = [weighed(hit, {name: of(hit.record, now, kinds) for name, of in factors}) for hit in search.hits]
+        return search.but(hits=tuple(ordered(hits)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,9 +231,7 @@ class WeighByVotes:
     demote: float = 1.0
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        weighed = [self._weigh(hit, search.now) for hit in search.hits]
-        weighed.sort(key=lambda hit: (-hit.score, -hit.record.number))
-        return search.but(hits=tuple(weighed))
+        return search.but(hits=tuple(ordered(self._weigh(hit, search.now) for hit in search.hits)))
 
     def _weigh(self, hit: Hit, now: datetime) -> Hit:
         record = hit.record
