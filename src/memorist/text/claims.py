@@ -81,10 +81,10 @@ def _claims(text: str) -> Claims:
     stances: list[Stance] = []
     for sentence in SENTENCES.split(text.strip())[:MOST_SENTENCES]:
         said = _plain(sentence)
-        if not _is_uncertain(sentence, said):
+        takes_sides = len(text) <= SHORT or not said.isdisjoint(SIGNS)
+        if (takes_sides or not said.isdisjoint(SLOT_VERBS)) and not _is_uncertain(sentence, said):
             slots += _slots(sentence, said)
-            if len(text) <= SHORT or not said.isdisjoint(SIGNS):
-                stances += _stances(sentence)
+            stances += _stances(sentence) if takes_sides else ()
     if not slots and not stances:
         return NOTHING
     said = _plain(text)

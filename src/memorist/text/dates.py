@@ -28,6 +28,7 @@ from memorist.errors import Invalid
 from memorist.text import calendar
 from memorist.text.calendar import AGAIN, DAY, FEASTS, INSTANT, LONG, MONTHS, WEEKDAYS, Stretch, numbered
 
+_LETTERS = re.compile("[a-z]+")
 EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)  # the open end of "before X"
 LATEST = datetime(2101, 1, 1, tzinfo=UTC)  # and of "after X"
 
@@ -59,6 +60,8 @@ def spans(text: str, now: datetime) -> list[Span]:
     >>> [(s.text, f"{s.start:%F}", f"{s.end:%F}") for s in spans("Where was I in May?", datetime(2023, 3, 1, tzinfo=UTC))]
     [('in May', '2022-05-01', '2022-06-01')]
     """
+    if not _may_tell(text):
+        return []
     reading = _Reader(Words(text), now.astimezone(UTC))
     readings = [(at, found) for at in reading.text.known if (found := reading.tried(_Reader.whole, at))]
     readings.sort(key=lambda reading: (reading[0] - reading[1].after, reading[0]))
@@ -70,6 +73,12 @@ def spans(text: str, now: datetime) -> list[Span]:
             begin, finish = reading.text.places[at][0], reading.text.places[found.after - 1][1]
             kept.append(Span(found.start, found.end, text[begin:finish], begin, finish))
     return sorted(kept, key=lambda span: span.begin)
+
+
+def _may_tell(text: str) -> bool:
+    """Whether it holds a digit or a word without which no expression is one. Most questions do not, and are read no closer."""
+    low = text[:LOOKED_AT].lower()
+    return not TELLING.isdisjoint(_LETTERS.findall(low)) or any(map(str.isdigit, low))
 
 
 class _Reader:
@@ -481,6 +490,9 @@ COUNTED = frozenset("km percent people men women children mb gb ms cup of tsp tb
 NO_PLURALS = frozenset("does this besides towards perhaps always sometimes afterwards onwards plus versus".split())
 FIGURES = frozenset("'’0123456789")  # what a number or a decade begins with
 FEAST_STARTS = frozenset(name.split()[0] for name in FEASTS)
+TELLING = frozenset().union(
+    LONG, WEEKDAYS, AGAIN, FEAST_STARTS, UNITS, DAYS, PARTS, LATELY
+)  # one is in every expression
 VOCABULARY = frozenset().union(
     *(LONG, WEEKDAYS, AGAIN, FEAST_STARTS, NUMBERS, ORDINALS, VAGUE, UNITS, DAYS, WHICH, THIRDS, ENDS, SOONER),
     *(LATELY, OPEN, JOINTS, SKIPPED, ABOUT, ("half", "the", "prior", "up")),
