@@ -27,13 +27,13 @@ from memorist.store.protocol import Store
 from memorist.store.where import Where
 from memorist.store.writer import Writer, looked_after
 from memorist.surfaces import settings
-from memorist.text.times import TimeReader, reader
+from memorist.text.dates import TimeReader, reader_named
 from memorist.text.tokens import TokenCounter
 from memorist.text.tokens import count_tokens as default_count
 
 if TYPE_CHECKING:
     from memorist.prompt.context import Shown, Wish
-    from memorist.recall.asking import Question
+    from memorist.recall.query import Query
     from memorist.remember.changes import Author
 
 IN_RAM = ":memory:"
@@ -83,7 +83,7 @@ def setup_for(path: str | Path | None, project: str | None, space: str | None, d
         kinds=here.kinds,
         actor=here.actor,
         embed=embedder(here.embed, asked=here.sources["embed"] != "default"),
-        times=reader(here.dates),
+        times=reader_named(here.dates),
         off_because=settings.off_because,
     )
 
@@ -167,7 +167,7 @@ class Engine:
         own = {**here.kinds, **(kinds or {})}
         self._tools = Tools(store, clock, count_tokens, own, self._writer.meaning, confirm, rerank, here.times)
         self._writer.refuse_secret(f"{self.space} {self.home}", "the space or project")
-        self._monitor = recall.monitor.Monitor()
+        self._monitor = recall.pipeline.Monitor()
         self._slices = upkeep.due.Slices(self._tools, self._writer, self._off_because, self._tell_all)
         self._slices.opened(self.design, self.access)
 
@@ -213,7 +213,7 @@ class Engine:
 
     def _must_get(self, id: str | int) -> Record:
         author = self._author
-        return recall.reference.resolve(id, author.store, author.where)
+        return recall.lookup.resolve(id, author.store, author.where)
 
     def _both(self, a: str | int, b: str | int) -> tuple[Record, Record]:
         return self._must_get(a), self._must_get(b)
@@ -276,22 +276,22 @@ class Engine:
     def _homes(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((self.home, self.project.scope)))
 
-    def _answer(self, question: "Question", logged: bool = False) -> Recall:
+    def _answer(self, query: "Query", logged: bool = False) -> Recall:
         try:
             tools = self._author.tools
         except Refused as off:
-            return Recall(str(question.query), empty_because=str(off))
+            return Recall(str(query.text), empty_because=str(off))
         hurried = self._monitor.hurried
-        answer, took = recall.asking.ask(question, self.access, self._homes, self.design, tools, hurried)
+        answer, took = recall.query.answer(query, self.access, self._homes, self.design, tools, hurried)
         self._monitor.note(took)
         self._slices.used(self.design, self.access)
         if logged:
-            self._note(answer, took, question.session)
+            self._note(answer, took, query.session)
         return answer
 
     def _note(self, answer: Recall, took: float, session: str | None, **more: Any) -> None:
         """The line of the recall log, and word to those who listen."""
-        line = recall.asking.receipt(answer, took, session, self.access, self._tools)
+        line = recall.query.receipt_for(answer, took, session, self.access, self._tools)
         self._writer.note(replace(line, **more))
         if more:  # a prompt's receipt is in the log before the caller has it
             self._writer.flush()
@@ -302,17 +302,17 @@ class Engine:
             author = self._author
         except Refused as off:
             return Context("", empty_because=str(off))
-        query = recall.asking.text_of(wish.query)
-        question = recall.asking.Question(
-            query, wish.limit, "memory", wish.scope, wish.user, wish.session, wish.kinds, wish.where,
+        asked = recall.query
+        query = asked.Query(
+            asked.text_of(wish.query), wish.limit, "memory", wish.scope, wish.user, wish.session, wish.kinds, wish.where,
             files=wish.files, task=wish.task,
         )  # fmt: skip
-        scopes = recall.asking.scopes_of(question, self.access, self._homes, self.design)
-        kinds = None if wish.kinds is None else recall.asking.kinds_of(wish.kinds, author.tools)
+        scopes = asked.scopes_of(query, self.access, self._homes, self.design)
+        kinds = None if wish.kinds is None else asked.kinds_of(wish.kinds, author.tools)
         plan = prompt.context.plan_of(wish, self.design, self._chosen_budget(), scopes, kinds)
 
         def recalled(scope: str | None) -> Recall:
-            return self._answer(question if scope is None else replace(question, scope=scope))
+            return self._answer(query if scope is None else replace(query, scope=scope))
 
         def keep(answer: Recall, took: float, shown: "Shown", rendered: Mapping[str, Any]) -> None:
             self._note(answer, took, wish.session, shown=shown, rendered=rendered)

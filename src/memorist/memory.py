@@ -313,7 +313,9 @@ class Memory(Engine):
 
     def aliases(self) -> dict[str, tuple[str, ...]]:
         """The words that also find others, in this project: its own, and the usual ones that it has not replaced."""
-        return recall.aliases.effective(self._choices().aliases)
+        from memorist.recall.stages.words import effective
+
+        return effective(self._choices().aliases)
 
     # ------------------------------------------------------------ reading
 
@@ -337,10 +339,10 @@ class Memory(Engine):
         """Finds what matters for a question, best first. Nothing found is an answer, and `empty_because` explains it. `at` is
         the moment of asking, for "last week"; `exact` compares with every vector, where a large store would guess well;
         `files` are those being worked on, for designs that go by them."""
-        question = recall.asking.Question(
+        asked = recall.query.Query(
             query, limit, search, scope, user, session, kinds, where, as_of, deadline, at, exact, files
         )
-        return self._answer(question, logged=True)
+        return self._answer(asked, logged=True)
 
     def context(
         self,
@@ -404,21 +406,21 @@ class Memory(Engine):
         """Records in the order in which they happened, around a moment or a memory; the latest if neither is given."""
         store, limit = self._author.store, checks.whole(limit, "limit", 1, 10_000)
         moment = around if isinstance(around, datetime) or around is None else self._must_get(around).times.at
-        return recall.asking.timeline(moment, limit, self._where(where), store)
+        return recall.lookup.timeline(moment, limit, self._where(where), store)
 
     def history(self, id: str | int) -> builtins.list[Event]:
         """The journal of one memory, oldest first."""
         author = self._author
-        return recall.asking.told(author.store.journal(self._must_get(id).id), author.store, author.where)
+        return recall.lookup.told(author.store.journal(self._must_get(id).id), author.store, author.where)
 
     def explain(self, query: str, **arguments: Any) -> Recall:
         """A recall that is not logged and counts nothing, for looking at its trace."""
-        return self._answer(recall.asking.Question.of(query, arguments))
+        return self._answer(recall.query.Query.of(query, arguments))
 
     def why_not(self, id: str | int, query: str, **arguments: Any) -> str:
         """Why a memory is not among the hits: where it was lost, and the reason."""
         record, answer = self._must_get(id), self.explain(query, **arguments)
-        return recall.asking.why_not(record, answer, arguments.get("search", "memory"))
+        return recall.query.why_not(record, answer, arguments.get("search", "memory"))
 
     # ------------------------------------------------------------ keeping
 

@@ -11,8 +11,9 @@ from memorist import Memory
 from memorist.design import Design
 from memorist.designs import BALANCED, DESIGNS, HEBBIAN, find, own
 from memorist.errors import Invalid
-from memorist.recall.find import ByWords
-from memorist.recall.trim import Abstain, DropWeak, Weigh, WeighByVotes
+from memorist.recall.stages.keep import Abstain, DropWeak
+from memorist.recall.stages.weigh import Weigh, WeighByVotes
+from memorist.recall.stages.words import ByWords
 from memorist.surfaces import settings
 from memorist.surfaces.settings import ALIASES, TUNING
 from memorist.upkeep.prune import MEGABYTE, Prune

@@ -103,7 +103,7 @@ def adjusted(
     room = _given(max_bytes=max_bytes, percent=percent)
     if not votes and not room:
         return design
-    from memorist.recall.trim import WeighByVotes
+    from memorist.recall.stages.weigh import WeighByVotes
     from memorist.upkeep.prune import Prune
 
     recall = tuple(replace(stage, **votes) if isinstance(stage, WeighByVotes) else stage for stage in design.recall)

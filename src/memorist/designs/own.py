@@ -22,17 +22,12 @@ from memorist import checks
 from memorist.design import LANES, Budget, Conflicts, Design, Due, Inject, Lane, Promotion
 from memorist.designs import DESIGNS, NAME, design_named
 from memorist.errors import Invalid
-from memorist.recall.aliases import ExpandAliases
-from memorist.recall.blend import Blend, FuseRanks
-from memorist.recall.conflicts import MarkConflicts, NewestOfSlot
-from memorist.recall.crowding import OneVoice
-from memorist.recall.curate import DropTail, Fade, FavourKinds, FileAffinity, KeepTop, Rerank, Spread
-from memorist.recall.fields import ByFields
-from memorist.recall.find import ByWords
-from memorist.recall.gather import Gather
-from memorist.recall.trim import Abstain, Believed, DropWeak, KeepBest, KeepClose, Weigh, WeighByVotes
-from memorist.recall.understand import Recognise, Understand
-from memorist.recall.widen import Widen
+from memorist.recall.stages.conflicts import MarkConflicts, NewestOfSlot, OneVoice, Spread
+from memorist.recall.stages.gather import Gather
+from memorist.recall.stages.keep import Abstain, Believed, DropTail, DropWeak, KeepBest, KeepClose, KeepTop
+from memorist.recall.stages.understand import Recognise, Understand
+from memorist.recall.stages.weigh import Blend, Fade, FavourKinds, FileAffinity, FuseRanks, Rerank, Weigh, WeighByVotes
+from memorist.recall.stages.words import ByFields, ByWords, ExpandAliases, Widen
 from memorist.remember.promotion import PRESETS
 from memorist.text import toml
 from memorist.text.visible import quoted

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from memorist.lazy import modules
 
 if TYPE_CHECKING:
-    from memorist.recall import aliases, asking, monitor, reference
+    from memorist.recall import lookup, pipeline, query
 
-__all__ = ["aliases", "asking", "monitor", "reference"]
+__all__ = ["lookup", "pipeline", "query"]
 __getattr__ = modules(__name__, __all__)

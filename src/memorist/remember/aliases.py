@@ -1,7 +1,7 @@
 """Other words for a word, as a user keeps them: checked, without secrets, bounded, and never for a place one may not write.
 
 They belong to a scope and are a setting of the store (`store/choices.py`); which of them help a question is decided when it
-is asked (`recall/aliases.py`). Nothing of a memory changes with them, so what was added is taken away by removing it.
+is asked (`recall/stages/words.py`). Nothing of a memory changes with them, so what was added is taken away by removing it.
 """
 
 from collections.abc import Mapping, Sequence

@@ -11,8 +11,20 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Literal
 
-from memorist.text.claim_values import exchangeable, unrelated
-from memorist.text.claims import CLEAR, MANY, Claims, Slot, Stance, claims, other_value, same_slot, same_words, within
+from memorist.text.claims import (
+    CLEAR,
+    MANY,
+    Claims,
+    Slot,
+    Stance,
+    claims,
+    exchangeable,
+    other_value,
+    same_slot,
+    same_words,
+    unrelated,
+    within,
+)
 
 DisputeKind = Literal["contradictory", "superseded", "ambiguous"]
 Severity = Literal["high", "medium", "low"]

@@ -1,7 +1,7 @@
 """What speaks for a finding: signals, their points, and how many it takes.
 
 Findings that say the same in other words are one finding, so that something heard in a second session counts
-(`text/alike.py`). A preset says how many points are needed, and what is too short or too unimportant to look at. Being repeated
+(`text/twins.py`). A preset says how many points are needed, and what is too short or too unimportant to look at. Being repeated
 raises the points, never the trust. What is known in its project, or was forgotten, revised or taken back there, does not
 come in by itself.
 """
@@ -21,7 +21,7 @@ from memorist.remember.findings import agents_of, findings
 from memorist.store.choices import Choices, chosen
 from memorist.store.nouns import Shelf
 from memorist.store.where import Where
-from memorist.text.alike import Claim, claim_of, same_claim
+from memorist.text.twins import Claim, claim_of, same_claim
 from memorist.text.visible import quoted
 from memorist.text.words import query_terms
 

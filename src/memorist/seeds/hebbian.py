@@ -18,7 +18,7 @@ from memorist import engine, worth
 from memorist.design import Design
 from memorist.designs import HEBBIAN
 from memorist.memory import Memory
-from memorist.recall.trim import WeighByVotes
+from memorist.recall.stages.weigh import WeighByVotes
 from memorist.records import Hit, Outcome, Recall, Record
 from memorist.surfaces import settings
 from memorist.text.visible import visible

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from memorist.text.kind_words import kinds_in
+from memorist.text.question import kinds_in
 
 Severity = Literal["high", "medium", "low"]
 _ASKS = re.compile(r"\s*(?:please\s+)?(?:remember|note|keep in mind)(?:\s+(?:this|that))?\s*[:,]?\s+", re.IGNORECASE)

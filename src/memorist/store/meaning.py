@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memorist.errors import MemoristError, ModelUnavailable
-from memorist.models.embed import NONE, Choice, Embedder, built_in, checked, dimension_of, shown
-from memorist.models.patience import Patience
+from memorist.models.embed import NONE, Choice, Embedder, Patience, built_in, checked, dimension_of, shown
 from memorist.records import Record
 from memorist.store.index import CHUNKS, embedded_rows
 from memorist.store.nouns import Generation, Piece, Sealed

@@ -30,7 +30,7 @@ from memorist.models.embed import checked_name
 from memorist.project import repository_root, resolve_project
 from memorist.records import Scope
 from memorist.text import toml
-from memorist.text.times import READERS
+from memorist.text.dates import READERS
 from memorist.text.visible import quoted
 
 LOCAL_NAME = ".memorist.toml"

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from memorist.access import Access
 from memorist.design import Ask, Proposal, Tools
-from memorist.recall.aliases import effective
+from memorist.recall.stages.words import effective
 from memorist.records import Record
 from memorist.store.choices import chosen
 from memorist.store.nouns import shelf_of

@@ -24,7 +24,7 @@ from typing import Any, Union, get_args, get_origin
 from memorist.commands import meaning
 from memorist.errors import Invalid, Refused
 from memorist.surfaces.cli.screen import one_line
-from memorist.text.encoding import decoded
+from memorist.text.visible import decoded
 
 TYPES: Mapping[Any, str] = {
     Sequence: "texts", int: "whole", float: "number", bool: "flag", datetime: "time", Mapping: "json",

@@ -25,8 +25,7 @@ from memorist.surfaces.cli import arguments, show
 from memorist.surfaces.cli.arguments import PLACE, Command, Option
 from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
 from memorist.surfaces.cli.verbs import Place, opened
-from memorist.text.encoding import decoded
-from memorist.text.visible import is_blank
+from memorist.text.visible import decoded, is_blank
 
 EDITORS = ("VISUAL", "EDITOR")
 SHOWN_PROBLEMS = 20  # the rest is counted
