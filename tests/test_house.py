@@ -25,7 +25,7 @@ FILES = modules(SRC)
 
 # Each floor is a line and may import from its own and from those above it. On a floor of several, see APART.
 FLOORS = """
-records scopes kinds errors access project
+lazy records scopes kinds errors access project
 text worth redact
 store models
 bus checks design
@@ -33,18 +33,13 @@ remember recall prompt
 session
 upkeep
 designs
-opening
-opened
-injecting
-keeping
-judging
 engine
 memory
 seeds aio client files commands surfaces testing __main__ __init__
 """.strip().splitlines()
 APART = {"remember", "recall", "prompt"}
-# `Memory()` must see the store that the command line sees, so opening asks the settings (docs/why/0003-opening.md).
-EXCEPTIONS = {("opening", "surfaces"), ("design", "recall")}
+# `Memory()` must see the store that the command line sees, so the engine asks the settings (docs/why/0003-opening.md).
+EXCEPTIONS = {("engine", "surfaces"), ("design", "recall")}
 FORBIDDEN = re.compile(r"(Manager|Service|Factory|\butils?\b|\bhelpers?\b)")
 
 
@@ -112,7 +107,6 @@ EVERYWHERE = 3  # a constant of one name in more modules than this says too litt
 # What these rules find today and is being renamed; nothing is added here.
 STILL = set(
     """
-injecting.py judging.py keeping.py opened.py opening.py recall/asking.py
 remember/arriving.py remember/choosing.py remember/deciding.py remember/promoting.py
 remember/resolving.py remember/undoing.py remember/using.py surfaces/cli/keeping.py testing/keeping.py
 Answer Block Clash Due Finding Found Index Known Line Opened Part Place Plan Reading Row Times

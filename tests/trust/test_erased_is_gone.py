@@ -387,7 +387,7 @@ def test_a_copy_that_is_in_use_is_left_named_and_cleaned_later(tmp_path: Path, m
         with closing(apsw.Connection(str(copy))) as other:
             other.execute("BEGIN EXCLUSIVE")
             assert "could not be cleaned" in str(memory.erase(1).advice)
-            with pytest.raises(StoreUnavailable, match="not through"):
+            with pytest.raises(StoreUnavailable, match="not finished"):
                 memory.compact()
         assert "erasures" in [finding.check for finding in memory.doctor() if not finding.ok]
         memory.compact()

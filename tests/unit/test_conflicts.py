@@ -18,10 +18,10 @@ from memorist.access import Access
 from memorist.design import Conflicts
 from memorist.designs import BALANCED, own
 from memorist.errors import Invalid, NotFound, Refused
-from memorist.recall.conflicts import MarkConflicts, NewestOfSlot
+from memorist.recall.stages.conflicts import MarkConflicts, NewestOfSlot
 from memorist.remember.conflicts import between
 from memorist.testing import MovableClock
-from memorist.text.claims import LONGEST, claims
+from memorist.text.claims import LONGEST_CLAIM, claims
 from unit.near_misses import conflicts as true_conflicts
 from unit.near_misses import near_misses
 
@@ -129,7 +129,7 @@ def test_flags_do_not_depend_on_the_order_and_never_on_equal_texts(one: str, oth
     assert between(one, one.upper()) is None or one.upper() != one
 
 
-@given(st.text(max_size=LONGEST + 50))
+@given(st.text(max_size=LONGEST_CLAIM + 50))
 @settings(max_examples=20_000 if TORTURE else 500, deadline=None)
 def test_any_text_can_be_looked_at(text: str) -> None:
     assert between(text, text) is None

@@ -23,9 +23,9 @@ from bench import abstention, sets
 from bench.measures import measured, sessions_of
 from memorist import Memory
 from memorist.designs.balanced import BALANCED
-from memorist.recall.blend import VOICES, Mix, Table, voice
-from memorist.recall.gather import Gather
 from memorist.recall.pipeline import Asked, Candidate, Search
+from memorist.recall.stages.gather import Gather
+from memorist.recall.stages.weigh import VOICES, Mix, Table, voice
 from memorist.worth import logistic
 
 SETS = ("locomo", "longmemeval", "beam", "cranfield", "conflict")

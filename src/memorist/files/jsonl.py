@@ -17,8 +17,7 @@ from memorist.errors import Invalid, StoreTooNew
 from memorist.files.markdown import Found
 from memorist.files.sources import must_fit
 from memorist.records import Draft, Record
-from memorist.text.encoding import decoded
-from memorist.text.visible import quoted
+from memorist.text.visible import decoded, quoted
 
 VERSION = 1
 LONGEST_LINE = 8 << 20  # bytes: the longest text, every character of it escaped, and its labels

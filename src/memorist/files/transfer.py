@@ -19,8 +19,7 @@ from memorist.kinds import MEMORY, kind_of
 from memorist.memory import Memory
 from memorist.records import Draft, Outcome, Record, now_utc
 from memorist.redact import Redactor
-from memorist.text.encoding import decoded
-from memorist.text.visible import visible
+from memorist.text.visible import decoded, visible
 
 PAGE = 400  # records read at once
 ERASED = "it was erased here, and an import does not bring it back"

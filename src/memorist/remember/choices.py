@@ -1,7 +1,7 @@
 """What a user chooses for a scope beside its memories: other words for a word, how much goes into a prompt, what is promoted.
 
 All of it is checked, without secrets, bounded, and never for a place one may not write. It is a setting of the store
-(`store/choices.py`); which other words help a question is decided when it is asked (`recall/aliases.py`). Nothing of a memory
+(`store/choices.py`); which other words help a question is decided when it is asked (`recall/stages/words.py`). Nothing of a memory
 changes with them, so an alias is taken back by removing it.
 """
 

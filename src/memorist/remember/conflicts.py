@@ -35,8 +35,20 @@ from memorist.store.nouns import LOOKED_AT, shelf_of
 from memorist.store.protocol import Store
 from memorist.store.topics import opposed, stated
 from memorist.store.where import Where
-from memorist.text.claim_values import exchangeable, unrelated
-from memorist.text.claims import CLEAR, MANY, Claims, Slot, Stance, claims, other_value, same_slot, same_words, within
+from memorist.text.claims import (
+    CLEAR,
+    MANY,
+    Claims,
+    Slot,
+    Stance,
+    claims,
+    exchangeable,
+    other_value,
+    same_slot,
+    same_words,
+    unrelated,
+    within,
+)
 from memorist.text.visible import quoted
 
 DisputeKind = Literal["contradictory", "superseded", "ambiguous"]

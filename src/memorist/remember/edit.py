@@ -40,7 +40,7 @@ from memorist.store.nouns import KeyUse, Receipt
 from memorist.store.protocol import Store
 from memorist.store.where import Where
 from memorist.store.writer import Clean
-from memorist.text.overlap import used_in
+from memorist.text.twins import used_in
 from memorist.text.visible import quoted
 
 VERDICTS = ("useful", "irrelevant", "wrong")

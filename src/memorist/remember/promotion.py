@@ -6,7 +6,7 @@ which project (`home`), so that one project never gets what was found while work
 
 Signals speak for a finding, and a preset says how many points it takes, and what is too short or too unimportant to look at.
 Findings that say the same in other words are one finding, so that something heard in a second session counts
-(`text/alike.py`). Being repeated raises the points, never the trust. What is known in its project, or was forgotten, revised
+(`text/twins.py`). Being repeated raises the points, never the trust. What is known in its project, or was forgotten, revised
 or taken back there, does not come in by itself.
 
 Findings with enough points go to their project: as a proposal of upkeep, or after a person agreed; what comes in by itself
@@ -33,7 +33,7 @@ from memorist.remember.changes import Author
 from memorist.store.choices import Choices, chosen
 from memorist.store.nouns import Shelf
 from memorist.store.where import Order, Where
-from memorist.text.alike import Claim, claim_of, same_claim
+from memorist.text.twins import Claim, claim_of, same_claim
 from memorist.text.visible import quoted
 from memorist.text.words import query_terms
 

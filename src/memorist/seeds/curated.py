@@ -20,7 +20,7 @@ from memorist.kinds import ALIASES, KINDS
 from memorist.memory import Memory
 from memorist.records import Record
 from memorist.remember.promotion import PRESETS
-from memorist.text.kind_words import kinds_in
+from memorist.text.question import kinds_in
 from memorist.text.visible import quoted, visible
 
 IMPORTANCE = 0.8  # of what a person asks to be remembered

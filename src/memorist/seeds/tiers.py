@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass, replace
 from typing import Any, Literal
 
-from memorist import opening
+from memorist import engine
 from memorist.design import Design
 from memorist.designs import TIERS
 from memorist.errors import Invalid
@@ -24,7 +24,7 @@ from memorist.memory import Memory
 from memorist.records import Outcome, Report
 from memorist.seeds.items import ContextItem, Items, text_of
 from memorist.surfaces import settings
-from memorist.text.kind_words import kinds_in
+from memorist.text.question import kinds_in
 
 GLOBAL = "global"
 NAMES = tuple(lane.name for lane in TIERS.lanes)
@@ -93,7 +93,7 @@ class Tiers:
     def __init__(self, memory: Memory) -> None:
         self._memory = memory.through(memory.access)
         named = memory.design.name == TIERS.name
-        self._memory.design = memory.design if named else opening.tuned(TIERS, settings.load())
+        self._memory.design = memory.design if named else engine.tuned(TIERS, settings.load())
         self.project = Items(self._memory, memory.home)
         self.everywhere = Items(self._memory, GLOBAL)
 

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memorist.errors import MemoristError, ModelUnavailable, StoreDamaged
-from memorist.models.embed import NO_EMBEDDER, NONE, Choice, Embedder, built_in, checked, dimension_of, shown
-from memorist.models.patience import Patience
+from memorist.models.embed import NO_EMBEDDER, NONE, Choice, Embedder, Patience, built_in, checked, dimension_of, shown
 from memorist.records import Record
 from memorist.redact import Redactor
 from memorist.store.index import CHUNKS, embedded_rows

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from memorist.kinds import KINDS, MEMORY
 from memorist.records import Record
-from memorist.text.claims import LONGEST, claims
+from memorist.text.claims import LONGEST_CLAIM, claims
 from memorist.text.words import terms
 
 MOST = 4  # of one text
@@ -28,12 +28,12 @@ def states(kind: str) -> bool:
 
 
 def stated(text: str) -> tuple[int, ...]:
-    return _sides(text)[0] if len(text) <= LONGEST else ()
+    return _sides(text)[0] if len(text) <= LONGEST_CLAIM else ()
 
 
 def opposed(text: str) -> tuple[int, ...]:
     """What a text would state that contradicts this one: the same slots, and the other side of what it is for or against."""
-    return _sides(text)[1] if len(text) <= LONGEST else ()
+    return _sides(text)[1] if len(text) <= LONGEST_CLAIM else ()
 
 
 @lru_cache(maxsize=1 << 10)

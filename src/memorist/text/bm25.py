@@ -65,14 +65,15 @@ class Yardstick:
 
     def scores(self, rows: Mapping[int, str]) -> Iterator[Scored]:
         """Of each of these rows. Strings are searched as they are: to take them apart costs three times as much."""
-        sought = [(term, f" {term} ", weight * (K1 + 1)) for term, weight in self.weights.items()]
+        sought = [(term, f" {term} ", f" {term} {term} ", w * (K1 + 1)) for term, w in self.weights.items()]
         for row, held in rows.items():
             norm = K1 * (1 - B + B * held.count(" ") / self.average)
-            spaced = held.replace(" ", "  ") + " "  # a term beside itself has blanks of its own on both sides
+            ended = held + " "
             score, matched = 0.0, []
-            for term, written, weight in sought:
-                if written in spaced:
-                    times = spaced.count(written)
+            for term, written, twice, weight in sought:
+                if written in ended:
+                    # A term beside itself shares a blank with itself: then each gets blanks of its own.
+                    times = (ended.replace(" ", "  ") if twice in ended else ended).count(written)
                     score += weight * times / (times + norm)
                     matched.append(term)
             yield Scored(row, score, tuple(matched))
@@ -89,7 +90,9 @@ class Found:
 def rank(terms: Sequence[str], index: Index, want: int) -> tuple[list[Scored], Yardstick]:
     """The best rows for these terms with their scores, best first, and what they were measured with."""
     total, length = index.rows_and_length()
-    frequency = {term: index.frequency(term) for term in terms}
+    frequency: dict[str, int] = {}
+    for term in terms:
+        frequency[term] = index.frequency(term)
     known = sorted((term for term in frequency if frequency[term]), key=lambda term: frequency[term])[:MOST_SCORED]
     weight = {term: idf(max(1, count), total) for term, count in frequency.items()}  # unknown counts as rare
     average = length / total if total else 1.0
@@ -178,8 +181,9 @@ def _visible(rows: Iterable[int], index: Index, most: int) -> dict[int, str]:
 def _few_each(rows: Iterable[int], index: Index) -> Iterator[int]:
     """A long text that is full of a word must not crowd out the others."""
     taken: dict[int, int] = {}
+    record_of = index.record
     for row in rows:
-        record = index.record(row)
-        taken[record] = taken.get(record, 0) + 1
-        if taken[record] <= ROWS_OF_ONE:
+        record = record_of(row)
+        times = taken[record] = taken.get(record, 0) + 1
+        if times <= ROWS_OF_ONE:
             yield row

@@ -21,7 +21,7 @@ import Stemmer  # type: ignore[import-not-found]
 
 JOINT = "·"  # never survives folding, so no text can forge a joined token
 SIGNS = {"": "", "++": "⁺⁺", "#": "♯"}
-LONGEST = 64
+LONGEST_TERM = 64
 LONGEST_QUERY = 8192
 
 # A word in one of these ranges has no spaces around it (or, in Korean, carries its particles with it).
@@ -99,7 +99,7 @@ def terms(text: str) -> list[str]:
     """
     found: list[str] = []
     for raw in text.split():
-        found += _indexed(raw) if len(raw) <= LONGEST else _tokens(raw)
+        found += _indexed(raw) if len(raw) <= LONGEST_TERM else _tokens(raw)
     return found
 
 
@@ -128,7 +128,7 @@ def tells_something(text: str) -> bool:
 
 
 def _asked(raw: str) -> tuple[tuple[str, bool], ...]:
-    return _asked_before(raw) if len(raw) <= LONGEST else tuple(_read(raw, asking=True))
+    return _asked_before(raw) if len(raw) <= LONGEST_TERM else tuple(_read(raw, asking=True))
 
 
 @lru_cache(maxsize=1 << 12)
@@ -183,10 +183,10 @@ def _name(name: str, dotted: bool) -> Iterator[tuple[str, bool]]:
     steps = [_WORDS.findall(step) for step in _STEPS.split(name)]
     words = [word for step in steps for word in step]
     for joined in [words, *steps] if len(steps) > 1 else steps:
-        whole = JOINT.join(map(_lower, joined)) if 1 < len(joined) <= LONGEST else ""
-        if 0 < len(whole) <= LONGEST:
+        whole = JOINT.join(map(_lower, joined)) if 1 < len(joined) <= LONGEST_TERM else ""
+        if 0 < len(whole) <= LONGEST_TERM:
             yield whole, False
-    if dotted and len(words[0]) < LONGEST:
+    if dotted and len(words[0]) < LONGEST_TERM:
         yield JOINT + _lower(words[0]), False
     for word in words:
         yield from _word(word)
@@ -194,10 +194,10 @@ def _name(name: str, dotted: bool) -> Iterator[tuple[str, bool]]:
 
 def _word(word: str) -> Iterator[tuple[str, bool]]:
     bare, sign = _bare(word)
-    if sign and len(bare) < LONGEST - 1:
+    if sign and len(bare) < LONGEST_TERM - 1:
         yield _lower(word), False
     parts = [] if "'" in word else _parts(bare)
-    if len(bare) <= LONGEST or not parts:
+    if len(bare) <= LONGEST_TERM or not parts:
         yield _term(bare)
     if "'" in word and word.index("'") <= 2 and len(bare) > 4:  # l'école and O'Brien: also école, brien
         yield _term(bare[word.index("'") :])
@@ -208,7 +208,7 @@ def _term(word: str) -> tuple[str, bool]:
     """The token of one plain word. US, IT and WHO in capitals are names and not stop words."""
     lower = word.casefold()
     stop = lower in STOP_WORDS and not (len(word) > 1 and word.isupper())
-    return _stem(lower[:LONGEST]), stop
+    return _stem(lower[:LONGEST_TERM]), stop
 
 
 def _lower(word: str) -> str:
@@ -249,7 +249,7 @@ def _stem(word: str) -> str:
         return word
     if not hasattr(_stemmers, "english"):
         _stemmers.english = Stemmer.Stemmer("english", 0)  # no cache inside: ours holds whole words
-    return str(_stemmers.english.stemWord(word[:LONGEST]))
+    return str(_stemmers.english.stemWord(word[:LONGEST_TERM]))
 
 
 _PARAGRAPH = re.compile(r"\n[ \t\r]*\n\s*")

@@ -11,13 +11,12 @@ import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from memorist import remember, upkeep
 from memorist.access import Access
 from memorist.design import Design, Due, Job, Tools
 from memorist.errors import StoreUnavailable
 from memorist.records import Report, from_micros
-from memorist.remember.changes import Author
 from memorist.store.writer import Writer, looked_after
-from memorist.upkeep import runner
 
 SLICE = 0.05  # seconds
 REST = 20  # times as long as a slice took there is none: whatever a job costs, it is a small part of the time
@@ -95,20 +94,23 @@ class Slices:
             busy = self._thread is not None and self._thread.is_alive()
             if busy or self._closing or time.monotonic() < self._rests_until:
                 return
-            jobs = runner.jobs_of(design)
+            jobs, run = upkeep.runner.jobs_of(design), upkeep.runner.run  # loaded here: a slice has no time for that
             jobs = jobs[self._turn :] + jobs[: self._turn]
             self._turn = (self._turn + 1) % max(1, len(jobs))
             self._uses = 0
-            self._thread = threading.Thread(target=self._slice, args=(jobs, who), name="memorist upkeep", daemon=True)
+            self._thread = threading.Thread(
+                target=self._slice, args=(run, jobs, who), name="memorist upkeep", daemon=True
+            )
             try:
                 self._thread.start()
             except RuntimeError as problem:  # the program is ending, or may have no more threads
                 self._thread, self.problem = None, str(problem)
 
-    def _slice(self, jobs: tuple[Job, ...], who: Access) -> None:
+    def _slice(self, run: Callable[..., list[Report]], jobs: tuple[Job, ...], who: Access) -> None:
         begun = time.monotonic()
         try:
-            done = runner.run(jobs, Author(who, self._writer, self._tools), seconds=SLICE, stop=lambda: self._closing)
+            author = remember.changes.Author(who, self._writer, self._tools)
+            done = run(jobs, author, seconds=SLICE, stop=lambda: self._closing)
             self.problem = None
             for report in done:
                 self._told(report)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from memorist.access import Access
 from memorist.design import Ask, Proposal, Tools
-from memorist.recall.aliases import effective
+from memorist.recall.stages.words import effective
 from memorist.records import Record
 from memorist.remember.edit import use_key
 from memorist.store.choices import chosen

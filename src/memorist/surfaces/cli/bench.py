@@ -14,8 +14,8 @@ from datetime import UTC, datetime, timedelta
 
 from memorist.memory import Memory
 from memorist.records import Record
+from memorist.surfaces.cli.arguments import PLACE, Command
 from memorist.surfaces.cli.screen import Screen
-from memorist.surfaces.cli.spelling import PLACE, Command
 from memorist.surfaces.cli.verbs import Place, opened
 
 SAMPLE = 500
@@ -50,19 +50,14 @@ class Mine:
     duplicates: list[list[int]] = field(default_factory=list)
 
 
-def command(help: str) -> Command:
-    return Command("bench", help, PLACE, bench)
+def command(name: str, help: str) -> Command:
+    return Command(name, help, PLACE, bench)
 
 
 def bench(place: Place) -> int:
     with opened(place) as memory:
         found = look(memory)
-    screen = Screen.of(place.json)
-    if screen.json:
-        screen.document(found)
-    else:
-        screen.line(told(found))
-    return 0
+    return Screen.of(place.json).answer(found, told(found))
 
 
 def look(memory: Memory) -> Mine:

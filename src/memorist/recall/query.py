@@ -6,7 +6,7 @@ that `search=` names. Everything after that is the design's stages.
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
@@ -15,21 +15,18 @@ from memorist.access import Access
 from memorist.design import Design, Tools
 from memorist.errors import Invalid
 from memorist.kinds import ARCHIVE, DOCUMENTS, KINDS, LAYERS, MEMORY, TURNS, kind_named
-from memorist.recall.crowding import without_crowd
-from memorist.recall.monitor import LIMIT
-from memorist.recall.pipeline import Search, run
-from memorist.records import Event, Recall, Record, Scope, Step, new_id, utc
+from memorist.recall.pipeline import HURRY, Search, run
+from memorist.records import Recall, Record, Scope, Step, new_id, utc
 from memorist.store.index import index_rows
 from memorist.store.nouns import Receipt, Shelf, shelf_of
-from memorist.store.protocol import Store
-from memorist.store.where import Order, Where
-from memorist.text.asked import question_of
+from memorist.store.where import Where
+from memorist.text.question import question_of
 from memorist.text.visible import quoted
 from memorist.text.words import query_terms
 
-MOST = 1000  # hits one may ask for
+MOST_HITS = 1000  # that one may ask for
 HURRIED = Step("Monitor", 0, 0.0, note="hurried: recalls were slow lately, so less was looked at; see `status`")
-LONGEST = 1_000_000  # seconds of a deadline
+LONGEST_DEADLINE = 1_000_000  # seconds of a deadline
 SEARCHES: Mapping[str, tuple[str, ...]] = {
     "memory": (MEMORY,),
     "items": (MEMORY,),  # what was extracted from files and imports
@@ -41,10 +38,10 @@ SEARCHES: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Query:
     """What a caller asked, as asked."""
 
-    query: str
+    text: str
     limit: int = 5
     search: str = "memory"
     scope: str | None = None
@@ -60,36 +57,31 @@ class Question:
     task: str | None = None
 
     @classmethod
-    def of(cls, query: str, arguments: Mapping[str, Any]) -> "Question":
-        known = [field.name for field in fields(cls)]
+    def of(cls, text: str, arguments: Mapping[str, Any]) -> "Query":
+        known = [field.name for field in fields(cls)][1:]
         unknown = sorted(set(arguments) - set(known))
         if unknown:
             raise Invalid(f"there is no argument {unknown[0]!r}; arguments are {', '.join(known)}")
-        return cls(query, **arguments)
+        return cls(text, **arguments)
 
 
-def ask(
-    question: Question, who: Access, homes: tuple[str, ...], design: Design, tools: Tools, hurried: bool = False
+def answer(
+    query: Query, who: Access, homes: tuple[str, ...], design: Design, tools: Tools, hurried: bool = False
 ) -> tuple[Recall, float]:
     """The answer, and how many milliseconds it took. `homes` are the project and where memories go by default. `hurried`:
     recalls were slow lately, so this one looks at less and has a deadline in any case."""
     started = time.perf_counter()
-    scopes = scopes_of(question, who, homes, design)
-    search = replace(_search(question, who, scopes, tools), hurried=hurried)
-    deadline = _deadline(question) or (LIMIT if hurried else None)
-    asked = search
-    search, trace = run(design.recall, asked, tools, deadline)
-    if search.crowd:
-        left = None if deadline is None else max(0.0, started + deadline - time.perf_counter())
-        search, more = run(design.recall, without_crowd(asked, search), tools, left)
-        trace = (*trace, *more)
+    scopes = scopes_of(query, who, homes, design)
+    deadline = _deadline(query) or (HURRY if hurried else None)
+    until = None if deadline is None else started + deadline
+    search, trace = run(design.recall, _search(query, who, scopes, tools, hurried, until), tools)
     trace = (HURRIED, *trace) if hurried else trace
     because = None if search.hits else search.empty_because or _all_dropped(trace)
-    answer = Recall(search.query, search.hits, because, trace, scopes, "r" + new_id(search.now)[1:])
-    return answer, (time.perf_counter() - started) * 1000
+    found = Recall(search.query, search.hits, because, trace, scopes, "r" + new_id(search.now)[1:])
+    return found, (time.perf_counter() - started) * 1000
 
 
-def receipt(answer: Recall, ms: float, session: str | None, who: Access, tools: Tools) -> Receipt:
+def receipt_for(answer: Recall, ms: float, session: str | None, who: Access, tools: Tools) -> Receipt:
     """The line for the recall log."""
     shown = tuple((hit.record.id, round(hit.score, 6)) for hit in answer)
     said = answer.query[:1000].encode("utf-8", "replace").decode()
@@ -133,71 +125,54 @@ def _no_candidate(record: Record, answer: Recall) -> str:
     return f"it shares no telling word with the question{others}; or a filter left it out"
 
 
-def told(events: Sequence[Event], store: Store, where: Where) -> list[Event]:
-    """The events as this access may see them: what a link said about a memory it may not read is left out."""
-    others = {event.before["other"] for event in events if event.before and "other" in event.before}
-    hidden = others - {record.id for record in store.get(list(others), where)}
-    return [
-        replace(event, before=None) if event.before and event.before.get("other") in hidden else event
-        for event in events
-    ]
-
-
-def timeline(around: datetime | None, limit: int, where: Where, store: Store) -> list[Record]:
-    """Records in the order in which they happened, half before and half after the moment; the latest without one."""
-    if around is None:
-        return store.find(where, Order("at"), limit)[::-1]
-    moment = utc(around, "around")
-    after = store.find(where.also("at", "gte", moment), Order("at", ascending=True), limit)
-    before = store.find(where.also("at", "lt", moment), Order("at"), limit)
-    early = before[: max(limit // 2, limit - len(after))][::-1]
-    return [*early, *after[: limit - len(early)]]
-
-
-def scopes_of(question: Question, who: Access, homes: tuple[str, ...], design: Design) -> tuple[str, ...]:
+def scopes_of(query: Query, who: Access, homes: tuple[str, ...], design: Design) -> tuple[str, ...]:
     """The scopes that a question reads: those its design names, as far as the access allows."""
-    for name, given in (("session", question.session), ("user", question.user), ("task", question.task)):
+    for name, given in (("session", query.session), ("user", query.user), ("task", query.task)):
         if given is not None and not isinstance(given, str):
             raise Invalid(f"{name} must be text, not {quoted(given)}")
-    session = None if question.session is None else Scope(f"session/{question.session}")
-    if question.scope is not None:
-        return (who.must_read(question.scope),)
+    session = None if query.session is None else Scope(f"session/{query.session}")
+    if query.scope is not None:
+        return (who.must_read(query.scope),)
     named: dict[str, tuple[str, ...]] = {"project": homes, "global": ("global",)}
     if session is not None:
         named["session"] = (session,)
-    if question.task is not None:
-        named["task"] = (Scope(f"task/{question.task}"),)
-    if question.user is not None:
-        named["user"] = (who.must_read(f"user/{question.user}"),)
+    if query.task is not None:
+        named["task"] = (Scope(f"task/{query.task}"),)
+    if query.user is not None:
+        named["user"] = (who.must_read(f"user/{query.user}"),)
     wanted = [scope for family in design.reads for scope in named.get(family, ())]
     return tuple(scope for scope in dict.fromkeys(wanted) if who.may_read(scope))
 
 
-def _search(question: Question, who: Access, scopes: tuple[str, ...], tools: Tools) -> Search:
-    text_of(question.query)
-    limit = checks.whole(question.limit, "limit", 1, MOST)
-    if not isinstance(question.search, str) or question.search not in SEARCHES:
-        raise Invalid(f"there is no search {quoted(question.search)}; searches are {', '.join(SEARCHES)}")
-    as_of = None if question.as_of is None else utc(question.as_of, "as_of")
-    layers = SEARCHES[question.search]
+def _search(
+    query: Query, who: Access, scopes: tuple[str, ...], tools: Tools, hurried: bool, until: float | None
+) -> Search:
+    text_of(query.text)
+    limit = checks.whole(query.limit, "limit", 1, MOST_HITS)
+    if not isinstance(query.search, str) or query.search not in SEARCHES:
+        raise Invalid(f"there is no search {quoted(query.search)}; searches are {', '.join(SEARCHES)}")
+    as_of = None if query.as_of is None else utc(query.as_of, "as_of")
+    layers = SEARCHES[query.search]
     read = dict.fromkeys((*layers, ARCHIVE) if as_of else layers)
     shelves = tuple(Shelf(who.space, scope, layer) for scope in scopes for layer in read)
-    where, filtered = _where(question, who, tools), bool(question.where or question.kinds)
-    moment = None if question.at is None else utc(question.at, "at")
-    exact = checks.flag(question.exact, "exact")
-    files = checks.labels(question.files, "files") if question.files else ()
-    return Search(question.query, shelves, where, limit, tools.clock(), as_of, filtered, layers, moment, exact, files)
+    where, filtered = _where(query, who, tools), bool(query.where or query.kinds)
+    moment = None if query.at is None else utc(query.at, "at")
+    exact = checks.flag(query.exact, "exact")
+    files = checks.labels(query.files, "files") if query.files else ()
+    return Search(
+        query.text, shelves, where, limit, tools.clock(), as_of, filtered, layers, moment, exact, files, hurried, until
+    )
 
 
-def _where(question: Question, who: Access, tools: Tools) -> Where:
-    where = Where.of(who, question.where)
-    if question.search == "sessions" and question.session is not None:
-        where = where.also("session", "eq", question.session)
-    if question.kinds is not None:
-        return where.also("kind", "in", kinds_of(question.kinds, tools))
-    if question.search == "items":
+def _where(query: Query, who: Access, tools: Tools) -> Where:
+    where = Where.of(who, query.where)
+    if query.search == "sessions" and query.session is not None:
+        where = where.also("session", "eq", query.session)
+    if query.kinds is not None:
+        return where.also("kind", "in", kinds_of(query.kinds, tools))
+    if query.search == "items":
         where = where.also("origin", "in", ("file", "import"))
-    if question.search in ("memory", "items"):
+    if query.search in ("memory", "items"):
         for kind in KINDS.values():
             if kind.layer == MEMORY and not kind.recalled:
                 where = where.also("kind", "ne", kind.name)
@@ -217,12 +192,14 @@ def text_of(query: object) -> str:
     return query
 
 
-def _deadline(question: Question) -> float | None:
-    deadline = question.deadline
+def _deadline(query: Query) -> float | None:
+    deadline = query.deadline
     if deadline is None:
         return None
-    if isinstance(deadline, bool) or not isinstance(deadline, int | float) or not 0 < deadline <= LONGEST:
-        raise Invalid(f"deadline must be a number of seconds above 0 and up to {LONGEST:,}, not {quoted(deadline)}")
+    if isinstance(deadline, bool) or not isinstance(deadline, int | float) or not 0 < deadline <= LONGEST_DEADLINE:
+        raise Invalid(
+            f"deadline must be a number of seconds above 0 and up to {LONGEST_DEADLINE:,}, not {quoted(deadline)}"
+        )
     return float(deadline)
 
 

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from memorist.design import Tools
 from memorist.recall.pipeline import Asked, Search
-from memorist.text import entities
-from memorist.text.asked import question_of
+from memorist.text.question import question_of, speakers_in, without_names
 from memorist.text.words import LONGEST_QUERY, query_terms, tells_something
 
 MOST_SPEAKERS = 200  # whose names are looked for; where more people speak, a name tells little
@@ -42,10 +41,10 @@ class Recognise:
     def __call__(self, search: Search, tools: Tools) -> Search:
         said = search.asked.text
         known = tools.store.speakers(search.shelves, MOST_SPEAKERS)
-        speakers = tuple(entities.speakers_in(said, known)) if len(known) < MOST_SPEAKERS else ()
+        speakers = tuple(speakers_in(said, known)) if len(known) < MOST_SPEAKERS else ()
         times = tools.times(said, search.moment or search.now)
         spans = times.spans
-        bare = entities.without(said, speakers) if speakers else said
+        bare = without_names(said, speakers) if speakers else said
         if speakers and not tells_something(bare):  # "Who is Ann?" asks about her, and not what she said
             speakers, bare = (), said
         named = [*speakers, *(span.text for span in spans)]

@@ -1,18 +1,16 @@
-"""Stages that weigh, drop and keep. Whoever drops a record says why; `why_not` reads it."""
+"""Stages that keep some of what was found. Each that drops a record says why; `why_not` reads it."""
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import ClassVar
 
 from memorist.design import Tools
 from memorist.kinds import kind_of
-from memorist.recall.pipeline import Search
-from memorist.records import Hit, Record, Signal
+from memorist.recall.pipeline import Search, ordered
+from memorist.records import Hit, Record
 from memorist.store.protocol import Store
-from memorist.worth import FACTORS, faded, held_up, logistic, reinforced, score
-
-WORTH = 3.0  # how much the logarithm of a factor counts beside signals: a full vote outweighs the noise between equals
+from memorist.worth import held_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,55 +26,6 @@ class Believed:
                 dropped[hit.record.id] = reason
         note = f"as of {moment.isoformat()}" if search.as_of else None
         return search.keeping([hit for hit in search.hits if hit.record.id not in dropped], dropped, note)
-
-
-def weighed(hit: Hit, factors: Mapping[str, float]) -> Hit:
-    """The hit, its score weighed by these factors, each above 0 and shown under its name."""
-    why = {**hit.why, **factors}
-    if "relevance" not in why:
-        return Hit(hit.record, math.prod(factors.values(), start=hit.score), why, hit.signals)
-    worth = [Signal(name, value, value, WORTH * math.log(value)) for name, value in factors.items() if value != 1]
-    signals = (*hit.signals, *worth)
-    return Hit(hit.record, logistic(sum(signal.contribution for signal in signals)), why, signals)
-
-
-@dataclass(frozen=True, slots=True)
-class Weigh:
-    """Weighs relevance by what each record is worth today; the factors stay visible in `why`.
-
-    A plain score is multiplied. A relevance is a chance, so what it is worth is added to its log-odds: near 1, a factor
-    must not lift what fits less over what fits exactly.
-    """
-
-    factors: tuple[str, ...]
-
-    def __call__(self, search: Search, tools: Tools) -> Search:
-        weighed = [self._weigh(hit, search, tools) for hit in search.hits]
-        weighed.sort(key=lambda hit: (-hit.score, -hit.record.number))
-        return search.but(hits=tuple(weighed))
-
-    def _weigh(self, hit: Hit, search: Search, tools: Tools) -> Hit:
-        return weighed(hit, {name: FACTORS[name](hit.record, search.now, tools.kinds) for name in self.factors})
-
-
-@dataclass(frozen=True, slots=True)
-class WeighByVotes:
-    """Multiplies relevance by what votes made of a record and by how long it has been of no use; nothing else counts."""
-
-    reinforce: float = 3.0
-    demote: float = 1.0
-
-    def __call__(self, search: Search, tools: Tools) -> Search:
-        weighed = [self._weigh(hit, search.now) for hit in search.hits]
-        weighed.sort(key=lambda hit: (-hit.score, -hit.record.number))
-        return search.but(hits=tuple(weighed))
-
-    def _weigh(self, hit: Hit, now: datetime) -> Hit:
-        record = hit.record
-        votes = reinforced(score(record.counters, self.reinforce, self.demote))
-        recency = faded(record.times.used or record.times.at, now)
-        why = {**hit.why, "votes": votes, "recency": recency}
-        return replace(hit, score=hit.score * votes * recency, why=why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +71,13 @@ class KeepClose:
     most: int = 5
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        ordered = sorted(search.hits, key=lambda hit: (-hit.score, -hit.record.number))
-        kept = ordered[:1]
-        for hit in ordered[1 : self.most]:
+        best = ordered(search.hits)
+        kept = best[:1]
+        for hit in best[1 : self.most]:
             if hit.score < self.of_best * kept[0].score or hit.score < self.of_previous * kept[-1].score:
                 break
             kept.append(hit)
-        rest = ordered[len(kept) :]
+        rest = best[len(kept) :]
         return search.keeping(
             kept, {hit.record.id: f"score {hit.score:.3f} falls off after {len(kept)}" for hit in rest}
         )
@@ -141,11 +90,11 @@ class KeepBest:
     pinned: int = 0
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        ordered = sorted(search.hits, key=lambda hit: (-hit.score, -hit.record.number))
-        pins = [hit for hit in ordered if held_up(hit.record)]
-        if self.pinned:
-            ordered = list({hit.record.id: hit for hit in (*pins[: self.pinned], *ordered)}.values())
-        kept, rest = ordered[: search.limit], ordered[search.limit :]
+        best = ordered(search.hits)
+        pins = [hit for hit in best if held_up(hit.record)] if self.pinned else []
+        if pins:
+            best = list({hit.record.id: hit for hit in (*pins[: self.pinned], *best)}.values())
+        kept, rest = best[: search.limit], best[search.limit :]
         return search.keeping(
             kept,
             {h.record.id: f"rank {i}, asked for {search.limit}" for i, h in enumerate(rest, search.limit + 1)},
@@ -158,6 +107,45 @@ def _too_many(pins: Sequence[Hit], first: int) -> str | None:
         return None
     others = ", ".join(f"[id:{hit.record.number}]" for hit in pins[first : first + 5])
     return f"{len(pins)} pinned memories fit; {first} stand first, by score only: {others}"
+
+
+@dataclass(frozen=True, slots=True)
+class KeepTop:
+    """So many of the best, and what is pinned; the stages after it choose among them."""
+
+    most: int = 15
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        most = max(search.pool(self.most), search.limit)
+        best = ordered(search.hits)
+        beyond = {hit.record.id: place for place, hit in enumerate(best, 1) if place > most and not held_up(hit.record)}
+        lost = {id: f"place {place}, {most} are looked at" for id, place in beyond.items()}
+        return search.keeping([hit for hit in best if hit.record.id not in lost], lost)
+
+
+@dataclass(frozen=True, slots=True)
+class DropTail:
+    """Drops the weak tail of three or more hits: what scores under half the median, or the lowest 30 %. What is pinned stays."""
+
+    rule: str = "median"  # or "lowest"
+    share: float = 0.3  # of the hits, for "lowest"
+    optional: ClassVar[bool] = True
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        if len(search.hits) < 3:
+            return search
+        best = ordered(search.hits)
+        if self.rule == "median":
+            bar = (best[(len(best) - 1) // 2].score + best[len(best) // 2].score) / 4  # half the median
+            weak, because = [hit for hit in best if hit.score < bar], f"under {bar:.3f}, half the median"
+        else:
+            weak = best[len(best) - int(self.share * len(best)) :]
+            because = f"among the lowest {self.share:.0%}"
+        lost = {hit.record.id: f"score {hit.score:.3f} is {because}" for hit in weak if not held_up(hit.record)}
+        return search.keeping([hit for hit in best if hit.record.id not in lost], lost)
+
+
+# ---------------------------------------------------------------- what held when
 
 
 def not_believed(record: Record, search: Search, tools: Tools) -> str | None:

@@ -1,4 +1,4 @@
-"""The founding documents' own commands. They are not in the overview; whoever read such a document finds them, with help.
+"""The founding documents' own commands. They are not in the overview; readers of such a document find them, with help.
 
 `memorist memory_store TEXT`, `memory_query`, `memory_reinforce`, `memory_demote` and `memory_update` are the five tools of
 `memorist.seeds.hebbian`, with dashes or underscores; `memorist memories export` is `memorist export`. `memorist slash
@@ -13,9 +13,9 @@ from memorist import seeds
 from memorist.commands import ARGUMENTS
 from memorist.errors import Refused
 from memorist.seeds.hebbian import Done
-from memorist.surfaces.cli import given
+from memorist.surfaces.cli import arguments
+from memorist.surfaces.cli.arguments import PLACE, Command, Option
 from memorist.surfaces.cli.screen import Screen, safe
-from memorist.surfaces.cli.spelling import PLACE, Command, Option
 from memorist.surfaces.cli.verbs import PATIENCE, Place, opened
 
 ID = Option("id", ARGUMENTS["id"], needed=True)
@@ -32,27 +32,16 @@ _OPTIONS: Mapping[str, tuple[Option, ...]] = {
     "memory_demote": (ID,),
     "memory_update": (ID, CONTENT, TAGS),
 }
-_HELP: Mapping[str, str] = {
-    "memory_store": "Keeps one fact, decision or piece of context.",
-    "memory_query": "Finds by words; votes and recency decide among what fits.",
-    "memory_reinforce": "This memory helped: its score rises.",
-    "memory_demote": "This memory is wrong, stale or beside the point: its score falls.",
-    "memory_update": "Corrects a memory in place; its score stays.",
-}
 
 
-def _perform(tool: str, place: Place, **arguments: Any) -> int:
+def _perform(tool: str, place: Place, **given: Any) -> int:
     for name in ("content", "query"):
         if name in {option.name for option in _OPTIONS[tool]}:
-            arguments[name] = given.text_or_stdin(arguments.get(name), name, required=True)
+            given[name] = arguments.text_or_stdin(given.get(name), name, required=True)
     wait = PATIENCE["reading" if tool == "memory_query" else "writing"]
     with opened(place, wait=wait) as memory:
-        answer = getattr(seeds.hebbian(memory), tool)(**arguments)
-    screen = Screen.of(place.json)
-    if screen.json:
-        screen.document(answer)
-    else:
-        screen.line(safe(str(answer)))
+        answer = getattr(seeds.hebbian(memory), tool)(**given)
+    Screen.of(place.json).answer(answer, safe(str(answer)))
     return Refused.exit_code if isinstance(answer, Done) and answer.outcome == "refused" else 0
 
 
@@ -60,18 +49,13 @@ def _slash(place: Place, line: str, yes: bool = False) -> int:
     """What a keyword would forget is asked for first: at a terminal by a question, elsewhere by wanting `--yes`."""
     with opened(place, wait=PATIENCE["writing"]) as memory:
         answer = seeds.curated.slash(memory, line, confirm=yes)
-        if answer.asks and not yes and given.at_terminal() and given.agreed(f"{safe(answer.text)}\nforget it?"):
+        if answer.asks and not yes and arguments.at_terminal() and arguments.agreed(f"{safe(answer.text)}\nforget it?"):
             answer = seeds.curated.slash(memory, f"/forget {answer.ids[0]}")
-    screen = Screen.of(place.json)
-    if screen.json:
-        screen.document(answer)
-    else:
-        screen.line(safe(answer.text))
+    Screen.of(place.json).answer(answer, safe(answer.text))
     return int(answer.asks)
 
 
-def command(name: str) -> Command:
+def command(name: str, help: str) -> Command:
     if name == "slash":
-        help = "Runs a slash command: /remember, /forget, /pin or /memory."
         return Command(name, help, (LINE, YES, *PLACE), _slash)
-    return Command(name, _HELP[name], (*_OPTIONS[name], *PLACE), partial(_perform, name))
+    return Command(name, help, (*_OPTIONS[name], *PLACE), partial(_perform, name))

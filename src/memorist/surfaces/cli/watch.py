@@ -1,6 +1,6 @@
 """`memorist upkeep --watch "0 4 * * *"`: upkeep at the times of a cron line, in the foreground.
 
-It is a program like any other, to be started and stopped by whoever wants it: there is no hidden process. Between two runs it
+It is a program like any other, started and stopped by its user: there is no hidden process. Between two runs it
 holds nothing open. SIGINT and SIGTERM end it with the step under way, and the next upkeep goes on from there.
 """
 
@@ -75,7 +75,7 @@ def _look_after(place: Place, arguments: dict[str, Any], screen: Screen, stop: t
     with opened(place) as memory:
         while not stop.is_set():
             reports = memory.upkeep(**{"seconds": piece, **arguments})
-            show.show(show.Answer("upkeep", reports, memory, arguments), screen)
+            show.show(show.Reply("upkeep", reports, memory, arguments), screen)
             if arguments.get("dry_run") or "seconds" in arguments or not _goes_on(reports):
                 return
             piece = PIECE if any(report.changed or report.rows for report in reports) else 2 * piece
