@@ -219,7 +219,9 @@ def _repeated(use: KeyUse, seen: KeyUse, by: Author) -> Outcome:
 
 def _finished(outcome: Outcome, batch: str, stored: Mapping[str, Record]) -> Outcome:
     record = stored.get(outcome.id or "")
-    return replace(outcome, record=record, batch=batch) if record else outcome
+    if record is None:
+        return outcome
+    return Outcome(outcome.outcome, outcome.because, outcome.id, record, batch, outcome.advice, outcome.pending)
 
 
 # ---------------------------------------------------------------- origin and trust
