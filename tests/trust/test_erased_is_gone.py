@@ -22,9 +22,9 @@ import apsw
 import numpy as np
 import pytest
 
+from bench.corpus import Corpus
 from conftest import rounds
 from memorist import Draft, Memory
-from memorist.bench.corpus import Corpus
 from memorist.errors import MemoristError, NotFound, StoreUnavailable
 from memorist.files.transfer import export, import_files
 from memorist.remember import erase as erasing

@@ -32,7 +32,7 @@ SHELL = {
     "config list": "Lists every setting, and where it comes from.",
     "off": "Switches memory off: nothing is stored, nothing recalled.",
     "on": "Switches memory on again.",
-    "bench": "Measures how well memorist finds and what it costs on this machine; --mine asks your own store.",
+    "bench": "Measures how well your own store answers; it is only read.",
 }
 # Commands of the founding documents that are not shown: what is typed → what it is.
 _SEED = ("memory_store", "memory_query", "memory_reinforce", "memory_demote", "memory_update", "slash")
@@ -70,10 +70,6 @@ def _run(arguments: list[str]) -> int:
     place, rest = _place_first(arguments)
     name, words = _named(rest)
     words = [*place, *words]
-    if name == "bench":
-        from memorist.bench.command import main
-
-        return main(words)
     from memorist.surfaces.cli import spelling, verbs
 
     command = _command(name)
@@ -129,6 +125,10 @@ def _command(name: str) -> "Command":
         from memorist.surfaces.cli import designs
 
         return designs.command(name, SHELL[name])
+    if name == "bench":
+        from memorist.surfaces.cli import bench
+
+        return bench.command(SHELL[name])
     if name in _SEED:
         from memorist.surfaces.cli import seed_commands
 

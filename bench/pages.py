@@ -9,12 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from bench.sets import NAMES
 from memorist import __version__
-from memorist.bench.sets import NAMES
 
 HEAD = """# Benchmarks
 
-Written by `memorist bench --into docs`; every part tells when it was measured and with what. Nothing here is set by hand.
+Written by `make bench`, `make bench-growth` and `make bench-peers`; every part tells when it was measured and with what.
+Nothing here is set by hand.
 
 How to read it: *any@k* is the share of questions with at least one piece of the evidence among the first k hits, *all@k* with
 every piece, *rec@k* the mean share of the evidence, in percent, with 95 % bootstrap intervals over questions in brackets; *ours

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from bench import abstention
+from bench.abstention import Abstention
+from bench.baselines import Baselines, Embed
+from bench.measures import Score, ahead, by_category, measured, sessions_of, summary
+from bench.sets import Document, Question, Shelf, TestSet
+from bench.speed import folder
 from memorist import Memory
-from memorist.bench import abstention
-from memorist.bench.abstention import Abstention
-from memorist.bench.baselines import Baselines, Embed
-from memorist.bench.measures import Score, ahead, by_category, measured, sessions_of, summary
-from memorist.bench.sets import Document, Question, Shelf, TestSet
-from memorist.bench.speed import folder
 
 LIMIT = 20  # hits asked for
 SESSION_LIMIT = 60  # hits asked for when whole sessions are counted

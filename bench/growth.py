@@ -11,15 +11,16 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
+from bench.baselines import Embed
+from bench.corpus import Corpus
+from bench.floors import Floor, HybridFloor
+from bench.speed import QUESTIONS, Measure, folder
 from memorist import Memory
-from memorist.bench.baselines import Embed
-from memorist.bench.corpus import Corpus
-from memorist.bench.floors import Floor, HybridFloor
-from memorist.bench.speed import QUESTIONS, Measure, folder
 
 CHUNK = 20_000  # memories handed over at once
 LARGEST_FLOOR = 100_000  # bare SQLite needs most of a second a question beyond
 SHELVES = 10
+ROOT = Path(__file__).parents[1]  # where a child finds this package
 
 
 def answering(sizes: Sequence[int], embed: Embed | None) -> Iterator[Measure]:
@@ -120,11 +121,11 @@ def _shelves(path: Path, size: int) -> Iterator[Measure]:
 def _child_rss_mb(path: Path) -> float:
     # Linux counts a parent's memory as its child's in getrusage, so the kernel is asked for the process itself.
     code = (
-        "import sys; from pathlib import Path; from memorist import Memory; from memorist.bench.corpus import Corpus\n"
+        "import sys; from pathlib import Path; from memorist import Memory; from bench.corpus import Corpus\n"
         "memory = Memory(sys.argv[1]); [memory.recall(Corpus(n).question()) for n in range(10)]\n"
         "facts = Path('/proc/self/status')\n"
         "if facts.exists(): print(facts.read_text().split('VmHWM:')[1].split()[0])\n"
         "else: import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(path)], check=True, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code, str(path)], check=True, capture_output=True, text=True, cwd=ROOT)
     return int(done.stdout) / (1024 * 1024 if sys.platform == "darwin" else 1024)

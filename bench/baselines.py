@@ -15,7 +15,8 @@ from typing import Any
 import apsw
 import numpy as np
 
-from memorist.bench.sets import Question, Shelf
+from bench.sets import Question, Shelf
+from memorist import errors
 
 Vectors = np.ndarray[Any, np.dtype[np.float32]]
 Embed = Callable[[Sequence[str]], Vectors]
@@ -90,3 +91,16 @@ def _fused(words: Scores, meaning: Scores, k: int) -> Scores:
             if not only_matches or scores[place] > 0:
                 total[place] += 1 / (k + rank)
     return total
+
+
+def vectors_of(embed: str | None) -> tuple[Embed | None, str]:
+    """The embedder that memorist itself would use, as a function from texts to vectors, and its name; None without one."""
+    try:
+        from memorist.models.embed import checked, chosen
+
+        embedder = chosen(embed or "static", lambda _: None).make()
+    except (ImportError, OSError, errors.MemoristError):
+        return None, "none"
+    if embedder is None:
+        return None, "none"
+    return lambda texts: checked(embedder, texts), embedder.name

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from memorist.bench import synthetic_text as texts
-from memorist.bench.sets import Document, Question, Shelf, TestSet
+from bench import synthetic_text as texts
+from bench.sets import Document, Question, Shelf, TestSet
 
 SEED = 11
 SESSIONS = 12

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from memorist.bench.sets import Document, Loader, Question, Shelf, TestSet, read_json
+from bench.sets import Document, Loader, Question, Shelf, TestSet, read_json
 
 # ---------------------------------------------------------------- LoCoMo
 

@@ -1,14 +1,13 @@
-"""`memorist bench --mine` reads somebody's own store, finds what is wrong with it, and leaves it as it was."""
+"""`memorist bench` reads a user's own store, finds what is wrong with it, and leaves it as it was."""
 
 import hashlib
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
-
 from memorist import Memory
-from memorist.bench import command, mine
+from memorist.surfaces.cli.bench import look
+
+from .conftest import Cli
 
 
 def filled(path: Path) -> None:
@@ -24,28 +23,25 @@ def filled(path: Path) -> None:
 def test_every_memory_is_asked_for_and_twins_are_named(tmp_path: Path) -> None:
     filled(tmp_path / "m.db")
     with Memory(tmp_path / "m.db", project="p") as memory:
-        found = mine.look(memory)
+        found = look(memory)
     ways = {way.way: way for way in found.found}
     assert found.memories == found.sampled == 4 and found.lost == []
     assert ways["its three rarest words"].within[5] == 4 and ways["its title"].asked == 1
     assert found.duplicates == [[2, 3]] and found.never_used == []
 
 
-def test_it_changes_nothing_and_says_what_it_cannot_tell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_changes_nothing_and_says_what_it_cannot_tell(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "m.db"
     filled(path)
     before = hashlib.sha256(path.read_bytes()).digest()
-    assert command.main(["--mine", "--db", str(path), "--project", "p"]) == 0
-    said = capsys.readouterr().out
-    assert "4 memories" in said and "no reader" in said and "2 = 3" in said
+    said = cli("bench", "--db", str(path), "--project", "p")
+    assert said.code == 0 and "4 memories" in said.out and "no reader" in said.out and "2 = 3" in said.out
     with Memory(path, project="p") as memory:
         assert all(not record.counters.surfaced for record in memory.list())
     assert hashlib.sha256(path.read_bytes()).digest() == before
 
 
-def test_an_empty_store_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main(["--mine", "--db", str(tmp_path / "e.db")]) == 0
-    assert "nothing in this store" in capsys.readouterr().out
+def test_an_empty_store_and_json(tmp_path: Path, cli: Cli) -> None:
+    assert "nothing in this store" in cli.inside("bench", "--db", str(tmp_path / "e.db")).out
     filled(tmp_path / "m.db")
-    assert command.main(["--mine", "--json", "--db", str(tmp_path / "m.db"), "--project", "p"]) == 0
-    assert json.loads(capsys.readouterr().out)["memories"] == 4
+    assert cli.inside("bench", "--json", "--db", str(tmp_path / "m.db"), "--project", "p").json["memories"] == 4

@@ -1,12 +1,12 @@
-"""The table of the peers for the docs: `python tools/peers/table.py WORK DOCS`, in memorist's own environment."""
+"""The table of the peers for the docs: `python -m bench.peers.table WORK DOCS`, in memorist's own environment."""
 
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
-from memorist.bench import pages
-from memorist.bench.report import table
+from bench import pages
+from bench.report import table
 
 ORDER = ("memorist", "floor", "lancedb", "mempalace", "chromadb", "langgraph", "mem0", "mcp-memory")
 HEAD = (

@@ -1,5 +1,5 @@
 #!/bin/sh
-# An environment of its own for one peer: tools/peers/setup.sh NAME. Needs the network; running the comparison does not.
+# An environment of its own for one peer: bench/peers/setup.sh NAME. Needs the network; running the comparison does not.
 # PYTHON chooses the interpreter (langgraph and mcp-memory need one whose sqlite3 can load extensions), PEERS the folder.
 set -eu
 name=${1:?which peer: chromadb, lancedb, langgraph, mem0, mcp-memory or mempalace}

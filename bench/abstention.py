@@ -8,8 +8,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from memorist.bench.measures import auc, f1
-from memorist.bench.sets import Question, TestSet
+from bench.measures import auc, f1
+from bench.sets import Question, TestSet
 
 SEED = 7
 MOST = 100  # foreign questions to a shelf

@@ -101,10 +101,10 @@ NAMES = ("synthetic", *FILES)
 def load(name: str, data: Path) -> TestSet:
     """One set by its name; `FileNotFoundError` when the folder does not hold it."""
     if name == "synthetic":
-        from memorist.bench.synthetic import synthetic
+        from bench.synthetic import synthetic
 
         return synthetic()
-    from memorist.bench.loaders import LOADERS
+    from bench.loaders import LOADERS
 
     return LOADERS[name](data / FILES[name])
 

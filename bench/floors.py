@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 import numpy as np
 
-from memorist.bench.baselines import Embed, Vectors
+from bench.baselines import Embed, Vectors
 
 WORD = re.compile(r"\w+")
 

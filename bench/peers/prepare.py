@@ -1,4 +1,4 @@
-"""Writes what the peers are given: `python tools/peers/prepare.py DATA WORK`, in memorist's own environment."""
+"""Writes what the peers are given: `python -m bench.peers.prepare DATA WORK`, in memorist's own environment."""
 
 import json
 import sys
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from memorist.bench import sets
-from memorist.bench.corpus import Corpus
-from memorist.bench.embedding import vectors_of
+from bench import sets
+from bench.baselines import vectors_of
+from bench.corpus import Corpus
 
 LARGEST = 10_000
 QUESTIONS = 60

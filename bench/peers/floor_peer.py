@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from common import Table, drive
 
-from memorist.bench.floors import HybridFloor
+from bench.floors import HybridFloor
 
 
 class Bare:

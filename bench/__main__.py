@@ -1,4 +1,4 @@
-"""The command behind `memorist bench`: runs what is asked for and prints it, for people or as JSON."""
+"""`python -m bench`: runs what is asked for and prints it, for people or as JSON."""
 
 import argparse
 import json
@@ -8,22 +8,19 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from memorist import Memory
-from memorist.bench import embedding, mine, pages, quality, report, sets
-from memorist.bench.baselines import Embed
-from memorist.bench.growth import answering, growth
-from memorist.bench.speed import Measure, command_line, designs, erasing, isolation, json_file, prompts, writing
+from bench import pages, quality, report, sets
+from bench.baselines import Embed, vectors_of
+from bench.growth import answering, growth
+from bench.speed import Measure, command_line, designs, erasing, isolation, json_file, prompts, writing
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
-DATA = Path(__file__).parents[4] / "shared" / "data"  # beside a checkout of the project
+DATA = Path(__file__).parents[2] / "shared" / "data"  # beside a checkout of the project
 
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 1 when a promised number was not kept."""
     options = _options(argv)
-    if options.mine:
-        return _mine(options)
-    vectors, embedder = embedding.vectors_of(options.embed)
+    vectors, embedder = vectors_of(options.embed)
     told = Told(options.json, options.into, embedder)
     everything = not (options.quality or options.speed or options.growth or options.set)
     if options.quality or options.set or everything:
@@ -39,7 +36,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _options(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="memorist bench", description="how well memorist finds, and what it costs on this machine"
+        prog="python -m bench", description="how well memorist finds, and what it costs on this machine"
     )
     parser.add_argument(
         "--quick", action="store_true", help="the synthetic set and a tenth of the sizes, for a first look"
@@ -53,9 +50,6 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--embed", help="the embedder: static, none, …; what your settings say without it")
     parser.add_argument("--speed", action="store_true", help="only what writing and asking cost")
     parser.add_argument("--growth", action="store_true", help="only store and recall from 1,000 to 1,000,000 memories")
-    parser.add_argument("--mine", action="store_true", help="how well your own store answers; it is only read")
-    parser.add_argument("--db", help="with --mine: the store; yours without it")
-    parser.add_argument("--project", help="with --mine: the project; the one of this directory without it")
     parser.add_argument("--into", type=Path, help="also puts the results into benchmarks.md and .json of this folder")
     parser.add_argument("--json", action="store_true", help="one JSON document instead of tables")
     return parser.parse_args(argv)
@@ -108,13 +102,6 @@ def _quality(options: argparse.Namespace, vectors: Embed | None, told: Told) -> 
         told.part(f"quality {name}", text, report.as_data(test, digest, results))
 
 
-def _mine(options: argparse.Namespace) -> int:
-    with Memory(options.db, project=options.project) as memory:
-        found = mine.look(memory)
-    sys.stdout.write((json.dumps(found.data(), indent=2) if options.json else mine.told(found)) + "\n")
-    return 0
-
-
 def _speed(quick: bool, vectors: Embed | None) -> Iterator[Measure]:
     part = 10 if quick else 1
     yield from writing(embed=vectors)
@@ -148,3 +135,7 @@ def _promised(measure: Measure) -> str:
     if measure.limit is None:
         return ""
     return f"{'kept' if measure.kept else 'MISSED'} ({'≥' if measure.at_least else '≤'} {measure.limit:,g})"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from memorist.bench.measures import Score
-from memorist.bench.quality import Result
-from memorist.bench.sets import TestSet
+from bench.measures import Score
+from bench.quality import Result
+from bench.sets import TestSet
 
 Row = Sequence[str]
 SHOWN = ("any@1", "any@5", "all@5", "any@10", "all@10", "rec@10", "ndcg@10", "any@20", "all@20", "rec@20", "mrr")

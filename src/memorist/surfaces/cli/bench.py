@@ -1,6 +1,6 @@
-"""`memorist bench --mine`: how well your own store answers, without changing it.
+"""`memorist bench`: how well your own store answers, without changing it.
 
-There are no labels in anybody's own store, so each of a sample of memories is asked for in three ways that need no model: by
+There are no labels in a store of one's own, so each of a sample of memories is asked for in three ways that need no model: by
 its rarest words, by its title, and by its first clause with one word left out. It ought to be found. `explain` asks, which
 logs and counts nothing.
 """
@@ -9,14 +9,17 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from memorist import Memory, Record
+from memorist.memory import Memory
+from memorist.records import Record
+from memorist.surfaces.cli.screen import Screen
+from memorist.surfaces.cli.spelling import PLACE, Command
+from memorist.surfaces.cli.verbs import Place, opened
 
 SAMPLE = 500
-MOST = 20_000  # memories looked at
+MOST_READ = 20_000  # memories looked at
 DEPTHS = (1, 5, 10)
 SEED = 5
 OLD = timedelta(days=30)
@@ -27,7 +30,7 @@ NOT_RECALLED = ("narrative", "task", "gap", "cluster")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundBy:
     """One way of asking: how many were asked for so, and how many were among the first 1, 5 and 10."""
 
     way: str
@@ -41,18 +44,30 @@ class Mine:
 
     memories: int
     sampled: int
-    found: list[Found]
+    found: list[FoundBy]
     lost: list[int] = field(default_factory=list)  # numbers of memories that no way found
     never_used: list[int] = field(default_factory=list)
     duplicates: list[list[int]] = field(default_factory=list)
 
-    def data(self) -> dict[str, Any]:
-        return asdict(self)
+
+def command(help: str) -> Command:
+    return Command("bench", help, PLACE, bench)
+
+
+def bench(place: Place) -> int:
+    with opened(place) as memory:
+        found = look(memory)
+    screen = Screen.of(place.json)
+    if screen.json:
+        screen.document(found)
+    else:
+        screen.line(told(found))
+    return 0
 
 
 def look(memory: Memory) -> Mine:
     """Asks a sample, and looks over the rest."""
-    records = [record for record in memory.list(limit=MOST) if record.kind not in NOT_RECALLED]
+    records = [record for record in memory.list(limit=MOST_READ) if record.kind not in NOT_RECALLED]
     seen = Counter(word for record in records for word in _words(record.text))
     sample = random.Random(SEED).sample(records, min(SAMPLE, len(records)))
     places: dict[str, list[int | None]] = {}
@@ -64,7 +79,7 @@ def look(memory: Memory) -> Mine:
         if ranks and all(rank is None for rank in ranks.values()):
             lost.append(record.number)
     found = [
-        Found(way, len(ranks), {k: sum(rank is not None and rank <= k for rank in ranks) for k in DEPTHS})
+        FoundBy(way, len(ranks), {k: sum(rank is not None and rank <= k for rank in ranks) for k in DEPTHS})
         for way, ranks in places.items()
     ]
     return Mine(len(records), len(sample), found, lost, _never_used(records), _duplicates(records))

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from bench.baselines import Embed
+from bench.corpus import Corpus
+from bench.floors import Floor, HybridFloor
 from memorist import Memory
-from memorist.bench.baselines import Embed
-from memorist.bench.corpus import Corpus
-from memorist.bench.floors import Floor, HybridFloor
 
 QUESTIONS = 60
 
