@@ -165,7 +165,7 @@ def test_only_the_writer_writes() -> None:
 def test_only_the_writer_makes_a_clean_record() -> None:
     """`Clean` says that a record was redacted, so only `Writer.clean` says it."""
     for path in FILES:
-        calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
+        calls = [node for node in ast.walk(parsed(path)) if isinstance(node, ast.Call)]
         made = [call.lineno for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Clean"]
         assert len(made) == (path == SRC / "store" / "writer.py"), f"{path.name}: {made}"
 
@@ -173,9 +173,9 @@ def test_only_the_writer_makes_a_clean_record() -> None:
 def test_only_a_change_set_stamps_and_commits() -> None:
     """`remember/changes.py` alone makes journal lines and hands them to the writer."""
     for path in FILES:
-        if room(path) not in ("remember", "upkeep") or path == SRC / "remember" / "changes.py":
+        if room(path, SRC) not in ("remember", "upkeep") or path == SRC / "remember" / "changes.py":
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 assert node.func.id != "Change", f"{path.name}:{node.lineno} makes a line of the journal"
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "commit":

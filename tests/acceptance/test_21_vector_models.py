@@ -212,7 +212,7 @@ def test_the_archive_and_other_spaces_move_too(tmp_path: Path) -> None:
 
 
 def test_a_move_goes_on_where_time_ran_out(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job, "AT_ONCE", 7)
+    monkeypatch.setattr(job, "EMBEDDED_AT_ONCE", 7)
     using(memory, A).remember_many(NESTS)
     other = using(memory, B)
     first = embedded(other, seconds=1e-6)
@@ -386,7 +386,7 @@ def test_two_that_want_different_models_do_not_take_turns(memory: Memory) -> Non
 def test_a_switch_back_in_the_middle_keeps_what_is_there(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     using(memory, A).remember_many(NESTS)
     with monkeypatch.context() as patch:
-        patch.setattr(job, "AT_ONCE", 5)
+        patch.setattr(job, "EMBEDDED_AT_ONCE", 5)
         embedded(using(memory, B), seconds=1e-6)
     assert generations(memory) == {A.name: "current", B.name: "filling"}
     assert embedded(using(memory, A), switch=True).rows == 0

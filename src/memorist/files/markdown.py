@@ -36,7 +36,7 @@ LEAD_IN = 7  # a line such as "Steps:" before a list is a heading below all othe
 LONGEST_NAME = 100  # characters of a heading's end in which its kind is looked for
 # The last word of a heading, or the first of a text before its colon. Kinds that soon fade are left out: a file that
 # a person keeps is meant to last.
-KINDS = {
+KIND_OF_WORD = {
     "decision": "decision", "decisions": "decision", "decided": "decision",
     "preference": "preference", "preferences": "preference", "likes": "preference", "dislikes": "preference",
     "warning": "warning", "warnings": "warning", "gotcha": "warning", "gotchas": "warning",
@@ -59,7 +59,7 @@ _BESIDE_ENTRIES = re.compile(r"\s*$|\s*#|[ \t]+\S|- ")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Entry:
     """One memory found in a file, and where."""
 
     file: str
@@ -71,7 +71,7 @@ class Found:
         return f"{self.file}:{self.line}"
 
 
-def memories_in(text: str, name: str, modified: datetime) -> list[Found]:
+def memories_in(text: str, name: str, modified: datetime) -> list[Entry]:
     """The memories of a Markdown file of that name, in their order. Any text gives some or none."""
     lines = lines_of(text)
     front, length = _front_matter(lines)
@@ -80,7 +80,7 @@ def memories_in(text: str, name: str, modified: datetime) -> list[Found]:
     found = blocks(lines[length:], length + 1)
     for block, after in zip_longest(found, found[1:]):
         outline.take(block, after)
-    return sorted((Found(name, line, draft) for line, draft in outline.end()), key=lambda each: each.line)
+    return sorted((Entry(name, line, draft) for line, draft in outline.end()), key=lambda each: each.line)
 
 
 # ---------------------------------------------------------------- front matter
@@ -138,7 +138,7 @@ class _Outline:
     path: list[_Heading]
     found: list[tuple[int, Draft]] = field(default_factory=list)
 
-    def take(self, block: "Block", after: "Block | None") -> None:
+    def take(self, block: "_Block", after: "_Block | None") -> None:
         if block.sort == "heading":
             self._step_into(block.level, block)
         elif block.sort == "paragraph" and after and after.sort == "item" and _LEADS_IN.fullmatch(block.text):
@@ -153,7 +153,7 @@ class _Outline:
         self._step_out(0)
         return self.found
 
-    def _step_into(self, level: int, block: "Block") -> None:
+    def _step_into(self, level: int, block: "_Block") -> None:
         self._step_out(level)
         self.path.append(_Heading(level, block.text.strip("*_: \t"), block.line))
 
@@ -198,7 +198,7 @@ def _box_read(text: str) -> str:
 
 def _kind(text: str, steps: Sequence[str]) -> str:
     first = _FIRST_WORD.match(text)
-    own = KINDS.get(first[1].lower()) if first else None
+    own = KIND_OF_WORD.get(first[1].lower()) if first else None
     return own or next(_kinds_of(reversed(steps)), "fact")
 
 
@@ -206,7 +206,7 @@ def _kinds_of(headings: Iterator[str]) -> Iterator[str]:
     """The kinds that headings name, the nearest first."""
     for heading in headings:
         words = _WORD.findall(_ASIDE.sub("", heading[-LONGEST_NAME:]))
-        kind = "procedure" if _HOW_TO.match(heading) else KINDS.get(words[-1].lower()) if words else None
+        kind = "procedure" if _HOW_TO.match(heading) else KIND_OF_WORD.get(words[-1].lower()) if words else None
         if kind:
             yield kind
 
@@ -226,14 +226,14 @@ NESTED = 2  # columns deeper than the item above: less is a slip of the hand
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class _Line:
     number: int
     text: str
     code: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class _Block:
     """One piece of a file: a heading with its level, or the text of an item or paragraph."""
 
     sort: Sort
@@ -246,7 +246,7 @@ def lines_of(text: str) -> list[str]:
     return _BREAK.split(text.removeprefix("\ufeff"))
 
 
-def blocks(lines: list[str], first: int = 1) -> list[Block]:
+def blocks(lines: list[str], first: int = 1) -> list[_Block]:
     """The blocks of these lines, the first of which has that number."""
     reader = _Reader()
     for line in _without_comments(lines, first):
@@ -257,7 +257,7 @@ def blocks(lines: list[str], first: int = 1) -> list[Block]:
 # ---------------------------------------------------------------- comments and code
 
 
-def _without_comments(lines: list[str], first: int) -> Iterator[Line]:
+def _without_comments(lines: list[str], first: int) -> Iterator[_Line]:
     """The lines without HTML comments, each marked where it is code. What is not closed is plain text."""
     ends, place, comments_end = _FenceEnds(lines), 0, True
     lines = list(lines)
@@ -266,20 +266,20 @@ def _without_comments(lines: list[str], first: int) -> Iterator[Line]:
         if code_end is not None:
             marked = _FENCE.match(lines[place])
             behind_marker = bool(marked and marked[1].strip())  # then the line is an item, and its code follows
-            yield Line(first + place, lines[place], code=not behind_marker)
+            yield _Line(first + place, lines[place], code=not behind_marker)
             for inner in range(place + 1, code_end + 1):
-                yield Line(first + inner, lines[inner], code=True)
+                yield _Line(first + inner, lines[inner], code=True)
             place = code_end + 1
             continue
         kept, open_at = _cut(lines[place])
         close = _closing(lines, place) if open_at is not None and comments_end else None
         if open_at is not None and close is not None:
-            yield Line(first + place, kept[:open_at])
+            yield _Line(first + place, kept[:open_at])
             lines[close] = lines[close].partition("-->")[2]
             place = close
         else:
             comments_end = comments_end and open_at is None
-            yield Line(first + place, kept)
+            yield _Line(first + place, kept)
             place += 1
 
 
@@ -355,14 +355,14 @@ class _Open:
 
 class _Reader:
     def __init__(self) -> None:
-        self._done: list[Block] = []
+        self._done: list[_Block] = []
         self._open: _Open | None = None
 
-    def end(self) -> list[Block]:
+    def end(self) -> list[_Block]:
         self._close()
         return self._done
 
-    def take(self, line: Line) -> None:
+    def take(self, line: _Line) -> None:
         text = line.text if line.code else line.text.rstrip()
         if line.code:
             self._continue_or_start(line.number, text)
@@ -383,21 +383,21 @@ class _Reader:
         found = _HEADING.match(text)
         if found:
             self._close()
-            self._done.append(Block("heading", number, _unclosed(found[2] or ""), len(found[1])))
+            self._done.append(_Block("heading", number, _unclosed(found[2] or ""), len(found[1])))
             return True
         above = self._open
         under = _UNDERLINE.match(text)
         if not under or not above or above.sort != "paragraph" or above.rest or above.blank:
             return False
         self._open = None
-        self._done.append(Block("heading", above.line, above.first.strip(), 1 if under[1][0] == "=" else 2))
+        self._done.append(_Block("heading", above.line, above.first.strip(), 1 if under[1][0] == "=" else 2))
         return True
 
     def _rule(self, number: int, text: str) -> bool:
         if not _RULE.match(text):
             return False
         self._close()
-        self._done.append(Block("rule", number))
+        self._done.append(_Block("rule", number))
         return True
 
     def _item(self, number: int, text: str) -> bool:
@@ -424,7 +424,7 @@ class _Reader:
 
     def _close(self) -> None:
         if self._open:
-            self._done.append(Block(self._open.sort, self._open.line, self._open.text()))
+            self._done.append(_Block(self._open.sort, self._open.line, self._open.text()))
             self._open = None
 
 

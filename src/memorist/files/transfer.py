@@ -14,7 +14,7 @@ from typing import Any
 
 from memorist.errors import Invalid, Refused
 from memorist.files import jsonl, sources
-from memorist.files.markdown import Found, memories_in
+from memorist.files.markdown import Entry, memories_in
 from memorist.kinds import MEMORY, kind_of
 from memorist.memory import Memory
 from memorist.records import Draft, Outcome, Record, now_utc
@@ -106,7 +106,7 @@ def _safe(label: str) -> str:
 @dataclass(slots=True)
 class _Read:
     files: list[str] = field(default_factory=list)
-    found: list[Found] = field(default_factory=list)
+    found: list[Entry] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     left_out: int = 0
     refused: int = 0
@@ -163,7 +163,7 @@ def _without_secrets(draft: Draft) -> Draft:
     return replace(draft, text=redact(draft.text), title=redact(draft.title) if draft.title else None)
 
 
-def _holds_for_a_time(each: Found) -> bool:
+def _holds_for_a_time(each: Entry) -> bool:
     """What always holds comes first: it would be taken for the twin of a text that held only for a time."""
     return each.draft.valid_from is not None or each.draft.valid_to is not None
 

@@ -53,7 +53,7 @@ from memorist.text.visible import quoted
 
 DisputeKind = Literal["contradictory", "superseded", "ambiguous"]
 Severity = Literal["high", "medium", "low"]
-KINDS: tuple[DisputeKind, ...] = get_args(DisputeKind)
+DISPUTE_KINDS: tuple[DisputeKind, ...] = get_args(DisputeKind)
 LONGEST_SAID = 60  # characters of a value in a reason
 MOST_CLASHES = 3  # memories that one new memory is held against
 CANDIDATES = 8
@@ -62,7 +62,7 @@ RESOLVE = "`conflicts` shows what contradicts what, and `resolve` says which of 
 SUPERSEDED = "another value was stated later"
 BOTH = "both"
 BOTH_HOLD = "both hold: "  # how the evidence begins where a conflict was resolved that way
-FOUND = tuple(f"{kind}: " for kind in KINDS)  # how the evidence of a conflict begins that rules found
+FOUND = tuple(f"{kind}: " for kind in DISPUTE_KINDS)  # how the evidence of a conflict begins that rules found
 WEIGHTS: dict[Severity, float] = {"high": 1.0, "medium": 0.7, "low": 0.4}
 _RANK: dict[Trust, int] = {"low": 0, "medium": 1, "high": 2}
 Find = Callable[[], tuple[Record, Record]]
@@ -319,7 +319,7 @@ def disputes(where: Where, limit: int, store: Store) -> list[Dispute]:
 
 def _dispute(link: Link, a: Record, b: Record, store: Store) -> Dispute:
     named, found, reason = (link.evidence or "").partition(": ")
-    kind = next((kind for kind in KINDS if found and kind == named), None)
+    kind = next((kind for kind in DISPUTE_KINDS if found and kind == named), None)
     said = reason if kind else (link.evidence or "they were linked as contradicting")
     severity: Severity = "high" if link.weight >= 0.9 else "medium" if link.weight >= 0.6 else "low"
     return Dispute(a, b, kind or "contradictory", severity, said, _since(link, a, b, store))

@@ -45,9 +45,9 @@ from memorist.text.visible import quoted
 
 VERDICTS = ("useful", "irrelevant", "wrong")
 LONGEST_ANSWER = 1_000_000  # characters
-AT_ONCE = 100  # memories in one transaction, at most
+SWEPT_AT_ONCE = 100  # memories in one transaction, at most
 FIRST, FEWEST = 25, 5  # memories in the first transaction, and at least
-LONG, SHORT = 0.1, 0.03  # seconds of a transaction: others wait meanwhile, and each costs something by itself
+TOO_LONG, TOO_SHORT = 0.1, 0.03  # seconds of a transaction: others wait meanwhile, and each costs something by itself
 Find = Callable[[], Record]
 
 
@@ -380,10 +380,10 @@ def portions(ids: Sequence[str]) -> Iterator[Sequence[str]]:
         begun = time.monotonic()
         yield ids[start : start + size]
         start, took = start + size, time.monotonic() - begun
-        if took > LONG:
-            size = max(FEWEST, int(size * LONG / (2 * took)))
-        elif took < SHORT:
-            size = min(AT_ONCE, 2 * size)
+        if took > TOO_LONG:
+            size = max(FEWEST, int(size * TOO_LONG / (2 * took)))
+        elif took < TOO_SHORT:
+            size = min(SWEPT_AT_ONCE, 2 * size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,8 +399,8 @@ class Sweep:
     def plan(self, ids: Sequence[str]) -> Report:
         """What `apply` would do now."""
         report = Report(self.verb, dry_run=True)
-        for start in range(0, len(ids), AT_ONCE):
-            report, _ = self._fill(ids[start : start + AT_ONCE], report, Changes.of(self.by))
+        for start in range(0, len(ids), SWEPT_AT_ONCE):
+            report, _ = self._fill(ids[start : start + SWEPT_AT_ONCE], report, Changes.of(self.by))
         return report
 
     def apply(self, ids: Sequence[str], report: Report | None = None) -> Report:

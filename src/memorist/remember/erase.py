@@ -23,7 +23,7 @@ from memorist.store.where import Where
 from memorist.store.writer import unscrubbed
 from memorist.text.words import terms
 
-AT_ONCE = 200  # memories in one transaction
+ERASED_AT_ONCE = 200  # memories in one transaction
 TOKEN = re.compile(r"\w{6,}")
 PHRASE = 24  # characters of a text that no other text begins with, by all likelihood
 NAMED = 5  # twins
@@ -36,8 +36,8 @@ def erase(ids: Sequence[str], because: str, where: Where, by: Author, dry_run: b
     erasure = _Erasure(because, where, by)
     interrupted = bool(checked(by.store, where.access.space))
     report = Report("erased", dry_run=dry_run)
-    for start in range(0, len(ids), AT_ONCE):
-        report = erasure.step(ids[start : start + AT_ONCE], report)
+    for start in range(0, len(ids), ERASED_AT_ONCE):
+        report = erasure.step(ids[start : start + ERASED_AT_ONCE], report)
     advice = erasure.same_text()
     if not dry_run:
         if interrupted:  # what it left is not among our traces

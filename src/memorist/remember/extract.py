@@ -29,7 +29,7 @@ CONFIDENCE = 0.6  # a rule's reading of a text, however plain it seems
 
 
 @dataclass(frozen=True, slots=True)
-class Saying:
+class _Saying:
     """A way of saying something of one kind."""
 
     kind: str
@@ -37,8 +37,8 @@ class Saying:
     pattern: re.Pattern[str]
 
 
-def _said(kind: str, relevance: float, *ways: str) -> Saying:
-    return Saying(kind, relevance, re.compile(rf"(?:^|\b)(?:{'|'.join(ways)})", re.IGNORECASE))
+def _said(kind: str, relevance: float, *ways: str) -> _Saying:
+    return _Saying(kind, relevance, re.compile(rf"(?:^|\b)(?:{'|'.join(ways)})", re.IGNORECASE))
 
 
 _WE = r"(?:we|i)(?:'ve| have|'re| are| will|'ll)?"
@@ -144,7 +144,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class _Line:
     start: int
     end: int
     text: str
@@ -154,7 +154,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Shell:
+class _Shell:
     """A command as a shell shows it, with what it printed."""
 
     command: str
@@ -181,7 +181,7 @@ def extract(text: str, role: str | None = None, most: int = MOST_FINDINGS) -> li
     return [_shown(finding, text) for finding in sorted(best, key=lambda finding: finding.start)]
 
 
-def _lines(text: str) -> Iterator[Line]:
+def _lines(text: str) -> Iterator[_Line]:
     start, code, apart = 0, False, True
     for raw in text.splitlines(keepends=True):
         bare = raw.rstrip()
@@ -190,7 +190,7 @@ def _lines(text: str) -> Iterator[Line]:
         if bare and not fence:
             typed = COMMAND_LINE.match(bare)
             command = " ".join(typed["command"].split())[:200] if typed else None
-            yield Line(start, start + len(bare), bare, code, apart, command)
+            yield _Line(start, start + len(bare), bare, code, apart, command)
         apart = fence or not bare
         start += len(raw)
 
@@ -198,7 +198,7 @@ def _lines(text: str) -> Iterator[Line]:
 # ---------------------------------------------------------------- what tools print
 
 
-def _shells(lines: Sequence[Line], text: str) -> Iterator[Shell]:
+def _shells(lines: Sequence[_Line], text: str) -> Iterator[_Shell]:
     for place, line in enumerate(lines):
         if line.command is None:
             continue
@@ -207,12 +207,12 @@ def _shells(lines: Sequence[Line], text: str) -> Iterator[Shell]:
         worked = not failed and any(WORKED.search(o.text) for o in output)
         shown = max((each.end for each in (line, *output) if each.end - line.start <= MOST_TEXT), default=line.end)
         end = output[-1].end if output else line.end
-        yield Shell(line.command, line.start, end, failed, worked, text[line.start : shown].strip())
+        yield _Shell(line.command, line.start, end, failed, worked, text[line.start : shown].strip())
 
 
-def _output(lines: Sequence[Line], place: int) -> list[Line]:
+def _output(lines: Sequence[_Line], place: int) -> list[_Line]:
     """What a command printed: until the next prompt, the end of the block, or, outside of a block, a blank line."""
-    output: list[Line] = []
+    output: list[_Line] = []
     for line in lines[place + 1 : place + 1 + OUTPUT_LINES]:
         if line.command or line.code != lines[place].code or (line.apart and not line.code):
             break
@@ -220,7 +220,7 @@ def _output(lines: Sequence[Line], place: int) -> list[Line]:
     return output
 
 
-def _commands(shells: Sequence[Shell]) -> Iterator[Finding]:
+def _commands(shells: Sequence[_Shell]) -> Iterator[Finding]:
     for shell in shells:
         kind, rule, relevance = "tool_output", "command", COMMAND
         if shell.failed:
@@ -229,10 +229,10 @@ def _commands(shells: Sequence[Shell]) -> Iterator[Finding]:
         yield Finding(kind, shell.text, rule, relevance, shell.start, shell.end, subject=shell.command, worked=told)
 
 
-def _errors(lines: Sequence[Line], shells: Sequence[Shell]) -> Iterator[Finding]:
+def _errors(lines: Sequence[_Line], shells: Sequence[_Shell]) -> Iterator[Finding]:
     """Tracebacks, by the line that names the exception; and single lines that a tool marked as errors."""
     starts = [shell.start for shell in shells]
-    inside: Line | None = None
+    inside: _Line | None = None
     for line in lines:
         if TRACEBACK.match(line.text):
             inside = line
@@ -244,7 +244,7 @@ def _errors(lines: Sequence[Line], shells: Sequence[Shell]) -> Iterator[Finding]
             inside = None
 
 
-def _files(lines: Sequence[Line]) -> Iterator[Finding]:
+def _files(lines: Sequence[_Line]) -> Iterator[Finding]:
     for line in lines:
         if line.code or QUOTED_LINE.match(line.text):
             continue
@@ -256,7 +256,7 @@ def _files(lines: Sequence[Line]) -> Iterator[Finding]:
             yield replace(_of(line, "note", "file read", FILE_READ), files=(read["path"],))
 
 
-def _pairs(lines: Sequence[Line], text: str) -> Iterator[Finding]:
+def _pairs(lines: Sequence[_Line], text: str) -> Iterator[Finding]:
     """A question that is marked as one, and the answer that is marked as one right after it."""
     for asked, answered in pairwise(lines):
         if QUESTION_LINE.match(asked.text) and ANSWER_LINE.match(answered.text):
@@ -264,7 +264,7 @@ def _pairs(lines: Sequence[Line], text: str) -> Iterator[Finding]:
             yield Finding("fact", said, "question and answer", PAIR, asked.start, answered.end)
 
 
-def _of(line: Line, kind: str, rule: str, relevance: float) -> Finding:
+def _of(line: _Line, kind: str, rule: str, relevance: float) -> Finding:
     said = line.text.strip()
     return Finding(kind, said, rule, relevance, line.start, line.end, files=_paths(said))
 
@@ -276,7 +276,7 @@ def _paths(said: str) -> tuple[str, ...]:
 # ---------------------------------------------------------------- what people and agents say
 
 
-def _sentences(lines: Sequence[Line], text: str, role: str | None) -> Iterator[Finding]:
+def _sentences(lines: Sequence[_Line], text: str, role: str | None) -> Iterator[Finding]:
     for line in lines:
         if line.code or line.command or QUOTED_LINE.match(line.text):
             continue
@@ -286,7 +286,7 @@ def _sentences(lines: Sequence[Line], text: str, role: str | None) -> Iterator[F
                 yield finding
 
 
-def _spans(line: Line) -> Iterator[tuple[int, int]]:
+def _spans(line: _Line) -> Iterator[tuple[int, int]]:
     start = 0
     for found in SENTENCE_END.finditer(line.text):
         yield line.start + start, line.start + found.end()
@@ -314,20 +314,20 @@ def _saying(start: int, end: int, text: str, role: str | None) -> Finding | None
     return Finding(fits.kind, said, fits.kind, fits.relevance, start, end, files=_paths(said)) if fits else None
 
 
-def _way_of_saying(said: str) -> Saying | None:
+def _way_of_saying(said: str) -> _Saying | None:
     return next((saying for saying in SAYINGS if saying.pattern.search(said)), None)
 
 
 # ---------------------------------------------------------------- together
 
 
-def _resolved(found: Sequence[Finding], shells: Sequence[Shell]) -> list[Finding]:
+def _resolved(found: Sequence[Finding], shells: Sequence[_Shell]) -> list[Finding]:
     """What failed, and worked later in the text: the same command, or a command on the file that the error names."""
     worked = [shell for shell in shells if shell.worked][-PROOFS:]
     return [replace(each, resolved=True) if _is_answered(each, worked) else each for each in found]
 
 
-def _is_answered(error: Finding, worked: Sequence[Shell]) -> bool:
+def _is_answered(error: Finding, worked: Sequence[_Shell]) -> bool:
     later = (shell for shell in worked if error.kind == "error" and shell.start >= error.end)
     return any(works_for(error.subject, error.files, shell.command) for shell in later)
 

@@ -32,7 +32,7 @@ from memorist.store.writer import Clean
 from memorist.text.visible import quoted
 
 IS_ID = re.compile("m[0-9a-hjkmnp-tv-z]{26}")
-FIELDS = {field.name for field in fields(Draft)}
+DRAFT_FIELDS = {field.name for field in fields(Draft)}
 _BY_ORIGIN: dict[Origin, Trust] = {"user": "high", "agent": "medium", "import": "low", "file": "low", "tool": "low"}
 _BY_ROLE: dict[str, Origin] = {"user": "user", "assistant": "agent", "system": "agent", "tool": "tool"}
 
@@ -49,10 +49,10 @@ def draft_of(given: Draft | Mapping[str, Any] | str) -> Draft:
         raise Invalid(f"a draft must be a text, a dict or a Draft, not {type(given).__name__}")
     arguments = dict(given)
     arguments["scope"] = scope_of(arguments.get("scope"), arguments.pop("user", None))
-    unknown = sorted(str(name) for name in set(arguments) - FIELDS)
+    unknown = sorted(str(name) for name in set(arguments) - DRAFT_FIELDS)
     if unknown or "text" not in arguments:
         problem = f"has an unknown field {unknown[0][:60]!r}" if unknown else "has no text"
-        raise Invalid(f"a draft {problem}; its fields are {', '.join(sorted(FIELDS))}, user")
+        raise Invalid(f"a draft {problem}; its fields are {', '.join(sorted(DRAFT_FIELDS))}, user")
     return Draft(**arguments)
 
 
@@ -219,7 +219,9 @@ def _repeated(use: KeyUse, seen: KeyUse, by: Author) -> Outcome:
 
 def _finished(outcome: Outcome, batch: str, stored: Mapping[str, Record]) -> Outcome:
     record = stored.get(outcome.id or "")
-    return replace(outcome, record=record, batch=batch) if record else outcome
+    if record is None:
+        return outcome
+    return Outcome(outcome.outcome, outcome.because, outcome.id, record, batch, outcome.advice, outcome.pending)
 
 
 # ---------------------------------------------------------------- origin and trust

@@ -30,7 +30,7 @@ LEFT = "models left"  # the setting of a store that names the models it has move
 LEFT_AT_MOST = 50
 REST = 30.0  # seconds in which no question waits for an embedder that has just failed one
 LATE = "meaning was left out: the embedder did not answer before the deadline, so words alone answer"
-AT_ONCE = 500  # rows that get their vectors in one transaction
+EMBEDDED_AT_ONCE = 500  # rows that get their vectors in one transaction
 log = logging.getLogger("memorist")
 
 
@@ -251,8 +251,8 @@ class Generations:
 
     def catch_up(self, numbers: Sequence[int]) -> None:
         """Embeds what a transaction left bare, in transactions of its own."""
-        for start in range(0, len(numbers), AT_ONCE):
-            self._catch_up(numbers[start : start + AT_ONCE])
+        for start in range(0, len(numbers), EMBEDDED_AT_ONCE):
+            self._catch_up(numbers[start : start + EMBEDDED_AT_ONCE])
 
     def _catch_up(self, numbers: Sequence[int]) -> None:
         """The rows of these records that a change left bare. Most changes leave none, and then no model is even loaded."""

@@ -18,7 +18,7 @@ from memorist.errors import MemoristError, ModelUnavailable
 from memorist.models.embed import Embedder, checked, shown
 from memorist.records import Record, Report
 from memorist.store.index import embedded_rows
-from memorist.store.meaning import AT_ONCE, Generations, Meaning
+from memorist.store.meaning import EMBEDDED_AT_ONCE, Generations, Meaning
 from memorist.store.nouns import Generation, shelf_of
 from memorist.store.where import Where, order_of
 
@@ -93,7 +93,7 @@ class Embed:
     def _fill(self, mine: Generation, embedder: Embedder) -> Iterator[int]:
         """One pass over the rows without a vector. A row that changes under our hands is left for the next pass. Where
         another process has moved the store elsewhere, it ends: nobody would read the rest, and it may cost money."""
-        after, most = 0, AT_ONCE if embedder.cheap else SLOWLY
+        after, most = 0, EMBEDDED_AT_ONCE if embedder.cheap else SLOWLY
         while self.meaning.is_alive(mine) and (pieces := self.meaning.store.unembedded(mine.id, after, most)):
             after = pieces[-1].row
             yield self.generations.fill(mine, pieces)

@@ -34,7 +34,7 @@ from memorist.worth import QUARANTINE, faded, proved, reinforced, score
 A_DAY = timedelta(days=1)
 MEGABYTE = 1024 * 1024
 OFTEN_USED = 3  # times, from which on a memory has earned its place
-AT_ONCE = 200  # memories whose links are looked up together
+LINKS_AT_ONCE = 200  # memories whose links are looked up together
 DOWN_TO = 0.9  # of a limit: so that not every write that follows is one too many
 CANDIDATES_AT_MOST = 10_000  # in one run; the next one goes on
 FINDING_DAYS = 21.0  # that a finding waits in its session, as long as a discovery
@@ -68,8 +68,8 @@ def loose(briefs: Iterable[Brief], now: datetime) -> list[Brief]:
 
 def free(briefs: Sequence[Brief], who: Access, tools: Tools) -> Iterator[Brief]:
     """Those of them that do not hold an older one down, in their order; looked up as far as they are asked for."""
-    for start in range(0, len(briefs), AT_ONCE):
-        some = briefs[start : start + AT_ONCE]
+    for start in range(0, len(briefs), LINKS_AT_ONCE):
+        some = briefs[start : start + LINKS_AT_ONCE]
         heads = _live_heads([brief.id for brief in some], who, tools)
         yield from (brief for brief in some if brief.id not in heads)
 
