@@ -21,7 +21,7 @@ from statistics import median
 
 from bench.corpus import Corpus
 from bench.report import table
-from bench.speed import folder
+from bench.speed import child_cpu_ms, folder
 from memorist import Memory
 
 ROOT = Path(__file__).parents[1]
@@ -123,18 +123,8 @@ def first_recall_of_json(stores: Stores) -> float:
 
 
 def program(stores: Stores, *arguments: str) -> float:
-    """User and system time of the program, started cold."""
-    import resource
-
     place = ["--db", str(stores.place / "10k.db"), "--project", "turns"] if arguments[0] != "--version" else []
-    command = [sys.executable, "-m", "memorist", *arguments, *place]
-    spent = []
-    for _ in range(STARTS):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        spent.append(after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
-    return median(spent) * 1000
+    return median(child_cpu_ms([*arguments, *place]) for _ in range(STARTS))
 
 
 @dataclass(frozen=True, slots=True)
