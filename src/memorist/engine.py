@@ -116,9 +116,9 @@ def embedder(embed: Embedder | str, asked: bool = True) -> Choice:
 def open_store(db: str, wait: float) -> Store:
     """The store at that path: what kind it is, its name says."""
     if db == IN_RAM:
-        from memorist.store.in_memory import InMemoryStore
+        from memorist.store.sqlite import SqliteStore
 
-        return InMemoryStore()
+        return SqliteStore(wait=wait)
     if "://" in db:
         raise Invalid(f"{db.partition('://')[0]}:// stores are not available; name a file, or ':memory:'")
     from memorist.store.copies import is_json

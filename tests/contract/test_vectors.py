@@ -31,7 +31,6 @@ from memorist.kinds import ARCHIVE, MEMORY, TURNS
 from memorist.records import Record
 from memorist.store import scan as scans
 from memorist.store import vector_cache
-from memorist.store.in_memory import InMemoryStore
 from memorist.store.index import CHUNKS, block_of, embedded_rows
 from memorist.store.json_file.store import JsonFileStore
 from memorist.store.nouns import Generation, Shelf, shelf_of
@@ -88,7 +87,7 @@ class VectorMachine(RuleBasedStateMachine):
 
     def opened(self) -> Store:
         if self.file is None:
-            return InMemoryStore()
+            return SqliteStore()
         path = self.folder / self.file
         return JsonFileStore(path) if path.suffix == ".json" else SqliteStore(path)
 
@@ -426,7 +425,7 @@ def test_generations_that_are_gone_are_let_go_of(two: tuple[Store, Store]) -> No
         newer = one.add_generation("another model", DIMENSION)
         one.put_vectors(newer.id, {records[0].number * CHUNKS: pack([(1, 0, 0)])[0]})
     assert numbers_near(other, newer) == {1}
-    assert {id for id, _, _ in other._vector_cache._held} == {newer.id}
+    assert {id for id, _ in other._vector_cache._held} == {newer.id}
 
 
 # ---------------------------------------------------------------- what has no vector

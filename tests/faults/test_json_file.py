@@ -14,6 +14,7 @@ import resource
 import stat
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +25,19 @@ from faults.processes import Child, all_at_once, holding, needs_fork
 from faults.test_kill import assert_whole, keep_remembering, killed_after, killed_while_opening, text_of
 from memorist import Memory
 from memorist.errors import Invalid, StoreDamaged, StoreTooNew, StoreUnavailable
+from memorist.records import now_utc
 from memorist.store.json_file import files as json_files
 from memorist.store.json_file import log as json_log
 from memorist.store.json_file import snapshot as json_snapshot
 from memorist.store.json_file import store as json_file
+from memorist.store.json_file import tables
 from memorist.store.json_file.store import JsonFileStore
+from memorist.store.nouns import Shelf
+from memorist.store.topics import stated
 from memorist.store.where import Order, Where
+from memorist.store.writer import Writer
 from memorist.testing import EVERYWHERE, a_record, stored
+from memorist.text.words import terms
 
 pytestmark = needs_fork
 
@@ -418,11 +425,12 @@ def test_no_byte_of_the_files_is_outside_of_a_checksum(path: Path) -> None:
     lines, chance = log.read_bytes(), random.Random("bytes")
     for at in (*range(300), *range(300, len(snapshot), 1 if TORTURE else 7)):
         turned = snapshot[:at] + bytes([snapshot[at] ^ 1 << chance.randrange(8)]) + snapshot[at + 1 :]
+        path.write_bytes(turned)
         with pytest.raises((json_snapshot.Unreadable, StoreTooNew)):
-            json_snapshot.read(turned)
+            json_snapshot.read(path)
     for at in range(len(lines) - 1):  # the last newline is the one byte that can be put right
         log.write_bytes(lines[:at] + bytes([lines[at] ^ 1 << chance.randrange(8)]) + lines[at + 1 :])
-        with pytest.raises((json_log.LineDamaged, StoreTooNew)):
+        with pytest.raises((json_snapshot.Unreadable, StoreTooNew)):
             json_log.read(log)
 
 
@@ -588,6 +596,55 @@ def test_an_older_version_is_migrated_step_by_step(path: Path, monkeypatch: pyte
         JsonFileStore(path)
 
 
+WRITTEN_BY_0_1_0 = Path(__file__).parent / "json-0.1.0"  # a closed store, and what was killed after it
+
+
+def rows_in(path: Path) -> dict[str, set[str]]:
+    """Every row of the snapshot, and of the lines after it that put one in its place or take it away."""
+    keys = {
+        "records": ["number"], "counters": ["record"], "links": ["a", "b", "kind"], "events": ["seq"], "chain": ["last"],
+        "vectors": ["generation", "record"], "shelves": ["space", "scope", "layer"], "settings": ["name"], "keys": ["key"],
+    }  # fmt: skip
+    tables: dict[str, dict[str, str]] = {}
+    log = beside(path, ".log")
+    lines = log.read_text().splitlines()[1:] if log.exists() else []
+    for part in (json.loads(path.read_text()), *map(json.loads, lines)):
+        for name, rows in part.items():
+            for row in rows if isinstance(rows, list) else ():
+                section = name.removeprefix("dropped_")
+                key = json.dumps([row[field] for field in keys.get(section, ["id"])])
+                tables.setdefault(section, {}).pop(key, None)
+                if section == name and row.get("chunks") != []:
+                    tables[section][key] = json.dumps(row, sort_keys=True)
+    return {name: set(table.values()) for name, table in tables.items()}
+
+
+@pytest.mark.covers("P13", "S3-11")
+def test_what_0_1_0_wrote_is_read_and_written_as_it_was(path: Path) -> None:
+    put_back(path, {file.name: file.read_bytes() for file in WRITTEN_BY_0_1_0.iterdir()})
+    before, written = rows_in(path), contents(path)
+    with Memory(path, project="atlas", embed="none") as memory:
+        assert contents(path) == written
+        assert memory.audit().ok and [finding for finding in memory.doctor() if not finding.ok] == []
+        [staging] = memory.list({"text": "Staging runs Postgres 16"})
+        assert staging.pinned and staging.tags == ("db",) and staging.counters.up == 1
+        assert memory.status()["vectors"].startswith("static-256")
+        memory.compact()
+    assert rows_in(path) == before
+    texts = [
+        "Staging runs Postgres 16",
+        "The relay answers on channel 7",
+        "The archive lies in Ghent",
+        "Straßenbahn 🐘",
+    ]
+    for lost in ("nothing", "notes.json"):
+        put_back(path, {file.name: file.read_bytes() for file in WRITTEN_BY_0_1_0.iterdir() if file.name != lost})
+        assert texts_in(path) == [*texts, "The heron nests at the weir"]
+    with Memory(path, project="atlas") as memory:
+        assert memory.recall("where does the heron nest?").hits[0].record.number == 8
+        assert memory.remember("Staging runs Postgres 16", tags=["db"], key="op-1").record == staging
+
+
 # ---------------------------------------------------------------- several processes
 
 
@@ -655,6 +712,91 @@ def test_a_fold_by_another_process_is_followed_without_reading_everything_again(
     other.compact()
     stored(other, a_record("three"))
     assert store.count(Where(EVERYWHERE)) == 3
+
+
+def all_rows(store: JsonFileStore) -> dict[str, list[str]]:
+    with closing(store.connect()) as one:
+        return {
+            name: sorted(json.dumps(row, sort_keys=True) for row in rows) for name, rows in tables.every(one).items()
+        }
+
+
+@pytest.mark.covers("P6")
+@pytest.mark.parametrize("asks", [False, True], ids=["before its index is made", "after"])
+def test_whatever_another_process_does_is_followed_row_by_row(
+    path: Path, monkeypatch: pytest.MonkeyPatch, asks: bool
+) -> None:
+    with Memory(path, project="atlas") as memory:
+        for number in range(20):
+            memory.remember(f"Room {number} holds the lamp {number}", tags=["room"])
+        memory.remember("The vault code is plum")
+        memory.link(1, 2, "relates_to")
+        memory.link(3, 2, "relates_to")
+    other = JsonFileStore(path)
+    if asks:
+        assert other.vocabulary("lamp", [Shelf("default", "project/atlas", "memory")], Where(EVERYWHERE), 9)
+    monkeypatch.setattr(other, "_load", lambda: pytest.fail("everything was read again"))
+    with Memory(path, project="atlas") as memory:
+        steps: list[Callable[[], object]] = [
+            lambda: memory.revise(1, "Room 0 holds the ladder"),
+            lambda: memory.tag(4, "seen"),
+            lambda: memory.pin(5),
+            lambda: memory.forget(6),
+            lambda: memory.restore(6),
+            lambda: memory.unlink(3, 2, "relates_to"),
+            lambda: memory.feedback(7, "useful"),
+            lambda: memory.recall("Which room holds the lamp?") and memory._writer.flush(),
+            lambda: memory.context("lamp") and memory._writer.flush(),
+            lambda: memory.remember("Room 3 holds no lamp", key="again"),
+            lambda: memory.upkeep(),
+        ]
+        for step in steps:
+            step()
+            assert other.size().records >= 21
+            assert all_rows(other) == all_rows(memory._tools.store)
+        memory._writer.erase(memory.list({"text": "The vault code is plum"}), memory.access, "asked to")
+        assert other.size().records >= 21 and all_rows(other) == all_rows(memory._tools.store)
+        assert [finding for finding in other.checkup() if not finding.ok] == []
+    other.close()
+
+
+@pytest.mark.covers("S0-5")
+@pytest.mark.parametrize(
+    "first", ["match", "match_numbers", "vocabulary", "unembedded", "pieces", "stating", "erase", "moment"]
+)
+def test_whatever_is_asked_first_is_answered_from_a_whole_index(path: Path, first: str) -> None:
+    remember(path, "The heron nests at the weir", "The vault lies in Oslo")
+    store, here = JsonFileStore(path), Shelf("default", "project/atlas", "memory")
+    everything, words = Where(EVERYWHERE), terms("heron")
+    [id] = [record.id for record in store.find(everything, Order(), 9) if "Oslo" in record.text]
+
+    def asked() -> object:
+        if first == "moment":
+            with store.moment():
+                return store.match_numbers(words, [here], everything, 9).scores
+        if first == "erase":
+            with store.transaction():
+                Writer(store, now_utc).erase(store.get([id], everything), EVERYWHERE, "asked to")
+            return store.vocabulary("oslo", [here], everything, 9) == [] and store.vocabulary(
+                "h", [here], everything, 9
+            )
+        given: dict[str, tuple[Any, ...]] = {
+            "match": (words, [here], everything, 9),
+            "match_numbers": (words, [here], everything, 9),
+            "vocabulary": ("h", [here], everything, 9),
+            "unembedded": (99, 0, 9),
+            "pieces": ([1, 2], 99),
+            "stating": (stated("The vault lies in Oslo"), here, 9),
+        }
+        answer = getattr(store, first)(*given[first])
+        return getattr(answer, "hits", None) or getattr(answer, "scores", None) or answer
+
+    with pytest.raises(ZeroDivisionError), store.transaction():
+        assert asked()
+        raise ZeroDivisionError
+    assert asked()
+    assert [finding for finding in store.checkup() if not finding.ok] == []
+    store.close()
 
 
 @pytest.mark.covers("P6", "P9")
@@ -936,3 +1078,18 @@ def test_a_file_that_could_not_be_written_whole_takes_no_room(path: Path, monkey
 
 def no_room(*_: object) -> None:
     raise OSError(28, "the disk is full")
+
+
+def test_a_store_can_be_examined_inside_a_transaction(path: Path) -> None:
+    remember(path, "one")
+    store = JsonFileStore(path, wait=2)
+    with store.transaction():
+        stored(store, a_record("two"))
+        assert [finding for finding in store.checkup() if not finding.ok] == []
+    assert store.repair()[0].detail == "there was nothing to repair"
+    with closing(store.connect()) as one:
+        one.execute("DROP TRIGGER words_removed; DELETE FROM words")
+    assert [finding for finding in store.checkup() if not finding.ok]
+    assert store.repair()[0].ok and [finding for finding in store.checkup() if not finding.ok] == []
+    store.close()
+    assert texts_in(path) == ["one", "two"]

@@ -349,17 +349,17 @@ def test_an_index_in_ram_is_made_anew_too() -> None:
     with Memory(":memory:", project="atlas", embed="none") as memory:
         memory.remember_many([f"The {tree} stands" for tree in TREES])
         memory.forget(5)
-        index = memory._tools.store._index  # type: ignore[attr-defined]
-        expected = index.rows.copy(), index.sizes.copy()
         first = memory.doctor(repair=True)[0]
         assert first.ok and "nothing to repair" in first.detail
-        index._holders.clear()
-        index.rows.pop(3 * 4096)
-        index._rows_of.clear()
-        assert wrong(memory.doctor())
+        with closing(memory._tools.store.connect()) as one:  # type: ignore[attr-defined]
+            expected = one.execute("SELECT * FROM words").fetchall()
+            one.execute("DELETE FROM words WHERE id / 4096 = 3")
+        assert {"words"} <= set(wrong(memory.doctor()))
+        assert not memory.recall(TREES[2])
         assert wrong(memory.doctor(repair=True)) == []
-        assert (index.rows, index.sizes) == expected
-        assert len(memory.recall("hazel")) == 1
+        with closing(memory._tools.store.connect()) as one:  # type: ignore[attr-defined]
+            assert one.execute("SELECT * FROM words").fetchall() == expected
+        assert len(memory.recall(TREES[2])) == 1
 
 
 @pytest.mark.covers("P11", "P12")

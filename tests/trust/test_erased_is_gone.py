@@ -349,6 +349,23 @@ def test_leftovers_of_a_crash_are_removed_and_fresh_ones_named(tmp_path: Path) -
 
 
 @pytest.mark.covers("G1")
+def test_an_index_that_version_0_1_0_left_is_removed(tmp_path: Path) -> None:
+    """It holds vectors of whatever was there when it was built."""
+    folder = tmp_path / "memory.db.ann"
+    (folder / "kept").mkdir(parents=True)
+    for name in ("1-1.usearch", "1-1.json", "1-2-unfinished.usearch.7-7.partial"):
+        (folder / name).write_text("{}")
+    with Memory(tmp_path / "memory.db") as memory:
+        memory.remember_many(["The harbour is closed", "The heron flew south"])
+        assert memory.recall("harbour") and memory.recall("harbour", exact=True)
+        said = memory.erase(1).advice or ""
+        assert "could not be removed" in said and list(folder.iterdir()) == [folder / "kept"]
+        (folder / "kept").rmdir()
+        memory.compact()
+        assert not folder.exists() and all(finding.ok for finding in memory.doctor())
+
+
+@pytest.mark.covers("G1")
 def test_copies_of_a_json_store_are_cleaned_not_removed(tmp_path: Path) -> None:
     path = tmp_path / "notes.json"
     kept = tmp_path / "notes.json.replaced-20260101T000000Z"

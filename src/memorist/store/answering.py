@@ -10,12 +10,11 @@ import apsw
 
 from memorist.errors import StoreDamaged
 from memorist.kinds import ARCHIVE
-from memorist.store.ann import MOST_WANTED
 from memorist.store.connection import one_moment, translated
 from memorist.store.index import CHUNKS
 from memorist.store.nouns import Fact, Generation, Match, Matches, Near, Piece, Shelf
 from memorist.store.reading import FROM, SELECT, Reading
-from memorist.store.scan import Scan, Visible, nearest
+from memorist.store.scan import Visible, nearest
 from memorist.store.sql import where_sql
 from memorist.store.vector_cache import VectorCache
 from memorist.store.where import Clause, Where, canonical
@@ -124,12 +123,7 @@ class Answering(Reading):
             if known is None or known.state == "retired":
                 return Near()
             question, visible = direction(vector, known.dimension), _seen_through(one, ids, shelves, where)
-            schema, indexed = self._shelves.now().schema, not exact and limit <= MOST_WANTED
-            with self._vector_cache.scans(one, schema, known, ids, indexed) as scans:
-                found = nearest(scans, question, limit, exact, visible)
-                if len(found.hits) >= limit or all(isinstance(scan, Scan) for scan in scans):
-                    return found
-            with self._vector_cache.scans(one, schema, known, ids, indexed=False) as scans:  # a filter left few
+            with self._vector_cache.scans(one, self._shelves.now().schema, known, ids) as scans:
                 return nearest(scans, question, limit, exact, visible)
 
     @translated

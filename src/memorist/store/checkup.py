@@ -7,7 +7,7 @@ checksums see flipped bits in what is otherwise well-formed.
 
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -44,7 +44,7 @@ NOT_OF_THE_FILE = ("sqlite", "permissions")  # checks that say nothing about wha
 def checkup(one: apsw.Connection, store: "SqliteStore") -> list[Finding]:
     checks: Mapping[str, Callable[[], Iterable[Finding]]] = {
         "sqlite": lambda: [_version()],
-        "file": lambda: [_integrity(store)],
+        "file": lambda: [_integrity(one, store)],
         "schema": lambda: [_schema(one, store)],
         "index": lambda: [_word_index(one, store)],
         "words": lambda: _rows(one, store),
@@ -74,17 +74,21 @@ def _version() -> Finding:
     )
 
 
-def _fresh(store: "SqliteStore") -> apsw.Connection:
-    """A connection of its own: on one in use, FTS5 looks at pages it remembers and calls others' writes corruption."""
-    flags = apsw.SQLITE_OPEN_READWRITE if store.writable else apsw.SQLITE_OPEN_READONLY
-    fresh = apsw.Connection(str(store.path), flags=flags)
-    fresh.set_busy_timeout(PATIENCE)
-    fresh.execute("PRAGMA cell_size_check = ON")
-    return fresh
+@contextmanager
+def _fresh(one: apsw.Connection, store: "SqliteStore") -> Iterator[apsw.Connection]:
+    """A connection of its own: on one in use, FTS5 looks at pages it remembers and calls others' writes corruption. In RAM
+    nobody else can look while this one writes."""
+    if store.database is None and one.in_transaction:
+        yield one
+        return
+    with closing(store.connect()) as fresh:
+        fresh.set_busy_timeout(PATIENCE)
+        fresh.execute("PRAGMA cell_size_check = ON")
+        yield fresh
 
 
-def _integrity(store: "SqliteStore") -> Finding:
-    with closing(_fresh(store)) as fresh:
+def _integrity(one: apsw.Connection, store: "SqliteStore") -> Finding:
+    with _fresh(one, store) as fresh:
         said = [row[0] for row in fresh.execute("PRAGMA integrity_check(20)")]
         # Index rows and vectors that point nowhere are seen where every record's words are computed anew.
         foreign = fresh.execute(
@@ -132,7 +136,7 @@ def schema_differences(one: apsw.Connection, store: "SqliteStore") -> list[Schem
 def _word_index(one: apsw.Connection, store: "SqliteStore") -> Finding:
     try:
         one.execute("INSERT INTO word_index (word_index, rank) VALUES ('integrity-check', 1)")
-        same = _has_all_postings(store)
+        same = _has_all_postings(one, store)
     except (apsw.CorruptError, apsw.SQLError):  # the latter without the view that shows its content
         return Finding(False, "index", "the word index differs from its content", REBUILD)
     except apsw.ReadOnlyError:
@@ -142,11 +146,13 @@ def _word_index(one: apsw.Connection, store: "SqliteStore") -> Finding:
     return Finding(True, "index", "the word index equals its content")
 
 
-def _has_all_postings(store: "SqliteStore") -> bool:
+def _has_all_postings(one: apsw.Connection, store: "SqliteStore") -> bool:
     """Whether the index says of every row what its content says. FTS5's own check joins one number per posting by XOR, and
     our row numbers end alike: a word with one letter changed escapes it whenever an even number of rows hold the word."""
-    with closing(_fresh(store)) as fresh:
-        fresh.execute("CREATE VIRTUAL TABLE temp.postings USING fts5vocab ('main', 'word_index', 'instance')")
+    with _fresh(one, store) as fresh:
+        fresh.execute(
+            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.postings USING fts5vocab ('main', 'word_index', 'instance')"
+        )
         with one_moment(fresh):
             indexed = sum(hash((row, term)) for row, term in fresh.execute("SELECT doc, term FROM temp.postings"))
             rows = fresh.execute("SELECT id, prepared FROM shelved")
@@ -238,7 +244,9 @@ def _counted(check: str, bad: Sequence[object], fine: str, wrong: str, advice: s
 
 def _permissions(store: "SqliteStore") -> Iterator[Finding]:
     """The store and what lies beside it are the user's alone."""
-    path = store.path
+    path = store.database
+    if path is None:
+        return
     beside = [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", ".anchor", ".erased"))]
     open_to_others = [p.name for p in beside if p.exists() and stat.S_IMODE(p.stat().st_mode) & 0o077]
     if open_to_others and hasattr(stat, "S_IRWXG"):

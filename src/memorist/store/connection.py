@@ -1,8 +1,12 @@
-"""Connections to one SQLite file: one per thread, never across a fork, every write in `BEGIN IMMEDIATE`.
+"""Connections to one SQLite file, or to a database in RAM: one per thread, never across a fork, every write in
+`BEGIN IMMEDIATE`.
 
 Why so strict: a deferred transaction that turns from reading to writing fails at once when somebody else wrote, whatever
 the timeout; a connection carried over a fork corrupts files; and a plain `open()` of the file drops its locks. Waiting
 for another writer is done here, with short random pauses, because SQLite's own back-off lets unlucky writers starve.
+
+In RAM there is no write-ahead log: a reader and a writer wait for each other. So a thread that reads one moment there keeps
+the other threads' transactions waiting, in the same queue as theirs.
 """
 
 import functools
@@ -13,7 +17,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -36,7 +40,10 @@ PRAGMA cache_size = -16384;
 PRAGMA journal_size_limit = 67108864;
 PRAGMA synchronous = FULL;
 """
+URI = apsw.SQLITE_OPEN_URI
+MOST_IN_RAM = 1 << 45  # bytes; SQLite would stop at one GB
 UNWRITTEN = (apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_TRUNCATE)
+_databases = itertools.count(1)  # in RAM; their names are known to the whole process
 _inherited: list[Any] = []  # connections of a parent process: closing them here would drop the parent's locks
 
 
@@ -107,9 +114,9 @@ def _lacks_a_part(problem: apsw.Error) -> bool:
 
 
 class Connections:
-    """One connection per thread to one file."""
+    """One connection per thread to one file, or to a database in RAM if there is no path."""
 
-    def __init__(self, path: Path, wait: float, writable: bool = True) -> None:
+    def __init__(self, path: Path | None, wait: float, writable: bool = True) -> None:
         self.path = path
         self.wait = wait
         self.writable = writable
@@ -120,6 +127,18 @@ class Connections:
         self._bookkeeping = threading.Lock()
         self._closed = False
         self._accepted = False
+        self.look: Callable[[], None] | None = None  # done before anything is read outside of a transaction
+        self._in_ram = f"file:/memorist-{next(_databases)}?vfs=memdb"
+        self._keeper = None if path else self._database_in_ram()
+
+    def _database_in_ram(self) -> apsw.Connection:
+        """A new one. It lives as long as any connection to it, so this one is kept until `close`."""
+        import ctypes
+
+        keeper = apsw.Connection(self._in_ram, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | URI)
+        most = ctypes.c_int64(MOST_IN_RAM)
+        keeper.file_control("main", apsw.SQLITE_FCNTL_SIZE_LIMIT, ctypes.addressof(most))
+        return keeper
 
     def accept(self) -> None:
         """The file is a store that we may change; closing may fold its log in."""
@@ -139,10 +158,12 @@ class Connections:
         connection: apsw.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = self._local.connection = self._open()
+        if self.look is not None and not connection.in_transaction:
+            self.look()
         return connection
 
     def _open(self) -> apsw.Connection:
-        connection = self._connected()
+        connection = self.connect()
         connection.set_busy_handler(patience(self.wait))
         connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(not self._accepted and self._has_log()))
@@ -151,17 +172,20 @@ class Connections:
         self._keep(connection)
         return connection
 
-    def _connected(self) -> apsw.Connection:
-        """A file that may not be written can be read if SQLite may write its log beside it, or if there is no log at all."""
+    def connect(self) -> apsw.Connection:
+        """A new connection, the caller's own. A file that may not be written can be read if SQLite may write its log beside
+        it, or if there is no log at all."""
+        if self.path is None:
+            return apsw.Connection(self._in_ram, flags=apsw.SQLITE_OPEN_READWRITE | URI)
         if self.writable:
             return apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
         beside = os.access(self.path.parent, os.W_OK) or self.path.with_name(self.path.name + "-shm").exists()
         name = str(self.path) if beside else f"{self.path.absolute().as_uri()}?immutable=1"
-        return apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        return apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | URI)
 
     def _has_log(self) -> bool:
         """Whether a write-ahead log with something in it lies beside the file, as after a kill."""
-        return size_of(self.path.with_name(self.path.name + "-wal")) > 0
+        return self.path is not None and size_of(self.path.with_name(self.path.name + "-wal")) > 0
 
     def _keep(self, connection: apsw.Connection) -> None:
         """Remembers it for `close`; what ended threads left behind is closed, so that files do not pile up."""
@@ -173,12 +197,12 @@ class Connections:
             other.close()
 
     def use_write_ahead_log(self) -> bool:
-        """Whether this file can have one. Of several processes that switch a new file at once, SQLite turns all but one
-        away without asking the busy handler, so asking again is done here."""
+        """Whether this file has one now; a database in RAM needs none. Of several processes that switch a new file at once,
+        SQLite turns all but one away without asking the busy handler, so asking again is done here."""
         again = patience(self.wait)
         for times in itertools.count():
             try:
-                return bool(self.here().execute("PRAGMA journal_mode = WAL").get == "wal")
+                return self.path is None or bool(self.here().execute("PRAGMA journal_mode = WAL").get == "wal")
             except apsw.BusyError:
                 if not again(times):
                     raise
@@ -191,12 +215,9 @@ class Connections:
         if connection.in_transaction:
             yield
             return
-        ready = self.wait if wait is None else wait
-        if not self._turn.acquire(timeout=ready):
-            raise StoreUnavailable(f"another thread kept the store busy for {ready:g} s; nothing was written")
-        try:
+        with self.alone(wait):
             self._synchronous("FULL" if durable else "NORMAL")
-            self._begin(connection, ready)
+            self._begin(connection, self.wait if wait is None else wait)
             try:
                 yield
                 connection.execute("COMMIT")
@@ -204,14 +225,19 @@ class Connections:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
-        finally:
-            self._turn.release()
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def moment(self) -> Iterator[None]:
+        """Everything that this thread reads inside is from the same moment."""
+        with self.alone() if self.path is None else nullcontext(), one_moment(self.here()):
+            yield
+
+    @contextmanager
+    def alone(self, wait: float | None = None) -> Iterator[None]:
         """No other thread of this process writes meanwhile; for what SQLite does outside of transactions."""
-        if not self._turn.acquire(timeout=self.wait):
-            raise StoreUnavailable(f"another thread kept the store busy for {self.wait:g} s; nothing was written")
+        ready = self.wait if wait is None else wait
+        if not self._turn.acquire(timeout=ready):
+            raise StoreUnavailable(f"another thread kept the store busy for {ready:g} s; nothing was written")
         try:
             yield
         finally:
@@ -242,8 +268,8 @@ class Connections:
             return
         self._closed = True
         with self._bookkeeping:
-            opened, self._opened = self._opened, []
-        for _, connection in opened:
+            opened, self._opened = [connection for _, connection in self._opened], []
+        for connection in (*opened, self._keeper) if self._keeper else opened:
             _close(connection)
 
 

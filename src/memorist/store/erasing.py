@@ -9,6 +9,8 @@ must be gone. Only if something is found there is the whole file written anew.
 import itertools
 import json
 from collections.abc import Collection, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 import apsw
 
@@ -27,7 +29,7 @@ STILL_READ = (
     "another process still reads an older state of the store, and the log keeps it; run `memorist compact` later"
 )
 INDEX_KEPT = (
-    "an index of vectors (in the folder .ann beside the store) could not be removed; remove the folder, then run "
+    "an index of vectors that version 0.1.0 made (the folder .ann beside the store) could not be removed; remove it, then run "
     "`memorist compact`"
 )
 
@@ -118,7 +120,18 @@ def vector_traces(one: apsw.Connection, vectors: Sequence[bytes]) -> list[bytes]
     return sorted(parts)
 
 
-def scrub(connections: Connections, traces: Sequence[bytes]) -> str | None:
+def remove_old_index(store: Path) -> bool:
+    """Version 0.1.0 could keep an index of vectors in a folder beside the store. Whether nothing of it is left."""
+    folder = store.with_name(store.name + ".ann")
+    for file in folder.glob("*"):
+        with suppress(OSError):
+            file.unlink()
+    with suppress(OSError):
+        folder.rmdir()
+    return not folder.exists()
+
+
+def scrub(connections: Connections, path: Path, traces: Sequence[bytes]) -> str | None:
     """Folds the log in and cuts it, then looks for the traces. Says what is in the way, if anything is.
 
     Where one is found, be it in another word, the whole file is written anew: it then holds what is alive, and nothing else.
@@ -130,7 +143,7 @@ def scrub(connections: Connections, traces: Sequence[bytes]) -> str | None:
         return STILL_READ
     schema = connections.here().execute("SELECT group_concat(sql) FROM sqlite_schema").get.encode()
     long = [trace for trace in traces if len(trace) >= SHORTEST and trace not in schema]  # those are always there
-    if long and _holds(connections, long):
+    if long and _holds(path, long):
         compact(connections)
     return None if _cut_log(connections) else STILL_READ
 
@@ -166,11 +179,11 @@ def _cut_log(connections: Connections) -> bool:
     raise AssertionError("counting never ends")
 
 
-def _holds(connections: Connections, traces: Sequence[bytes]) -> bool:
+def _holds(path: Path, traces: Sequence[bytes]) -> bool:
     """Whether the file holds one of them. Read through SQLite: a plain `open` would drop its locks."""
     found, overlap = finder(traces), max(map(len, traces)) - 1  # a word that two blocks share
     flags = [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0]
-    file = apsw.VFSFile("", str(connections.path.absolute()), flags)
+    file = apsw.VFSFile("", str(path.absolute()), flags)
     try:
         size = file.xFileSize()
         blocks = (

@@ -113,7 +113,7 @@ class Ledger:
     @translated
     def size(self) -> Size:
         one = self._connections.here()
-        page = one.execute("PRAGMA page_size").get
+        page = one.execute("PRAGMA page_size").get if self._connections.path else 0
         pages, free = one.execute("PRAGMA page_count").get, one.execute("PRAGMA freelist_count").get
         counts = "SELECT (SELECT count(*) FROM records), (SELECT count(*) FROM journal), (SELECT count(*) FROM recalls)"
         records, events, receipts = one.execute(counts).get

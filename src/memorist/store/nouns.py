@@ -222,10 +222,14 @@ def footprint(content: int, vector: int = 0) -> int:
 
 
 def shelf_of(record: Record) -> Shelf:
-    """Where a record is indexed: on its kind's layer while it is active, in the archive otherwise.
+    """Where a record is indexed."""
+    return Shelf(record.space, record.scope, layer_of(record.kind, record.state))
+
+
+def layer_of(kind: str, state: str) -> str:
+    """A kind's own layer while a record is active, the archive otherwise.
 
     Kinds that a user added are memories; only ours lie on other layers.
     """
-    kind = KINDS.get(record.kind)
-    layer = (kind.layer if kind else MEMORY) if record.state == "active" else ARCHIVE
-    return Shelf(record.space, record.scope, layer)
+    known = KINDS.get(kind)
+    return (known.layer if known else MEMORY) if state == "active" else ARCHIVE

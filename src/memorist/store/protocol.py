@@ -73,7 +73,8 @@ class Store(Protocol):
         self, generation: int, vector: "Floats", shelves: Sequence[Shelf], where: Where, limit: int, exact: bool = False
     ) -> Near:
         """The `limit` records most similar to this vector on these shelves. The filter is applied before the limit.
-        `exact` compares with every row at full length; without it a large shelf may be searched approximately."""
+        `exact` compares with every row at full length; without it most rows of a large shelf may be
+        ruled out by a cheaper comparison."""
 
     def similarities(
         self, generation: int, vector: "Floats", shelves: Sequence[Shelf], numbers: Sequence[int]

@@ -36,10 +36,10 @@ def repair(one: apsw.Connection, store: SqliteStore) -> list[Finding]:
     if not wrong:
         return [Finding(True, "repair", "there was nothing to repair")]
     with store.transaction():
-        kept = _keep(store.path)
+        kept = f"; the store as it was is {_keep(store.database).name}" if store.database else ""
         rewritten = _make_anew(one, store)
     names = ", ".join(finding.check for finding in wrong)
-    detail = f"healed {names}; the words of {rewritten:,} records were wrong; the store as it was is {kept.name}"
+    detail = f"healed {names}; the words of {rewritten:,} records were wrong{kept}"
     return [Finding(True, "repair", detail)]
 
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from memorist.store.index import CHUNKS, GROUP, PARTS
 from memorist.store.nouns import Near
@@ -54,21 +54,6 @@ class Looked:
     complete: bool
 
 
-class Searched(Protocol):
-    """A shelf that can be asked: a `Scan` of all of it, or an index with what changed since (`store/ann.py`)."""
-
-    count: int
-
-    def look(self, question: "Floats", exact: bool, limit: int) -> Looked:
-        """Rows among which the `limit` most similar ones should be; all of them if `exact`, where that can be had."""
-
-    def of(self, question: "Floats", numbers: Sequence[int]) -> dict[int, float]:
-        """The best cosine of each of these records that has a vector here."""
-
-    def directions(self, numbers: Sequence[int]) -> dict[int, "Floats"]:
-        """The vector of the first row of each of these records that has one here."""
-
-
 class Scan:
     """Whoever uses it holds its `lock`: blocks are replaced in place."""
 
@@ -109,9 +94,6 @@ class Scan:
     def blocks(self, group: int) -> list[int]:
         """The blocks that are here of the records of that group."""
         return [block for block in (group * PARTS, *self._further.get(group, ())) if block in self._places]
-
-    def holds(self, block: int) -> bool:
-        return block in self._places
 
     def fill(self, blocks: Iterable[Block]) -> None:
         """Puts many blocks in, each of them once; some may be there already."""
@@ -211,7 +193,7 @@ class Scan:
 
     # ------------------------------------------------------------ what is like a question
 
-    def look(self, question: "Floats", exact: bool, limit: int) -> Looked:
+    def look(self, question: "Floats", exact: bool) -> Looked:
         import numpy as np
 
         if exact or self.count <= EXACT_ROWS:
@@ -284,14 +266,14 @@ class Scan:
         return np.flatnonzero(apart <= most)
 
 
-def nearest(scans: Sequence[Searched], question: "Floats", limit: int, exact: bool, visible: Visible | None) -> Near:
+def nearest(scans: Sequence[Scan], question: "Floats", limit: int, exact: bool, visible: Visible | None) -> Near:
     """The `limit` records that are most like the question, of those that `visible` lets through."""
-    looked = [scan.look(question, exact, limit) for scan in scans if scan.count]
+    looked = [scan.look(question, exact) for scan in scans if scan.count]
     if not looked:
         return Near()
     hits = _best(looked, limit, visible)
     if len(hits) < limit and not all(each.complete for each in looked):  # a filter left few: now every row counts
-        hits = _best([scan.look(question, True, limit) for scan in scans if scan.count], limit, visible)
+        hits = _best([scan.look(question, exact=True) for scan in scans if scan.count], limit, visible)
     total = sum(each.total for each in looked)
     mean = sum(each.mean * each.total for each in looked) / total
     square = sum(each.square * each.total for each in looked) / total

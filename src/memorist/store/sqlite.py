@@ -1,4 +1,4 @@
-"""The default store: one SQLite file through apsw, with everything a write touches in one transaction.
+"""The default store: one SQLite file through apsw, or a database in RAM, with everything a write touches in one transaction.
 
 Three ideas carry it. *Shelves*: each indexed term is qualified with its (space, scope, layer), so a question in a
 project of a thousand memories never pays for the million beside it. *The index is derived*: `store/index.py` says which
@@ -15,13 +15,11 @@ from typing import Any
 
 import apsw
 
-from memorist.errors import Invalid, StoreDamaged, StoreTooNew, StoreUnavailable
+from memorist.errors import Invalid, Refused, StoreDamaged, StoreTooNew, StoreUnavailable
 from memorist.records import Record
 from memorist.store.anchor import refuse_if_lost
-from memorist.store.ann import VectorIndexes
-from memorist.store.ann_build import IndexBuilding
 from memorist.store.answering import Answering
-from memorist.store.connection import Connections, explained, one_moment, translated
+from memorist.store.connection import Connections, explained, translated
 from memorist.store.files import create_private, size_of
 from memorist.store.index import CHUNKS, numbered_rows
 from memorist.store.migrate import SCHEMA, copy_verified, migrate, migrations_in, version_of
@@ -36,6 +34,7 @@ from memorist.store.where import Where, canonical
 from memorist.store.word_index import merged
 from memorist.text.visible import visible
 
+IN_RAM = ":memory:"  # shown where a file would be named
 INSERT = f"INSERT INTO records (shelf, key, checksum, {', '.join(COLUMNS)}) VALUES (?, ?, ?{', ?' * len(COLUMNS)})"
 UPDATE = (
     f"UPDATE records SET shelf = ?, key = ?, checksum = ?, {', '.join(f'{name} = ?' for name in COLUMNS)},"
@@ -58,17 +57,15 @@ class Known:
 
 
 class SqliteStore(Answering):
-    """`memorist.store.protocol.Store` over one SQLite file."""
+    """`memorist.store.protocol.Store` over one SQLite file; in RAM if none is named."""
 
-    def __init__(self, path: Path, wait: float = 30.0, schema: Path = SCHEMA) -> None:
+    def __init__(self, path: Path | None = None, wait: float = 30.0, schema: Path = SCHEMA) -> None:
         self._path = path
-        writable = self._prepare_file(path)
+        writable = path is None or self._prepare_file(path)
         self._connections = Connections(path, wait, writable)
         self._shelves = Shelves(self._connections)
         self.vector_rows = VectorRows(self._connections)
-        self._vector_indexes = VectorIndexes(path)
-        self._vector_cache = VectorCache(self._vector_indexes)
-        self.index_building = IndexBuilding(self._connections, self._vector_indexes, self.vector_rows)
+        self._vector_cache = VectorCache()
         self._erased_vectors: list[bytes] = []  # until their bytes were looked for in the file
         try:
             self._open(schema)
@@ -95,13 +92,14 @@ class SqliteStore(Answering):
 
     @translated
     def _open(self, schema: Path) -> None:
-        connection = self._connections.here()
+        connection, path = self._connections.here(), self._path or Path(IN_RAM)
         self.steps = steps = migrations_in(schema)
-        refuse_if_lost(self._path, lambda: version_of(connection, self._path, steps) == 0)
-        version_of(connection, self._path, steps)
+        if self._path:
+            refuse_if_lost(path, lambda: version_of(connection, path, steps) == 0)
+        version_of(connection, path, steps)
         if self.writable and not self._connections.use_write_ahead_log():
             raise StoreUnavailable(f"{self._path} lies where SQLite cannot use its write-ahead log; use a local disk")
-        migrate(connection, self._path, steps)
+        migrate(connection, path, steps)
         if self.writable:
             bring_up_to_date(connection)
         self._connections.accept()
@@ -120,12 +118,21 @@ class SqliteStore(Answering):
             raise explained(problem) from problem
 
     @property
-    def path(self) -> Path:
+    def path(self) -> Path | None:
+        return self._path
+
+    @property
+    def database(self) -> Path | None:
+        """The file that SQLite writes; None in RAM, also where another file is under it."""
         return self._path
 
     @property
     def writable(self) -> bool:
         return self._connections.writable
+
+    def connect(self) -> apsw.Connection:
+        """A new connection, the caller's own."""
+        return self._connections.connect()
 
     # ------------------------------------------------------------ health
 
@@ -144,7 +151,7 @@ class SqliteStore(Answering):
     @contextmanager
     def moment(self) -> Iterator[None]:
         try:
-            with one_moment(self._connections.here()), self._shelves.moment():
+            with self._connections.moment(), self._shelves.moment():
                 yield
         except apsw.Error as problem:  # another thread may have closed the store meanwhile
             raise explained(problem) from problem
@@ -247,7 +254,6 @@ class SqliteStore(Answering):
         words = terms_of(one, numbers)
         _, vectors = self._write([*tombstones, *resealed])
         self._erased_vectors += vectors
-        self._vector_indexes.remove()  # inside the transaction: one that is being made waits for its end, and is given up
         spaces = {sealed.record.space for sealed in tombstones}
         shelves = [id for id, shelf in self._shelves.all().items() if shelf.space in spaces]
         ids, heads = ([sealed.record.id for sealed in some] for some in (tombstones, resealed))
@@ -281,13 +287,16 @@ class SqliteStore(Answering):
 
     @translated
     def scrub(self, traces: Sequence[bytes]) -> str | None:
-        from memorist.store.erasing import INDEX_KEPT, scrub, vector_traces
+        from memorist.store.erasing import INDEX_KEPT, remove_old_index, scrub, vector_traces
 
-        kept = None if self._vector_indexes.remove() else INDEX_KEPT
+        if self._path is None:
+            self._erased_vectors = []
+            return None
+        kept = None if remove_old_index(self._path) else INDEX_KEPT
         vectors = vector_traces(self._connections.here(), self._erased_vectors)
         if vectors is None:
             self.compact()
-        in_the_way = scrub(self._connections, [*traces, *(vectors or ())])
+        in_the_way = scrub(self._connections, self._path, [*traces, *(vectors or ())])
         if in_the_way is None:
             self._erased_vectors = []
         return in_the_way or kept
@@ -305,6 +314,10 @@ class SqliteStore(Answering):
 
     @translated
     def backup(self, path: Path) -> None:
+        if self._path is None:
+            raise Refused(
+                "there is nothing to copy in RAM; name a file when you open the memory, then it can be copied"
+            )
         if not path.name.strip():
             raise Invalid(f"{str(path)!r} names no file; name a new file for the backup")
         with suppress(OSError):  # what keeps us from looking will keep us from writing, and is explained there

@@ -24,7 +24,6 @@ from memorist.remember.edit import Sweep, portions
 from memorist.remember.promotion import proposal, weighed
 from memorist.store.nouns import Run
 from memorist.upkeep.embed import Embed
-from memorist.upkeep.index import Index
 
 LEASE = timedelta(seconds=30)
 STORE = ""  # no space is called that: what is derived belongs to the whole store, and so does the lease for it
@@ -63,7 +62,7 @@ def run(
     when it is due again."""
     until = None if seconds is None else time.monotonic() + seconds
     runner = Runner(by.through(by.access.over_the_space(UPKEEP)), until, stop)
-    derived: list[Derived] = [Embed(runner.by.access, by.writer.generations, switch), Index.of(by.store)]
+    derived: list[Derived] = [Embed(runner.by.access, by.writer.generations, switch)]
     reports = [job.plan() if dry_run else runner.derive(job) for job in derived]
     done = [report for report in reports if report is not None]
     done += [runner.plan(job) if dry_run else runner.run(job) for job in jobs]
@@ -75,7 +74,7 @@ def run(
 
 
 class Derived(Protocol):
-    """What is made from the memories and can be made again: vectors, and the indexes over them."""
+    """What is made from the memories and can be made again: vectors."""
 
     @property
     def name(self) -> str: ...

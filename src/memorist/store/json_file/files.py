@@ -1,4 +1,4 @@
-"""The files of a JSON store, and how they are told apart after a crash or damage.
+"""The files of a JSON store: their lock, how they are told apart after a crash or damage, and what a doctor sees in them.
 
     notes.json       the snapshot             notes.json.bak       the snapshot before it
     notes.json.log   what came since          notes.json.bak.log   what led from that one to this one
@@ -9,9 +9,13 @@ takes four renames, in an order that keeps this true between any two of them, ev
 
 import logging
 import os
+import random
 import shutil
 import stat
+import sys
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -20,48 +24,30 @@ from memorist.errors import Invalid, StoreDamaged, StoreUnavailable
 from memorist.store.files import create_private, size_of
 from memorist.store.json_file import log as json_log
 from memorist.store.json_file import snapshot as json_snapshot
-from memorist.store.json_file.log import BINARY, LineDamaged, Part, sync_folder
-from memorist.store.json_file.rows import Sections
-from memorist.store.json_file.snapshot import Head, Unreadable
+from memorist.store.json_file.log import BINARY, Part, Place, sync_folder
+from memorist.store.json_file.snapshot import Head, Sections, Unreadable
+from memorist.store.nouns import Finding
 from memorist.text.visible import visible
 
 PARTS = (".log", ".bak", ".bak.log", ".anchor")  # where one of these is, there was a store
+FOLD = "`memorist compact` makes a new one"
+BACKUP_NOW = "make a backup with `memorist backup` now; the next change or close may repair it"
 log = logging.getLogger("memorist")
+_held: set[int] = set()  # descriptors of locks that this process holds
 
 
-class Unusable(Exception):
-    """The backup beside a store does not lead to what the store should be. The message says why."""
-
-
-@dataclass(frozen=True, slots=True)
 class Files:
     """The names. All lie beside the snapshot."""
 
-    main: Path
+    def __init__(self, main: Path) -> None:
+        self.main = main
+        ends = (".log", ".bak", ".bak.log", ".log.torn", ".lock")
+        self.log, self.bak, self.bak_log, self.torn, self.lock = map(self.beside, ends)
+        # What a fold has not yet put in its place: the new snapshot, and the old one as the next `.bak`.
+        self.unfinished = self.beside(".new"), self.beside(".bak.new")
 
     def beside(self, end: str) -> Path:
         return self.main.with_name(self.main.name + end)
-
-    @property
-    def log(self) -> Path:
-        return self.beside(".log")
-
-    @property
-    def bak(self) -> Path:
-        return self.beside(".bak")
-
-    @property
-    def bak_log(self) -> Path:
-        return self.beside(".bak.log")
-
-    @property
-    def torn(self) -> Path:
-        return self.beside(".log.torn")
-
-    @property
-    def unfinished(self) -> tuple[Path, Path]:
-        """What a fold has not yet put in its place: the new snapshot, and the old one as the next `.bak`."""
-        return self.beside(".new"), self.beside(".bak.new")
 
     def damaged(self) -> list[Path]:
         """Snapshots that were found damaged and kept."""
@@ -79,7 +65,7 @@ class Loaded:
     """What the files say: sections to apply in their order, and where the last log ended."""
 
     parts: list[Sections]
-    place: json_log.Place
+    place: Place
     log: Part
     restored_because: str | None = None  # the snapshot was of no use, and the backups were
 
@@ -90,6 +76,77 @@ def left(files: Files) -> str:
     return f"the files were left as they are. `memorist backup --restore FILE --db {name}` brings a backup back"
 
 
+# ---------------------------------------------------------------- the lock between processes
+
+
+@contextmanager
+def locked(files: Files, wait: float, to_write: bool = True) -> Iterator[None]:
+    """Waits for the lock, up to `wait` seconds. It is an empty file, and the system gives it back when its holder dies; it is
+    never removed, because two processes could then hold two of them. Who may not even open it can still read."""
+    descriptor = _opened(files.lock, to_write)
+    if descriptor is None:
+        yield
+        return
+    _held.add(descriptor)
+    try:
+        _acquire(descriptor, wait)
+        yield
+    finally:
+        if descriptor in _held:
+            _held.discard(descriptor)
+            os.close(descriptor)  # which gives the lock back
+
+
+def _opened(path: Path, to_write: bool) -> int | None:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as problem:
+        if to_write:
+            said = f"{path.name} cannot be opened ({problem.strerror}); nothing was written. Check its permissions"
+            raise StoreUnavailable(said) from problem
+    try:
+        return os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+
+
+def _acquire(descriptor: int, wait: float) -> None:
+    until = time.monotonic() + wait
+    while not _try(descriptor):
+        if time.monotonic() >= until:
+            raise StoreUnavailable(
+                f"another process kept the store busy for {wait:g} s; nothing was written, try again"
+            )
+        time.sleep(random.uniform(0.0002, 0.004))  # unequal pauses: of many writers none starves
+
+
+def _try(descriptor: int) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            # Not `lockf`: that one does not keep two stores in one process apart.
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _leave_to_parent() -> None:
+    """A forked child shares the parent's locks, and would keep them alive after the parent's death."""
+    for descriptor in _held:
+        os.close(descriptor)
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
+
+
 # ---------------------------------------------------------------- where
 
 
@@ -97,25 +154,20 @@ def prepared(path: Path) -> Path:
     """The file that is meant, in a folder that exists."""
     shown = visible(str(path)[:300])
     try:
-        mode = _mode(path)
-        if mode is None and not path.parent.exists():
+        if not path.parent.exists():
             create_private(path)  # with its folders; a snapshot takes the place of the empty file
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG
     except OSError as problem:
         raise StoreUnavailable(f"{shown} cannot be created: {problem.strerror}; choose another place") from problem
     except ValueError as problem:
         raise Invalid(f"{shown} cannot be the name of a file; choose another") from problem
-    if mode is not None and stat.S_ISDIR(mode):
+    if stat.S_ISDIR(mode):
         raise Invalid(f"{shown} is a folder; name a file in it, such as {shown}/memory.json")
-    if mode is not None and not stat.S_ISREG(mode):
+    if not stat.S_ISREG(mode):
         raise Invalid(f"{shown} is no file; name another")
     return Path(os.path.realpath(path)) if path.is_symlink() else path
-
-
-def _mode(path: Path) -> int | None:
-    try:
-        return path.stat().st_mode
-    except FileNotFoundError:
-        return None
 
 
 def refuse_foreign(files: Files) -> None:
@@ -123,12 +175,9 @@ def refuse_foreign(files: Files) -> None:
     if size_of(files.main) == 0 or any(files.beside(end).exists() for end in (*PARTS, ".lock")):
         return
     try:
-        json_snapshot.head_of(files.main.read_bytes())
+        json_snapshot.head_of(files.main)
     except Unreadable as problem:
-        name = files.main.name
-        raise StoreDamaged(
-            f"{name} {problem}; it was left as it is. Name another file, or one that memorist made"
-        ) from None
+        raise StoreDamaged(f"{problem}; it was left as it is. Name another file, or one that memorist made") from None
 
 
 def is_writable(path: Path) -> bool:
@@ -140,39 +189,32 @@ def is_writable(path: Path) -> bool:
 
 def load(files: Files) -> Loaded | None:
     """Everything that was acknowledged; None where there is no store yet. Changes nothing."""
-    try:
-        data = files.main.read_bytes()
-    except FileNotFoundError:
-        data = b""
-    if not data and not any(files.beside(end).exists() for end in PARTS):
+    beside = [files.beside(end).name for end in PARTS if files.beside(end).exists()]
+    if size_of(files.main) == 0 and not beside:
         return None
     try:
-        head, sections = json_snapshot.read(data)
+        head, sections = json_snapshot.read(files.main)
     except Unreadable as problem:
-        shown = f"{files.main.name} {problem if files.main.exists() else 'is gone'}"
+        flaw = str(problem)
     else:
         return _with_log(files, head, sections)
     try:
-        return replace(from_backup(files), restored_because=shown)
-    except Unusable as problem:
-        anew = f"; to begin anew, remove what lies beside it ({', '.join(_beside(files))})"
-        raise StoreDamaged(f"{shown}, and {problem}; {left(files)}{anew}") from problem
-
-
-def _beside(files: Files) -> list[str]:
-    return [files.beside(end).name for end in PARTS if files.beside(end).exists()]
+        return replace(from_backup(files), restored_because=flaw)
+    except Unreadable as problem:
+        over = f"; to start over, remove the files beside it ({', '.join(beside)})"
+        raise StoreDamaged(f"{flaw}, and {problem}; {left(files)}{over}") from problem
 
 
 def _with_log(files: Files, head: Head, sections: Sections) -> Loaded:
     """The usual case: a sound snapshot, and its log if there is one."""
     try:
         part = json_log.read(files.log)
-    except LineDamaged as problem:
+    except Unreadable as problem:
         raise StoreDamaged(f"{problem}; {left(files)}") from problem
     if part.heading is None:
         return Loaded([sections], json_log.start(head), part)
-    if part.heading.snapshot == head.sum:
-        return Loaded([sections, *part.lines], json_log.Place(head, part.sum, part.offset, part.count), part)
+    if part.heading.sum == head.sum:
+        return Loaded([sections, *part.lines], part.end(head), part)
     if part.sum == head.after:  # a crash came between the new snapshot and the renaming of the log in it
         return Loaded([sections], json_log.start(head), part)
     raise StoreDamaged(
@@ -183,32 +225,23 @@ def _with_log(files: Files, head: Head, sections: Sections) -> Loaded:
 
 def from_backup(files: Files) -> Loaded:
     """The previous snapshot and the logs that lead from it to now; each must begin where the one before ended."""
-    try:
-        head, sections = json_snapshot.read(files.bak.read_bytes())
-        parts, place = [sections], json_log.start(head)
-        for path in (files.bak_log, files.log):
-            part = json_log.read(path)
-            if part.heading and part.heading.generation >= place.head.generation:
-                place = _next(path, part, place)
-                parts += part.lines
-    except FileNotFoundError:
-        raise Unusable(f"there is no {files.bak.name}") from None
-    except Unreadable as problem:
-        raise Unusable(f"{files.bak.name} {problem}") from problem
-    except LineDamaged as problem:
-        raise Unusable(str(problem)) from problem
+    head, sections = json_snapshot.read(files.bak)
+    parts, place = [sections], json_log.start(head)
+    for path in (files.bak_log, files.log):
+        part = json_log.read(path)
+        if part.heading and part.heading.generation >= place.head.generation:
+            place = _next(part, part.heading, place)
+            parts += part.lines
     return Loaded(parts, place, part)
 
 
-def _next(path: Path, part: Part, place: json_log.Place) -> json_log.Place:
-    heading = part.heading
-    assert heading
+def _next(part: Part, heading: Head, place: Place) -> Place:
     head = place.head
-    if heading.snapshot != head.sum:
-        if (heading.generation, heading.after) != (head.generation + 1, place.sum):
-            raise LineDamaged(path, 1)
-        head = Head(heading.version, heading.generation, head.sum, heading.after, heading.snapshot)
-    return json_log.Place(head, part.sum, part.offset, part.count)
+    if heading.sum == head.sum:
+        return part.end(head)
+    if (heading.generation, heading.after) != (head.generation + 1, place.sum):
+        raise Unreadable(f"line 1 of {part.path.name} is damaged")
+    return part.end(replace(heading, previous=head.sum))
 
 
 # ---------------------------------------------------------------- putting in order, before the first write
@@ -222,7 +255,7 @@ def tidy(files: Files, loaded: Loaded) -> None:
         files.unfinished[1].replace(files.bak)
         files.bak_log.unlink(missing_ok=True)
         sync_folder(files.main.parent)
-    if part.heading and part.heading.snapshot != head.sum:
+    if part.heading and part.heading.sum != head.sum:
         files.log.replace(files.bak_log)
     else:
         mend(files, part)
@@ -241,8 +274,7 @@ def mend(files: Files, part: Part) -> None:
 
 def _is_backed_up(files: Files, head: Head) -> bool:
     try:
-        with files.bak.open("rb") as file:
-            return json_snapshot.head_of(file.read(json_snapshot.LONGEST_HEAD)).sum in (head.sum, head.previous)
+        return json_snapshot.head_of(files.bak).sum in (head.sum, head.previous)
     except (FileNotFoundError, Unreadable):
         return False
 
@@ -304,3 +336,52 @@ def _link(old: Path, new: Path) -> None:
     except OSError:
         create_private(new)
         shutil.copyfile(old, new)
+
+
+# ---------------------------------------------------------------- health
+
+
+def checkup(files: Files, place: Place | None) -> list[Finding]:
+    return [_snapshot(files), _log(files), _backup(files, place), *_kept(files), _permissions(files)]
+
+
+def _snapshot(files: Files) -> Finding:
+    try:
+        json_snapshot.read(files.main)
+    except (OSError, Unreadable) as problem:
+        return Finding(False, "file", str(problem), BACKUP_NOW)
+    return Finding(True, "file", "the snapshot matches its checksum")
+
+
+def _log(files: Files) -> Finding:
+    try:
+        part = json_log.read(files.log)
+    except (OSError, Unreadable) as problem:
+        return Finding(False, "log", str(problem), BACKUP_NOW)
+    torn = f"; what a crash cut off is kept in {files.torn.name}" if files.torn.exists() else ""
+    return Finding(True, "log", f"every line matches its checksum ({max(0, part.count - 1)} changes){torn}")
+
+
+def _backup(files: Files, place: Place | None) -> Finding:
+    """Whether the backup would give back everything, if the snapshot were lost now."""
+    try:
+        loaded = from_backup(files)
+    except Unreadable as problem:
+        return Finding(False, "backup", f"it could not replace a damaged snapshot: {problem}", FOLD)
+    if place and loaded.place.sum not in (place.sum, place.head.after):
+        return Finding(False, "backup", "it is older than the snapshot", FOLD)
+    return Finding(True, "backup", "the backup beside it leads to the same memories")
+
+
+def _kept(files: Files) -> Iterator[Finding]:
+    for path in files.damaged():
+        detail = f"the snapshot was damaged and restored from its backup; the damaged one is kept as {path.name}"
+        yield Finding(False, "restored", detail, f"look what is wrong with the disk; then delete {path.name}")
+
+
+def _permissions(files: Files) -> Finding:
+    beside = [path for path in (files.beside(".anchor"), files.beside(".erased")) if path.exists()]
+    exposed = [path.name for path in (*files.all(), *beside) if stat.S_IMODE(path.stat().st_mode) & 0o077]
+    if exposed and hasattr(stat, "S_IRWXG"):
+        return Finding(False, "permissions", f"others can open {', '.join(exposed)}", f"chmod 600 {' '.join(exposed)}")
+    return Finding(True, "permissions", "the files are private")

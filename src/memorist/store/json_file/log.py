@@ -8,13 +8,21 @@ import errno
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from memorist.errors import StoreUnavailable
-from memorist.store.json_file.rows import Row, Sections, encoded
-from memorist.store.json_file.snapshot import VERSION, Head, digest, migrated, refuse_newer
+from memorist.store.json_file.snapshot import (
+    VERSION,
+    Head,
+    Sections,
+    Unreadable,
+    digest,
+    encoded,
+    migrated,
+    refuse_newer,
+)
 
 FORMAT = "memorist log"
 FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
@@ -22,13 +30,6 @@ BINARY = getattr(os, "O_BINARY", 0)
 _SUM = b'{"sum": "'
 _END = b'", '
 _BEHIND_SUM = len(_SUM) + 32 + len(_END)
-
-
-class LineDamaged(Exception):
-    """A line of a log is not the one that was written."""
-
-    def __init__(self, path: Path, line: int) -> None:
-        super().__init__(f"line {line} of {path.name} is damaged")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,27 +42,41 @@ class Place:
     lines: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """The first line of a log: which snapshot it follows."""
-
-    version: int
-    generation: int
-    snapshot: str
-    after: str
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Part:
     """What was read of a log: its lines in today's version, and where it ends."""
 
-    heading: Heading | None
-    lines: list[Sections]
-    sum: str
-    offset: int
-    count: int
+    path: Path
+    version: int = VERSION
+    sum: str = ""
+    offset: int = 0
+    count: int = 0
+    heading: Head | None = None  # of the snapshot that the log follows, as its first line tells it
+    lines: list[Sections] = field(default_factory=list)
     torn: bytes = b""
     unended: bool = False  # the last line is whole, but its newline is missing or damaged
+
+    def fits(self, line: bytes) -> bool:
+        text = b"{" + line[_BEHIND_SUM:]
+        return line[:_BEHIND_SUM] == _SUM + digest(self.sum.encode(), text).encode() + _END
+
+    def take(self, line: bytes) -> None:
+        self.count += 1
+        if not self.offset:
+            refuse_newer(_json(line), FORMAT)
+        if not self.fits(line):
+            raise Unreadable(f"line {self.count} of {self.path.name} is damaged")
+        said = json.loads(line)
+        self.sum = said.pop("sum")
+        self.offset += len(line) + 1
+        if self.count == 1:
+            self.heading = Head(said["version"], said["generation"], "", said["after"], said["snapshot"])
+            self.version = self.heading.version
+        else:
+            self.lines.append(migrated(said, self.version))
+
+    def end(self, head: Head) -> Place:
+        return Place(head, self.sum, self.offset, self.count)
 
 
 def start(head: Head) -> Place:
@@ -74,72 +89,38 @@ def start(head: Head) -> Place:
 
 def read(path: Path, place: Place | None = None) -> Part:
     """The log, or what came to it since. A file that is missing, or has not one whole line, has no heading."""
-    read = _Reading(path, place)
+    part = Part(path)
+    if place and place.offset:
+        part = Part(path, place.head.version, place.sum, place.offset, place.lines)
     try:
         with path.open("rb") as file:
-            file.seek(read.offset)
+            file.seek(part.offset)
             data = file.read()
     except FileNotFoundError:
         data = b""
     *whole, rest = data.split(b"\n")
     for line in whole:
-        read.take(line, len(line) + 1)
+        part.take(line)
     for tail in (rest, rest[:-1]):
-        if tail and read.fits(tail):
-            read.take(tail, len(tail) + 1)  # where it will end once it has its newline
-            return read.part(b"", unended=True)
-    return read.part(rest, unended=False)
+        if tail and part.fits(tail):
+            part.take(tail)  # it ends there once it has its newline
+            part.unended = True
+            return part
+    part.torn = rest
+    return part
 
 
-class _Reading:
-    """The lines of a log, one by one."""
-
-    def __init__(self, path: Path, place: Place | None) -> None:
-        self._path = path
-        self.offset, self._sum, self._count, self._version = 0, "", 0, VERSION
-        if place and place.offset:
-            self.offset, self._sum, self._count = place.offset, place.sum, place.lines
-            self._version = place.head.version
-        self._heading: Heading | None = None
-        self._lines: list[Sections] = []
-
-    def fits(self, line: bytes) -> bool:
-        text = b"{" + line[_BEHIND_SUM:]
-        return line[:_BEHIND_SUM] == _SUM + digest(self._sum.encode(), text).encode() + _END
-
-    def take(self, line: bytes, size: int) -> None:
-        first = self.offset == 0
-        said = _json(line) if first else None
-        if said and said.get("format") == FORMAT and type(said.get("version")) is int:
-            refuse_newer(said["version"])
-        if not self.fits(line):
-            raise LineDamaged(self._path, self._count + 1)
-        said = said or json.loads(line)
-        self._sum = said.pop("sum")
-        self.offset += size
-        self._count += 1
-        if first:
-            self._heading = Heading(said["version"], said["generation"], said["snapshot"], said["after"])
-            self._version = self._heading.version
-        else:
-            self._lines.append(migrated(said, self._version))
-
-    def part(self, torn: bytes, unended: bool) -> Part:
-        return Part(self._heading, self._lines, self._sum, self.offset, self._count, torn, unended)
-
-
-def _json(line: bytes) -> dict[str, Any] | None:
+def _json(line: bytes) -> Any:
     try:
-        said = json.loads(line)
+        return json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return said if isinstance(said, dict) else None
 
 
 # ---------------------------------------------------------------- writing
 
 
-def append(path: Path, place: Place, sections: Mapping[str, list[Row]], durable: bool) -> Place:
+def append(path: Path, place: Place, sections: Sections, durable: bool) -> Place:
     """Adds one line, with the heading before it where there is no log yet. All of it, or nothing and an error."""
     data = b""
     after = place

@@ -46,7 +46,7 @@ def replaced(db: Path, backup: Path, now: datetime) -> Path | None:
 
 def _verified(backup: Path, fresh: Path) -> JsonFileStore:
     try:
-        json_snapshot.read(fresh.read_bytes())
+        json_snapshot.read(fresh)
         store = JsonFileStore(fresh)
     except (MemoristError, Unreadable) as problem:
         raise StoreDamaged(f"{backup} cannot be read as a backup ({problem}); the store was left as it is") from problem

@@ -1,6 +1,6 @@
 """The snapshot of a JSON store: one document, one row a line, under a checksum.
 
-    {"format": "memorist", "version": 2, "generation": 7, "previous": "…", "after": "…", "sum": "…",
+    {"format": "memorist", "version": 3, "generation": 7, "previous": "…", "after": "…", "sum": "…",
     "records": [
     {"number": 1, "space": "default", "scope": "project/atlas", "id": "m…", "text": "Staging runs Postgres 16", …},
 
@@ -12,10 +12,13 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from memorist.errors import StoreDamaged, StoreTooNew
-from memorist.store.json_file.rows import Row, Sections, encoded
+
+Row = dict[str, Any]
+Sections = dict[str, list[Row]]
 
 FORMAT = "memorist"
 VERSION = 3
@@ -25,10 +28,11 @@ MIGRATIONS: dict[int, Callable[[Sections], Sections]] = {  # from each version t
     2: lambda sections: sections,  # 3 has questions and what was put into prompts; there were none before
 }
 _SUM = b', "sum": "'
+encoded: Callable[[Any], str] = json.JSONEncoder(ensure_ascii=False, separators=(", ", ": "), allow_nan=False).encode
 
 
 class Unreadable(Exception):
-    """A file is not the snapshot that it should be. The message completes the sentence "it …"."""
+    """A file is not the snapshot or the log that was written. The message names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,27 +64,31 @@ def _section(name: str, rows: Iterable[Row]) -> str:
     return f'"{name}": [\n' + ",\n".join(map(encoded, rows)) + "\n]"
 
 
-def head_of(data: bytes) -> Head:
-    """The head of a snapshot, from its first line; nothing else is looked at."""
-    line = data[:LONGEST_HEAD].partition(b"\n")[0]
-    if not data:
-        raise Unreadable("is empty")
+def head_of(path: Path) -> Head:
+    """The head of a snapshot, from its first line; nothing else is looked at, unless that cannot be read."""
+    with path.open("rb") as file:
+        return _head(path, file.read(LONGEST_HEAD).partition(b"\n")[0])
+
+
+def _head(path: Path, line: bytes) -> Head:
     try:
         said = json.loads(line.removesuffix(b",") + b"}")
-        _refuse_newer(said)
+        refuse_newer(said, FORMAT)
         return Head(said["version"], said["generation"], said["previous"], said["after"], said["sum"])
     except (ValueError, LookupError, TypeError, RecursionError):
-        _refuse_newer(_document(data))
-        raise Unreadable("is no memorist store, or no longer") from None
+        refuse_newer(_document(path), FORMAT)  # which may lay its lines out differently
+        raise Unreadable(f"{path.name} is {'no memorist store, or no longer' if line else 'empty'}") from None
 
 
-def read(data: bytes) -> tuple[Head, Sections]:
+def read(path: Path) -> tuple[Head, Sections]:
     """The snapshot, verified and brought to today's version."""
-    head = head_of(data)
-    line, _, body = data.partition(b"\n")
-    place = line.rfind(_SUM)
+    try:
+        line, _, body = path.read_bytes().partition(b"\n")
+    except FileNotFoundError:
+        raise Unreadable(f"{path.name} is gone") from None
+    head, place = _head(path, line[:LONGEST_HEAD]), line.rfind(_SUM)
     if line[place:] != _SUM + head.sum.encode() + b'",' or digest(line[:place], body) != head.sum:
-        raise Unreadable("does not fit its checksum")
+        raise Unreadable(f"{path.name} does not match its checksum")
     return head, migrated(json.loads(b"{" + body), head.version)
 
 
@@ -92,22 +100,18 @@ def migrated(sections: Sections, version: int) -> Sections:
     return sections
 
 
-def refuse_newer(version: int) -> None:
-    if version > VERSION:
+def refuse_newer(said: Any, format: str) -> None:
+    """Whatever else such a document holds."""
+    known = isinstance(said, dict) and said.get("format") == format
+    if known and type(said.get("version")) is int and said["version"] > VERSION:
         raise StoreTooNew(
-            f"the store has format version {version}, this memorist knows {VERSION}; nothing was changed. "
+            f"the store has format version {said['version']}, this memorist knows {VERSION}; nothing was changed. "
             "Upgrade memorist to open it"
         )
 
 
-def _refuse_newer(said: Any) -> None:
-    if isinstance(said, dict) and said.get("format") == FORMAT and type(said.get("version")) is int:
-        refuse_newer(said["version"])
-
-
-def _document(data: bytes) -> Any:
-    """A newer version may lay its lines out differently."""
+def _document(path: Path) -> Any:
     try:
-        return json.loads(data)
+        return json.loads(path.read_bytes())
     except (ValueError, RecursionError):
         return None
