@@ -74,12 +74,9 @@ class RemoteEmbedder:
             )
         if not named.get("model") or not set(named) <= set(PARTS):
             raise Invalid(f"the address of an embedder needs ?model=NAME; after the ? it may have {', '.join(PARTS)}")
-        variable = named.get("key")
-        if variable is not None and not VARIABLE.fullmatch(variable):
-            raise Invalid("key= names the environment variable that holds the key, such as OPENAI_API_KEY; not the key")
-        if variable and split.scheme == "http" and host not in HERE:
-            raise Invalid("a key is not sent over http:// to another machine; use https://")
-        size = named.get("dimensions")
+        variable, size = named.get("key"), named.get("dimensions")
+        if variable is not None:
+            _must_be_a_variable(variable, safe=split.scheme != "http" or host in HERE)
         if size is not None and not re.fullmatch("[1-9][0-9]{0,3}", size, re.ASCII):
             raise Invalid(f"dimensions= must be a number from 1 to 9999, not {quoted(size)}")
         return cls(
@@ -225,3 +222,11 @@ class RemoteEmbedder:
 def _seconds(header: str | None) -> float:
     """How long a server asks to wait; a date or nonsense is no number, and then our own pause holds."""
     return float(header) if header and re.fullmatch("[0-9]{1,4}", header, re.ASCII) else 0.0
+
+
+def _must_be_a_variable(name: str, safe: bool) -> None:
+    """A key is named, never written out, and goes only where nobody can read it on the way."""
+    if not VARIABLE.fullmatch(name):
+        raise Invalid("key= names the environment variable that holds the key, such as OPENAI_API_KEY; not the key")
+    if not safe:
+        raise Invalid("a key is not sent over http:// to another machine; use https://")

@@ -170,22 +170,29 @@ def _counted(sentence: str, said: Set[str]) -> Slot | None:
     found = None if said.isdisjoint(COUNTING) else COUNTS.search(sentence)
     if not found:
         return None
-    rest = NAMED_BY_NUMBER.sub(lambda name: re.sub(r"\s+", "-", name[0]), sentence[found.end() :])
-    tokens = [token.strip(",()") for token in rest.split()]
-    values = [token for token in tokens if _is_number(token)]
-    if not values or len(tokens) > 8:
+    values, others, named = _numbers(sentence[found.end() :])
+    if not values:
         return None
-    timed = [token for token in values if token.lower() not in WEEKDAYS]
-    values = timed or values  # with a time of its own, a weekday says which occasion it is
-    others = [token.lower() for token in tokens if token not in values and token.lower() not in LITTLE]
     verb = found["verb"].lower().split()[-1]
     known = COUNTED_ALIKE.intersection(others)
     about = [] if known or verb in HAVING else [_stem(verb)]
-    # Somebody may use two versions of a named thing; a thing has one number of parts.
-    named = any(token[:1].isupper() for token in tokens) or not others
+    # One may use two versions of a named thing; a thing has one number of parts.
     doubtful = (verb in USING and not known and named) or (verb in RUNNING and not others)
     subject = " ".join((sentence[: found.start()], *others))
     return _slot(subject, about, " ".join(values), DOUBTFUL if doubtful else CLEAR)
+
+
+def _numbers(text: str) -> tuple[list[str], list[str], bool]:
+    """The numbers in it, the other words that tell something, and whether these name a thing; no numbers if it is long."""
+    rest = NAMED_BY_NUMBER.sub(lambda name: re.sub(r"\s+", "-", name[0]), text)
+    tokens = [token.strip(",()") for token in rest.split()]
+    values = [token for token in tokens if _is_number(token)]
+    if len(tokens) > 8:
+        return [], [], False
+    timed = [token for token in values if token.lower() not in WEEKDAYS]
+    values = timed or values  # with a time of its own, a weekday says which occasion it is
+    others = [token.lower() for token in tokens if token not in values and token.lower() not in LITTLE]
+    return values, others, not others or any(token[:1].isupper() for token in tokens)
 
 
 def _is(sentence: str) -> Slot | None:
@@ -233,11 +240,10 @@ def _slot(subject: str, attribute: list[str], value: str, grade: int) -> Slot | 
     if NO_VALUE.match(value) or NOBODY.match(subject) or not VAGUE.isdisjoint(subject.split()):
         return None
     whose = [word for word in _words(subject) if word not in LITTLE]
-    parts = [part for part in (frozenset(_value_words(part)) for part in value.split(",")) if part]
-    if not whose or len(whose) > 9 or not parts or sum(map(len, parts)) > 10 or len(parts[0]) > 7:
-        return None
+    parts = tuple(filter(None, (frozenset(_value_words(part)) for part in value.split(","))))
+    told = 0 < len(whose) <= 9 and 0 < sum(map(len, parts)) <= 10 and len(parts[0]) <= 7
     about = frozenset(ALIKE.get(word, word) for word in (*whose, *attribute))
-    return Slot(about, tuple(parts), value.strip(), _is_counted(value), grade)
+    return Slot(about, parts, value.strip(), _is_counted(value), grade) if told else None
 
 
 def _value_words(text: str) -> list[str]:
@@ -410,19 +416,17 @@ def _sorts(value: str) -> Mapping[str, frozenset[str]]:
 
 
 def _sort(token: str, dated: bool) -> str:
-    if token in WEEKDAYS or token == "tomorrow":
-        return "weekday"
-    if token in MONTHS:
-        return "month"
-    if _CLOCK.fullmatch(token):
-        return "clock"
-    if _DATE.fullmatch(token):
-        return "date"
-    if _NTH.fullmatch(token) or (dated and token.isdigit() and len(token) < 3):
-        return "day"
-    if dated and _YEAR.fullmatch(token):
-        return "year"
-    return "number" if any(map(str.isdigit, token)) else "word"
+    """Beside the name of a month, a small number is a day, and one like a year a year."""
+    shapes = (
+        ("weekday", token in WEEKDAYS or token == "tomorrow"),
+        ("month", token in MONTHS),
+        ("clock", _CLOCK.fullmatch(token)),
+        ("date", _DATE.fullmatch(token)),
+        ("day", _NTH.fullmatch(token) or (dated and token.isdigit() and len(token) < 3)),
+        ("year", dated and _YEAR.fullmatch(token)),
+        ("number", any(map(str.isdigit, token))),
+    )
+    return next((sort for sort, fits in shapes if fits), "word")
 
 
 def _is_origin(value: str) -> bool:

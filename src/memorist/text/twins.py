@@ -120,9 +120,8 @@ class Claim:
 
 
 def claim_of(text: str) -> Claim:
-    return (
-        _kept(text) if len(text) <= LONGEST_COMPARED else _claim_of(text)
-    )  # a long text is not kept for the sake of speed
+    """What a text says. That of a long one is not kept for the sake of speed."""
+    return _kept(text) if len(text) <= LONGEST_COMPARED else _claim_of(text)
 
 
 def _claim_of(text: str) -> Claim:

@@ -61,9 +61,7 @@ class Blend:
         if not search.candidates:
             return search
         table = Table(search.candidates, search.asked, mix())
-        best = sorted(table.sums, key=lambda number: (-table.sums[number], -number))
-        helped = [number for number in best if table.candidates[number].fact.up][: self.spare]
-        best = list(dict.fromkeys([*best[: search.limit], *helped, *best]))  # votes may lift them
+        best = table.best(search.limit, self.spare)
         hits, believed, at_once = list[Hit](), 0, 2 * search.limit + self.spare
         for start in range(0, len(best), at_once):
             for record in tools.store.numbered(best[start : start + at_once], search.where):
@@ -122,6 +120,12 @@ class Table:
                 total += own[name] * value
             self.sums[number] = total
         self.standing = self._standing()
+
+    def best(self, limit: int, spare: int) -> list[int]:
+        """All of them in order, but behind the first `limit` come so many that helped before: votes may lift them."""
+        best = sorted(self.sums, key=lambda number: (-self.sums[number], -number))
+        helped = [number for number in best if self.candidates[number].fact.up][:spare]
+        return list(dict.fromkeys([*best[:limit], *helped, *best])) if helped else best
 
     def signals(self, number: int) -> tuple[Signal, ...]:
         """Everything that speaks for or against a candidate; what counts for nothing is left out."""
