@@ -21,19 +21,20 @@ from typing import Any
 
 import re2  # type: ignore[import-untyped]
 
+from memorist.text.patterns import regex
 from memorist.text.visible import is_blank
 
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = regex(
     r"example|placeholder|xxxx|\*{3}|\.{3}|…|your[_-]|(.)\1{7}|0123456789|1234567890|abcdefghij", re.IGNORECASE
 )
-_PASSWORD_PLACEHOLDER = re.compile(
+_PASSWORD_PLACEHOLDER = regex(
     r"(?-i:\$[A-Z_][A-Z0-9_]*)$|\$[({][^)}]*[)}]$|\{[^}]*\}+$|%[sd]$|%\(\w+\)s$|%\w+%$|x{3,}$|change_?me$|redacted$"
     r"|\$?(?:[a-z]+[_-])*(?:my|your)?(?:password|passwd|pass|pwd|pw|secret|token)$"
     r"|\[secret:[a-z0-9-]+:[0-9a-f]{4}\]$",
     re.IGNORECASE,
 )
-_KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{16}")
-_OPAQUE = re.compile(r"[A-Za-z0-9]{10}")
+_KEY_BODY = regex(r"[A-Za-z0-9+/=]{16}")
+_OPAQUE = regex(r"[A-Za-z0-9]{10}")
 
 
 def _genuine(secret: str) -> bool:

@@ -27,8 +27,9 @@ from typing import NamedTuple
 from memorist.errors import Invalid
 from memorist.text import calendar
 from memorist.text.calendar import AGAIN, DAY, FEASTS, INSTANT, LONG, MONTHS, WEEKDAYS, Stretch, numbered
+from memorist.text.patterns import regex
 
-_LETTERS = re.compile("[a-z]+")
+_LETTERS = regex("[a-z]+")
 EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)  # the open end of "before X"
 LATEST = datetime(2101, 1, 1, tzinfo=UTC)  # and of "after X"
 

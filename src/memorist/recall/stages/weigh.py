@@ -23,6 +23,7 @@ from memorist.recall.stages.keep import not_believed
 from memorist.records import Hit, Signal
 from memorist.store.nouns import Fact
 from memorist.text.dates import Span
+from memorist.text.patterns import regex
 from memorist.text.question import kinds_in
 from memorist.text.words import LONGEST_QUERY
 from memorist.worth import DECAYS, FACTORS, faded, logistic, reinforced, score
@@ -34,7 +35,7 @@ CROWD = 80  # candidates; more make no difference
 DAY = 86400.0
 WORTH = 3.0  # how much the logarithm of a factor counts beside signals: a full vote outweighs the noise between equals
 MOST_OVERLAPS = 5  # files that count; a memory about a hundred files is about none
-PATH = re.compile(r"[\w.\-/\\]{1,256}\.[A-Za-z]\w{0,9}\b|[\w.\-]{1,128}/[\w.\-/]{1,256}", re.ASCII)
+PATH = regex(r"[\w.\-/\\]{1,256}\.[A-Za-z]\w{0,9}\b|[\w.\-]{1,128}/[\w.\-/]{1,256}", re.ASCII)
 LEAST = 0.01  # a factor is never 0: what was found stays visible
 
 
