@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 AT_ONCE = 64  # texts in one request
 SECONDS = 20.0  # for one answer
 DEADLINE = 30.0  # for one request and its repetitions
-SECONDS_FOR_ONE = 4.0  # one text is a question, and somebody waits for its answer: it is asked once
+SECONDS_FOR_ONE = 4.0  # one text is a question, and a person waits for its answer: it is asked once
 LARGEST_ANSWER = 64 * 1024 * 1024
 FIRST_PAUSE = 0.3
 PARTS = ("model", "key", "dimensions")
@@ -59,7 +59,7 @@ class RemoteEmbedder:
 
     @classmethod
     def at(cls, address: str, secret: "Secret") -> "RemoteEmbedder":
-        """The embedder at that address. A message about it never quotes it whole: somebody may have put a key there."""
+        """The embedder at that address. A message about it never quotes it whole: there may be a key in it."""
         try:
             split = urlsplit(address)
             named = dict(parse_qsl(split.query, keep_blank_values=True, strict_parsing=bool(split.query)))
@@ -189,7 +189,7 @@ class RemoteEmbedder:
             pause *= 2
 
     def _answer(self, client: "httpx2.Client", body: Any) -> "Answer":
-        """One answer, within the seconds of the client. Its own timeout begins anew with each byte, and a name that is
+        """One answer, within the seconds of the client. Its own timeout starts again with each byte, and a name that is
         looked up has none: so another thread waits for the server, and is left behind when the time is up."""
         seconds = SECONDS if len(body["input"]) > 1 else SECONDS_FOR_ONE
         until = time.monotonic() + seconds

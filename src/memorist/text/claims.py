@@ -6,7 +6,7 @@
 Two claims about one slot with different values, or for and against the same thing, may be a conflict; whether it is one is
 decided by those that compare them, when remembering and when recalling. The rules are narrow on purpose: a claim that is
 overlooked leaves two memories side by side, one that is imagined retires a memory that was true. So questions, quotes, what
-was once, what might be, and what can be several things at a time (what somebody likes, whom they know) claim nothing.
+was once, what might be, and what can be several things at a time (what people like, whom they know) claim nothing.
 
 Every memory is read here on its way into the store, so each rule looks for one of its words before it looks closer.
 """
@@ -30,7 +30,7 @@ CLEAR, DOUBTFUL, MANY = 2, 1, 0  # one value at a time; perhaps; several may hol
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Something of somebody that has a value: a port of a service, a home of a person."""
+    """Something of a person or a thing that has a value: a port of a service, a home of a person."""
 
     about: frozenset[str]
     value: tuple[frozenset[str], ...]  # what stands between commas
@@ -351,7 +351,7 @@ _YEAR = regex(r"(?:19|20)\d\d")
 _NTH = regex(r"(\d{1,2})(?:st|nd|rd|th)")
 _WORDS = regex(r"[\w'./:+#&%@$€£~-]+")
 _IDLE = frozenset("the a an of on at in to for and".split())
-# Whence somebody is or what they believe; names that end alike are only not replaced by themselves.
+# Where people are from or what they believe; names that end alike are only not replaced by themselves.
 _ORIGIN = regex(
     r"\w+(?:ish|ese|ian|ean|ican|anian|alian|exan)|german|french|dutch|greek|swiss|czech|thai|welsh|basque|catalan|arab|iraqi|"
     r"israeli|pakistani|korean|afghan|american|mexican|jewish|muslim|catholic|protestant|buddhist|hindu|atheist|vegan|"

@@ -461,7 +461,7 @@ def any_language(text: str, now: datetime) -> Spoken:
 
     try:
         spans, whole = foreign_dates.look(text, now.astimezone(UTC))
-    except Exception as problem:  # it is somebody else's code, and the question can be answered without it
+    except Exception as problem:  # it is a library's code, and the question can be answered without it
         return Spoken((), f"times in other languages were not read: {type(problem).__name__}: {str(problem)[:200]}")
     return Spoken(
         tuple(spans), None if whole else "times in other languages were looked for in a part of the question only"

@@ -65,7 +65,7 @@ def _unless_empty(kept: str, before: str) -> str:
 
 
 def _injected(name: str) -> bool:
-    """Whether hosts inject blocks of this name. <ToolTip> and <AppContext.Provider> are somebody's code."""
+    """Whether hosts inject blocks of this name. <ToolTip> and <AppContext.Provider> are code."""
     low = name.lower()
     if name not in (low, name.upper()):
         return False
