@@ -12,7 +12,7 @@ from memorist.designs import DESIGNS
 from memorist.records import Record
 from memorist.testing import MovableClock
 from memorist.upkeep.retain import Expire, Retain, Settle
-from memorist.worth import DECAYS, FACTORS, decayed_importance, quarantine
+from memorist.worth import DECAYS, FACTORS, quarantine
 
 TIMES = 100
 KINDS = ("decision", "warning", "progress", "note", "preference", "fact")
@@ -36,8 +36,7 @@ def state(memory: Memory, clock: MovableClock) -> tuple[list[Record], dict[str, 
     records = memory.list({"state": {"$in": ["active", "archived", "superseded"]}}, order="-number")
     kinds = memory._tools.kinds
     worth = {
-        name: [formula(record, clock(), kinds) for record in records]
-        for name, formula in {**FACTORS, **DECAYS, "importance now": decayed_importance}.items()
+        name: [formula(record, clock(), kinds) for record in records] for name, formula in {**FACTORS, **DECAYS}.items()
     }
     found = memory.explain("staging", limit=20)
     return records, worth, [(hit.record.number, hit.score, dict(hit.why)) for hit in found]
@@ -75,7 +74,8 @@ def test_importance_is_the_one_that_was_given_however_old_it_grows(memory: Memor
         clock.move(days=1)
         memory.recall("parser")
         assert memory.get(1).importance == 0.8
-    assert decayed_importance(memory.get(1), clock(), memory._tools.kinds) < 0.4
+    faded = DECAYS["weekly"](memory.get(1), clock(), memory._tools.kinds)
+    assert faded < 0.9, "what is computed from it fades"
 
 
 @pytest.mark.covers("W3-2", "S3-21")

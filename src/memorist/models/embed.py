@@ -60,7 +60,7 @@ class Choice:
     spelled: str
     make: Make
     cheap: bool  # known before it is made
-    asked: bool  # somebody named it; the default may not move a store to another model
+    asked: bool  # it was named; the default may not move a store to another model
 
 
 NO_EMBEDDER = Choice(NONE, lambda: None, False, False)
@@ -108,7 +108,7 @@ def _has(embed: object, part: str) -> bool:
     """Looked up on its type first: a dimension may be worked out by asking a server, and opening a store asks none."""
     try:
         return hasattr(type(embed), part) or hasattr(embed, part)
-    except Exception:  # then it is there, and whoever uses it finds out
+    except Exception:  # then it is there, and using it tells
         return True
 
 

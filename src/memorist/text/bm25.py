@@ -145,7 +145,22 @@ def _by_coverage(read: Mapping[str, Sequence[int]], weight: Mapping[str, float])
     Most rows hold one of the terms only; they come from the index in order and are never sorted or even looked at
     unless they are needed.
     """
-    held = list(read.values())
+    several = _of_several(list(read.values()))
+    groups: dict[int, list[int]] = {}
+    for row, mask in several.items():
+        groups.setdefault(mask, []).append(row)
+    values = [weight[term] for term in read]
+    singles = {1 << bit: rows for bit, rows in enumerate(read.values())}
+    worth = {mask: sum(v for bit, v in enumerate(values) if mask >> bit & 1) for mask in (*groups, *singles)}
+    for mask in sorted(worth, key=lambda mask: (-worth[mask], mask)):
+        if mask in singles:
+            yield from (row for row in singles[mask] if row not in several)
+        else:
+            yield from sorted(groups[mask], reverse=True)
+
+
+def _of_several(held: Sequence[Sequence[int]]) -> dict[int, int]:
+    """The rows that hold several of the terms, and which: a bit for each term."""
     seen: set[int] = set()
     several: set[int] = set()
     for rows in held:  # the last is the longest: it is never made a set
@@ -156,17 +171,7 @@ def _by_coverage(read: Mapping[str, Sequence[int]], weight: Mapping[str, float])
     for bit, rows in enumerate(held):
         for row in several.intersection(rows):
             masks[row] |= 1 << bit
-    groups: dict[int, list[int]] = {}
-    for row, mask in masks.items():
-        groups.setdefault(mask, []).append(row)
-    values = [weight[term] for term in read]
-    singles = {1 << bit: rows for bit, rows in enumerate(read.values())}
-    worth = {mask: sum(v for bit, v in enumerate(values) if mask >> bit & 1) for mask in (*groups, *singles)}
-    for mask in sorted(worth, key=lambda mask: (-worth[mask], mask)):
-        if mask in singles:
-            yield from (row for row in singles[mask] if row not in several)
-        else:
-            yield from sorted(groups[mask], reverse=True)
+    return masks
 
 
 def _visible(rows: Iterable[int], index: Index, most: int) -> dict[int, str]:

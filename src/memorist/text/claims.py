@@ -6,7 +6,7 @@
 Two claims about one slot with different values, or for and against the same thing, may be a conflict; whether it is one is
 decided by those that compare them, when remembering and when recalling. The rules are narrow on purpose: a claim that is
 overlooked leaves two memories side by side, one that is imagined retires a memory that was true. So questions, quotes, what
-was once, what might be, and what can be several things at a time (what somebody likes, whom they know) claim nothing.
+was once, what might be, and what can be several things at a time (what people like, whom they know) claim nothing.
 
 Every memory is read here on its way into the store, so each rule looks for one of its words before it looks closer.
 """
@@ -18,6 +18,7 @@ from functools import lru_cache
 from typing import Literal
 
 from memorist.text.calendar import MONTHS, WEEKDAYS
+from memorist.text.patterns import regex
 from memorist.text.words import terms
 
 LONGEST_CLAIM = 400  # characters; longer texts tell a story, and a story claims many things at once
@@ -29,7 +30,7 @@ CLEAR, DOUBTFUL, MANY = 2, 1, 0  # one value at a time; perhaps; several may hol
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Something of somebody that has a value: a port of a service, a home of a person."""
+    """Something of a person or a thing that has a value: a port of a service, a home of a person."""
 
     about: frozenset[str]
     value: tuple[frozenset[str], ...]  # what stands between commas
@@ -170,22 +171,29 @@ def _counted(sentence: str, said: Set[str]) -> Slot | None:
     found = None if said.isdisjoint(COUNTING) else COUNTS.search(sentence)
     if not found:
         return None
-    rest = NAMED_BY_NUMBER.sub(lambda name: re.sub(r"\s+", "-", name[0]), sentence[found.end() :])
-    tokens = [token.strip(",()") for token in rest.split()]
-    values = [token for token in tokens if _is_number(token)]
-    if not values or len(tokens) > 8:
+    values, others, named = _numbers(sentence[found.end() :])
+    if not values:
         return None
-    timed = [token for token in values if token.lower() not in WEEKDAYS]
-    values = timed or values  # with a time of its own, a weekday says which occasion it is
-    others = [token.lower() for token in tokens if token not in values and token.lower() not in LITTLE]
     verb = found["verb"].lower().split()[-1]
     known = COUNTED_ALIKE.intersection(others)
     about = [] if known or verb in HAVING else [_stem(verb)]
-    # Somebody may use two versions of a named thing; a thing has one number of parts.
-    named = any(token[:1].isupper() for token in tokens) or not others
+    # One may use two versions of a named thing; a thing has one number of parts.
     doubtful = (verb in USING and not known and named) or (verb in RUNNING and not others)
     subject = " ".join((sentence[: found.start()], *others))
     return _slot(subject, about, " ".join(values), DOUBTFUL if doubtful else CLEAR)
+
+
+def _numbers(text: str) -> tuple[list[str], list[str], bool]:
+    """The numbers in it, the other words that tell something, and whether these name a thing; no numbers if it is long."""
+    rest = NAMED_BY_NUMBER.sub(lambda name: re.sub(r"\s+", "-", name[0]), text)
+    tokens = [token.strip(",()") for token in rest.split()]
+    values = [token for token in tokens if _is_number(token)]
+    if len(tokens) > 8:
+        return [], [], False
+    timed = [token for token in values if token.lower() not in WEEKDAYS]
+    values = timed or values  # with a time of its own, a weekday says which occasion it is
+    others = [token.lower() for token in tokens if token not in values and token.lower() not in LITTLE]
+    return values, others, not others or any(token[:1].isupper() for token in tokens)
 
 
 def _is(sentence: str) -> Slot | None:
@@ -233,11 +241,10 @@ def _slot(subject: str, attribute: list[str], value: str, grade: int) -> Slot | 
     if NO_VALUE.match(value) or NOBODY.match(subject) or not VAGUE.isdisjoint(subject.split()):
         return None
     whose = [word for word in _words(subject) if word not in LITTLE]
-    parts = [part for part in (frozenset(_value_words(part)) for part in value.split(",")) if part]
-    if not whose or len(whose) > 9 or not parts or sum(map(len, parts)) > 10 or len(parts[0]) > 7:
-        return None
+    parts = tuple(filter(None, (frozenset(_value_words(part)) for part in value.split(","))))
+    told = 0 < len(whose) <= 9 and 0 < sum(map(len, parts)) <= 10 and len(parts[0]) <= 7
     about = frozenset(ALIKE.get(word, word) for word in (*whose, *attribute))
-    return Slot(about, tuple(parts), value.strip(), _is_counted(value), grade)
+    return Slot(about, parts, value.strip(), _is_counted(value), grade) if told else None
 
 
 def _value_words(text: str) -> list[str]:
@@ -338,14 +345,14 @@ def within(a: Stance, b: Stance) -> bool:
 # ("Siemens", "a startup"), and where people are from ("Irish") from who they are. A city and its country or state are told
 # apart where that is a known one.
 
-_CLOCK = re.compile(r"\d{1,2}:\d\d(?:[ap]m)?|\d{1,2}[ap]m|noon|midnight")
-_DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
-_YEAR = re.compile(r"(?:19|20)\d\d")
-_NTH = re.compile(r"(\d{1,2})(?:st|nd|rd|th)")
-_WORDS = re.compile(r"[\w'./:+#&%@$€£~-]+")
+_CLOCK = regex(r"\d{1,2}:\d\d(?:[ap]m)?|\d{1,2}[ap]m|noon|midnight")
+_DATE = regex(r"\d{4}-\d\d(?:-\d\d)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
+_YEAR = regex(r"(?:19|20)\d\d")
+_NTH = regex(r"(\d{1,2})(?:st|nd|rd|th)")
+_WORDS = regex(r"[\w'./:+#&%@$€£~-]+")
 _IDLE = frozenset("the a an of on at in to for and".split())
-# Whence somebody is or what they believe; names that end alike are only not replaced by themselves.
-_ORIGIN = re.compile(
+# Where people are from or what they believe; names that end alike are only not replaced by themselves.
+_ORIGIN = regex(
     r"\w+(?:ish|ese|ian|ean|ican|anian|alian|exan)|german|french|dutch|greek|swiss|czech|thai|welsh|basque|catalan|arab|iraqi|"
     r"israeli|pakistani|korean|afghan|american|mexican|jewish|muslim|catholic|protestant|buddhist|hindu|atheist|vegan|"
     r"vegetarian|\w+-(?:based|hosted|licensed|time|only|born|speaking)",
@@ -410,19 +417,17 @@ def _sorts(value: str) -> Mapping[str, frozenset[str]]:
 
 
 def _sort(token: str, dated: bool) -> str:
-    if token in WEEKDAYS or token == "tomorrow":
-        return "weekday"
-    if token in MONTHS:
-        return "month"
-    if _CLOCK.fullmatch(token):
-        return "clock"
-    if _DATE.fullmatch(token):
-        return "date"
-    if _NTH.fullmatch(token) or (dated and token.isdigit() and len(token) < 3):
-        return "day"
-    if dated and _YEAR.fullmatch(token):
-        return "year"
-    return "number" if any(map(str.isdigit, token)) else "word"
+    """Beside the name of a month, a small number is a day, and one like a year a year."""
+    shapes = (
+        ("weekday", token in WEEKDAYS or token == "tomorrow"),
+        ("month", token in MONTHS),
+        ("clock", _CLOCK.fullmatch(token)),
+        ("date", _DATE.fullmatch(token)),
+        ("day", _NTH.fullmatch(token) or (dated and token.isdigit() and len(token) < 3)),
+        ("year", dated and _YEAR.fullmatch(token)),
+        ("number", any(map(str.isdigit, token))),
+    )
+    return next((sort for sort, fits in shapes if fits), "word")
 
 
 def _is_origin(value: str) -> bool:
@@ -458,16 +463,16 @@ def _any(words: str) -> str:
 
 # texts:
 
-SENTENCES = re.compile(
+SENTENCES = regex(
     r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\b[DMS][rst]\.)(?<!\bMrs\.)(?<!\bProf\.)\s+(?=[A-Z\"'“])"
 )  # no initials
-CLAUSES = re.compile(r"\b(?:because|but|although|though|whereas|so that)\b|[;—]|[,.:!](?:\s|$)", re.I)
+CLAUSES = regex(r"\b(?:because|but|although|though|whereas|so that)\b|[;—]|[,.:!](?:\s|$)", re.I)
 REASONS = _set("because since but although so while whereas which who")
-REASON = re.compile(rf"\s+(?:{_any(' '.join(REASONS))})\s+|\s*[;(—]", re.I)
-WORDS = re.compile(r"[\w'./:+#&%@-]+")
-OPENING = re.compile(r"^(?:correction|update|note|fyi|remember|actually|in fact|fact)\s*[:,]\s*", re.I)
+REASON = regex(rf"\s+(?:{_any(' '.join(REASONS))})\s+|\s*[;(—]", re.I)
+WORDS = regex(r"[\w'./:+#&%@-]+")
+OPENING = regex(r"^(?:correction|update|note|fyi|remember|actually|in fact|fact)\s*[:,]\s*", re.I)
 FILLING = _set("now currently today already still officially nowadays present days longer")
-FILLERS = re.compile(
+FILLERS = regex(
     r"\b(?:now|currently|today|already|still|officially|nowadays|at present|these days|from now on|as of (?:now|today))\b,?"
     r"|\bno longer\b.*",
     re.I,
@@ -475,13 +480,13 @@ FILLERS = re.compile(
 CORRECTING = _set(
     "correction update actually longer now more anymore today instead stop changed switched moved renamed upgraded"
 )
-CORRECTS = re.compile(
+CORRECTS = regex(
     r"^(?:correction|update|actually)\b|\b(?:no longer|now|any ?more|from now on|as of (?:now|today)|instead|stop using"
     r"|(?:changed|switched|moved|renamed|upgraded) (?:from .{1,60} )?to)\b",
     re.I,
 )
 PERSONAL = _set("i i'm i've my me mine we our ours us")
-QUOTES = re.compile(
+QUOTES = regex(
     r"[\"“”«»]|(?<!\w)'[^']+'(?!\w)|\bin (?:the|an?|his|her|my) (?:novel|story|film|movie|book|game|play)\b", re.I
 )
 QUOTED = _set(
@@ -494,16 +499,16 @@ UNCERTAIN = _set(
 )
 # Old times, firsts of several, and whatever holds beside something else.
 NOT_NOW = _set("until before ago earlier originally former once lived also too another additionally besides among last")
-SOME_OF = re.compile(r"\b(?:one|some|part|many|most|each|two|several) of\b", re.I)
-LONG_AGO = re.compile(r"\b(?:in|since|from|during|by) (?:19|20)\d\d\b", re.I)
+SOME_OF = regex(r"\b(?:one|some|part|many|most|each|two|several) of\b", re.I)
+LONG_AGO = regex(r"\b(?:in|since|from|during|by) (?:19|20)\d\d\b", re.I)
 PAST = _set("was were had did used once wasn't weren't didn't")
 
 # slots:
 
 CALENDAR = frozenset({*MONTHS, *WEEKDAYS, "am", "pm", "noon", "midnight", "tomorrow"})
-NUMBER = re.compile(r"[$€£v~]?\d[\d.,:/-]*(?:th|st|nd|rd|%|[kmgt]?b|k|ms|s|m|h|d|am|pm|x)?", re.I)
+NUMBER = regex(r"[$€£v~]?\d[\d.,:/-]*(?:th|st|nd|rd|%|[kmgt]?b|k|ms|s|m|h|d|am|pm|x)?", re.I)
 # Nouns whose number is a name: issue 12 is not what issue 13 was.
-NAMED_BY_NUMBER = re.compile(
+NAMED_BY_NUMBER = regex(
     rf"\b(?:{_any('issue ticket pr room chapter page line step section row commit bug task sprint phase release case')}"
     rf"|{_any('figure table season episode gate platform level lesson unit article rule item option test question round')}"
     rf"|{_any('flight train bus route floor track request story card lot building exit')})s? #?\d[\w.]*",
@@ -517,7 +522,7 @@ ALIKE = {
 }  # fmt: skip
 PHRASED = _set("home hometown residence birth birthplace birthday birthdate job chief")
 PHRASES = tuple(
-    (re.compile(pattern, re.I), word)
+    (regex(pattern, re.I), word)
     for pattern, word in (
         (r"\b(?:home (?:city|town)|hometown|(?:city|place) of residence|residence)\b", "home"),
         (r"\b(?:birth ?place|(?:city|place) of birth|birth (?:city|town))\b", "birthplace"),
@@ -536,7 +541,7 @@ _CLASSED = r"(?= the \w+ of )"
 # Words of which one must be there, what stands between subject and value, what the slot is called, and whether it has one
 # value at a time (2), perhaps several (1: a nurse may also be a volunteer, a film have two directors), or any number (0).
 FRAMES = tuple(
-    (_set(words), re.compile(rf"\s+(?:{pattern})\s+", re.I), attribute, grade)
+    (_set(words), regex(rf"\s+(?:{pattern})\s+", re.I), attribute, grade)
     for words, pattern, attribute, grade in (
         ("live lives reside resides living", r"(?:lives?|resides?|(?:is|am|are) living) in", "home", 2),
         ("moved", r"(?<!\bwe )moved (?:from .{1,40} )?to(?= (?-i:[A-Z]))", "home", 2),
@@ -568,15 +573,15 @@ FRAMES = tuple(
 )
 # Only people live, work and report in this sense: the code lives in two folders, a fix works for two browsers.
 OF_PEOPLE = _set("home job employer manager")
-A_THING = re.compile(r"(?:the|this|that|these|those|our|an?|each|every|all)\b", re.I)
+A_THING = regex(r"(?:the|this|that|these|those|our|an?|each|every|all)\b", re.I)
 # "in the city of Rome": the noun says what kind of value it is, and the value is Rome.
-CLASSED = re.compile(
+CLASSED = regex(
     rf"the ({_any('city town village country state region continent county language field sport religion genre position')}"
     rf"|{_any('company university school category league party style family')}) of ",
     re.I,
 )
 CHANGING = _set("changed renamed upgraded")
-CHANGED = re.compile(r"\s+(?:has |have |was |were )?(?:changed|renamed|upgraded) (?:from .{1,60} )?to\s+", re.I)
+CHANGED = regex(r"\s+(?:has |have |was |were )?(?:changed|renamed|upgraded) (?:from .{1,60} )?to\s+", re.I)
 _COUNTING = (
     "listen listens run runs use uses cost costs has have take takes start starts end ends begin begins expire expires open"
     " opens close closes serve serves weigh weighs measure measures require requires need needs hold holds keep keeps retries"
@@ -584,22 +589,22 @@ _COUNTING = (
 )
 _SET = "due scheduled planned set pinned capped limited"
 COUNTING = _set(f"{_COUNTING} {_SET}")
-COUNTS = re.compile(rf"\s+(?P<verb>{_any(_COUNTING)}|(?:is|are) (?:{_any(_SET)}))\s+", re.I)
+COUNTS = regex(rf"\s+(?P<verb>{_any(_COUNTING)}|(?:is|are) (?:{_any(_SET)}))\s+", re.I)
 COUNTED_ALIKE = _set("port version deadline timeout")  # however it is said, it is that
 HAVING = _set("has have")
 USING = _set("use uses require requires need needs")
 RUNNING = _set("run runs")
 SLOT_VERBS = frozenset({"is", "are", "=", *COUNTING, *CHANGING, *(word for frame in FRAMES for word in frame[0])})
-OWNED = re.compile(
+OWNED = regex(
     r"(?:the|our|my|your)\s+(?:[\w-]+\s+){1,5}(?:of|for|in|where|that)\s|(?:[\w.&-]+\s+){0,5}[\w.&-]+['’]s?\s+\w", re.I
 )
-DEFINITE = re.compile(r"(?:the|our|my)\s", re.I)
-OF = re.compile(r"\s+(?:of|for|in|where|that)\s+", re.I)
-INSIDE = re.compile(r"^(?:(?:located|based|set)\s+)?(?P<how>in|at|on|to)\s+(?:the city of )?", re.I)
-OWNERS = re.compile(r"([\w-]+)['’]s?\s")
-ALONE = re.compile(r"(?:the|our|my|your|.*['’]s?)\s+[\w-]+", re.I)  # my manager, and not my password manager
-BARE = re.compile(r"(?:the|our)\s+[\w-]+\s*", re.I)
-PLURAL_OF_ONE = re.compile(r"\b(?:headquarters|hours|pronouns|initials|credentials)\b", re.I)
+DEFINITE = regex(r"(?:the|our|my)\s", re.I)
+OF = regex(r"\s+(?:of|for|in|where|that)\s+", re.I)
+INSIDE = regex(r"^(?:(?:located|based|set)\s+)?(?P<how>in|at|on|to)\s+(?:the city of )?", re.I)
+OWNERS = regex(r"([\w-]+)['’]s?\s")
+ALONE = regex(r"(?:the|our|my|your|.*['’]s?)\s+[\w-]+", re.I)  # my manager, and not my password manager
+BARE = regex(r"(?:the|our)\s+[\w-]+\s*", re.I)
+PLURAL_OF_ONE = regex(r"\b(?:headquarters|hours|pronouns|initials|credentials)\b", re.I)
 SEVERAL = _set(
     "friend brother sister sibling child son daughter kid hobby interest skill colleague pet cat dog cousin uncle aunt student"
     " client feature example part member ally neighbour neighbor book song film reason benefit problem advantage risk side"
@@ -616,16 +621,16 @@ NAMING = _set(
 SINGLE = _set(
     "name owner manager boss supervisor spouse husband wife home birthday branch currency timezone address headquarters employer"
 )
-FAVOURITE = re.compile(r"\b(?:(?P<one>favou?rite|preferred|default|current)|primary|main)\b", re.I)
+FAVOURITE = regex(r"\b(?:(?P<one>favou?rite|preferred|default|current)|primary|main)\b", re.I)
 # A subject with one of these names nobody and nothing.
 VAGUE = _set(
     "it what how about usually which who them me him her yourself ourselves themselves something anything wow yeah"
 )
-NO_VALUE = re.compile(
+NO_VALUE = regex(
     r"(?:to|that|not|because|whether|how|when|where|what|never|no|being|so|very|too|all|more|less|me|you|us|him|her|them|it|both)\b",
     re.I,
 )
-NOBODY = re.compile(r"(?:he|she|it|they|this|that|these|those|there|here|his|her|their|its|what|who|which)\b", re.I)
+NOBODY = regex(r"(?:he|she|it|they|this|that|these|those|there|here|his|her|their|its|what|who|which)\b", re.I)
 
 # for and against:
 
@@ -640,7 +645,7 @@ class Sign:
     strict: bool = False
 
 
-NO_LONGER = re.compile(r"\bno longer\b|\bstop(?=\s+\w+ing\b)", re.I)
+NO_LONGER = regex(r"\bno longer\b|\bstop(?=\s+\w+ing\b)", re.I)
 
 
 def _each(words: str, sign: Sign) -> dict[str, Sign]:

@@ -27,8 +27,9 @@ from typing import NamedTuple
 from memorist.errors import Invalid
 from memorist.text import calendar
 from memorist.text.calendar import AGAIN, DAY, FEASTS, INSTANT, LONG, MONTHS, WEEKDAYS, Stretch, numbered
+from memorist.text.patterns import regex
 
-_LETTERS = re.compile("[a-z]+")
+_LETTERS = regex("[a-z]+")
 EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)  # the open end of "before X"
 LATEST = datetime(2101, 1, 1, tzinfo=UTC)  # and of "after X"
 
@@ -185,10 +186,7 @@ class _Reader:
         """A part of something: early May, later this week, the end of 2023, the first Monday of May."""
         word, then = self.words[at], self.words[at + 1]
         if word in THIRDS or word in SOONER:
-            found = self.atom(self.text.the(at + 1 + (then == "in")), led=True)
-            if found and word in THIRDS:
-                return found.at(calendar.part(found[:2], THIRDS[word], 3))
-            return found and found.at((found.start, self.now) if word == "earlier" else (self.now, found.end))
+            return self.early_or_late(at)
         if word in ENDS and then == "of":
             found = self.owner(at + 2)
             return found and found.at(calendar.part(found[:2], *ENDS[word]))
@@ -196,6 +194,16 @@ class _Reader:
             found = self.atom(self.text.the(at + 2), led=True)
             return found and found.at((calendar.monday(found.start), calendar.monday(found.start) + 7 * DAY))
         return self.nth(at) or self.atom(at, led)
+
+    def early_or_late(self, at: int) -> _Found | None:
+        """Early May, late in May; earlier this week is up to now, later is from now on."""
+        word = self.words[at]
+        found = self.atom(self.text.the(at + 1 + (self.words[at + 1] == "in")), led=True)
+        if not found:
+            return None
+        if word in THIRDS:
+            return found.at(calendar.part(found[:2], THIRDS[word], 3))
+        return found.at((found.start, self.now) if word == "earlier" else (self.now, found.end))
 
     def nth(self, at: int) -> _Found | None:
         """The first week, the last day, the second Monday of something."""
@@ -259,21 +267,34 @@ class _Reader:
         word, then = self.words[at], at + 1
         if word == "this" and self.words[then] in ("past", "coming"):
             word, then = self.words[then], then + 1
+        if self.words[then] in PARTS:
+            return self.which_part(WHICH[word], then)
+        return self.lasting(at, word, then) or self.which_named(WHICH[word], then)
+
+    def which_part(self, which: str, at: int) -> _Found | None:
+        """This morning, last night."""
+        name = self.words[at]
+        day = calendar.midnight(self.now) - (which == "last") * DAY
+        told = which == "this" or (which == "last" and name in ("evening", "night"))
+        return _Found(*self.hours(day, name), at + 1) if told else None
+
+    def lasting(self, at: int, word: str, then: int) -> _Found | None:
+        """The last three days, the past week: up to now, or the next from now on."""
         which, name = WHICH[word], self.words[then]
-        if name in PARTS:
-            day = calendar.midnight(self.now) - (which == "last") * DAY
-            told = which == "this" or (which == "last" and name in ("evening", "night"))
-            return _Found(*self.hours(day, name), then + 1) if told else None
         amount = self.text.amount(then) if which != "this" and name not in ("a", "an") else None
         if amount:  # but nothing where it will last three days
             return None if self.words[at - 1] in VERBAL else self.rolling(which, *amount[1:])
         since_then = self.words[at - 1] == "the" and self.words[at - 2] in SKIPPED
-        if name in UNITS and (word == "past" or (word == "last" and since_then)):
-            return self.rolling(which, *UNITS[name], then + 1)
-        if name in AGAIN or (name in WEEKDAYS and (name not in OTHER_WORDS or self.text.capital[then])):
-            return _Found(*calendar.pick(which, name, self.now), then + 1)
-        name, after = self.name(then)
-        if not name or (which == "this" and name in MONTHS and name not in SURE and not self.text.capital[then]):
+        rolls = word == "past" or (word == "last" and since_then)
+        return self.rolling(which, *UNITS[name], then + 1) if rolls and name in UNITS else None
+
+    def which_named(self, which: str, at: int) -> _Found | None:
+        """Last week, next Friday, this May."""
+        name, capital = self.words[at], self.text.capital[at]
+        if name in AGAIN or (name in WEEKDAYS and (name not in OTHER_WORDS or capital)):
+            return _Found(*calendar.pick(which, name, self.now), at + 1)
+        name, after = self.name(at)
+        if not name or (which == "this" and name in MONTHS and name not in SURE and not capital):
             return None
         return _Found(*calendar.pick(which, name, self.now), after)
 
@@ -284,11 +305,9 @@ class _Reader:
             return None
         if name in OTHER_WORDS and not self.text.capital[at]:
             return None
-        then = self.text.the(at + 1 + (words[at + 1] == ","))
-        if words[then] in MONTHS or words[then] in ORDINALS or words[then][0].isdigit():
-            date = self.numeric(then, led=True) or self.day_first(then) or self.yearly(then, led=False)
-            if date and date.end - date.start == DAY:
-                return date
+        date = self.date_of_weekday(at)
+        if date:
+            return date
         then = at + 1 + (words[at + 1] == "of")
         week = self.which(then) if words[then] in WHICH and words[then + 1] == "week" else None
         if week:
@@ -296,30 +315,44 @@ class _Reader:
             return week.at((day, day + DAY))
         return _Found(*calendar.pick("", name, self.now), at + 1, floats=7)
 
+    def date_of_weekday(self, at: int) -> _Found | None:
+        """Monday, May 5: the date says which Monday."""
+        then = self.text.the(at + 1 + (self.words[at + 1] == ","))
+        word = self.words[then]
+        if word not in MONTHS and word not in ORDINALS and not word[0].isdigit():
+            return None
+        date = self.numeric(then, led=True) or self.day_first(then) or self.yearly(then, led=False)
+        return date if date and date.end - date.start == DAY else None
+
     def numeric(self, at: int, led: bool) -> _Found | None:
         """2023-05-05, 2023-05, 05/05/2023, 5/5, the 90s, in 2023."""
         word = self.words[at]
         _, year_first, year_last, decade = patterns()
         if form := year_first.fullmatch(word):
-            year, month = int(form[1]), int(form[2] or form[4])
-            if not 1 <= month <= 12:
-                return None
-            return (
-                self.dated(year, month, int(form[5]), at + 1)
-                if form[5]
-                else _Found(*calendar.months(year, month), at + 1)
-            )
+            return self.year_first(form, at)
         if form := year_last.fullmatch(word):
             return self.year_last(form, at, led)
         if form := decade.fullmatch(word):
-            year = int((form[2] or "19") + form[3])
-            if not form[2]:
-                year += 100 * (year + 100 <= self.now.year)
-            told = form[2] or form[1] or self.words[at - 1] == "the"
-            return _Found(*calendar.months(year, 1, 120), at + 1) if told else None
+            return self.decade(form, at)
         told = led or self.words[at - 1] in ("of", "year")
         year, after = self.year(at) if told else (0, at)
         return _Found(*calendar.months(year, 1, 12), after) if year else None
+
+    def year_first(self, form: re.Match[str], at: int) -> _Found | None:
+        year, month = int(form[1]), int(form[2] or form[4])
+        if not 1 <= month <= 12:
+            return None
+        if form[5]:
+            return self.dated(year, month, int(form[5]), at + 1)
+        return _Found(*calendar.months(year, month), at + 1)
+
+    def decade(self, form: re.Match[str], at: int) -> _Found | None:
+        """The 90s, which are the latest that have begun."""
+        year = int((form[2] or "19") + form[3])
+        if not form[2]:
+            year += 100 * (year + 100 <= self.now.year)
+        told = form[2] or form[1] or self.words[at - 1] == "the"
+        return _Found(*calendar.months(year, 1, 120), at + 1) if told else None
 
     def year_last(self, form: re.Match[str], at: int, led: bool) -> _Found | None:
         """Month first where both are possible, but with dots the day. Without a year only where a date is expected."""
@@ -350,19 +383,26 @@ class _Reader:
         before = self.words[at - 1]
         if not name or before in RECURRING or (before in ("a", "an") and name in FEASTS):  # a Christmas tree
             return None
-        capital = self.text.capital[at]
-        place = self.text.the(then)
-        day = self.text.day(place) if name in MONTHS and (place == then or not plain(self.words[place], 2)) else 0
-        if day and (capital or self.words[place] not in ORDINALS) and not self.text.counts(place):
+        place = self.day_told(at, then) if name in MONTHS else 0
+        if place:
             year, after = self.year(place + 1)
-            return self.dated(year, MONTHS[name], day, after)
+            return self.dated(year, MONTHS[name], self.text.day(place), after)
         year, after = self.year(then)
-        evident = led or name in SURE or capital or self.words[after - 1] != "year"
+        evident = led or name in SURE or self.text.capital[at] or self.words[after - 1] != "year"
         if year and evident:
             return _Found(*calendar.yearly(name, year), after)
         if not (led or name in SURE) or (self.words[then] == "of" and name.startswith("q")):
             return None
         return _Found(*calendar.pick("", name, self.now), then, floats=365)
+
+    def day_told(self, at: int, then: int) -> int:
+        """Where the day stands that a month is told with (May 5, May the fifth), if it is; else 0."""
+        place = self.text.the(then)
+        if place != then and plain(self.words[place], 2):
+            return 0
+        if not self.text.day(place) or self.text.counts(place):
+            return 0
+        return place if self.text.capital[at] or self.words[place] not in ORDINALS else 0
 
     def name(self, at: int) -> tuple[str, int]:
         """What comes once a year, by its name, and the word that follows."""
@@ -421,7 +461,7 @@ def any_language(text: str, now: datetime) -> Spoken:
 
     try:
         spans, whole = foreign_dates.look(text, now.astimezone(UTC))
-    except Exception as problem:  # it is somebody else's code, and the question can be answered without it
+    except Exception as problem:  # it is a library's code, and the question can be answered without it
         return Spoken((), f"times in other languages were not read: {type(problem).__name__}: {str(problem)[:200]}")
     return Spoken(
         tuple(spans), None if whole else "times in other languages were looked for in a part of the question only"

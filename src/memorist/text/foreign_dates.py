@@ -202,17 +202,20 @@ class _Phrases:
     def dated(self, phrase: list[_Token]) -> Iterator[Span]:
         """With a number (5 May, May 2022, 3 days ago), or with last, this, next."""
         words = [self.tongue.spelled.get(token.word, token.word) for token in phrase]
-        number = any(word.isdecimal() for word in words)
-        distant = any(token.word in self.tongue.ago for token in phrase)
-        ago = number and distant
-        asked = number >= distant and any(token.word in self.tongue.which for token in phrase)
-        ended = phrase[-1].figure or len(phrase[-1].word) > 2  # and not with the "y" or "de" of what comes next
-        month = ended and any(token.figure for token in phrase) and _has_a_name(phrase)
-        read = self.read(phrase) if ago or asked or month else None
-        if read and (ago or asked if read.counted else month and self.is_a_month(phrase)):
+        counted, month = self.counts(phrase, words), _ends_as_a_month(phrase)
+        read = self.read(phrase) if counted or month else None
+        if read and (counted if read.counted else month and self.is_a_month(phrase)):
             told = any(token.figure and 1900 <= int(token.word) <= 2100 for token in phrase)
             stretch = self.looking.placed(read, " ".join(words), told)
             yield from self.looking.span(stretch, phrase[0].begin, phrase[-1].finish)
+
+    def counts(self, phrase: list[_Token], words: list[str]) -> bool:
+        """Whether it counts from now: a number with a word for ago, or last, this, next."""
+        number = any(word.isdecimal() for word in words)
+        distant = any(token.word in self.tongue.ago for token in phrase)
+        if number and distant:
+            return True
+        return number >= distant and any(token.word in self.tongue.which for token in phrase)
 
     def is_a_month(self, phrase: list[_Token]) -> bool:
         """Whether the words without the numbers are one: in "Friday 5" the 5 counts something else."""
@@ -240,6 +243,12 @@ class _Phrases:
             begin = before.begin if led or before.word in self.tongue.which else begin
             finish = after.finish if after.word in self.tongue.which else finish
         yield from self.looking.span(stretch, begin, finish)
+
+
+def _ends_as_a_month(phrase: list[_Token]) -> bool:
+    """Whether it may be a month with a number: it does not end with the "y" or "de" of what comes next."""
+    ended = phrase[-1].figure or len(phrase[-1].word) > 2
+    return ended and any(token.figure for token in phrase) and _has_a_name(phrase)
 
 
 def _has_a_name(phrase: list[_Token]) -> bool:

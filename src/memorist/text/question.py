@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from memorist.text.calendar import MONTHS, WEEKDAYS
+from memorist.text.patterns import regex
 from memorist.text.words import STOP_WORDS, terms
 
 # Blocks that hosts inject; and whatever has one of the parts in its name.
@@ -23,25 +24,25 @@ _INJECTED = frozenset(
     local-command-stdout local-command-stderr ide_selection ide_opened_file open_files""".split()
 )
 _INJECTED_PARTS = ("memory", "memories", "reminder", "context", "tool", "environment", "attachment")
-_TAG = re.compile(r"<(/?)([A-Za-z][\w.:-]*+)([^<>]*+)>")
-_LINE_TAG = re.compile(r"^[ \t]*+<([A-Za-z][\w.:-]*+)[^<>]*+>", re.MULTILINE)
-_FENCE = re.compile(r"[ \t]{0,12}(`{3,}+|~{3,}+)([^`\n]*+)$")
-_INLINE_FENCE = re.compile(r"```[^`\n]++```")
-_DATA_URI = re.compile(r"\bdata:[^\s,]{0,200},[\w+/=%.~-]*+")
+_TAG = regex(r"<(/?)([A-Za-z][\w.:-]*+)([^<>]*+)>")
+_LINE_TAG = regex(r"^[ \t]*+<([A-Za-z][\w.:-]*+)[^<>]*+>", re.MULTILINE)
+_FENCE = regex(r"[ \t]{0,12}(`{3,}+|~{3,}+)([^`\n]*+)$")
+_INLINE_FENCE = regex(r"```[^`\n]++```")
+_DATA_URI = regex(r"\bdata:[^\s,]{0,200},[\w+/=%.~-]*+")
 LONGEST_PLAIN = 40  # characters without a blank that are looked at no closer: a commit's digest has so many
-_LONG_RUN = re.compile(rf"(?<![\w+/-])[A-Za-z0-9+/_-]{{{LONGEST_PLAIN + 1},}}+={{0,2}}+")
-_HEX = re.compile(r"(?:0x)?[0-9a-fA-F]+")
+_LONG_RUN = regex(rf"(?<![\w+/-])[A-Za-z0-9+/_-]{{{LONGEST_PLAIN + 1},}}+={{0,2}}+")
+_HEX = regex(r"(?:0x)?[0-9a-fA-F]+")
 _TRACE = "Traceback (most recent call last)"
 _CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
-_FRAME = re.compile(r"[ \t]++at [^\n]*[:(]")
-_ROLE = re.compile(
+_FRAME = regex(r"[ \t]++at [^\n]*[:(]")
+_ROLE = regex(
     r"^[ \t]{0,8}[*#_]{0,6}[ \t]?(?P<role>user|human|assistant|ai|bot|system|tool)[*_]{0,3}[ \t]{0,4}:[*_]{0,3}",
     re.MULTILINE | re.IGNORECASE,
 )
 _USERS = frozenset(("user", "human"))
-_WORD = re.compile(r"\w")
-_BLANKS = re.compile(r"[^\S\n]+")
-_LINE_ENDS = re.compile(r" ?\n\s*")
+_WORD = regex(r"\w")
+_BLANKS = regex(r"[^\S\n]+")
+_LINE_ENDS = regex(r" ?\n\s*")
 
 
 def question_of(text: str) -> str:
@@ -64,7 +65,7 @@ def _unless_empty(kept: str, before: str) -> str:
 
 
 def _injected(name: str) -> bool:
-    """Whether hosts inject blocks of this name. <ToolTip> and <AppContext.Provider> are somebody's code."""
+    """Whether hosts inject blocks of this name. <ToolTip> and <AppContext.Provider> are code."""
     low = name.lower()
     if name not in (low, name.upper()):
         return False
@@ -210,8 +211,8 @@ _ORDINARY = STOP_WORDS | frozenset(
 _NOT_NAMES = frozenset({*MONTHS, *WEEKDAYS} - {"jan"})
 # The Latin alphabet with its accents: a name beside a Chinese character is a whole word all the same.
 _LATIN = "A-Za-z0-9_\u00c0-\u024f"
-_ANY_BLANKS = re.compile(r"\s+")
-_BEFORE_SIGN = re.compile(r"\s+(?=[,.;:!?)])")
+_ANY_BLANKS = regex(r"\s+")
+_BEFORE_SIGN = regex(r"\s+(?=[,.;:!?)])")
 
 
 def speakers_in(question: str, known: Iterable[str]) -> list[str]:

@@ -13,13 +13,13 @@ similar meaning ("tea" and "coffee").
 from __future__ import annotations
 
 import hashlib
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
+from memorist.text.patterns import regex
 from memorist.text.words import STOP_WORDS, query_terms, terms
 
 
@@ -88,8 +88,8 @@ _IN_ORDER = frozenset("than over before after from instead against by".split()) 
 _PLACED = frozenset(
     "in on at for with inside within of during to into".split()
 )  # "staging runs x": "x runs on staging"
-_RAW = re.compile(r"[^\W_](?:[\w.'’/:-]*\w)?")
-_BREAK = re.compile(r"[,;:.!?()]")
+_RAW = regex(r"[^\W_](?:[\w.'’/:-]*\w)?")
+_BREAK = regex(r"[,;:.!?()]")
 
 
 def near_twins(a: str, b: str) -> bool:
@@ -120,9 +120,8 @@ class Claim:
 
 
 def claim_of(text: str) -> Claim:
-    return (
-        _kept(text) if len(text) <= LONGEST_COMPARED else _claim_of(text)
-    )  # a long text is not kept for the sake of speed
+    """What a text says. That of a long one is not kept for the sake of speed."""
+    return _kept(text) if len(text) <= LONGEST_COMPARED else _claim_of(text)
 
 
 def _claim_of(text: str) -> Claim:
@@ -203,7 +202,8 @@ def _meaning(raw: str, low: str) -> list[str]:
     """The terms of a word that carry meaning."""
     if low in _IDLE or low in _AGAINST or low in _TURNING:
         return []
-    return [_SYNONYMS.get(term, term) for term in terms(raw)]
+    synonyms = _synonyms()
+    return [synonyms.get(term, term) for term in terms(raw)]
 
 
 def _is_name(raw: str, inside: bool) -> bool:
@@ -224,7 +224,11 @@ def jaccard(a: frozenset[str], b: frozenset[str]) -> float:
 
 
 _IDLE = frozenset(_LIGHT.split()) | (STOP_WORDS - _TURNING)
-_SYNONYMS = {term: terms(group)[0] for group in _SAME for term in terms(group)}
+
+
+@cache
+def _synonyms() -> Mapping[str, str]:
+    return {term: terms(group)[0] for group in _SAME for term in terms(group)}
 
 
 # ---------------------------------------------------------------- did an answer make use of a text?
@@ -232,7 +236,7 @@ _SYNONYMS = {term: terms(group)[0] for group in _SAME for term in terms(group)}
 # text adds to the question: an answer repeats the question's words whether it read anything or not. A text was used if the
 # answer holds enough of what it adds, or quotes it. Words that several of the shown texts share count for as much less.
 
-CITED = re.compile(r"\[id:([0-9]{1,18})\]")
+CITED = regex(r"\[id:([0-9]{1,18})\]")
 ENOUGH = 0.5  # of what a text adds to the question, by weight
 LEAST = 2  # words; of a text that adds only one, that one
 QUOTE = 5  # words in a row

@@ -9,23 +9,23 @@ stored as something it is not, since nobody notices a wrong letter in a memory u
 """
 
 import codecs
-import re
 import unicodedata
 
 from memorist.errors import Invalid
+from memorist.text.patterns import regex
 
 # C0 and C1 controls but tab and newline, soft hyphen, bidi marks and overrides, zero-width and invisible operators,
 # line separators, interlinear marks, tags, lone surrogates, the replacement object.
-HIDDEN = re.compile(
+HIDDEN = regex(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffc"
     "\U000e0000-\U000e0fff\ud800-\udfff]"
 )
-JOINERS = re.compile("[\u200c\u200d]")
-SELECTORS = re.compile("[\ufe00-\ufe0f]")
-UNPRINTED = re.compile("[\\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f"
+JOINERS = regex("[\u200c\u200d]")
+SELECTORS = regex("[\ufe00-\ufe0f]")
+UNPRINTED = regex("[\\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f"
                        "\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffc"
                        "\U000e0000-\U000e0fff\ud800-\udfff]*")  # fmt: skip
-UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+UNSTORABLE = regex("[\x00\ud800-\udfff]")
 
 
 def visible(text: str) -> str:

@@ -11,13 +11,14 @@ and it asks for the pairs of a run instead of also asking for each character.
 
 from __future__ import annotations
 
-import re
 import threading
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
 import Stemmer  # type: ignore[import-not-found]
+
+from memorist.text.patterns import regex
 
 JOINT = "·"  # never survives folding, so no text can forge a joined token
 SIGNS = {"": "", "++": "⁺⁺", "#": "♯"}
@@ -34,17 +35,17 @@ _RUNS = (
 _PICTURES = "\u2194-\u21aa\u2300-\u23ff\u2600-\u27bf\u2934\u2935\u2b05-\u2b55\U0001f000-\U0001faff"
 _LETTER = rf"[^\x00-/:-@\[-`{{-\x7f{_RUNS}{_PICTURES}]"
 _WORD = rf"{_LETTER}++(?:'{_LETTER}++)*+(?:\+\+|#(?!{_LETTER}))?+"
-_PIECE = re.compile(
+_PIECE = regex(
     rf"(?P<run>[{_RUNS}]++)"
     rf"|(?P<picture>[\U0001f1e6-\U0001f1ff]{{2}}|[{_PICTURES}])"  # two regional letters are one flag
     rf"|(?P<dot>(?<!{_LETTER})(?<!\.)\.(?=[A-Za-z]))?(?P<name>{_WORD}(?:(?:::|->|_+|[-./@:\\&]){_WORD})*+)"
 )
-_WORDS = re.compile(_WORD)
-_STEPS = re.compile(r"[/\\@:]+")
-_PLAIN_PICTURE = re.compile(f"[{_PICTURES}]")
-_NUMBERED = re.compile(r"[A-Za-z]+|[0-9]+")
-_HUMPS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_ACRONYMS = re.compile(r"[A-Z]{2,}s")
+_WORDS = regex(_WORD)
+_STEPS = regex(r"[/\\@:]+")
+_PLAIN_PICTURE = regex(f"[{_PICTURES}]")
+_NUMBERED = regex(r"[A-Za-z]+|[0-9]+")
+_HUMPS = regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_ACRONYMS = regex(r"[A-Z]{2,}s")
 _CLITICS = frozenset({"s", "ll", "re", "ve", "d", "m"})
 
 STOP_WORDS = frozenset(
@@ -252,9 +253,9 @@ def _stem(word: str) -> str:
     return str(_stemmers.english.stemWord(word[:LONGEST_TERM]))
 
 
-_PARAGRAPH = re.compile(r"\n[ \t\r]*\n\s*")
-_SENTENCE = re.compile(r"[.!?…][\"')\]»”’]*\s+|[。！？][」』）”]*|\n")
-_SPACE = re.compile(r"(?<=\S)\s+")
+_PARAGRAPH = regex(r"\n[ \t\r]*\n\s*")
+_SENTENCE = regex(r"[.!?…][\"')\]»”’]*\s+|[。！？][」』）”]*|\n")
+_SPACE = regex(r"(?<=\S)\s+")
 
 
 def chunks(text: str, size: int = 1000) -> list[tuple[int, int]]:

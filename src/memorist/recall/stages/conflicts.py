@@ -90,7 +90,7 @@ def _slot(record: Record, tools: Tools) -> object | None:
 
 def _reordered(hits: list[Hit]) -> list[Hit]:
     """The hits of one slot: the newest with the best score of them, those that it replaced behind it. What nobody vouches for
-    makes nothing outdated that somebody does."""
+    makes nothing outdated that a person or an agent stands for."""
     newest = max([hit for hit in hits if vouched_for(hit.record)] or hits, key=_stated)
     now = claims(newest.record.text).slots[0]
     old = [h for h in hits if _stated(h) < _stated(newest) and other_value(claims(h.record.text).slots[0], now)]

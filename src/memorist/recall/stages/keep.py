@@ -33,7 +33,7 @@ class Abstain:
     """Answers nothing where nothing here seems to be the answer: a wrong memory in a prompt is worse than none."""
 
     below: float  # the chance that the answer is here, as the best hit's relevance says it
-    unless_covered: float = 0.3  # whoever asks for a word gets what holds it, however common it is
+    unless_covered: float = 0.3  # a question for a word gets what holds it, however common it is
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         best = max((hit.why["relevance"] for hit in search.hits), default=1.0)
@@ -85,7 +85,7 @@ class KeepClose:
 
 @dataclass(frozen=True, slots=True)
 class KeepBest:
-    """The best `limit`, in order. So many pinned ones of what was found stand first; whoever pinned more is told."""
+    """The best `limit`, in order. So many pinned ones of what was found stand first; the trace names the others."""
 
     pinned: int = 0
 
@@ -152,7 +152,7 @@ def not_believed(record: Record, search: Search, tools: Tools) -> str | None:
     """Why it does not hold at the moment that is asked about; None if it does."""
     moment, times = search.as_of or search.now, record.times
     if search.as_of is None and record.state != "active":
-        return None  # whoever searches the archive wants what no longer holds
+        return None  # a search of the archive wants what no longer holds
     if times.valid_from and times.valid_from > moment:
         return f"holds only from {times.valid_from.isoformat()}"
     if times.valid_to and times.valid_to <= moment:

@@ -23,6 +23,7 @@ from memorist.recall.stages.keep import not_believed
 from memorist.records import Hit, Signal
 from memorist.store.nouns import Fact
 from memorist.text.dates import Span
+from memorist.text.patterns import regex
 from memorist.text.question import kinds_in
 from memorist.text.words import LONGEST_QUERY
 from memorist.worth import DECAYS, FACTORS, faded, logistic, reinforced, score
@@ -34,7 +35,7 @@ CROWD = 80  # candidates; more make no difference
 DAY = 86400.0
 WORTH = 3.0  # how much the logarithm of a factor counts beside signals: a full vote outweighs the noise between equals
 MOST_OVERLAPS = 5  # files that count; a memory about a hundred files is about none
-PATH = re.compile(r"[\w.\-/\\]{1,256}\.[A-Za-z]\w{0,9}\b|[\w.\-]{1,128}/[\w.\-/]{1,256}", re.ASCII)
+PATH = regex(r"[\w.\-/\\]{1,256}\.[A-Za-z]\w{0,9}\b|[\w.\-]{1,128}/[\w.\-/]{1,256}", re.ASCII)
 LEAST = 0.01  # a factor is never 0: what was found stays visible
 
 
@@ -61,9 +62,7 @@ class Blend:
         if not search.candidates:
             return search
         table = Table(search.candidates, search.asked, mix())
-        best = sorted(table.sums, key=lambda number: (-table.sums[number], -number))
-        helped = [number for number in best if table.candidates[number].fact.up][: self.spare]
-        best = list(dict.fromkeys([*best[: search.limit], *helped, *best]))  # votes may lift them
+        best = table.best(search.limit, self.spare)
         hits, believed, at_once = list[Hit](), 0, 2 * search.limit + self.spare
         for start in range(0, len(best), at_once):
             for record in tools.store.numbered(best[start : start + at_once], search.where):
@@ -122,6 +121,12 @@ class Table:
                 total += own[name] * value
             self.sums[number] = total
         self.standing = self._standing()
+
+    def best(self, limit: int, spare: int) -> list[int]:
+        """All of them in order, but behind the first `limit` come so many that helped before: votes may lift them."""
+        best = sorted(self.sums, key=lambda number: (-self.sums[number], -number))
+        helped = [number for number in best if self.candidates[number].fact.up][:spare]
+        return list(dict.fromkeys([*best[:limit], *helped, *best])) if helped else best
 
     def signals(self, number: int) -> tuple[Signal, ...]:
         """Everything that speaks for or against a candidate; what counts for nothing is left out."""

@@ -217,7 +217,7 @@ class ByFields:
 
     @staticmethod
     def _of_a_kind(search: Search, tools: Tools) -> list[Record]:
-        """Whoever asks for "warnings" and nothing else means the kind."""
+        """A question that is "warnings" and nothing else means the kind."""
         asked = set(search.terms)
         named = [kind for kind, words in _kind_words().items() if words and asked == set(words)]
         scopes = tuple(dict.fromkeys(shelf.scope for shelf in search.shelves if shelf.layer != ARCHIVE))
