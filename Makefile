@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+unexport PYTHONDONTWRITEBYTECODE   # tests start the program hundreds of times: it is compiled once
 
 .PHONY: demo test test-onnx torture bench bench-growth bench-peers bench-turns check clean
 
@@ -10,7 +11,7 @@ demo: $(READY)
 	@$(BIN)/python docs/demo.py
 
 test: $(READY) check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses=8 --dist=worksteal
 
 # The same tests with the full numbers: hundreds of kills, a million fuzz queries, eight writers.
 torture: $(READY)

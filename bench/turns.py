@@ -28,6 +28,7 @@ ROOT = Path(__file__).parents[1]
 SIZES = {"1k.db": 1_000, "10k.db": 10_000, "edited.db": 10_000, "written.db": 2_000, "notes.json": 10_000}
 LARGE = {"100k.db": 100_000}
 QUESTIONS = [Corpus(5 + number).question() for number in range(30)]
+STARTS = 3  # of the program in a slice
 HIGHEST = 1.05  # of a ratio new / old
 
 
@@ -128,7 +129,7 @@ def program(stores: Stores, *arguments: str) -> float:
     place = ["--db", str(stores.place / "10k.db"), "--project", "turns"] if arguments[0] != "--version" else []
     command = [sys.executable, "-m", "memorist", *arguments, *place]
     spent = []
-    for _ in range(3):
+    for _ in range(STARTS):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -193,7 +194,6 @@ class Tree:
         env = {name: value for name, value in os.environ.items() if not name.startswith(("MEMORIST_", "PYTHON"))}
         env |= {"HOME": str(place), "XDG_CONFIG_HOME": str(place), "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
         env["PYTHONPATH"] = os.pathsep.join([str(root / "src"), str(ROOT)])
-        env["PYTHONPYCACHEPREFIX"] = str(place / "compiled")
         command = [python, "-m", "bench.turns", "--serve", str(place), json.dumps(sizes)]
         self.child = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env, cwd=place

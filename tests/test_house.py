@@ -162,6 +162,26 @@ def test_only_the_writer_writes() -> None:
                 raise AssertionError(f"{path.name}:{node.lineno} calls {node.func.attr}")
 
 
+def test_only_the_writer_makes_a_clean_record() -> None:
+    """`Clean` says that a record was redacted, so only `Writer.clean` says it."""
+    for path in FILES:
+        calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
+        made = [call.lineno for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Clean"]
+        assert len(made) == (path == SRC / "store" / "writer.py"), f"{path.name}: {made}"
+
+
+def test_only_a_change_set_stamps_and_commits() -> None:
+    """`remember/changes.py` alone makes journal lines and hands them to the writer."""
+    for path in FILES:
+        if room(path) not in ("remember", "upkeep") or path == SRC / "remember" / "changes.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                assert node.func.id != "Change", f"{path.name}:{node.lineno} makes a line of the journal"
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "commit":
+                assert "writer" not in ast.unparse(node.func.value), f"{path.name}:{node.lineno} commits by itself"
+
+
 def test_nothing_that_executes_data_is_used() -> None:
     """Promise Z14: no pickle, marshal, shelve, eval or exec anywhere."""
     for path in FILES:
@@ -205,6 +225,15 @@ def test_every_number_that_is_promised_is_named_by_a_test() -> None:
     )
     named = set(re.findall(r"\"([A-Z]\d+(?:-\d+)?)\"", tests))
     assert [number for number in PROMISED.split() if number not in named] == []
+
+
+def test_every_number_that_a_test_names_is_explained() -> None:
+    explained = re.findall(r"^- \*\*([A-Z]\d+(?:-\d+)?)\*\* ", (ROOT / "docs" / "numbers.md").read_text("utf-8"), re.M)
+    named = set(PROMISED.split())
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        for numbers in re.findall(r"mark\.covers\(([^)]*)\)", path.read_text(encoding="utf-8")):
+            named |= set(re.findall(r'"([A-Z]\d+(?:-\d+)?)"', numbers))
+    assert sorted(named - set(explained)) == [] and len(explained) == len(set(explained))
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,7 @@ from memorist.models.embed import NONE, Choice, Embedder, chosen, shown
 from memorist.project import Project, resolve_project
 from memorist.records import Context, LinkKind, Outcome, Recall, Record, Report, Scope, from_micros, now_utc
 from memorist.store import choices
+from memorist.store.meaning import Meaning
 from memorist.store.protocol import Store
 from memorist.store.where import Where
 from memorist.store.writer import Writer, looked_after
@@ -163,9 +164,10 @@ class Engine:
         self._off_because = here.off_because
         choice = here.embed if embed is None else embedder(embed)
         store = open_store(here.db, checks.seconds(wait, "wait"))
-        self._writer = Writer(store, clock, choice)
+        meaning = Meaning(store, choice)
+        self._writer = Writer(store, clock, meaning)
         own = {**here.kinds, **(kinds or {})}
-        self._tools = Tools(store, clock, count_tokens, own, self._writer.meaning, confirm, rerank, here.times)
+        self._tools = Tools(store, clock, count_tokens, own, meaning, confirm, rerank, here.times)
         self._writer.refuse_secret(f"{self.space} {self.home}", "the space or project")
         self._monitor = recall.pipeline.Monitor()
         self._slices = upkeep.due.Slices(self._tools, self._writer, self._off_because, self._tell_all)
@@ -242,13 +244,13 @@ class Engine:
 
     def _edit(self, id: str | int, verb: str, edit: Callable[[Record], Record], because: str) -> Outcome:
         find = partial(self._must_get, id)
-        return self._tell(remember.change.edit(find, verb, edit, self._author, because))
+        return self._tell(remember.edit.edit(find, verb, edit, self._author, because))
 
     def _relate(
         self, a: str | int, b: str | int, kind: LinkKind, weight: float | None, evidence: str | None
     ) -> Outcome:
         find = partial(self._both, a, b)
-        return self._tell(remember.change.relate(find, kind, self._author, weight, evidence))
+        return self._tell(remember.edit.relate(find, kind, self._author, weight, evidence))
 
     def _tell(self, outcome: Outcome) -> Outcome:
         if outcome.record is not None and outcome.outcome not in ("unchanged", "repeated"):
@@ -268,7 +270,7 @@ class Engine:
         return choices.chosen(self._author.store, self.space, self.access.must_read(self.home))
 
     def _choose(self, **values: Any) -> choices.Choices:
-        return remember.choosing.change(self.home, self._author, **values)
+        return remember.choices.change(self.home, self._author, **values)
 
     # ------------------------------------------------------------ steps of reading
 
@@ -331,9 +333,9 @@ class Engine:
     def _facts(self) -> dict[str, Any]:
         """What this memory is and holds. Counted from what is kept anyway; what is in order is not mentioned."""
         store, access = self._tools.store, self.access
-        waiting = remember.pending.waiting(access, store)
+        waiting = remember.consent.waiting(access, store)
         known = {
-            "clock": upkeep.clock.jumped(self._tools),
+            "clock": upkeep.retain.jumped(self._tools),
             "upkeep_problem": self._slices.problem,
             "questions": len(waiting) or None,
         }

@@ -27,9 +27,9 @@ from memorist.store.where import order_of
 
 if TYPE_CHECKING:
     from memorist.prompt.modes import Profile
-    from memorist.remember.pending import Pending
+    from memorist.remember.conflicts import Dispute
+    from memorist.remember.consent import Pending
     from memorist.remember.promotion import Weighed
-    from memorist.remember.resolving import Dispute
     from memorist.store.chain import Audit
 
 BATCH = 250  # drafts in one transaction of remember_many
@@ -73,7 +73,7 @@ class Memory(Engine):
         key: str | None = None,
     ) -> Outcome:
         """Keeps one memory and says what became of it: added, reinforced, restored, repeated or refused."""
-        scope = remember.drafts.scope_of(scope, user)
+        scope = remember.gate.scope_of(scope, user)
         return self.remember_many(
             [Draft(text, kind, scope, title, tags, files, data or {}, importance, confidence, pinned, at, valid_from,
                    valid_to, session, role, speaker, agent, task, season, key)]
@@ -81,7 +81,7 @@ class Memory(Engine):
 
     def remember_many(self, many: Iterable[Draft | Mapping[str, Any] | str]) -> builtins.list[Outcome]:
         """Keeps many, a few hundred in one transaction and all in one batch; what was stored before an error stays stored."""
-        wanted = [remember.drafts.draft_of(draft) for draft in many]
+        wanted = [remember.gate.draft_of(draft) for draft in many]
         try:
             author = self._author
         except Refused as off:
@@ -90,7 +90,7 @@ class Memory(Engine):
         batch: str | None = None
         for start in range(0, len(wanted), BATCH):
             some, policy = wanted[start : start + BATCH], self.design.conflicts
-            outcomes += map(self._tell, remember.gate.admit(some, author, self.home, batch, conflicts=policy))
+            outcomes += map(self._tell, remember.gate.admit(some, author, self.home, batch, policy=policy))
             batch = next((outcome.batch for outcome in outcomes if outcome.batch), None)
         while len(wanted) > BATCH and author.store.tidy():
             pass
@@ -117,12 +117,12 @@ class Memory(Engine):
         """Changes what is given. A new text keeps id, number and votes; the old one stays as a superseded record. With
         `used` it counts as used just now, because to correct a memory is to use it."""
         author = self._author
-        changes = remember.drafts.revision(
+        changes = remember.edit.revision(
             author.tools.kinds, text=text, title=title, kind=kind, scope=scope, importance=importance,
             confidence=confidence, valid_from=valid_from, valid_to=valid_to, tags=tags, data=data,
         )  # fmt: skip
         find = partial(self._must_get, id)
-        return self._tell(remember.change.revise(find, changes, author, expected_version, because, used))
+        return self._tell(remember.edit.revise(find, changes, author, expected_version, because, used))
 
     def pin(self, id: str | int) -> Outcome:
         """Marks a memory as always important. The pin of what nobody vouches for counts once a person sets or confirms it."""
@@ -168,14 +168,14 @@ class Memory(Engine):
 
     def feedback(self, id: str | int, verdict: str) -> Outcome:
         """Tells how a recalled memory did: `useful`, `irrelevant` or `wrong`."""
-        return self._tell(remember.change.vote(partial(self._must_get, id), verdict, self._author))
+        return self._tell(remember.edit.vote(partial(self._must_get, id), verdict, self._author))
 
     def used(self, receipt: str, answer: str | None = None, *, ids: Sequence[str | int] | None = None) -> Report:
         """Tells what of a context or a recall was used: the memories in `ids`, or those whose words are in the answer. Only
         use resets a memory's clock; it is counted once for each receipt."""
         author = self._author
         named = None if ids is None else [self._must_get(id).id for id in checks.references(ids, "ids")]
-        return self._tell_all(remember.using.used(receipt, answer, named, author))
+        return self._tell_all(remember.edit.use(receipt, answer, named, author))
 
     @overload
     def forget(self, id: str | int, *, because: str = ...) -> Outcome: ...
@@ -191,12 +191,12 @@ class Memory(Engine):
     ) -> Outcome | Report:
         """Hides a memory, or all that fit a filter. They stay searchable in the archive and `restore` brings them back."""
         reason = checks.label(because, "the reason")
-        archive = partial(remember.many.archived, because=reason)
+        archive = partial(remember.edit.archived, because=reason)
         if where is None and id is not None and not dry_run:
             return self._edit(id, "forgotten", archive, reason)
         author = self._author
         chosen, ids = self._chosen(id, where, ("active",))
-        sweep = remember.many.Sweep("forgotten", archive, reason, chosen, author)
+        sweep = remember.edit.Sweep("forgotten", archive, reason, chosen, author)
         if dry_run:
             return sweep.plan(ids)
         held = remember.consent.to_clear("forget", chosen, ids, reason, author)
@@ -204,7 +204,7 @@ class Memory(Engine):
 
     def restore(self, id: str | int, *, because: str = "restored on request") -> Outcome:
         """Brings a forgotten memory back with everything it had."""
-        return self._edit(id, "restored", remember.many.brought_back, checks.label(because, "the reason"))
+        return self._edit(id, "restored", remember.edit.brought_back, checks.label(because, "the reason"))
 
     def erase(
         self,
@@ -221,12 +221,12 @@ class Memory(Engine):
             held = remember.consent.to_clear("erase", chosen, ids, reason, author)
             if held:
                 return held
-        return self._tell_all(remember.erasing.erase(ids, reason, chosen, author, dry_run))
+        return self._tell_all(remember.erase.erase(ids, reason, chosen, author, dry_run))
 
     def undo(self, batch: str | None = None) -> Report:
         """Takes back the last action of this actor, or the named batch: what was added is archived, what was changed is as
         it was. What was changed again since is left alone, and named."""
-        return self._tell_all(remember.undoing.undo(batch, self._author))
+        return self._tell_all(remember.undo.undo(batch, self._author))
 
     # ------------------------------------------------------------ judging
 
@@ -241,7 +241,7 @@ class Memory(Engine):
     ) -> builtins.list[Outcome]:
         """Keeps what rules find in a text, at most eight findings of a message, as candidates in the scope of its session.
         What is found is a piece of the text; `promote` decides what becomes a memory of the project."""
-        found = remember.findings.keep(text, session, agent, role, message, self._author, self.home)
+        found = remember.promotion.keep(text, session, agent, role, message, self._author, self.home)
         return [self._tell(outcome) for outcome in found]
 
     def promote(
@@ -261,8 +261,8 @@ class Memory(Engine):
             raise Invalid("dry_run weighs findings without promoting any; leave the id out")
         if id is not None:
             find = partial(self._must_get, id)
-            return self._tell(remember.promoting.promote(find, target, reason, author))
-        found, report = remember.promoting.all_of(self.design.promotion, target, author, dry_run)
+            return self._tell(remember.promotion.promote(find, target, reason, author))
+        found, report = remember.promotion.all_of(self.design.promotion, target, author, dry_run)
         if report is not None:
             self._tell_all(report)
         return found
@@ -275,19 +275,19 @@ class Memory(Engine):
         author, said = self._author, checks.label(outcome, "the outcome")
         named = [self._must_get(id) for id in checks.references(keep, "keep")]
         flag = checks.flag(dry_run, "dry_run")
-        return self._tell_all(remember.finishing.finish(scope, said, named, self.home, author, flag))
+        return self._tell_all(remember.promotion.finish(scope, said, named, self.home, author, flag))
 
     def conflicts(self, where: Filter | None = None, *, limit: int = 50) -> "builtins.list[Dispute]":
         """Pairs of active memories that contradict each other, the newest first, until `resolve` says which one holds. A
         filter must fit both."""
         store, limit = self._author.store, checks.whole(limit, "limit", 1, 10_000)
-        return remember.resolving.disputes(self._where(where).also("state", "eq", "active"), limit, store)
+        return remember.conflicts.disputes(self._where(where).also("state", "eq", "active"), limit, store)
 
     def resolve(self, a: str | int, b: str | int, keep: str | int, *, because: str = "resolved on request") -> Outcome:
         """Closes a conflict: `keep` is "a", "b", "both", or one of the two by its number or id. The other one is superseded,
         and found by `as_of` and in the archive only; a memory that was superseded by mistake comes back this way."""
         find = partial(self._both, a, b)
-        return self._tell(remember.resolving.resolve(find, keep, because, self._author))
+        return self._tell(remember.conflicts.resolve(find, keep, because, self._author))
 
     def review(
         self, id: str | None = None, *, decide: str | None = None
@@ -298,16 +298,16 @@ class Memory(Engine):
         if decide is not None and id is None:
             raise Invalid("name the question to decide, such as 'q3'; review() lists them")
         if id is None:
-            return remember.pending.waiting(self.access, author.store)
+            return remember.consent.waiting(self.access, author.store)
         if decide is None:
-            return [remember.pending.shown(remember.pending.find(id, self.access, author.store))]
-        done = remember.deciding.decide(id, decide, author)
+            return [remember.consent.shown(remember.consent.find(id, self.access, author.store))]
+        done = remember.review.decide(id, decide, author)
         return self._tell(done) if isinstance(done, Outcome) else self._tell_all(done)
 
     def alias(self, word: str, *means: str, remove: bool = False) -> Outcome:
         """Lets a word also find others, in this project and for designs that use aliases. With `remove` these are taken
         away again; without any named, all of them, and what the word means by default."""
-        author, words = self._author, remember.aliases
+        author, words = self._author, remember.choices
         change = words.remove if checks.flag(remove, "remove") else words.add
         return change(word, means, self.home, author)
 
@@ -377,7 +377,7 @@ class Memory(Engine):
         """What was put into a prompt under that receipt: the exact text, out of what, and what was left out."""
         author = self._author
         author.writer.flush()
-        line = remember.using.receipt_of(id, self.access, author.store)
+        line = remember.edit.receipt_of(id, self.access, author.store)
         return prompt.receipts.shown_again(line, author.store, author.where)
 
     def get(self, id: str | int) -> Record:
@@ -431,18 +431,18 @@ class Memory(Engine):
         vectors that are missing; `switch` moves the store to this memory's embedder, also back to one it has left."""
         author = self._author
         limit = None if seconds is None else checks.seconds(seconds, "seconds")
-        reports = upkeep.runner.run(upkeep.promote.jobs_of(self.design), author, dry_run, limit, switch)
+        reports = upkeep.runner.run(upkeep.runner.jobs_of(self.design), author, dry_run, limit, switch)
         return [self._tell_all(report) for report in reports]
 
     def compact(self) -> dict[str, int]:
         """Shrinks the file to what it holds, and finishes an erasure that was interrupted. → bytes before and after."""
         keeper = self._keeper
-        store, erasing = keeper.store, remember.erasing
+        store, erase = keeper.store, remember.erase
         keeper.writer.flush()
         before = store.size().bytes
         store.compact()
-        left = "; ".join(erasing.finish(keeper))
-        if erasing.checked(store, self.space):
+        left = "; ".join(erase.finish(keeper))
+        if erase.checked(store, self.space):
             raise StoreUnavailable(f"the file was compacted, but an erasure is not finished: {left}")
         return {"before": before, "after": store.size().bytes}
 
@@ -468,6 +468,6 @@ class Memory(Engine):
         audit = keeper.writer.audit()
         detail = f"{audit.events:,} events, {audit.records:,} records" if audit.ok else "; ".join(audit.problems[:5])
         advice = None if audit.ok else "the file was changed from outside, or it is damaged: compare with a backup"
-        found = [*store.checkup(), *remember.erasing.checked(store, self.space)]
-        found += remember.pending.checked(store, self.space)
+        found = [*store.checkup(), *remember.erase.checked(store, self.space)]
+        found += remember.consent.checked(store, self.space)
         return [*repaired, *found, Finding(audit.ok, "journal", detail, advice)]

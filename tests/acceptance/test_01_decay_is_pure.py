@@ -11,8 +11,7 @@ from memorist import Memory
 from memorist.designs import DESIGNS
 from memorist.records import Record
 from memorist.testing import MovableClock
-from memorist.upkeep.retain import Retain
-from memorist.upkeep.settle import Expire, Settle
+from memorist.upkeep.retain import Expire, Retain, Settle
 from memorist.worth import DECAYS, FACTORS, decayed_importance, quarantine
 
 TIMES = 100

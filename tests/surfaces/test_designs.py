@@ -16,7 +16,7 @@ from memorist.recall.stages.weigh import Weigh, WeighByVotes
 from memorist.recall.stages.words import ByWords
 from memorist.surfaces import settings
 from memorist.surfaces.settings import ALIASES, TUNING
-from memorist.upkeep.prune import MEGABYTE, Prune
+from memorist.upkeep.retain import MEGABYTE, Prune
 from surfaces.conftest import Cli
 
 MINE = """

@@ -27,7 +27,7 @@ from conftest import rounds
 from memorist import Draft, Memory
 from memorist.errors import MemoristError, NotFound, StoreUnavailable
 from memorist.files.transfer import export, import_files
-from memorist.remember import erasing
+from memorist.remember import erase as erasing
 from memorist.store.erased import ErasedIds
 from memorist.store.json_file import restore as json_restore
 from memorist.store.restore import restore

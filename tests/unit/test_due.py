@@ -16,7 +16,7 @@ from memorist import Memory
 from memorist.access import Access, access_for
 from memorist.design import Due, Proposal, Tools
 from memorist.designs import BALANCED
-from memorist.remember.many import archived
+from memorist.remember.edit import archived
 from memorist.store.where import Where
 from memorist.surfaces import settings
 from memorist.surfaces.cli import watch

@@ -25,6 +25,7 @@ from memorist.recall.stages.gather import USUAL_MEAN, USUAL_SPREAD, Gather, Read
 from memorist.recall.stages.keep import Abstain, KeepClose
 from memorist.recall.stages.weigh import BEST_OF_SESSION, VOICES, WORTH, Blend, FuseRanks, Table, closeness, mix, voice
 from memorist.records import Hit, Recall, Record, Times, to_micros
+from memorist.store.meaning import Meaning
 from memorist.store.nouns import Fact, Near, Shelf
 from memorist.store.where import Where
 from memorist.store.writer import Writer
@@ -701,8 +702,8 @@ def test_two_generations_are_read_together_and_never_mixed(place: Path | str, mo
 def using(memory: Memory, embed: str) -> Memory:
     """The same store as another process sees it, which has that embedder."""
     other = copy.copy(memory)
-    other._writer = Writer(memory._tools.store, memory._tools.clock, chosen(embed, asked=True))
-    other._tools = replace(memory._tools, meaning=other._writer.meaning)
+    other._tools = replace(memory._tools, meaning=Meaning(memory._tools.store, chosen(embed, asked=True)))
+    other._writer = Writer(memory._tools.store, memory._tools.clock, other._tools.meaning)
     return other
 
 

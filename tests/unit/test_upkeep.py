@@ -13,11 +13,11 @@ from memorist.access import Access, access_for
 from memorist.design import Proposal, Tools
 from memorist.designs import BALANCED, HEBBIAN
 from memorist.errors import OutOfScope, StoreUnavailable
-from memorist.remember.many import archived
+from memorist.remember.edit import archived
 from memorist.store.where import Where
 from memorist.testing import MovableClock
 from memorist.upkeep import runner
-from memorist.upkeep.prune import Prune
+from memorist.upkeep.retain import Prune
 
 STALE = "stale"
 

@@ -104,7 +104,7 @@ def adjusted(
     if not votes and not room:
         return design
     from memorist.recall.stages.weigh import WeighByVotes
-    from memorist.upkeep.prune import Prune
+    from memorist.upkeep.retain import Prune
 
     recall = tuple(replace(stage, **votes) if isinstance(stage, WeighByVotes) else stage for stage in design.recall)
     upkeep = tuple(replace(job, **votes, **room) if isinstance(job, Prune) else job for job in design.upkeep)

@@ -6,8 +6,7 @@ from memorist.recall.stages.gather import Gather
 from memorist.recall.stages.keep import Abstain, Believed, DropWeak, KeepBest
 from memorist.recall.stages.understand import Recognise, Understand
 from memorist.recall.stages.weigh import Blend, Weigh
-from memorist.upkeep.prune import MEGABYTE, Prune
-from memorist.upkeep.settle import Settle
+from memorist.upkeep.retain import MEGABYTE, Prune, Settle
 
 BALANCED = Design(
     name="balanced",

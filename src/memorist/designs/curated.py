@@ -10,9 +10,8 @@ from memorist.recall.stages.keep import Believed, DropTail, KeepBest, KeepTop
 from memorist.recall.stages.understand import Understand
 from memorist.recall.stages.weigh import FavourKinds, FileAffinity, Rerank, Weigh
 from memorist.recall.stages.words import ByFields, ExpandAliases, Widen
-from memorist.upkeep.retain import Retain
-from memorist.upkeep.settle import Expire, Settle
-from memorist.upkeep.suggest_aliases import SuggestAliases
+from memorist.upkeep.retain import Expire, Retain, Settle
+from memorist.upkeep.suggest import SuggestAliases
 
 CURATED = Design(
     name="curated",

@@ -9,7 +9,7 @@ from memorist.recall.stages.keep import Believed, DropWeak, KeepBest
 from memorist.recall.stages.understand import Understand
 from memorist.recall.stages.weigh import WeighByVotes
 from memorist.recall.stages.words import ByWords
-from memorist.upkeep.prune import Prune
+from memorist.upkeep.retain import Prune
 
 HEBBIAN = Design(
     name="hebbian",

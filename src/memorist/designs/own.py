@@ -31,11 +31,8 @@ from memorist.recall.stages.words import ByFields, ByWords, ExpandAliases, Widen
 from memorist.remember.promotion import PRESETS
 from memorist.text import toml
 from memorist.text.visible import quoted
-from memorist.upkeep.prune import Prune
-from memorist.upkeep.retain import Retain
-from memorist.upkeep.settle import Expire, Settle
-from memorist.upkeep.suggest_aliases import SuggestAliases
-from memorist.upkeep.tune_lanes import TuneLanes
+from memorist.upkeep.retain import Expire, Prune, Retain, Settle
+from memorist.upkeep.suggest import SuggestAliases, TuneLanes
 from memorist.worth import DECAYS, FACTORS
 
 FAMILIES = ("task", "session", "project", "user", "global")

@@ -9,8 +9,7 @@ from memorist.recall.stages.keep import Believed, KeepBest
 from memorist.recall.stages.understand import Understand
 from memorist.recall.stages.weigh import Weigh
 from memorist.recall.stages.words import ByWords
-from memorist.upkeep.retain import Retain
-from memorist.upkeep.settle import Settle
+from memorist.upkeep.retain import Retain, Settle
 
 TIERS = Design(
     name="tiers",

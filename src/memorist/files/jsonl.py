@@ -15,7 +15,7 @@ from typing import Any
 from memorist import __version__
 from memorist.errors import Invalid, StoreTooNew
 from memorist.files.markdown import Found
-from memorist.files.reading import must_fit
+from memorist.files.sources import must_fit
 from memorist.records import Draft, Record
 from memorist.text.visible import decoded, quoted
 

@@ -1,7 +1,7 @@
 """Memories out of a store and into one, on nothing but the facade.
 
 An export is everything this access may read. An import goes through the gate like any other write, labelled as one: it is
-redacted, of low trust, and a candidate until somebody confirms it. It is one batch, so that one undo takes it back; and
+redacted, of low trust, and a candidate until a person confirms it. It is one batch, so that one undo takes it back; and
 it can be repeated, because what is there already, or was forgotten, revised or erased here, stays as it is.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memorist.errors import Invalid, Refused
-from memorist.files import jsonl, reading
+from memorist.files import jsonl, sources
 from memorist.files.markdown import Found, memories_in
 from memorist.kinds import MEMORY, kind_of
 from memorist.memory import Memory
@@ -177,7 +177,7 @@ def _must_be_on(memory: Memory) -> None:
 def _read(paths: Iterable[str | Path]) -> _Read:
     if isinstance(paths, str | Path):
         raise Invalid("the paths must be a list, such as ['MEMORY.md']")
-    wanted, problems = reading.sources(paths)
+    wanted, problems = sources.sources(paths)
     read = _Read(problems=problems)
     for source in wanted:
         try:
@@ -186,21 +186,21 @@ def _read(paths: Iterable[str | Path]) -> _Read:
             if not source.found:
                 raise
             read.problems.append(str(problem))
-        reading.must_fit(len(read.found))
+        sources.must_fit(len(read.found))
     if not wanted and not problems:
         raise Invalid("no file was named; name Markdown files, a folder with a MEMORY.md, or an export")
     return read
 
 
-def _read_one(source: reading.Source, read: _Read) -> None:
-    content = reading.content(source, reading.LARGEST - read.bytes)
+def _read_one(source: sources.Source, read: _Read) -> None:
+    content = sources.content(source, sources.LARGEST - read.bytes)
     read.bytes += len(content.raw)
     if source.is_markdown:
         text = decoded(content.raw, source.shown)
         read.lines += text.count("\n") + text.count("\r")
-        if read.lines > reading.MOST_LINES:
+        if read.lines > sources.MOST_LINES:
             raise Invalid(
-                f"{source.shown} makes this import longer than {reading.MOST_LINES:,} lines; import less at once"
+                f"{source.shown} makes this import longer than {sources.MOST_LINES:,} lines; import less at once"
             )
         found = memories_in(text, source.name, content.modified)
         read.found += [replace(each, file=source.shown) for each in found]

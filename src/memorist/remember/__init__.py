@@ -8,28 +8,7 @@ from typing import TYPE_CHECKING
 from memorist.lazy import modules
 
 if TYPE_CHECKING:
-    from memorist.remember import (
-        aliases,
-        change,
-        changes,
-        choosing,
-        consent,
-        deciding,
-        drafts,
-        erasing,
-        findings,
-        finishing,
-        gate,
-        many,
-        pending,
-        promoting,
-        resolving,
-        undoing,
-        using,
-    )  # fmt: skip
+    from memorist.remember import changes, choices, conflicts, consent, edit, erase, gate, promotion, review, undo
 
-__all__ = [
-    "aliases", "change", "changes", "choosing", "consent", "deciding", "drafts", "erasing", "findings",
-    "finishing", "gate", "many", "pending", "promoting", "resolving", "undoing", "using",
-]  # fmt: skip
+__all__ = ["changes", "choices", "conflicts", "consent", "edit", "erase", "gate", "promotion", "review", "undo"]
 __getattr__ = modules(__name__, __all__)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from memorist.lazy import modules
 
 if TYPE_CHECKING:
-    from memorist.upkeep import clock, due, promote, runner
+    from memorist.upkeep import due, retain, runner
 
-__all__ = ["clock", "due", "promote", "runner"]
+__all__ = ["due", "retain", "runner"]
 __getattr__ = modules(__name__, __all__)

@@ -1,8 +1,8 @@
 """When upkeep starts by itself: one short slice in the background, where the design's `due` slot asks for it.
 
-There is no hidden process: a slice is a thread of whoever uses the memory, at most one at a time, for about 50 ms, and nobody
-waits for it. It is the runner's own work in the runner's own short steps, so being cut off by the end of the program costs
-nothing, and several programs do not get in each other's way. What goes wrong in it is kept for `status`, and logged.
+There is no hidden process: a slice is a thread of the program that uses the memory, at most one at a time, for about 50 ms, and
+nobody waits for it. It is the runner's own work in the runner's own short steps, so being cut off by the end of the program
+costs nothing, and several programs do not get in each other's way. What goes wrong in it is kept for `status`, and logged.
 """
 
 import logging
@@ -94,7 +94,7 @@ class Slices:
             busy = self._thread is not None and self._thread.is_alive()
             if busy or self._closing or time.monotonic() < self._rests_until:
                 return
-            jobs, run = upkeep.promote.jobs_of(design), upkeep.runner.run  # loaded here: a slice has no time for that
+            jobs, run = upkeep.runner.jobs_of(design), upkeep.runner.run  # loaded here: a slice has no time for that
             jobs = jobs[self._turn :] + jobs[: self._turn]
             self._turn = (self._turn + 1) % max(1, len(jobs))
             self._uses = 0

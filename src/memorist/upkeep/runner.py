@@ -3,7 +3,7 @@
     propose → claim → step, step, … (changes, journal and checkpoint in one transaction) → done
 
 A run is a row in the store. Whoever is killed in the middle leaves it behind with a lease that runs out; the next one
-takes it over, proposes anew what is still to do, and goes on in the same batch, so that one `undo` takes back the whole run.
+takes it over, proposes what is still to do, and goes on in the same batch, so that one `undo` takes back the whole run.
 """
 
 import secrets
@@ -12,14 +12,16 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Protocol
+from typing import ClassVar, Protocol
 
-from memorist.design import Job, Proposal
+from memorist.access import Access
+from memorist.design import Design, Job, Promotion, Proposal, Tools
 from memorist.errors import MemoristError
 from memorist.records import Report
-from memorist.remember import aliases
 from memorist.remember.changes import Author
-from memorist.remember.many import Sweep, portions
+from memorist.remember.choices import offer
+from memorist.remember.edit import Sweep, portions
+from memorist.remember.promotion import proposal, weighed
 from memorist.store.nouns import Run
 from memorist.upkeep.embed import Embed
 from memorist.upkeep.index import Index
@@ -28,6 +30,24 @@ LEASE = timedelta(seconds=30)
 STORE = ""  # no space is called that: what is derived belongs to the whole store, and so does the lease for it
 LATER = "time is up; the next upkeep goes on from here"
 UPKEEP = "upkeep"  # the surface of what it does, in the journal
+
+
+@dataclass(frozen=True, slots=True)
+class Promote:
+    """Promotion by itself: where a design says `auto`, what has enough points is moved and enters its project as a candidate.
+    So what was found just before a window was closed is promoted when the store is next looked after."""
+
+    promotion: Promotion
+    name: ClassVar[str] = "promote"
+
+    def propose(self, who: Access, tools: Tools) -> Proposal:
+        return proposal(weighed(self.promotion, None, who, tools))
+
+
+def jobs_of(design: Design) -> tuple[Job, ...]:
+    """What keeps a design's store in order: first what it promotes by itself, then its jobs."""
+    auto = (Promote(design.promotion),) if design.promotion.mode == "auto" else ()
+    return (*auto, *design.upkeep)
 
 
 def run(
@@ -39,11 +59,11 @@ def run(
     stop: Callable[[], bool] | None = None,
 ) -> list[Report]:
     """Runs each job, or shows what it would do; before them, under every design, what is to be done about vectors. After so
-    many seconds, or once `stop` says so, the rest waits for the next time. That everything was done is noted, for whoever
-    wants to know when it is due again."""
+    many seconds, or once `stop` says so, the rest waits for the next time. That everything was done is noted, to know
+    when it is due again."""
     until = None if seconds is None else time.monotonic() + seconds
     runner = Runner(by.through(by.access.over_the_space(UPKEEP)), until, stop)
-    derived: list[Derived] = [Embed(runner.by.access, by.tools.meaning, switch), Index.of(by.store)]
+    derived: list[Derived] = [Embed(runner.by.access, by.writer.generations, switch), Index.of(by.store)]
     reports = [job.plan() if dry_run else runner.derive(job) for job in derived]
     done = [report for report in reports if report is not None]
     done += [runner.plan(job) if dry_run else runner.run(job) for job in jobs]
@@ -95,7 +115,7 @@ class Runner:
         proposal = job.propose(self.by.access, self.by.tools)
         report = Report(job.name, advice=proposal.advice)
         for ask in proposal.asks:
-            aliases.offer(ask, proposal.because, self.by)
+            offer(ask, proposal.because, self.by)
         if not proposal.ids:
             self._close_unfinished(job)
             return report

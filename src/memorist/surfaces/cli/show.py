@@ -16,9 +16,9 @@ from memorist.surfaces.cli.screen import Screen, aside, one_line, plain, safe
 
 if TYPE_CHECKING:
     from memorist.memory import Memory
-    from memorist.remember.pending import Pending
+    from memorist.remember.conflicts import Dispute
+    from memorist.remember.consent import Pending
     from memorist.remember.promotion import Weighed
-    from memorist.remember.resolving import Dispute
     from memorist.store.chain import Audit
     from memorist.store.nouns import Finding
 

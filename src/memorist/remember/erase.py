@@ -27,22 +27,22 @@ AT_ONCE = 200  # memories in one transaction
 TOKEN = re.compile(r"\w{6,}")
 PHRASE = 24  # characters of a text that no other text begins with, by all likelihood
 NAMED = 5  # twins
-COPIES_WAIT = 5.0  # seconds for whoever has a copy open
+COPIES_WAIT = 5.0  # seconds for a process that has a copy open
 
 
 def erase(ids: Sequence[str], because: str, where: Where, by: Author, dry_run: bool = False) -> Report:
     """Erases these memories with all their past texts, as far as they still fit `where`. What is erased already, or may not
     be written, is left."""
-    erasing = Erasing(because, where, by)
+    erasure = _Erasure(because, where, by)
     interrupted = bool(checked(by.store, where.access.space))
     report = Report("erased", dry_run=dry_run)
     for start in range(0, len(ids), AT_ONCE):
-        report = erasing.step(ids[start : start + AT_ONCE], report)
-    advice = erasing.same_text()
+        report = erasure.step(ids[start : start + AT_ONCE], report)
+    advice = erasure.same_text()
     if not dry_run:
         if interrupted:  # what it left is not among our traces
             by.store.compact()
-        advice += finish(by, because, erasing.traces)
+        advice += finish(by, because, erasure.traces)
     return replace(report, advice="; ".join(advice) or None)
 
 
@@ -52,7 +52,7 @@ def finish(by: Author, because: str = "erased", traces: Set[bytes] = frozenset()
     mark = store.setting(unscrubbed(by.access.space))
     if not mark:
         return [] if store.path is None else clear_leftovers(store.path).said
-    everywhere = Where(Access.to_read(by.access.space))  # whoever erases: ids are no content
+    everywhere = Where(Access.to_read(by.access.space))  # beyond what the caller may read: ids are no content
     ids = [brief.id for brief in store.briefs(everywhere.also("state", "eq", "erased"))]
     cleaning = Cleaning()
     if store.path is not None:
@@ -72,7 +72,9 @@ def checked(store: Store, space: str) -> list[Finding]:
 
 
 @dataclass(slots=True)
-class Erasing:
+class _Erasure:
+    """What one call erases, and what there is to look for afterwards."""
+
     because: str
     where: Where
     by: Author
@@ -115,7 +117,7 @@ class Erasing:
                 self.texts.setdefault((record.scope, record.fingerprint), record.number)
 
     def same_text(self) -> list[str]:
-        """Other memories with the same text are other memories; but whoever erases one should know of them."""
+        """Other memories with the same text are other memories; but the caller should know of them."""
         who, said = self.where.access, []
         for (scope, fingerprint), number in self.texts.items():
             twins = self.by.store.twins(who.space, scope, [fingerprint]) if who.may_read(scope) else []

@@ -14,7 +14,7 @@ from memorist.access import Access
 from memorist.design import Tools
 from memorist.errors import Invalid, Refused
 from memorist.records import Outcome, Record, Report
-from memorist.remember import aliases, change, consent, erasing, gate, many, pending, promoting, resolving
+from memorist.remember import choices, conflicts, consent, edit, erase, gate, promotion
 from memorist.remember.changes import Author
 from memorist.store.nouns import Run
 from memorist.store.where import Where
@@ -45,35 +45,35 @@ def decide(id: str, decision: str, by: Author) -> Done:
             "only a person approves: use `memorist review` at a terminal, or an access with origin='user'; "
             f"this one is {by.access.origin}'s"
         )
-    way = _way(pending.find(id, by.access, by.store))
+    way = _way(consent.find(id, by.access, by.store))
     if way.at_once:
         with by.writer.transaction():
-            return _approve(pending.find(id, by.access, by.store), way, by)
-    return _approve(pending.find(id, by.access, by.store), way, by)
+            return _approve(consent.find(id, by.access, by.store), way, by)
+    return _approve(consent.find(id, by.access, by.store), way, by)
 
 
 def _approve(run: Run, way: Way, by: Author) -> Done:
     done = way.act((run.question or {})["details"], by)
     if not (isinstance(done, Outcome) and done.outcome == "refused"):
-        pending.close(run, "done", done.batch, by)
+        consent.close(run, "done", done.batch, by)
     return done
 
 
 def _deny(id: str, by: Author) -> Outcome:
-    """The person says no, or whoever asked takes the question back."""
+    """The person says no, or the one who asked takes the question back."""
     with by.writer.transaction():
-        run = pending.find(id, by.access, by.store)
+        run = consent.find(id, by.access, by.store)
         if by.access.origin != "user" and run.owner != by.access.actor:
             raise Refused(f"q{run.id} was asked by {run.owner}: only they or a person take it back")
-        pending.close(run, "denied", None, by)
-        way = WAYS.get(pending.shown(run).verb)
+        consent.close(run, "denied", None, by)
+        way = WAYS.get(consent.shown(run).verb)
         if way is not None and way.declined is not None and by.access.origin == "user":
             way.declined((run.question or {})["details"], by)
-    return Outcome("changed", f"declined, and nothing was done: {pending.shown(run).summary}", pending=f"q{run.id}")
+    return Outcome("changed", f"declined, and nothing was done: {consent.shown(run).summary}", pending=f"q{run.id}")
 
 
 def _way(run: Run) -> Way:
-    verb = pending.shown(run).verb
+    verb = consent.shown(run).verb
     if verb not in WAYS:
         raise Refused(
             f"q{run.id} asks for {quoted(verb)}, which this version cannot do; deny it, or use another version"
@@ -93,19 +93,19 @@ def _revise(details: Mapping[str, Any], by: Author) -> Outcome:
     find = partial(_memory, details["id"], by.access, by.tools)
     changes, version = consent.changes_of(details), details["version"]
     because, used = details["because"], details["used"]
-    return change.revise(find, changes, by, version, because, used, agreed=True)
+    return edit.revise(find, changes, by, version, because, used, agreed=True)
 
 
 def _forget(details: Mapping[str, Any], by: Author) -> Report:
     where, because = consent.reach_of(details, by.access), details["because"]
-    sweep = many.Sweep("forgotten", partial(many.archived, because=because), because, where, by)
+    sweep = edit.Sweep("forgotten", partial(edit.archived, because=because), because, where, by)
     return sweep.apply([brief.id for brief in by.store.briefs(where)])
 
 
 def _erase(details: Mapping[str, Any], by: Author) -> Report:
     where = consent.reach_of(details, by.access)
     ids = [brief.id for brief in by.store.briefs(where)]
-    return erasing.erase(ids, details["because"], where, by)
+    return erase.erase(ids, details["because"], where, by)
 
 
 def _merge(details: Mapping[str, Any], by: Author) -> Report:
@@ -114,7 +114,7 @@ def _merge(details: Mapping[str, Any], by: Author) -> Report:
     if kept.state != "active":
         raise Refused(f"memory {kept.number} is {kept.state}, so nothing can be merged into it; deny the question")
     because = checks.label(f"merged into [id:{kept.number}]", "the reason")
-    sweep = many.Sweep("forgotten", partial(many.archived, because=because), because, by.where, by)
+    sweep = edit.Sweep("forgotten", partial(edit.archived, because=because), because, by.where, by)
     return sweep.apply([id for id in details["ids"] if id != kept.id])
 
 
@@ -131,7 +131,7 @@ WAYS: Mapping[str, Way] = {
     "forget": Way(_forget, at_once=False),
     "erase": Way(_erase, at_once=False),
     "merge": Way(_merge),
-    "promote": Way(promoting.approved, declined=promoting.declined),
-    "alias": Way(aliases.accept),
-    "resolve": Way(resolving.approved),
+    "promote": Way(promotion.approved, declined=promotion.declined),
+    "alias": Way(choices.accept),
+    "resolve": Way(conflicts.approved),
 }

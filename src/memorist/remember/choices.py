@@ -1,7 +1,8 @@
-"""Other words for a word, as a user keeps them: checked, without secrets, bounded, and never for a place one may not write.
+"""What a user chooses for a scope beside its memories: other words for a word, how much goes into a prompt, what is promoted.
 
-They belong to a scope and are a setting of the store (`store/choices.py`); which of them help a question is decided when it
-is asked (`recall/stages/words.py`). Nothing of a memory changes with them, so what was added is taken away by removing it.
+All of it is checked, without secrets, bounded, and never for a place one may not write. It is a setting of the store
+(`store/choices.py`); which other words help a question is decided when it is asked (`recall/stages/words.py`). Nothing of a memory
+changes with them, so an alias is taken back by removing it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,24 +13,50 @@ from memorist import checks
 from memorist.design import Ask
 from memorist.errors import Invalid
 from memorist.records import Outcome
-from memorist.remember import pending
+from memorist.remember import consent
 from memorist.remember.changes import Author
+from memorist.remember.promotion import PRESETS, preset_named
 from memorist.store.choices import Choices, choose, chosen
 from memorist.store.writer import Writer
 from memorist.text.visible import quoted
 from memorist.text.words import query_terms
 
-LONGEST = 64  # characters of one word, or a few
+LONGEST_ALIAS = 64  # characters of one word, or a few
 MOST_WORDS, MOST_MEANINGS = 500, 20
+MOST_TOKENS = 10_000_000  # of a budget
+
+
+def change(scope: str, by: Author, **values: Any) -> Choices:
+    """Keeps `budget`, `auto` or `preset` for that scope, and gives all that is chosen now."""
+    place = by.access.must_write(scope)
+    checked: dict[str, Any] = {name: _CHECKS[name](value) for name, value in values.items()}
+    with by.writer.transaction():
+        choices = replace(chosen(by.store, by.access.space, place), **checked)
+        choose(by.store, by.access.space, place, choices)
+    return choices
+
+
+def _preset(value: Any) -> str:
+    if not isinstance(value, str):
+        raise Invalid(f"a preset is a name, not {quoted(value)}; presets are {', '.join(PRESETS)}")
+    preset_named(value)
+    return value
+
+
+_CHECKS = {
+    "budget": lambda value: checks.whole(value, "budget", 0, MOST_TOKENS),
+    "auto": lambda value: checks.flag(value, "auto"),
+    "preset": _preset,
+}
+
+
+# ---------------------------------------------------------------- other words
 
 
 def add(word: str, others: Sequence[str], scope: str, by: Author) -> Outcome:
     """Keeps that the word means these others too."""
-    place, name, means = (
-        by.access.must_write(scope),
-        _checked(word, by.writer),
-        [_checked(other, by.writer) for other in others],
-    )
+    place, name = by.access.must_write(scope), _checked(word, by.writer)
+    means = [_checked(other, by.writer) for other in others]
     if not means:
         raise Invalid(f"{quoted(name)} stands for nothing yet; name the words it means as well")
     if name in means:
@@ -44,11 +71,8 @@ def add(word: str, others: Sequence[str], scope: str, by: Author) -> Outcome:
 
 def remove(word: str, others: Sequence[str], scope: str, by: Author) -> Outcome:
     """Takes these other words away; without any, all of them, and the usual meaning of the word too."""
-    place, name, means = (
-        by.access.must_write(scope),
-        _checked(word, by.writer),
-        {_checked(other, by.writer) for other in others},
-    )
+    place, name = by.access.must_write(scope), _checked(word, by.writer)
+    means = {_checked(other, by.writer) for other in others}
     with by.writer.transaction():
         choices = chosen(by.store, by.access.space, place)
         left = tuple(other for other in choices.aliases.get(name, ()) if means and other not in means)
@@ -60,7 +84,7 @@ def offer(ask: Ask, because: str, by: Author) -> None:
     scope, digest = str(ask.details["scope"]), by.writer.digest(ask.summary)
     with by.writer.transaction():
         choices = chosen(by.store, by.access.space, scope)
-        if digest not in choices.offered and pending.queue(ask, scope, because, by).id:
+        if digest not in choices.offered and consent.queue(ask, scope, because, by).id:
             offered = (*choices.offered, digest)[-MOST_WORDS:]
             choose(by.store, by.access.space, scope, replace(choices, offered=offered))
 
@@ -81,8 +105,10 @@ def _kept(choices: Choices, name: str, others: tuple[str, ...], place: str, by: 
 def _checked(word: Any, writer: Writer) -> str:
     """A word as it is kept: in small letters, one blank between its parts."""
     said = " ".join(checks.label(word, "a word").casefold().split())
-    if len(said) > LONGEST:
-        raise Invalid(f"{quoted(said)} has {len(said)} characters; {LONGEST} are allowed: an alias is a word or a few")
+    if len(said) > LONGEST_ALIAS:
+        raise Invalid(
+            f"{quoted(said)} has {len(said)} characters; {LONGEST_ALIAS} are allowed: an alias is a word or a few"
+        )
     writer.refuse_secret(said, "the alias")
     if not query_terms(said):
         raise Invalid(f"{quoted(said)} holds no word that could be looked for; name a word")

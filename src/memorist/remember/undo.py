@@ -1,29 +1,28 @@
 """Taking back: each event of a batch knows what was there before, so a batch can be undone, newest event first.
 
 What was added is archived; what was changed gets its old values; a revised memory gets its old text back from the superseded
-record. A memory that was changed again since is left alone and named: undoing under somebody's later work would lose that
-work. An undo is a batch like any other and can be undone itself.
+record. A memory that was changed again since is left alone and named: to undo under later work would lose that work. An undo
+is a batch like any other and can be undone itself.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
 from memorist.access import Access
 from memorist.design import Tools
 from memorist.errors import Conflict, Invalid, MemoristError, NotFound, Refused
-from memorist.records import Counters, Event, Link, Planned, Record, Report, from_micros, to_micros
-from memorist.remember.changes import Author
-from memorist.remember.many import portions
-from memorist.remember.reconcile import UNDONE, refuse_second
-from memorist.store.rows import COLUMNS, COUNTERS, difference, from_row, to_row
+from memorist.records import Counters, Event, Link, Planned, Record, Report, from_micros
+from memorist.remember.changes import Author, Changes, counts_of
+from memorist.remember.edit import portions
+from memorist.remember.twins import UNDONE, refuse_second
+from memorist.store.rows import COLUMNS, COUNTERS, from_row, to_row
 from memorist.store.where import Where
-from memorist.store.writer import Change, Clean
+from memorist.store.writer import Clean
 
 EVENTS_AT_ONCE = 500
 UNDID = "undid "
-COUNTED = (*COUNTERS, "last_used")
 
 
 def undo(name: str | None, by: Author) -> Report:
@@ -35,10 +34,8 @@ def undo(name: str | None, by: Author) -> Report:
     by_record: dict[str, list[Event]] = {}
     for event in reversed(events):
         by_record.setdefault(event.record, []).append(event)
-    undoing = Undoing(batch, by_record, by)
-    report = Report("undone")
-    ids = list(undoing.events)
-    for some in portions(ids):
+    report, undoing = Report("undone"), _Undo(batch, by_record, by)
+    for some in portions(list(by_record)):
         report = undoing.step(some, report)
     if not report.changed:
         reasons = "; ".join(dict.fromkeys(report.left.values())) or "there is nothing in it that you may change"
@@ -119,39 +116,50 @@ def _newest_first(tools: Tools) -> Iterator[Event]:
 
 
 @dataclass(frozen=True, slots=True)
-class Undoing:
+class _Return:
+    """One memory as it is, and as it is going to be: with links that are going to be (and were), and links that go."""
+
+    record: Record
+    after: Record  # with its counters
+    past: Record | None = None  # the record that kept a text which comes back
+    links: tuple[tuple[Link, Link | None], ...] = ()
+    gone: tuple[Link, ...] = ()
+    fresh: Clean | None = None  # the next version, where its row changes
+
+
+@dataclass(frozen=True, slots=True)
+class _Undo:
     batch: str
     events: Mapping[str, Sequence[Event]]  # of the whole batch, by memory, newest first
     by: Author
 
+    @property
+    def because(self) -> str:
+        return UNDID + self.batch
+
     def step(self, ids: Sequence[str], report: Report) -> Report:
         """One transaction; the report with what it did added."""
+        planned, left = list(report.changed), dict(report.left)
         with self.by.writer.transaction():
-            records = {record.id: record for record in self.by.store.get(ids, Where(self.by.access))}
-            plans: list[Plan] = []
-            left: dict[str, str] = {}
+            changes = Changes.of(self.by)
+            records = {record.id: record for record in self.by.store.get(ids, self.by.where)}
             for id in ids:
                 record = records.get(id)
                 if record is not None and record.superseded_by in self.events:
                     continue  # it goes with the memory whose past text it is
                 try:
-                    plans.append(self._plan(record, self.events[id]))
+                    returns = self._returns(record, self.events[id], changes)
                 except MemoristError as problem:
                     left[id] = str(problem)
-            batch = self._commit(plans, report.batch)
-        planned = tuple(Planned(plan.record.id, plan.record.number, UNDID + self.batch) for plan in plans)
-        changed = (*report.changed, *planned)
-        return replace(report, changed=changed, left={**report.left, **left}, batch=batch or report.batch)
+                    continue
+                for each in returns:
+                    self._put(each, changes)
+                planned.append(Planned(id, returns[0].record.number, self.because))
+            batch, _ = changes.commit(report.batch)
+        return replace(report, changed=tuple(planned), left=left, batch=batch or report.batch)
 
-    def _commit(self, plans: Sequence["Plan"], batch: str | None) -> str:
-        changes = [change for plan in plans for change in plan.changes]
-        links = [Link(plan.record.id, *link.end) for plan in plans for link in plan.links if link.now]
-        gone = [Link(plan.record.id, *link.end) for plan in plans for link in plan.links if not link.now]
-        name, _ = self.by.writer.commit(changes, self.by.access, links=links, removed=gone, batch=batch)
-        return name
-
-    def _plan(self, record: Record | None, events: Sequence[Event]) -> "Plan":
-        """How to take these events of one memory back."""
+    def _returns(self, record: Record | None, events: Sequence[Event], changes: Changes) -> list[_Return]:
+        """How to take these events of one memory back. What stands in the way is raised, before anything is put."""
         if record is None:
             raise NotFound("a memory of it is not readable here")
         self.by.access.must_write(record.scope)
@@ -160,106 +168,77 @@ class Undoing:
         later = _changed_since(self.by.store.journal(record.id), self.batch)
         if later is not None:
             raise Conflict(f"memory {record.number} was changed again by {later}; undo that first")
-        plan = Plan(record, record)
-        for event in events:
-            plan = self._without(plan, event)
-        self.by.access.must_write(plan.after.scope)
-        plan = self._sealed(plan)
-        return replace(plan, changes=(*plan.changes, *self._past_again(record)))
+        own = self._without(record, events, changes)
+        self.by.access.must_write(own.after.scope)
+        return [own, *(self._without(past, self.events[past.id], changes) for past in self._pasts(record))]
 
-    def _past_again(self, record: Record) -> Iterator[Change]:
+    def _pasts(self, record: Record) -> list[Record]:
         """When an undo is undone, the past text that it archived is a past text again."""
         told = [event.before or {} for event in self.events[record.id] if event.verb == "undone"]
         others = [before["other"] for before in told if before.get("other") in self.events]
-        everywhere = Where(Access.to_read(self.by.access.space))
-        for past in self.by.store.get(others, everywhere):
-            if past.superseded_by == record.id:
-                plan = Plan(past, past)
-                for event in self.events[past.id]:
-                    plan = self._without(plan, event)
-                yield from self._sealed(plan).changes
+        found = self.by.store.get(others, Where(Access.to_read(self.by.access.space)))
+        return [past for past in found if past.superseded_by == record.id]
 
-    def _without(self, plan: "Plan", event: Event) -> "Plan":
+    def _without(self, record: Record, events: Sequence[Event], changes: Changes) -> _Return:
+        """The memory without these events, newest first."""
+        back = _Return(record, record)
+        for event in events:
+            back = self._before(event, back)
+        as_counted = replace(
+            back.after, counters=record.counters, times=replace(back.after.times, used=record.times.used)
+        )
+        if as_counted == record:
+            return back
+        fresh = changes.stamped(record, back.after)
+        refuse_second(record, fresh, changes)
+        return replace(back, fresh=fresh)
+
+    def _before(self, event: Event, back: _Return) -> _Return:
         if event.verb == "added":
-            return replace(plan, after=replace(plan.after, state="archived", reason=UNDONE))
+            return replace(back, after=replace(back.after, state="archived", reason=UNDONE))
         if event.before is None:
-            raise Refused(f"memory {plan.record.number}: what it was before {event.batch} was erased")
-        before = dict(event.before)
-        past = self._past(before)
-        links = plan.links
+            raise Refused(f"memory {back.record.number}: what it was before {event.batch} was erased")
+        before, past = dict(event.before), self._past(event.before)
+        links, gone = back.links, back.gone
         if past is not None:
             before["text"] = past.text
-            links = (*links, Relink(past.id, ["supersedes", 1.0, None], None))
+            gone = (*gone, Link(back.record.id, past.id, "supersedes"))
         elif "other" in before:
-            links = (*links, Relink(before["other"], before["now"], before["was"]))
-        counters = {**plan.counters, **{name: before[name] for name in COUNTED if name in before}}
-        return replace(
-            plan, after=_with_columns(plan.after, before), past=past or plan.past, links=links, counters=counters
-        )
+            was, now = (_link(back.record.id, before["other"], before[name]) for name in ("was", "now"))
+            links = (*links, (was, now)) if was else links
+            gone = gone if was or now is None else (*gone, now)
+        after = _with_counts(_with_columns(back.after, before), before)
+        return replace(back, after=after, past=past or back.past, links=links, gone=gone)
 
     def _past(self, before: Mapping[str, Any]) -> Record | None:
         if "superseded" not in before:
             return None
-        everywhere = Where(Access.to_read(self.by.access.space))
-        found = self.by.store.get([before["superseded"]], everywhere)
+        found = self.by.store.get([before["superseded"]], Where(Access.to_read(self.by.access.space)))
         if not found or found[0].state == "erased":
             raise Refused("the text it had before was erased")
         return found[0]
 
-    def _sealed(self, plan: "Plan") -> "Plan":
-        """The plan with its changes: what is written, and what an undo of this undo needs."""
-        now, old = self.by.now(), plan.record
-        fresh = Clean(old)
-        if plan.after != old:
-            times = replace(plan.after.times, updated=now)
-            fresh = self.by.writer.clean(replace(plan.after, version=old.version + 1, times=times))
-        if (old.scope, old.state, old.fingerprint) != (fresh.scope, fresh.state, fresh.fingerprint):
-            refuse_second(fresh, self.by.store, self.by.tools.kinds, now)
-        before = difference(old, fresh)
-        told = [{"other": link.other, "was": link.was, "now": link.now} for link in plan.links]
-        if told:
-            before |= told[0]
-        counters, used = None, old.times.used
-        if plan.counters:
-            had = _counts(old)
-            before |= {name: had[name] for name in plan.counters}
-            wanted = had | dict(plan.counters)
-            counters = Counters(*(wanted[name] for name in COUNTERS))
-            used = None if wanted["last_used"] is None else from_micros(wanted["last_used"])
-        change = Change("undone", fresh, before, UNDID + self.batch, counters, used, row=plan.after != old)
-        past = () if plan.past is None else (self._without_past(plan.past),)
-        more = [Change("undone", fresh, each, UNDID + self.batch, row=False) for each in told[1:]]
-        return replace(plan, changes=(change, *more, *past))
-
-    def _without_past(self, past: Record) -> Change:
-        times = replace(past.times, updated=self.by.now())
-        gone = replace(past, state="archived", reason=UNDONE, version=past.version + 1, times=times)
-        return Change("undone", self.by.writer.clean(gone), difference(past, gone), UNDID + self.batch)
+    def _put(self, back: _Return, changes: Changes) -> None:
+        """What is written, and what an undo of this undo needs."""
+        record = back.record
+        if back.fresh is not None:
+            changes.put("undone", record, back.fresh, self.because)
+        elif back.after != record:
+            changes.count("undone", record, back.after, self.because)
+        elif not back.links and not back.gone:
+            changes.note("undone", record, {}, self.because)
+        for link, was in back.links:
+            changes.link(record, link, self.because, was, verb="undone")
+        for link in back.gone:
+            changes.unlink(record, link, self.because, verb="undone")
+        if back.past is not None:
+            gone = replace(back.past, state="archived", reason=UNDONE)
+            changes.put("undone", back.past, changes.stamped(back.past, gone), self.because)
 
 
-@dataclass(frozen=True, slots=True)
-class Relink:
-    """A link to `other` that was so and is going to be so: [kind, weight, evidence], or None where there is none."""
-
-    other: str
-    was: Sequence[Any] | None
-    now: Sequence[Any] | None
-
-    @property
-    def end(self) -> tuple[Any, ...]:
-        return (self.other, *(self.now or self.was or ()))
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """One memory as it is and as it is going to be."""
-
-    record: Record
-    after: Record
-    past: Record | None = None
-    links: tuple[Relink, ...] = ()
-    counters: Mapping[str, Any] = field(default_factory=dict)
-    changes: tuple[Change, ...] = ()
+def _link(a: str, b: str, told: Sequence[Any] | None) -> Link | None:
+    """A link as an event tells it: [kind, weight, evidence]."""
+    return None if told is None else Link(a, b, *told)
 
 
 def _with_columns(record: Record, before: Mapping[str, Any]) -> Record:
@@ -271,6 +250,11 @@ def _with_columns(record: Record, before: Mapping[str, Any]) -> Record:
     return replace(old, counters=record.counters, times=replace(old.times, used=record.times.used))
 
 
-def _counts(record: Record) -> dict[str, Any]:
-    used = record.times.used
-    return {**asdict(record.counters), "last_used": None if used is None else to_micros(used)}
+def _with_counts(record: Record, before: Mapping[str, Any]) -> Record:
+    """The record with the counters that an event kept."""
+    had = counts_of(record)
+    if before.keys().isdisjoint(had):
+        return record
+    *counts, used = (before.get(name, value) for name, value in had.items())
+    last = None if used is None else from_micros(used)
+    return replace(record, counters=Counters(*counts), times=replace(record.times, used=last))
