@@ -437,12 +437,12 @@ class Memory(Engine):
     def compact(self) -> dict[str, int]:
         """Shrinks the file to what it holds, and finishes an erasure that was interrupted. → bytes before and after."""
         keeper = self._keeper
-        store, erasing = keeper.store, remember.erase
+        store, erase = keeper.store, remember.erase
         keeper.writer.flush()
         before = store.size().bytes
         store.compact()
-        left = "; ".join(erasing.finish(keeper))
-        if erasing.checked(store, self.space):
+        left = "; ".join(erase.finish(keeper))
+        if erase.checked(store, self.space):
             raise StoreUnavailable(f"the file was compacted, but an erasure is not finished: {left}")
         return {"before": before, "after": store.size().bytes}
 

@@ -20,12 +20,12 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import ClassVar
 
+from memorist import remember
 from memorist.access import Access
 from memorist.design import Clock, Proposal, Tools
 from memorist.errors import Refused
 from memorist.kinds import KINDS, MEMORY, Kind, kind_of
 from memorist.records import Record
-from memorist.remember.edit import archived
 from memorist.store.clock import jump
 from memorist.store.nouns import Brief, footprint
 from memorist.store.where import Order, Where
@@ -148,7 +148,7 @@ class Expire:
         def expire(record: Record) -> Record:
             refuse_guarded(record, tools.clock())
             days = _days(kind_of(record.kind, tools.kinds), record.scope)
-            return archived(record, f"expired: a {record.kind} that nobody needed for {days:g} days")
+            return remember.edit.archived(record, f"expired: a {record.kind} that nobody needed for {days:g} days")
 
         return Proposal("expired", expire, EXPIRED, list(ids))
 
@@ -324,4 +324,4 @@ class Prune:
 
 def _pruned(record: Record, now: Clock) -> Record:
     refuse_guarded(record, now())
-    return archived(record, PRUNED)
+    return remember.edit.archived(record, PRUNED)
