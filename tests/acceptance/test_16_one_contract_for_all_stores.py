@@ -21,11 +21,11 @@ PLACES = ("memory.db", ":memory:", "memory.json")
 
 
 def store_classes() -> set[str]:
-    """Every class of the package that is called a store, but for the protocol itself and what the JSON file is built on."""
+    """Every class of the package that is called a store, but for the protocol itself."""
     folder = Path(memorist.store.__file__).parent
     trees = (ast.parse(path.read_text(encoding="utf-8")) for path in folder.rglob("*.py"))
     names = {node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
-    return {name for name in names if name.endswith("Store") and name not in ("Store", "InMemoryStore")}
+    return {name for name in names if name.endswith("Store") and name != "Store"}
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """Promise P20: whatever is done in whatever order, every backend behaves like a simple dict of records.
 
 Hypothesis invents sequences of verbs and plays them to a `Memory` and to the model below; after each step both must hold
-the same. In the end the journal must verify and the doctor must find nothing: a state that looks right over a wrong
-index or an unsealed row is not right.
+the same, and what the store finds by words is what an oracle finds (`oracle.py`). In the end the journal must verify and the
+doctor must find nothing: a state that looks right over a wrong index or an unsealed row is not right.
 """
 
 import os
@@ -24,12 +24,14 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from contract.oracle import Oracle
 from memorist import Memory
 from memorist.access import access_for
 from memorist.errors import Conflict, Invalid, NotFound, OutOfScope, Refused
 from memorist.kinds import KINDS, MEMORY
 from memorist.records import LINK_KINDS, Outcome, Record
 from memorist.store.nouns import shelf_of
+from memorist.store.where import Order, Where
 from memorist.testing import MovableClock
 from memorist.testing.embedder import HashEmbedder
 from memorist.text.words import terms
@@ -422,6 +424,17 @@ class MemoryMachine(RuleBasedStateMachine):
         else:
             assert found.items() <= expected.items() and bool(found) == bool(expected)
         assert found or answer.empty_because
+        self.store_finds_what_the_oracle_finds(query)
+
+    def store_finds_what_the_oracle_finds(self, query: str) -> None:
+        store, where = self.memory._tools.store, Where(self.memory.access)
+        records = store.find(where, Order("number"), 10_000)
+        oracle, asked = Oracle.of(records), tuple(dict.fromkeys(terms(query)))
+        for shelves in ([shelf_of(record) for record in records[:1]], list(dict.fromkeys(map(shelf_of, records)))):
+            hits, ceiling = oracle.match(asked, shelves, where, 3)
+            found = store.match_numbers(asked, shelves, where, 3)
+            assert (list(found.scores.values()), found.yardstick.ceiling) == ([hit[2] for hit in hits], ceiling)
+            assert [record.id for record in store.numbered(list(found.scores), where)] == [hit[0] for hit in hits]
 
     @precondition(lambda self: self.file)
     @rule()
