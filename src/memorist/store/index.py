@@ -4,6 +4,7 @@ A long text is cut into chunks and each chunk is a row; title, tags, files and s
 tag and a word deep in the text still meet. `doctor` computes the same rows again and compares.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from memorist.errors import Invalid
@@ -38,9 +39,13 @@ def index_rows(record: Record) -> list[IndexRow]:
     """Its index rows. An erased record has none."""
     if record.state == "erased":
         return []
-    labels = [record.title, *record.tags, *record.files, record.provenance.speaker]
+    return rows_of(record.text, [record.title, *record.tags, *record.files, record.provenance.speaker])
+
+
+def rows_of(text: str, labels: Iterable[str | None]) -> list[IndexRow]:
+    """The index rows of a text with these labels."""
     shared = terms("\n".join(label for label in labels if label))
-    return [IndexRow(start, end, (*shared, *terms(record.text[start:end]))) for start, end in chunks(record.text)]
+    return [IndexRow(start, end, (*shared, *terms(text[start:end]))) for start, end in chunks(text)]
 
 
 def embedded_rows(record: Record) -> dict[int, str]:

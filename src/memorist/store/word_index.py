@@ -13,6 +13,7 @@ JOINED = (
     f" JOIN records r ON r.number = w.id / {CHUNKS} JOIN shelves s ON s.id = r.shelf"
     " LEFT JOIN counters c ON c.record = r.number WHERE "
 )
+SIZES = "SELECT shelf, count(*) AS chunks, sum(length) AS length FROM words GROUP BY shelf"
 PAGES_AT_ONCE = 64  # merged in one transaction: a few milliseconds
 SHELVES_AT_ONCE = 16  # terms joined by OR in one look at the index
 
@@ -24,6 +25,15 @@ def merged(connection: apsw.Connection) -> bool:
     before = connection.total_changes()
     connection.execute("INSERT INTO word_index (word_index, rank) VALUES ('merge', ?)", (PAGES_AT_ONCE,))
     return connection.total_changes() - before >= 2  # as FTS5 tells it
+
+
+def rebuild(connection: apsw.Connection) -> None:
+    """The index over all words, and the sizes of the shelves, whatever they were before."""
+    connection.execute("INSERT INTO word_index (word_index) VALUES ('rebuild')")
+    connection.execute("UPDATE shelves SET chunks = 0, length = 0")
+    connection.execute(
+        f"UPDATE shelves SET (chunks, length) = (w.chunks, w.length) FROM ({SIZES}) w WHERE w.shelf = shelves.id"
+    )
 
 
 class WordIndex:
