@@ -203,7 +203,7 @@ class Retain:
 
         def evict(record: Record) -> Record:
             refuse_guarded(record, tools.clock())
-            return archived(record, chosen[record.id])
+            return remember.edit.archived(record, chosen[record.id])
 
         advice = f"by time nothing was looked at: {moved}" if moved else None
         return Proposal("evicted", evict, EVICTED, list(chosen), advice)
