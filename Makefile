@@ -3,14 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+unexport PYTHONDONTWRITEBYTECODE   # tests start the program hundreds of times: it is compiled once
 
-.PHONY: demo test test-onnx torture bench bench-growth bench-peers check clean
+.PHONY: demo test test-onnx torture bench bench-growth bench-peers bench-turns check clean
 
 demo: $(READY)
 	@$(BIN)/python docs/demo.py
 
 test: $(READY) check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses=8 --dist=worksteal
 
 # The same tests with the full numbers: hundreds of kills, a million fuzz queries, eight writers.
 torture: $(READY)
@@ -25,15 +26,19 @@ test-onnx: $(READY)
 # How well it finds and what it costs, into docs/benchmarks.md; the public test sets are read from DATA and may be absent.
 DATA ?= ../shared/data
 bench: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/memorist bench --data $(DATA) --into docs
+	OMP_NUM_THREADS=1 $(BIN)/python -m bench --data $(DATA) --into docs
 
 # From 1,000 to 1,000,000 memories: time, memory, disk, exact beside approximate. Takes an hour.
 bench-growth: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/memorist bench --growth --into docs
+	OMP_NUM_THREADS=1 $(BIN)/python -m bench --growth --into docs
 
-# Beside other products, each in an environment of its own that tools/peers/setup.sh NAME makes.
+# Beside another checkout, in turns: make bench-turns BASE=../older
+bench-turns: $(READY)
+	$(BIN)/python -m bench.turns $(abspath $(BASE))
+
+# Beside other products, each in an environment of its own that bench/peers/setup.sh NAME makes.
 bench-peers: $(READY)
-	tools/peers/run.sh $(abspath $(DATA)) $(abspath docs)
+	bench/peers/run.sh $(abspath $(DATA)) $(abspath docs)
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,11 @@ from memorist.testing import MovableClock
 
 TORTURE = os.environ.get("MEMORIST_TORTURE") == "1"
 
-# An example that had to wait for the processor is not wrong: speed is measured in `memorist bench`.
+# An example that had to wait for the processor is not wrong: speed is measured in `bench/`.
 settings.register_profile("memorist", deadline=None)
 settings.load_profile("memorist")
+
+HOMES = count()
 
 
 def rounds(full: int, share: float = 0.04) -> int:
@@ -26,16 +29,18 @@ def rounds(full: int, share: float = 0.04) -> int:
 def nobodys_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """For what is made once for a whole file, before the environment of any one test."""
     with pytest.MonkeyPatch.context() as patch:
-        _move_to(tmp_path_factory.mktemp("home"), patch)
+        _move_home(tmp_path_factory, patch)
         yield
 
 
 @pytest.fixture(autouse=True)
 def own_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    _move_to(tmp_path_factory.mktemp("home"), monkeypatch)
+    _move_home(tmp_path_factory, monkeypatch)
 
 
-def _move_to(home: Path, patch: pytest.MonkeyPatch) -> None:
+def _move_home(factory: pytest.TempPathFactory, patch: pytest.MonkeyPatch) -> None:
+    home = factory.getbasetemp() / "homes" / str(next(HOMES))  # `mktemp` would read the names of all others first
+    home.mkdir(parents=True)
     for name in [name for name in os.environ if name.startswith(("MEMORIST_", "XDG_"))]:
         if name != "MEMORIST_TORTURE":
             patch.delenv(name)

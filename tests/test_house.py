@@ -7,42 +7,44 @@ from pathlib import Path
 import pytest
 
 from memorist.surfaces.settings import user_file
+from tools.house import (
+    LONGEST_FUNCTION,
+    LONGEST_MODULE,
+    MANY_BRANCHES,
+    branches,
+    functions,
+    length,
+    modules,
+    parsed,
+    room,
+)
 
 ROOT = Path(__file__).parents[1]
 SRC = ROOT / "src" / "memorist"
-FILES = sorted(SRC.rglob("*.py"))
+FILES = modules(SRC)
 
-# Each floor may import from its own and from those above it in this list. On a floor of several, see APART.
-FLOORS = [
-    {"records", "scopes", "kinds", "errors", "access", "project"},
-    {"text", "worth", "redact"},
-    {"store", "models"},
-    {"bus", "checks", "design"},
-    {"remember", "recall", "prompt"},
-    {"session"},
-    {"upkeep"},
-    {"designs"},
-    {"opening"},
-    {"opened"},
-    {"injecting"},
-    {"keeping"},
-    {"judging"},
-    {"memory"},
-    {"seeds", "aio", "client", "files", "commands", "surfaces", "bench", "testing", "__main__", "__init__"},
-]
+# Each floor is a line and may import from its own and from those above it. On a floor of several, see APART.
+FLOORS = """
+lazy records scopes kinds errors access project
+text worth redact
+store models
+bus checks design
+remember recall prompt
+session
+upkeep
+designs
+engine
+memory
+seeds aio client files commands surfaces testing __main__ __init__
+""".strip().splitlines()
 APART = {"remember", "recall", "prompt"}
-# `Memory()` must see the store that the command line sees, so opening asks the settings (docs/why/0003-opening.md).
-EXCEPTIONS = {("opening", "surfaces"), ("design", "recall")}
+# `Memory()` must see the store that the command line sees, so the engine asks the settings (docs/why/0003-opening.md).
+EXCEPTIONS = {("engine", "surfaces"), ("design", "recall")}
 FORBIDDEN = re.compile(r"(Manager|Service|Factory|\butils?\b|\bhelpers?\b)")
 
 
-def room(path: Path) -> str:
-    first = path.relative_to(SRC).parts[0]
-    return first.removesuffix(".py")
-
-
 def floor(name: str) -> int:
-    return next(number for number, rooms in enumerate(FLOORS) if name in rooms)
+    return next(number for number, rooms in enumerate(FLOORS) if name in rooms.split())
 
 
 def imported_rooms(tree: ast.AST) -> set[str]:
@@ -53,15 +55,15 @@ def imported_rooms(tree: ast.AST) -> set[str]:
             rooms |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
         elif isinstance(node, ast.Import):
             rooms |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("memorist.")}
-    return {name for name in rooms if any(name in rooms_of for rooms_of in FLOORS)}
+    return rooms & set(" ".join(FLOORS).split())
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SRC)))
 def test_imports_point_one_way(path: Path) -> None:
-    here = room(path)
+    here = room(path, SRC)
     if here == "__init__":
         return
-    for there in imported_rooms(ast.parse(path.read_text(encoding="utf-8"))) - {here}:
+    for there in imported_rooms(parsed(path)) - {here}:
         if (here, there) in EXCEPTIONS:
             continue
         assert floor(there) <= floor(here), f"{here} must not import {there}"
@@ -70,24 +72,78 @@ def test_imports_point_one_way(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SRC)))
 def test_names_explain_themselves(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     names = [path.stem] + [n.name for n in ast.walk(tree) if isinstance(n, ast.ClassDef | ast.FunctionDef)]
     assert not [name for name in names if FORBIDDEN.search(name)]
 
 
+# ---------------------------------------------------------------- size
+
+LONG: dict[str, str] = {}  # modules that may be longer, each with its reason
+BRANCHY = 118  # functions with more than ten branches: lower it when their number falls, never raise it
+MOST_BRANCHES = 25
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SRC)))
 def test_modules_and_functions_stay_small(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert text.count("\n") <= 700, "split it by idea"
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            size = (node.end_lineno or 0) - node.lineno + 1
-            assert size <= 40, f"{node.name} has {size} lines"
+    lines, name = path.read_text(encoding="utf-8").count("\n"), str(path.relative_to(SRC))
+    assert lines <= LONGEST_MODULE or name in LONG, f"{name} has {lines} lines; split it by idea"
+    for function in functions(path):
+        assert length(function) <= LONGEST_FUNCTION, f"{function.name} has {length(function)} lines"
+        most = MOST_BRANCHES if f"{name} {function.name}" not in STILL else 30
+        assert branches(function) <= most, f"{function.name} has {branches(function)} branches"
+
+
+def test_branches_do_not_spread() -> None:
+    found = sum(branches(function) > MANY_BRANCHES for path in FILES for function in functions(path))
+    assert found <= BRANCHY, f"{found} functions have more than {MANY_BRANCHES} branches"
+    assert found > BRANCHY - 10, f"lower BRANCHY to {found}"
+
+
+# ---------------------------------------------------------------- names
+
+GERUNDS = """opening opened keeping judging injecting asking arriving choosing deciding promoting resolving undoing using""".split()
+EVERYWHERE = 3  # a constant of one name in more modules than this says too little
+# What these rules find today and is being renamed; nothing is added here.
+STILL = set(
+    """
+remember/arriving.py remember/choosing.py remember/deciding.py remember/promoting.py
+remember/resolving.py remember/undoing.py remember/using.py surfaces/cli/keeping.py testing/keeping.py
+Answer Block Clash Due Finding Found Index Known Line Opened Part Place Plan Reading Row Times
+AT_ONCE COUNTED LONGEST MOST PARTS SHORT WORDS
+""".split()
+) | {"store/in_memory.py erase"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SRC)))
+def test_a_module_is_called_by_a_noun_or_a_verb(path: Path) -> None:
+    assert path.stem not in GERUNDS or str(path.relative_to(SRC)) in STILL
+
+
+def test_a_class_has_a_name_of_its_own() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in FILES:
+        for node in parsed(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(str(path.relative_to(SRC)))
+    assert {name: places for name, places in homes.items() if len(places) > 1 and name not in STILL} == {}
+
+
+def test_a_constant_says_of_what() -> None:
+    homes: dict[str, set[str]] = {}
+    for path in FILES:
+        for node in parsed(path).body:
+            if isinstance(node, ast.Assign | ast.AnnAssign):
+                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                    for name in (part.id for part in ast.walk(target) if isinstance(part, ast.Name)):
+                        if name.isupper() and len(name) > 1 and not name.startswith("_"):
+                            homes.setdefault(name, set()).add(str(path.relative_to(SRC)))
+    assert {name: places for name, places in homes.items() if len(places) > EVERYWHERE and name not in STILL} == {}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SRC)))
 def test_every_module_says_what_it_is(path: Path) -> None:
-    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    assert ast.get_docstring(parsed(path))
 
 
 def test_only_the_writer_writes() -> None:
@@ -95,9 +151,9 @@ def test_only_the_writer_writes() -> None:
     writing = {"write_links", "append", "count_up", "write_key_uses", "set_setting"}
     writing |= {"add_generation", "set_generation", "put_vectors", "drop_vectors"}
     for path in FILES:
-        if room(path) in ("store", "testing", "surfaces"):
+        if room(path, SRC) in ("store", "testing", "surfaces"):
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             if (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Attribute)
@@ -106,10 +162,30 @@ def test_only_the_writer_writes() -> None:
                 raise AssertionError(f"{path.name}:{node.lineno} calls {node.func.attr}")
 
 
+def test_only_the_writer_makes_a_clean_record() -> None:
+    """`Clean` says that a record was redacted, so only `Writer.clean` says it."""
+    for path in FILES:
+        calls = [node for node in ast.walk(parsed(path)) if isinstance(node, ast.Call)]
+        made = [call.lineno for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Clean"]
+        assert len(made) == (path == SRC / "store" / "writer.py"), f"{path.name}: {made}"
+
+
+def test_only_a_change_set_stamps_and_commits() -> None:
+    """`remember/changes.py` alone makes journal lines and hands them to the writer."""
+    for path in FILES:
+        if room(path, SRC) not in ("remember", "upkeep") or path == SRC / "remember" / "changes.py":
+            continue
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                assert node.func.id != "Change", f"{path.name}:{node.lineno} makes a line of the journal"
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "commit":
+                assert "writer" not in ast.unparse(node.func.value), f"{path.name}:{node.lineno} commits by itself"
+
+
 def test_nothing_that_executes_data_is_used() -> None:
     """Promise Z14: no pickle, marshal, shelve, eval or exec anywhere."""
     for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 modules = [alias.name for alias in node.names] + [getattr(node, "module", "") or ""]
                 assert not {"pickle", "marshal", "shelve", "dill"} & set(modules), path
@@ -119,7 +195,7 @@ def test_nothing_that_executes_data_is_used() -> None:
 
 def test_only_the_settings_read_the_environment() -> None:
     for path in FILES:
-        if room(path) == "surfaces":  # the settings, and the terminal's own variables (NO_COLOR, EDITOR)
+        if room(path, SRC) == "surfaces":  # the settings, and the terminal's own variables (NO_COLOR, EDITOR)
             continue
         assert not re.search(r"\bos\.(environ|getenv)", path.read_text(encoding="utf-8")), path
 
@@ -149,6 +225,15 @@ def test_every_number_that_is_promised_is_named_by_a_test() -> None:
     )
     named = set(re.findall(r"\"([A-Z]\d+(?:-\d+)?)\"", tests))
     assert [number for number in PROMISED.split() if number not in named] == []
+
+
+def test_every_number_that_a_test_names_is_explained() -> None:
+    explained = re.findall(r"^- \*\*([A-Z]\d+(?:-\d+)?)\*\* ", (ROOT / "docs" / "numbers.md").read_text("utf-8"), re.M)
+    named = set(PROMISED.split())
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        for numbers in re.findall(r"mark\.covers\(([^)]*)\)", path.read_text(encoding="utf-8")):
+            named |= set(re.findall(r'"([A-Z]\d+(?:-\d+)?)"', numbers))
+    assert sorted(named - set(explained)) == [] and len(explained) == len(set(explained))
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from memorist.access import Access
 from memorist.kinds import Kind
-from memorist.models.patience import Patience
+from memorist.models.embed import Patience
 from memorist.records import Record
 from memorist.store.meaning import Meaning
 from memorist.store.protocol import Store
-from memorist.text.times import TimeReader, english
+from memorist.text.dates import TimeReader, english
 from memorist.text.tokens import TokenCounter
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@
     │   └── Ambiguous      the reference fits several memories: use a longer one
     ├── OutOfScope         this access may not read or write there          (also a PermissionError)
     ├── Refused            the engine will not do this, by policy
-    ├── Conflict           somebody or something else got there first
+    ├── Conflict           another writer got there first
     ├── StoreUnavailable   locked, closed, full or unreachable: later may work
     ├── StoreDamaged       the file is not what it should be: nothing was changed
     ├── StoreTooNew        written by a newer memorist: nothing was changed

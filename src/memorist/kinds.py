@@ -23,7 +23,7 @@ class Kind:
     half_life_days: float | None = None  # None: it does not fade
     weight: float = 1.0
     layer: str = MEMORY
-    recalled: bool = True  # found unless somebody asks for other kinds
+    recalled: bool = True  # found unless other kinds are asked for
     deduplicated: bool = True  # an exact twin reinforces instead of adding
     append_only: bool = False  # never revised, never superseded
 

@@ -1,13 +1,13 @@
 """`Memory`: every verb a user can type, in reading order. This file is the table of contents of the engine.
 
     writing   remember, remember_many, revise, pin, unpin, tag, link, unlink, feedback, used, forget, restore, erase, undo
+    judging   extract, promote, finish, conflicts, resolve, review, alias, aliases
     reading   recall, context, receipt, get, list, count, links, timeline, history, explain, why_not
     keeping   upkeep, compact, audit, status, backup, doctor, through, close
 
 The verbs are short because the work is elsewhere: the gate (`remember/gate.py`) stores, the pipeline (`recall/pipeline.py`)
-finds, the store keeps; what all verbs share is in `opened.py`, the verbs that judge are in `judging.py` and those that keep
-in `keeping.py`. A `Memory` is safe to share between threads; open a new one
-after a fork.
+finds, `prompt/context.py` writes for a prompt, the store keeps. What all verbs share is in `engine.py`, `through` and `close`
+included. A `Memory` is safe to share between threads; open a new one after a fork.
 """
 
 import builtins
@@ -15,22 +15,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any, overload
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
 
-from memorist import checks, injecting
-from memorist.errors import Invalid
-from memorist.judging import Judging
-from memorist.opened import Filter
-from memorist.prompt.modes import Profile
-from memorist.recall import asking
+from memorist import checks, prompt, recall, remember, upkeep
+from memorist.engine import Engine, Filter
+from memorist.errors import Invalid, Refused, StoreUnavailable
 from memorist.records import Context, Draft, Event, Link, LinkKind, Outcome, Recall, Record, Report
-from memorist.remember import change, consent, drafts, erasing, gate, many, undoing, using
-from memorist.store.where import Where, order_of
+from memorist.store.nouns import Finding
+from memorist.store.where import order_of
+
+if TYPE_CHECKING:
+    from memorist.prompt.modes import Profile
+    from memorist.remember.conflicts import Dispute
+    from memorist.remember.consent import Pending
+    from memorist.remember.promotion import Weighed
+    from memorist.store.journal import Audit
 
 BATCH = 250  # drafts in one transaction of remember_many
 
 
-class Memory(Judging):
+class Memory(Engine):
     """A memory for agents: one store, one project, one access.
 
     >>> memory = Memory(":memory:")
@@ -68,7 +73,7 @@ class Memory(Judging):
         key: str | None = None,
     ) -> Outcome:
         """Keeps one memory and says what became of it: added, reinforced, restored, repeated or refused."""
-        scope = drafts.scope_of(scope, user)
+        scope = remember.gate.scope_of(scope, user)
         return self.remember_many(
             [Draft(text, kind, scope, title, tags, files, data or {}, importance, confidence, pinned, at, valid_from,
                    valid_to, session, role, speaker, agent, task, season, key)]
@@ -76,20 +81,19 @@ class Memory(Judging):
 
     def remember_many(self, many: Iterable[Draft | Mapping[str, Any] | str]) -> builtins.list[Outcome]:
         """Keeps many, a few hundred in one transaction and all in one batch; what was stored before an error stays stored."""
-        wanted = [drafts.draft_of(draft) for draft in many]
-        off = self._off_because()
-        if off:
-            return [Outcome("refused", off) for _ in wanted]
+        wanted = [remember.gate.draft_of(draft) for draft in many]
+        try:
+            author = self._author
+        except Refused as off:
+            return [Outcome("refused", str(off)) for _ in wanted]
         outcomes: builtins.list[Outcome] = []
         batch: str | None = None
         for start in range(0, len(wanted), BATCH):
-            some = wanted[start : start + BATCH]
-            policy = self.design.conflicts
-            stored = gate.admit(some, self.access, self.home, self._tools, self._writer, batch, conflicts=policy)
-            outcomes += [self._tell(outcome) for outcome in stored]
-            batch = batch or next((outcome.batch for outcome in stored if outcome.batch), None)
-        if len(wanted) > BATCH:
-            self._tidy()
+            some, policy = wanted[start : start + BATCH], self.design.conflicts
+            outcomes += map(self._tell, remember.gate.admit(some, author, self.home, batch, policy=policy))
+            batch = next((outcome.batch for outcome in outcomes if outcome.batch), None)
+        while len(wanted) > BATCH and author.store.tidy():
+            pass
         return outcomes
 
     def revise(
@@ -111,15 +115,14 @@ class Memory(Judging):
         because: str = "revised",
     ) -> Outcome:
         """Changes what is given. A new text keeps id, number and votes; the old one stays as a superseded record. With
-        `used` it counts as used just now, as whoever corrects a memory used it."""
-        self._must_be_on()
-        changes = drafts.revision(
-            self._tools.kinds, text=text, title=title, kind=kind, scope=scope, importance=importance,
+        `used` it counts as used just now, because to correct a memory is to use it."""
+        author = self._author
+        changes = remember.edit.revision(
+            author.tools.kinds, text=text, title=title, kind=kind, scope=scope, importance=importance,
             confidence=confidence, valid_from=valid_from, valid_to=valid_to, tags=tags, data=data,
         )  # fmt: skip
         find = partial(self._must_get, id)
-        done = change.revise(find, changes, self.access, self._writer, self._tools, expected_version, because, used)
-        return self._tell(done)
+        return self._tell(remember.edit.revise(find, changes, author, expected_version, because, used))
 
     def pin(self, id: str | int) -> Outcome:
         """Marks a memory as always important. The pin of what nobody vouches for counts once a person sets or confirms it."""
@@ -165,17 +168,14 @@ class Memory(Judging):
 
     def feedback(self, id: str | int, verdict: str) -> Outcome:
         """Tells how a recalled memory did: `useful`, `irrelevant` or `wrong`."""
-        self._must_be_on()
-        return self._tell(
-            change.vote(partial(self._must_get, id), verdict, self.access, self._writer, self._tools.clock())
-        )
+        return self._tell(remember.edit.vote(partial(self._must_get, id), verdict, self._author))
 
     def used(self, receipt: str, answer: str | None = None, *, ids: Sequence[str | int] | None = None) -> Report:
         """Tells what of a context or a recall was used: the memories in `ids`, or those whose words are in the answer. Only
         use resets a memory's clock; it is counted once for each receipt."""
-        self._must_be_on()
+        author = self._author
         named = None if ids is None else [self._must_get(id).id for id in checks.references(ids, "ids")]
-        return self._tell_all(using.used(receipt, answer, named, self.access, self._writer, self._tools))
+        return self._tell_all(remember.edit.use(receipt, answer, named, author))
 
     @overload
     def forget(self, id: str | int, *, because: str = ...) -> Outcome: ...
@@ -191,20 +191,20 @@ class Memory(Judging):
     ) -> Outcome | Report:
         """Hides a memory, or all that fit a filter. They stay searchable in the archive and `restore` brings them back."""
         reason = checks.label(because, "the reason")
-        archive = partial(many.archived, because=reason)
+        archive = partial(remember.edit.archived, because=reason)
         if where is None and id is not None and not dry_run:
             return self._edit(id, "forgotten", archive, reason)
-        self._must_be_on()
+        author = self._author
         chosen, ids = self._chosen(id, where, ("active",))
-        sweep = many.Sweep("forgotten", archive, reason, chosen, self._writer, self._tools)
+        sweep = remember.edit.Sweep("forgotten", archive, reason, chosen, author)
         if dry_run:
             return sweep.plan(ids)
-        held = consent.to_clear("forget", chosen, ids, reason, self._writer, self._tools)
+        held = remember.consent.to_clear("forget", chosen, ids, reason, author)
         return held or self._tell_all(sweep.apply(ids))
 
     def restore(self, id: str | int, *, because: str = "restored on request") -> Outcome:
         """Brings a forgotten memory back with everything it had."""
-        return self._edit(id, "restored", many.brought_back, checks.label(because, "the reason"))
+        return self._edit(id, "restored", remember.edit.brought_back, checks.label(because, "the reason"))
 
     def erase(
         self,
@@ -215,20 +215,107 @@ class Memory(Judging):
         because: str = "erased on request",
     ) -> Report:
         """Removes a memory and its past texts, or all that fit a filter, from every place they lie in. There is no undo."""
-        self._must_be_on()
-        reason = checks.label(because, "the reason")
+        author, reason = self._author, checks.label(because, "the reason")
         chosen, ids = self._chosen(id, where, ("active", "archived", "superseded"))
         if where is not None and not dry_run:
-            held = consent.to_clear("erase", chosen, ids, reason, self._writer, self._tools)
+            held = remember.consent.to_clear("erase", chosen, ids, reason, author)
             if held:
                 return held
-        return self._tell_all(erasing.erase(ids, reason, chosen, self._writer, self._tools, dry_run))
+        return self._tell_all(remember.erase.erase(ids, reason, chosen, author, dry_run))
 
     def undo(self, batch: str | None = None) -> Report:
         """Takes back the last action of this actor, or the named batch: what was added is archived, what was changed is as
-        it was. Whatever was changed again since is left alone, and named."""
-        self._must_be_on()
-        return self._tell_all(undoing.undo(batch, self.access, self._writer, self._tools))
+        it was. What was changed again since is left alone, and named."""
+        return self._tell_all(remember.undo.undo(batch, self._author))
+
+    # ------------------------------------------------------------ judging
+
+    def extract(
+        self,
+        text: str,
+        *,
+        session: str | None = None,
+        agent: str | None = None,
+        role: str | None = None,
+        message: int | None = None,
+    ) -> builtins.list[Outcome]:
+        """Keeps what rules find in a text, at most eight findings of a message, as candidates in the scope of its session.
+        What is found is a piece of the text; `promote` decides what becomes a memory of the project."""
+        found = remember.promotion.keep(text, session, agent, role, message, self._author, self.home)
+        return [self._tell(outcome) for outcome in found]
+
+    def promote(
+        self,
+        id: str | int | None = None,
+        *,
+        scope: str | None = None,
+        dry_run: bool = False,
+        because: str = "promoted on request",
+    ) -> "Outcome | builtins.list[Weighed]":
+        """Moves a memory to its project, or to `scope`; into global a person has to agree, and the user's own word confirms
+        it too. Without an id the findings of the project are weighed: by the design, they are shown with their points,
+        asked about, or moved as candidates."""
+        author, reason = self._author, checks.label(because, "the reason")
+        target, dry_run = self.home if scope is None else scope, checks.flag(dry_run, "dry_run")
+        if id is not None and dry_run:
+            raise Invalid("dry_run weighs findings without promoting any; leave the id out")
+        if id is not None:
+            find = partial(self._must_get, id)
+            return self._tell(remember.promotion.promote(find, target, reason, author))
+        found, report = remember.promotion.all_of(self.design.promotion, target, author, dry_run)
+        if report is not None:
+            self._tell_all(report)
+        return found
+
+    def finish(
+        self, scope: str, outcome: str = "done", *, keep: Sequence[str | int] = (), dry_run: bool = False
+    ) -> Report:
+        """Ends a task or a session: what `keep` names and what is pinned moves to the project, the rest goes to the archive.
+        One `undo` takes it back."""
+        author, said = self._author, checks.label(outcome, "the outcome")
+        named = [self._must_get(id) for id in checks.references(keep, "keep")]
+        flag = checks.flag(dry_run, "dry_run")
+        return self._tell_all(remember.promotion.finish(scope, said, named, self.home, author, flag))
+
+    def conflicts(self, where: Filter | None = None, *, limit: int = 50) -> "builtins.list[Dispute]":
+        """Pairs of active memories that contradict each other, the newest first, until `resolve` says which one holds. A
+        filter must fit both."""
+        store, limit = self._author.store, checks.whole(limit, "limit", 1, 10_000)
+        return remember.conflicts.disputes(self._where(where).also("state", "eq", "active"), limit, store)
+
+    def resolve(self, a: str | int, b: str | int, keep: str | int, *, because: str = "resolved on request") -> Outcome:
+        """Closes a conflict: `keep` is "a", "b", "both", or one of the two by its number or id. The other one is superseded,
+        and found by `as_of` and in the archive only; a memory that was superseded by mistake comes back this way."""
+        find = partial(self._both, a, b)
+        return self._tell(remember.conflicts.resolve(find, keep, because, self._author))
+
+    def review(
+        self, id: str | None = None, *, decide: str | None = None
+    ) -> "builtins.list[Pending] | Outcome | Report":
+        """What waits for a person, oldest first, or one question of it; with `decide="approve"` what it asks for is done, as
+        the act of the person who approves, and with `decide="deny"` it is dropped. Only a person's access approves."""
+        author = self._author
+        if decide is not None and id is None:
+            raise Invalid("name the question to decide, such as 'q3'; review() lists them")
+        if id is None:
+            return remember.consent.waiting(self.access, author.store)
+        if decide is None:
+            return [remember.consent.shown(remember.consent.find(id, self.access, author.store))]
+        done = remember.review.decide(id, decide, author)
+        return self._tell(done) if isinstance(done, Outcome) else self._tell_all(done)
+
+    def alias(self, word: str, *means: str, remove: bool = False) -> Outcome:
+        """Lets a word also find others, in this project and for designs that use aliases. With `remove` these are taken
+        away again; without any named, all of them, and what the word means by default."""
+        author, words = self._author, remember.choices
+        change = words.remove if checks.flag(remove, "remove") else words.add
+        return change(word, means, self.home, author)
+
+    def aliases(self) -> dict[str, tuple[str, ...]]:
+        """The words that also find others, in this project: its own, and the usual ones that it has not replaced."""
+        from memorist.recall.stages.words import effective
+
+        return effective(self._choices().aliases)
 
     # ------------------------------------------------------------ reading
 
@@ -252,16 +339,10 @@ class Memory(Judging):
         """Finds what matters for a question, best first. Nothing found is an answer, and `empty_because` explains it. `at` is
         the moment of asking, for "last week"; `exact` compares with every vector, where a large store would guess well;
         `files` are those being worked on, for designs that go by them."""
-        off = self._off_because()
-        if off:
-            return Recall(str(query), empty_because=off)
-        question = asking.Question(
+        asked = recall.query.Query(
             query, limit, search, scope, user, session, kinds, where, as_of, deadline, at, exact, files
         )
-        answer, took = self._ask(question)
-        self._writer.note(asking.receipt(answer, took, session, self.access, self._tools))
-        self.bus.emit("memory:search", query=answer.query, results=len(answer), ids=[hit.record.id for hit in answer])
-        return answer
+        return self._answer(asked, logged=True)
 
     def context(
         self,
@@ -274,7 +355,7 @@ class Memory(Judging):
         style: str | None = None,
         client: str | None = None,
         mode: str = "balanced",
-        profile: str | Profile | None = None,
+        profile: "str | Profile | None" = None,
         inject: str | None = None,
         limit: int = 20,
         files: Sequence[str] = (),
@@ -287,63 +368,106 @@ class Memory(Judging):
     ) -> Context:
         """What matters for a question as text for a prompt, within a budget that is counted on that text. A failing store
         gives an empty context that says why, never an error; wrong arguments do."""
-        off = self._off_because()
-        if off:
-            return Context("", empty_because=off)
-        question = asking.Question(query, limit, "memory", scope, user, session, kinds, where, files=files, task=task)
-        said = {
-            "budget": budget, "remaining": remaining, "window": window, "reserve": reserve, "style": style,
-            "client": client, "mode": mode, "profile": profile, "inject": inject,
-        }  # fmt: skip
-        return injecting.inject(self, injecting.plan_of(self, question, said), question)
+        return self._context(
+            prompt.context.Wish(query, limit, files, scope, user, session, task, kinds, where, budget, remaining, window,
+                                reserve, style, client, mode, profile, inject)
+        )  # fmt: skip
 
     def receipt(self, id: str) -> Context:
         """What was put into a prompt under that receipt: the exact text, out of what, and what was left out."""
-        self._must_be_on()
-        return injecting.shown_again(self, id)
+        author = self._author
+        author.writer.flush()
+        line = remember.edit.receipt_of(id, self.access, author.store)
+        return prompt.receipts.shown_again(line, author.store, author.where)
 
     def get(self, id: str | int) -> Record:
         """One record, by id, short number, or a unique beginning or end of the id."""
-        self._must_be_on()
         record = self._must_get(id)
         self.bus.emit("memory:read", id=record.id, kind=record.kind, size=len(record.text))
         return record
 
     def list(self, where: Filter | None = None, *, order: str = "at", limit: int = 100) -> builtins.list[Record]:
         """Records by filter, newest first; `order="-at"` gives the oldest first."""
-        self._must_be_on()
-        return self._tools.store.find(self._where(where), order_of(order), checks.whole(limit, "limit", 1, 1_000_000))
+        store, limit = self._author.store, checks.whole(limit, "limit", 1, 1_000_000)
+        return store.find(self._where(where), order_of(order), limit)
 
     def count(self, where: Filter | None = None) -> int:
         """How many there are."""
-        self._must_be_on()
-        return self._tools.store.count(self._where(where))
+        return self._author.store.count(self._where(where))
 
     def links(self, id: str | int) -> builtins.list[Link]:
         """The relations of a memory, to others that may be read."""
-        self._must_be_on()
-        return self._tools.store.links_of([self._must_get(id).id], Where(self.access))
+        author = self._author
+        return author.store.links_of([self._must_get(id).id], author.where)
 
     def timeline(
         self, around: str | int | datetime | None = None, *, limit: int = 20, where: Filter | None = None
     ) -> builtins.list[Record]:
         """Records in the order in which they happened, around a moment or a memory; the latest if neither is given."""
-        self._must_be_on()
-        limit = checks.whole(limit, "limit", 1, 10_000)
+        store, limit = self._author.store, checks.whole(limit, "limit", 1, 10_000)
         moment = around if isinstance(around, datetime) or around is None else self._must_get(around).times.at
-        return asking.timeline(moment, limit, self._where(where), self._tools.store)
+        return recall.lookup.timeline(moment, limit, self._where(where), store)
 
     def history(self, id: str | int) -> builtins.list[Event]:
         """The journal of one memory, oldest first."""
-        self._must_be_on()
-        return asking.told(self._tools.store.journal(self._must_get(id).id), self._tools.store, Where(self.access))
+        author = self._author
+        return recall.lookup.told(author.store.journal(self._must_get(id).id), author.store, author.where)
 
     def explain(self, query: str, **arguments: Any) -> Recall:
         """A recall that is not logged and counts nothing, for looking at its trace."""
-        off = self._off_because()
-        return Recall(str(query), empty_because=off) if off else self._ask(asking.Question.of(query, arguments))[0]
+        return self._answer(recall.query.Query.of(query, arguments))
 
     def why_not(self, id: str | int, query: str, **arguments: Any) -> str:
         """Why a memory is not among the hits: where it was lost, and the reason."""
-        self._must_be_on()
-        return asking.why_not(self._must_get(id), self.explain(query, **arguments), arguments.get("search", "memory"))
+        record, answer = self._must_get(id), self.explain(query, **arguments)
+        return recall.query.why_not(record, answer, arguments.get("search", "memory"))
+
+    # ------------------------------------------------------------ keeping
+
+    def upkeep(
+        self, *, dry_run: bool = False, seconds: float | None = None, switch: bool = False
+    ) -> builtins.list[Report]:
+        """Runs what the design keeps in order, in short steps that can be interrupted; one report per job. Before it come the
+        vectors that are missing; `switch` moves the store to this memory's embedder, also back to one it has left."""
+        author = self._author
+        limit = None if seconds is None else checks.seconds(seconds, "seconds")
+        reports = upkeep.runner.run(upkeep.runner.jobs_of(self.design), author, dry_run, limit, switch)
+        return [self._tell_all(report) for report in reports]
+
+    def compact(self) -> dict[str, int]:
+        """Shrinks the file to what it holds, and finishes an erasure that was interrupted. → bytes before and after."""
+        keeper = self._keeper
+        store, erase = keeper.store, remember.erase
+        keeper.writer.flush()
+        before = store.size().bytes
+        store.compact()
+        left = "; ".join(erase.finish(keeper))
+        if erase.checked(store, self.space):
+            raise StoreUnavailable(f"the file was compacted, but an erasure is not finished: {left}")
+        return {"before": before, "after": store.size().bytes}
+
+    def audit(self) -> "Audit":
+        """Verifies the journal's chain, its anchor, and that every record is the one last journalled."""
+        return self._keeper.writer.audit()
+
+    def status(self) -> dict[str, Any]:
+        """What this memory is and holds."""
+        return self._facts()
+
+    def backup(self, path: str | Path) -> Path:
+        """An online copy of the whole store, verified after it was made."""
+        keeper, target = self._keeper, Path(path).expanduser()
+        keeper.writer.flush()
+        keeper.store.backup(target)
+        return target
+
+    def doctor(self, *, repair: bool = False) -> builtins.list[Finding]:
+        """Looks for what is wrong, and says what to do about it. `repair` rebuilds the index where it is wrong."""
+        keeper, store = self._keeper, self._tools.store
+        repaired = store.repair() if repair else []
+        audit = keeper.writer.audit()
+        detail = f"{audit.events:,} events, {audit.records:,} records" if audit.ok else "; ".join(audit.problems[:5])
+        advice = None if audit.ok else "the file was changed from outside, or it is damaged: compare with a backup"
+        found = [*store.checkup(), *remember.erase.checked(store, self.space)]
+        found += remember.consent.checked(store, self.space)
+        return [*repaired, *found, Finding(audit.ok, "journal", detail, advice)]

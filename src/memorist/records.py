@@ -227,7 +227,7 @@ class Draft:
     season: str | None = None
     key: str | None = None  # idempotency key: the same key is stored once
     id: str | None = None  # from an export; only imports may bring one
-    doubtful: bool = False  # it enters as a candidate, whoever brings it
+    doubtful: bool = False  # it enters as a candidate, through any door
     messages: tuple[int, int] | None = None  # of the session it came from: the first and the last
     snippet: str | None = None  # what stood around it there
     confidence_because: str | None = None

@@ -21,19 +21,20 @@ from typing import Any
 
 import re2  # type: ignore[import-untyped]
 
+from memorist.text.patterns import regex
 from memorist.text.visible import is_blank
 
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = regex(
     r"example|placeholder|xxxx|\*{3}|\.{3}|…|your[_-]|(.)\1{7}|0123456789|1234567890|abcdefghij", re.IGNORECASE
 )
-_PASSWORD_PLACEHOLDER = re.compile(
+_PASSWORD_PLACEHOLDER = regex(
     r"(?-i:\$[A-Z_][A-Z0-9_]*)$|\$[({][^)}]*[)}]$|\{[^}]*\}+$|%[sd]$|%\(\w+\)s$|%\w+%$|x{3,}$|change_?me$|redacted$"
     r"|\$?(?:[a-z]+[_-])*(?:my|your)?(?:password|passwd|pass|pwd|pw|secret|token)$"
     r"|\[secret:[a-z0-9-]+:[0-9a-f]{4}\]$",
     re.IGNORECASE,
 )
-_KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{16}")
-_OPAQUE = re.compile(r"[A-Za-z0-9]{10}")
+_KEY_BODY = regex(r"[A-Za-z0-9+/=]{16}")
+_OPAQUE = regex(r"[A-Za-z0-9]{10}")
 
 
 def _genuine(secret: str) -> bool:
@@ -236,7 +237,7 @@ def _scan() -> _Scan:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Secret:
     """Where a secret stands, in characters, and what it is."""
 
     type: str
@@ -259,29 +260,29 @@ class Redactor:
             text = self._marked(text, found)
         return text
 
-    def find(self, text: str) -> list[Finding]:
+    def find(self, text: str) -> list[Secret]:
         """Every secret in the text, in order, without overlap."""
         data, scan = text.encode("utf-8", "surrogatepass"), _scan()
-        found: list[Finding] = []
+        found: list[Secret] = []
         at = counted = chars = 0
         while candidate := scan.next(data, at):
             rule, start, end = candidate
             type = _type(rule, data[start:end])
             if type:
                 chars += _length(data[counted:start])
-                found.append(Finding(type, chars, chars + _length(data[start:end])))
+                found.append(Secret(type, chars, chars + _length(data[start:end])))
                 chars, counted = found[-1].end, end
             # What was turned away is looked into once more, without what made it a candidate: ${KEY}AKIA...
             at = end if type or start == at else start
         return found
 
-    def _marked(self, text: str, found: list[Finding]) -> str:
+    def _marked(self, text: str, found: list[Secret]) -> str:
         pieces, at = [], 0
-        for finding in found:
+        for secret in found:
             digest = self._hash.copy()
-            digest.update(text[finding.start : finding.end].encode("utf-8", "surrogatepass"))
-            pieces += [text[at : finding.start], f"[secret:{finding.type}:{digest.hexdigest()}]"]
-            at = finding.end
+            digest.update(text[secret.start : secret.end].encode("utf-8", "surrogatepass"))
+            pieces += [text[at : secret.start], f"[secret:{secret.type}:{digest.hexdigest()}]"]
+            at = secret.end
         return "".join([*pieces, text[at:]])
 
 

@@ -184,14 +184,6 @@ def half_life(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float
     return 1.0 if days is None or record.pinned else math.pow(0.5, days_since(last_of(record), now) / days)
 
 
-def decayed_importance(record: Record, now: datetime, kinds: Mapping[str, Kind], decay: str = "weekly") -> float:
-    """What is left of its importance: less with time, for a candidate, and for what was seldom used. Pinned never less."""
-    if record.pinned:
-        return record.importance
-    unproven = (0.9 if record.status == "candidate" else 1.0) * min(1.0, 0.5 + 0.05 * record.counters.used)
-    return record.importance * DECAYS[decay](record, now, kinds) * unproven
-
-
 def is_inferred(record: Record) -> bool:
     """Drawn out of a talk, and confirmed by nobody."""
     said = record.provenance

@@ -12,7 +12,7 @@ from memorist.records import now_utc
 from memorist.store.nouns import footprint
 from memorist.store.where import Clause, Where
 from memorist.testing import MovableClock
-from memorist.upkeep.prune import Prune
+from memorist.upkeep.retain import Prune
 
 ACTIVE = (Clause("state", "eq", "active"),)
 

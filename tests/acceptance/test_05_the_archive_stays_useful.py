@@ -10,7 +10,7 @@ from memorist.access import access_for
 from memorist.designs import HEBBIAN
 from memorist.errors import NotFound
 from memorist.testing import MovableClock
-from memorist.upkeep.prune import Prune
+from memorist.upkeep.retain import Prune
 
 
 def a_rich_memory(memory: Memory) -> None:

@@ -10,7 +10,7 @@ from memorist import Memory
 from memorist.design import Promotion
 from memorist.designs import BALANCED
 from memorist.testing import MovableClock
-from memorist.upkeep.settle import Expire, Settle
+from memorist.upkeep.retain import Expire, Settle
 
 AUTO = replace(BALANCED, promotion=Promotion("auto", "balanced"), upkeep=(Settle(), Expire()))
 FIRST = "I looked at both. We decided to use Postgres 16 for staging. I'll write the migration."

@@ -7,7 +7,7 @@ import pytest
 
 from memorist import Memory
 from memorist.design import Ask
-from memorist.remember import pending
+from memorist.remember import consent
 from surfaces.conftest import Cli
 
 ALL = {"state": {"$in": ["active", "archived", "superseded", "erased"]}}
@@ -26,7 +26,7 @@ def test_everything_that_needs_consent_waits_and_the_state_is_the_same(memory: M
     assert memory.forget(where={"scope": "project/atlas"}).pending
     assert memory.erase(where={"scope": "project/atlas"}).pending
     merge = Ask("merge", "merge 2 into 1", None, {"keep": ids[1], "ids": ids})
-    assert pending.ask(merge, "project/atlas", "alike", memory.access, memory._writer, memory._tools).id
+    assert consent.ask(merge, "project/atlas", "alike", memory._author).id
     assert state(memory) == before
     questions = memory.review()
     assert isinstance(questions, list)

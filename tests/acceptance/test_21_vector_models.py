@@ -17,6 +17,7 @@ import pytest
 from memorist import Memory
 from memorist.models.embed import Embedder, chosen
 from memorist.records import now_utc
+from memorist.store.meaning import Meaning
 from memorist.store.nouns import Generation, Shelf
 from memorist.store.where import Where
 from memorist.store.writer import Writer
@@ -31,8 +32,8 @@ NESTS = [f"Nest {n} lies in tree {n * 7} with {n % 5} eggs" for n in range(30)]
 def using(memory: Memory, embed: Embedder | str, asked: bool = True) -> Memory:
     """The same store as another process sees it, which has that embedder."""
     other = copy.copy(memory)
-    other._writer = Writer(memory._tools.store, memory._tools.clock, chosen(embed, asked=asked))
-    other._tools = replace(memory._tools, meaning=other._writer.meaning)
+    other._tools = replace(memory._tools, meaning=Meaning(memory._tools.store, chosen(embed, asked=asked)))
+    other._writer = Writer(memory._tools.store, memory._tools.clock, other._tools.meaning)
     return other
 
 
@@ -211,7 +212,7 @@ def test_the_archive_and_other_spaces_move_too(tmp_path: Path) -> None:
 
 
 def test_a_move_goes_on_where_time_ran_out(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job, "AT_ONCE", 7)
+    monkeypatch.setattr(job, "EMBEDDED_AT_ONCE", 7)
     using(memory, A).remember_many(NESTS)
     other = using(memory, B)
     first = embedded(other, seconds=1e-6)
@@ -306,7 +307,7 @@ def test_a_move_that_was_broken_off_costs_one_batch_more_and_no_other(memory: Me
     assert generations(memory) == {B.name: "current"} and waiting(memory, B) == []
     [fresh] = [each for each in memory._tools.store.generations() if each.model == B.name]
     gone = replace(fresh, id=fresh.id - 1, model=paid.name, state="filling")
-    assert list(job.Embed(one.access, one._tools.meaning)._fill(gone, paid)) == [] and paid.texts == 10
+    assert list(job.Embed(one.access, one._writer.generations)._fill(gone, paid)) == [] and paid.texts == 10
 
 
 def test_one_process_in_the_store_is_at_the_vectors_whatever_its_space(tmp_path: Path) -> None:
@@ -335,7 +336,7 @@ def test_a_run_that_ends_in_any_way_lets_go_of_its_lease(problem: type[BaseExcep
     one = using(memory, SLOW)
     one.remember_many(NESTS)
     with monkeypatch.context() as patch:
-        patch.setattr(one._tools.meaning, "fill", lambda *_: (_ for _ in ()).throw(problem))
+        patch.setattr(one._writer.generations, "fill", lambda *_: (_ for _ in ()).throw(problem))
         with pytest.raises(problem):
             one.upkeep()
     [run] = memory._tools.store.runs("", "embed", 1)
@@ -385,7 +386,7 @@ def test_two_that_want_different_models_do_not_take_turns(memory: Memory) -> Non
 def test_a_switch_back_in_the_middle_keeps_what_is_there(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     using(memory, A).remember_many(NESTS)
     with monkeypatch.context() as patch:
-        patch.setattr(job, "AT_ONCE", 5)
+        patch.setattr(job, "EMBEDDED_AT_ONCE", 5)
         embedded(using(memory, B), seconds=1e-6)
     assert generations(memory) == {A.name: "current", B.name: "filling"}
     assert embedded(using(memory, A), switch=True).rows == 0
@@ -491,7 +492,7 @@ def test_a_run_that_was_left_is_taken_over(memory: Memory, clock: MovableClock) 
     one = using(memory, slow)
     one.remember_many(NESTS)
     who = one.access.over_the_space("upkeep")
-    assert Runner(who, one._tools, one._writer, None)._claim("", job.Embed(who, one._tools.meaning))
+    assert Runner(one._author.through(who), None)._claim("", job.Embed(who, one._writer.generations))
     assert "another process is at embed" in str(embedded(one).advice)
     clock.move(seconds=31)
     assert embedded(one).rows == 30

@@ -15,9 +15,7 @@ from memorist.design import Due
 from memorist.designs import BALANCED
 from memorist.store.nouns import Run
 from memorist.testing import MovableClock
-from memorist.upkeep.clock import jumped
-from memorist.upkeep.retain import Retain
-from memorist.upkeep.settle import Expire
+from memorist.upkeep.retain import Expire, Retain, jumped
 
 START = datetime(2026, 6, 1, 12, tzinfo=UTC)
 JUMPS = {

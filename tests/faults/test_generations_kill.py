@@ -50,7 +50,7 @@ def killed_after(seconds: float, path: Path) -> bool:
 @needs_fork
 @pytest.mark.covers("C4-1", "P4")
 def test_a_killed_move_is_finished_by_the_next(original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job, "AT_ONCE", 20)
+    monkeypatch.setattr(job, "EMBEDDED_AT_ONCE", 20)
     monkeypatch.setattr(job, "DROPPED_AT_ONCE", 60)
     chance, cut = random.Random("generations"), 0
     for turn in range(rounds(100)):

@@ -20,7 +20,7 @@ from memorist.designs import BALANCED
 from memorist.records import now_utc
 from memorist.store.sqlite.connection import Connections
 from memorist.testing import MovableClock
-from memorist.upkeep.prune import Prune
+from memorist.upkeep.retain import Prune
 
 ROWS = rounds(50_000, 0.04)
 BUSY = (

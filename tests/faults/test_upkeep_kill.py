@@ -19,7 +19,7 @@ from memorist import Memory
 from memorist.designs import HEBBIAN
 from memorist.records import now_utc
 from memorist.testing import MovableClock
-from memorist.upkeep.prune import Prune
+from memorist.upkeep.retain import Prune
 
 COUNT = 1500
 SMALL = replace(HEBBIAN, upkeep=(Prune(max_bytes=100_000),))

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from memorist.commands import ARGUMENTS, VERBS, meaning
-from memorist.surfaces.cli import app, spelling
-from memorist.surfaces.cli.spelling import Command
+from memorist.surfaces.cli import app, arguments
+from memorist.surfaces.cli.arguments import Command
 
 PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
 AVAILABLE = sorted(set(re.findall(r"^### `([a-z_]+)\([^)]*\)` · available$", PAGE, re.M)))
-NAMES = [*app.COMMANDS, *(name for name in app.SHELL if name != "bench")]
+NAMES = [*app.COMMANDS, *app.SHELL]
 
 
 def test_the_table_lists_exactly_the_available_verbs() -> None:
@@ -23,7 +23,7 @@ def test_a_command_takes_every_argument_of_its_verb(verb: str) -> None:
     command = VERBS[verb].command
     assert command == verb.replace("_", "-")
     taken = {option.name for option in app._command(command).options}
-    assert set(spelling.parameters_of(verb)) <= taken
+    assert set(arguments.parameters_of(verb)) <= taken
 
 
 def test_many_are_remembered_by_an_option_of_remember() -> None:
@@ -37,7 +37,7 @@ def test_every_command_on_a_store_takes_the_place_and_says_what_it_takes(name: s
     flags = {option.flag for option in command.options}
     on_a_store = not name.startswith(("config", "design")) and name not in ("off", "on")
     assert flags >= ({"--db", "--project", "--scope", "--space", "--json"} if on_a_store else {"--json"})
-    shown = spelling.help_of(command)
+    shown = arguments.help_of(command)
     assert f"Usage: memorist {name}" in shown
     assert all(option.shown in shown and option.help in shown for option in command.options)
 
@@ -49,7 +49,7 @@ def test_no_two_options_of_a_command_are_spelled_the_same(name: str) -> None:
 
 
 def test_every_argument_of_the_facade_is_explained_and_nothing_else_is() -> None:
-    used = {(verb, name) for verb in VERBS for name in spelling.parameters_of(verb) if verb != "remember_many"}
+    used = {(verb, name) for verb in VERBS for name in arguments.parameters_of(verb) if verb != "remember_many"}
     assert all(meaning(verb, name) for verb, name in used)
     assert {name.rpartition(".")[2] for name in ARGUMENTS} == {name for _, name in used}
 

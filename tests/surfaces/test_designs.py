@@ -9,13 +9,14 @@ import pytest
 
 from memorist import Memory
 from memorist.design import Design
-from memorist.designs import BALANCED, DESIGNS, HEBBIAN, finding, own
+from memorist.designs import BALANCED, DESIGNS, HEBBIAN, find, own
 from memorist.errors import Invalid
-from memorist.recall.find import ByWords
-from memorist.recall.trim import Abstain, DropWeak, Weigh, WeighByVotes
+from memorist.recall.stages.keep import Abstain, DropWeak
+from memorist.recall.stages.weigh import Weigh, WeighByVotes
+from memorist.recall.stages.words import ByWords
 from memorist.surfaces import settings
-from memorist.surfaces.setting_values import ALIASES, TUNING
-from memorist.upkeep.prune import MEGABYTE, Prune
+from memorist.surfaces.settings import ALIASES, TUNING
+from memorist.upkeep.retain import MEGABYTE, Prune
 from surfaces.conftest import Cli
 
 MINE = """
@@ -26,7 +27,7 @@ reads = ["project", "user", "global"]
 pool = 100
 [recall.votes]
 reinforce = 5
-[upkeep.prune]
+[upkeep.retain]
 max_size = "50 MB"
 percent = 2
 """
@@ -80,7 +81,7 @@ def test_stages_and_jobs_can_be_chosen(tmp_path: Path) -> None:
     [('"100MB"', 100 * MEGABYTE), ('"1.5 gb"', 1536 * MEGABYTE), ("2000000", 2_000_000), ('" 1 TB "', 1 << 40)],
 )
 def test_sizes_are_read_as_people_write_them(size: str, bytes: int, tmp_path: Path) -> None:
-    mine = own.load(write(tmp_path / "mine.toml", f'base = "hebbian"\n[upkeep.prune]\nmax_size = {size}'))
+    mine = own.load(write(tmp_path / "mine.toml", f'base = "hebbian"\n[upkeep.retain]\nmax_size = {size}'))
     assert mine.upkeep == (Prune(bytes),)
 
 
@@ -156,15 +157,15 @@ STAGES = 'stages = ["understand", "words", "believed", "weigh", "keep_best"]\n'
         ('base = "hebbian"\n[recall.drop_weak]\nshare = 1.5', "recall.drop_weak.share must be a number from 0 to 1"),
         ('base = "hebbian"\njobs = ["tidy"]', "jobs: there is no 'tidy'; names are prune"),
         (
-            'base = "hebbian"\njobs = []\n[upkeep.prune]\npercent = 1',
-            "upkeep.prune: jobs has no such name; it has none",
+            'base = "hebbian"\njobs = []\n[upkeep.retain]\npercent = 1',
+            "upkeep.retain: jobs has no such name; it has none",
         ),
-        ('base = "hebbian"\n[upkeep.prune]\nmax_size = "big"', "upkeep.prune.max_size must be a size from 1 MB"),
-        ('base = "hebbian"\n[upkeep.prune]\nmax_size = 100', "upkeep.prune.max_size must be a size from 1 MB"),
-        ('base = "hebbian"\n[upkeep.prune]\nmax_size = 1.5', "upkeep.prune.max_size must be a size"),
-        ('base = "hebbian"\n[upkeep.prune]\nmax_size = "-5 MB"', "upkeep.prune.max_size must be a size"),
-        ('base = "hebbian"\n[upkeep.prune]\npercent = 0', "upkeep.prune.percent must be a number from 0.01 to 100"),
-        ('base = "hebbian"\n[upkeep.prune]\npercent = 101', "upkeep.prune.percent must be a number"),
+        ('base = "hebbian"\n[upkeep.retain]\nmax_size = "big"', "upkeep.retain.max_size must be a size from 1 MB"),
+        ('base = "hebbian"\n[upkeep.retain]\nmax_size = 100', "upkeep.retain.max_size must be a size from 1 MB"),
+        ('base = "hebbian"\n[upkeep.retain]\nmax_size = 1.5', "upkeep.retain.max_size must be a size"),
+        ('base = "hebbian"\n[upkeep.retain]\nmax_size = "-5 MB"', "upkeep.retain.max_size must be a size"),
+        ('base = "hebbian"\n[upkeep.retain]\npercent = 0', "upkeep.retain.percent must be a number from 0.01 to 100"),
+        ('base = "hebbian"\n[upkeep.retain]\npercent = 101', "upkeep.retain.percent must be a number"),
         ("base =", "not valid TOML"),
         ("#" * 70_000, "it cannot be a design"),
     ],
@@ -244,7 +245,7 @@ def test_an_unknown_design_is_an_error_that_names_those_there_are(folder: Path) 
         Memory(":memory:", design="~nobody-here/mine.toml")
     with pytest.raises(Invalid, match="a design is a name"):
         Memory(":memory:", design=3)  # type: ignore[arg-type]
-    assert finding.find("hebbian", folder) is HEBBIAN, "a file cannot take the place of a built-in design"
+    assert find("hebbian", folder) is HEBBIAN, "a file cannot take the place of a built-in design"
 
 
 def test_a_file_of_the_folder_has_one_name(folder: Path) -> None:
@@ -322,7 +323,7 @@ def test_list_marks_the_one_in_use_and_shows_what_is_broken(cli: Cli, folder: Pa
 def test_show_prints_a_file_that_is_that_design(cli: Cli, folder: Path) -> None:
     shown = cli.inside("design", "show", "hebbian")
     write(folder / "mine.toml", shown.out)
-    assert finding.find("mine", folder) == replace(HEBBIAN, name="mine")
+    assert find("mine", folder) == replace(HEBBIAN, name="mine")
     assert cli.inside("design", "show", "--json").json["name"] == "balanced"
     settings.set_setting("reinforce_weight", "9")
     covered = cli.inside("design", "show", "mine").out

@@ -100,10 +100,10 @@ def test_every_file_of_the_readmes_map_exists() -> None:
 
 def test_the_exit_codes_of_the_guide_are_those_of_the_errors() -> None:
     from memorist import errors
-    from memorist.surfaces.cli import questions
+    from memorist.surfaces.cli import verbs
 
     codes = {int(code) for code in re.findall(r"^\| (\d+) \|", GUIDE, re.M)}
     kinds = [
         kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.MemoristError)
     ]
-    assert codes == {0, questions.EXIT_CODE, *(kind.exit_code for kind in kinds)}
+    assert codes == {0, verbs.CONSENT_CODE, *(kind.exit_code for kind in kinds)}

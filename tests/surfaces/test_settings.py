@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from memorist import Memory
 from memorist.errors import Invalid, OutOfScope
 from memorist.surfaces import settings
-from memorist.surfaces.setting_values import TUNING
+from memorist.surfaces.settings import TUNING
 
 
 @pytest.fixture(autouse=True)
@@ -294,13 +294,14 @@ def test_a_byte_order_mark_is_no_error(config: Path) -> None:
 
 @pytest.fixture
 def homeless(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_home(*_: object, **__: object) -> str:
-        raise RuntimeError("could not determine the home directory")
+    expanduser = Path.expanduser
 
-    monkeypatch.setattr("platformdirs.user_config_dir", no_home)
-    monkeypatch.setattr(
-        "platformdirs.user_data_dir", lambda *_, **__: "~/.local/share/memorist"
-    )  # as older ones answer
+    def no_home(path: Path) -> Path:
+        if path.parts[:1] == ("~",):
+            raise RuntimeError("could not determine the home directory")
+        return expanduser(path)
+
+    monkeypatch.setattr(Path, "expanduser", no_home)
     monkeypatch.delenv("MEMORIST_CONFIG")
     monkeypatch.setenv("HOME", "/nobody")
     settings._standard.cache_clear()

@@ -7,7 +7,7 @@ import pytest
 from memorist import Memory
 from memorist.errors import Invalid
 from memorist.models.embed import chosen
-from memorist.store.writer import Writer
+from memorist.store.meaning import Meaning
 from memorist.surfaces import settings
 from memorist.testing import HashEmbedder
 
@@ -73,7 +73,6 @@ def test_what_an_embedder_sees_was_redacted(tmp_path: Path) -> None:
         memory.remember(f"The token is {token}", title=f"About {token}")
         memory.revise(1, f"Now it is {token}")
         memory._tools.meaning.questions(f"what is {token}")
-        writer = Writer(memory._tools.store, memory._tools.clock, chosen(Listening("b", cheap=False)))
-        assert writer.meaning.waiting(10) == 2
+        assert Meaning(memory._tools.store, chosen(Listening("b", cheap=False))).waiting(10) == 2
         memory.upkeep()
     assert len(seen) >= 3 and not any("a1B2a1B2" in text for text in seen)

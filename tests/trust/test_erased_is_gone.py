@@ -22,12 +22,12 @@ import apsw
 import numpy as np
 import pytest
 
+from bench.corpus import Corpus
 from conftest import rounds
 from memorist import Draft, Memory
-from memorist.bench.corpus import Corpus
 from memorist.errors import MemoristError, NotFound, StoreUnavailable
 from memorist.files.transfer import export, import_files
-from memorist.remember import erasing
+from memorist.remember import erase as erasing
 from memorist.store.json_file import restore as json_restore
 from memorist.store.open import restore
 from memorist.store.traces import ErasedIds
@@ -404,7 +404,7 @@ def test_a_copy_that_is_in_use_is_left_named_and_cleaned_later(tmp_path: Path, m
         with closing(apsw.Connection(str(copy))) as other:
             other.execute("BEGIN EXCLUSIVE")
             assert "could not be cleaned" in str(memory.erase(1).advice)
-            with pytest.raises(StoreUnavailable, match="not through"):
+            with pytest.raises(StoreUnavailable, match="not finished"):
                 memory.compact()
         assert "erasures" in [finding.check for finding in memory.doctor() if not finding.ok]
         memory.compact()

@@ -16,7 +16,7 @@ import pytest
 
 from memorist import Memory
 from memorist.errors import Invalid, MemoristError, StoreTooNew
-from memorist.files import jsonl, reading
+from memorist.files import jsonl, sources
 from memorist.files.transfer import Imported, export, import_files
 
 HEAD = '{"memorist": "export", "version": 1}\n'
@@ -220,12 +220,12 @@ def test_too_much_is_refused_before_anything_is_imported(
     memory: Memory, brought: Callable[..., Imported], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     some = HEAD + "".join(line(f"memory {number}") for number in range(30)) + end(30)
-    monkeypatch.setattr(reading, "MOST_MEMORIES", 20)
+    monkeypatch.setattr(sources, "MOST_MEMORIES", 20)
     refused(memory, lambda: brought(some))
     refused(memory, lambda: brought("- x\n" * 21, "a.md"))
-    monkeypatch.setattr(reading, "MOST_LINES", 10)
+    monkeypatch.setattr(sources, "MOST_LINES", 10)
     refused(memory, lambda: brought("- x\n" * 11, "a.md"))
-    monkeypatch.setattr(reading, "LARGEST", 100)
+    monkeypatch.setattr(sources, "LARGEST", 100)
     assert "larger than" in refused(memory, lambda: brought("x" * 101, "a.md"))
 
 

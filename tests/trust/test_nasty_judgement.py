@@ -25,7 +25,7 @@ from memorist.design import Promotion
 from memorist.designs import DESIGNS, own
 from memorist.errors import Conflict, Invalid, MemoristError, NotFound, Refused
 from memorist.kinds import own_kinds
-from memorist.prompt.styles import STYLES
+from memorist.prompt.render import STYLES
 from memorist.records import Draft, Link
 from memorist.surfaces.cli.app import run
 from memorist.testing import MovableClock

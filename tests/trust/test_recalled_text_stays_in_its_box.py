@@ -15,9 +15,7 @@ from markdown_it import MarkdownIt
 
 from conftest import rounds
 from memorist import Memory
-from memorist.prompt.items import Clash, Item
-from memorist.prompt.render import LETTERS, Page, page
-from memorist.prompt.styles import STYLES
+from memorist.prompt.render import LETTERS, STYLES, Clash, Item, Page, page
 from memorist.records import Hit, changed
 from memorist.testing import MovableClock, a_record
 from memorist.text.visible import visible

@@ -11,11 +11,11 @@ from memorist.access import access_for
 from memorist.design import Due, Promotion
 from memorist.designs import CURATED
 from memorist.errors import Invalid, MemoristError, OutOfScope, StoreDamaged
-from memorist.remember.aliases import MOST_MEANINGS, MOST_WORDS
-from memorist.remember.pending import Pending
+from memorist.remember.choices import MOST_MEANINGS, MOST_WORDS
+from memorist.remember.consent import Pending
 from memorist.store.choices import Choices, choose, chosen
 from memorist.testing import MovableClock
-from memorist.upkeep.suggest_aliases import SuggestAliases
+from memorist.upkeep.suggest import SuggestAliases
 
 QUIET = replace(CURATED, upkeep=(SuggestAliases(),), promotion=Promotion("manual"), due=Due())
 

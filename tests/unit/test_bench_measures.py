@@ -2,10 +2,10 @@
 
 import math
 
-from memorist.bench.abstention import FOREIGN, foreign, judged
-from memorist.bench.measures import Score, ahead, auc, f1, measured, sessions_of, summary
-from memorist.bench.sets import Question
-from memorist.bench.synthetic import synthetic
+from bench.abstention import FOREIGN, foreign, judged
+from bench.measures import Score, ahead, auc, f1, measured, sessions_of, summary
+from bench.sets import Question
+from bench.synthetic import synthetic
 
 
 def test_one_ranking_counted_by_hand() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy
 
-PEERS = Path(__file__).parents[2] / "tools" / "peers"
+PEERS = Path(__file__).parents[2] / "bench" / "peers"
 ADAPTER = """
 import sys
 sys.path.insert(0, {peers!r})
@@ -67,7 +67,7 @@ def test_a_peer_is_asked_filled_and_timed(tmp_path: Path) -> None:
 def test_a_peer_that_fails_is_told_in_the_table(tmp_path: Path) -> None:
     made(tmp_path, "bad")
     assert run(tmp_path, "chromadb")["locomo"] == {"failed": "RuntimeError: no such luck"}
-    table = [sys.executable, str(PEERS / "table.py"), str(tmp_path), str(tmp_path)]
-    subprocess.run(table, check=True, timeout=60)
+    table = [sys.executable, "-m", "bench.peers.table", str(tmp_path), str(tmp_path)]
+    subprocess.run(table, check=True, timeout=60, cwd=PEERS.parents[1])
     page = (tmp_path / "benchmarks.md").read_text(encoding="utf-8")
     assert "no such luck" in page and "lancedb (not installed)" in page and "10,000" in page

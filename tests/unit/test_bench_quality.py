@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from memorist.bench import command, pages, quality, report
-from memorist.bench.baselines import Baselines
-from memorist.bench.sets import Document, Question, Shelf, TestSet
-from memorist.bench.synthetic import synthetic
+from bench import pages, quality, report
+from bench.__main__ import main
+from bench.baselines import Baselines
+from bench.sets import Document, Question, Shelf, TestSet
+from bench.synthetic import synthetic
 
 
 def test_we_find_far_more_than_the_newest_first() -> None:
@@ -56,7 +57,7 @@ def test_twins_that_are_stored_once_count_once(tmp_path: Path) -> None:
 def test_the_command_writes_both_files_part_by_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pages.keep(tmp_path, "growth", "grown before", pages.about("none"), [{"a": 1.23456, "b": math.nan}])
     nowhere = tmp_path / "nowhere"
-    assert command.main(["--quality", "--data", str(nowhere), "--into", str(tmp_path)]) == 0
+    assert main(["--quality", "--data", str(nowhere), "--into", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert f"{nowhere} holds none of the public test sets" in said and "Synthetic" in said
     page = (tmp_path / "benchmarks.md").read_text(encoding="utf-8")
@@ -66,5 +67,5 @@ def test_the_command_writes_both_files_part_by_part(tmp_path: Path, capsys: pyte
 
 
 def test_a_set_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main(["--set", "locomo", "--data", str(tmp_path)]) == 0
+    assert main(["--set", "locomo", "--data", str(tmp_path)]) == 0
     assert f"{tmp_path / 'locomo-dev.json.gz'} is not there" in capsys.readouterr().out

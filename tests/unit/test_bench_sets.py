@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from memorist.bench import sets, synthetic_text
-from memorist.bench.loaders import beam, conflict, locomo, longmemeval
-from memorist.bench.synthetic import synthetic
+from bench import sets, synthetic_text
+from bench.loaders import beam, conflict, locomo, longmemeval
+from bench.synthetic import synthetic
 
 COMMON = set(
     """a about above abroad after and any are as at be because been before by can did do does for from get go goes has have how i

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memorist import Memory
-from memorist.remember.conflict import between
+from memorist.remember.conflicts import between
 
 LINES = (Path(__file__).parent / "both_hold.txt").read_text(encoding="utf-8").splitlines()
 PAIRS = [tuple(line.split(" | ")) for line in LINES if line and not line.startswith("#")]

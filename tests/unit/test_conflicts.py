@@ -18,10 +18,10 @@ from memorist.access import Access
 from memorist.design import Conflicts
 from memorist.designs import BALANCED, own
 from memorist.errors import Invalid, NotFound, Refused
-from memorist.recall.conflicts import MarkConflicts, NewestOfSlot
-from memorist.remember.conflict import between
+from memorist.recall.stages.conflicts import MarkConflicts, NewestOfSlot
+from memorist.remember.conflicts import between
 from memorist.testing import MovableClock
-from memorist.text.claims import LONGEST, claims
+from memorist.text.claims import LONGEST_CLAIM, claims
 from unit.near_misses import conflicts as true_conflicts
 from unit.near_misses import near_misses
 
@@ -129,7 +129,7 @@ def test_flags_do_not_depend_on_the_order_and_never_on_equal_texts(one: str, oth
     assert between(one, one.upper()) is None or one.upper() != one
 
 
-@given(st.text(max_size=LONGEST + 50))
+@given(st.text(max_size=LONGEST_CLAIM + 50))
 @settings(max_examples=20_000 if TORTURE else 500, deadline=None)
 def test_any_text_can_be_looked_at(text: str) -> None:
     assert between(text, text) is None
@@ -290,10 +290,10 @@ def test_a_revision_and_a_return_from_the_archive_meet_what_is_there(replacing: 
     there = replacing.remember("Billing listens on port 8080")
     other = replacing.remember("The port of search is 9090")
     done = replacing.revise(other.id, "The port of billing is 9090")
-    assert f"does not fit memory {there.record.number}" in done.because
+    assert f"contradicts memory {there.record.number}" in done.because
     assert [(d.a.id, d.b.id) for d in replacing.conflicts()] == [(other.id, there.id)]
     fits = replacing.revise(there.id, "Billing runs on Linux")
-    assert f"it fits memory {other.record.number} now" in fits.because
+    assert f"it no longer contradicts memory {other.record.number}" in fits.because
     assert replacing.conflicts() == []
     replacing.undo()
     assert len(replacing.conflicts()) == 1

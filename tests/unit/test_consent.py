@@ -18,8 +18,8 @@ from memorist.design import Ask
 from memorist.errors import Conflict, Invalid, NotFound, OutOfScope, Refused
 from memorist.files.transfer import import_files
 from memorist.records import Outcome, Report
-from memorist.remember import pending
-from memorist.remember.pending import Pending
+from memorist.remember import consent
+from memorist.remember.consent import Pending
 from memorist.testing import MovableClock
 
 TABS = "I like tabs better than spaces"
@@ -296,7 +296,7 @@ def test_a_retry_with_its_key_is_safe_before_and_after(memory: Memory) -> None:
 
 
 def test_the_queue_is_bounded(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pending, "MOST", 3)
+    monkeypatch.setattr(consent, "MOST_WAITING", 3)
     outcomes = [prefer(memory, f"Rule {n}") for n in range(5)]
     assert [outcome.outcome for outcome in outcomes] == ["needs_consent"] * 3 + ["refused"] * 2
     assert "memorist review" in outcomes[-1].because and len(waiting(memory)) == 3
@@ -348,7 +348,7 @@ def test_a_question_is_seen_where_its_place_may_be_read(memory: Memory) -> None:
     with pytest.raises(NotFound):
         borealis.review("q1", decide="approve")
     other_space = Access(space="team", reads=("*", "project/*"), writes=("*", "project/*"), origin="user")
-    assert pending.waiting(other_space, memory._tools.store) == []
+    assert consent.waiting(other_space, memory._tools.store) == []
     reader = memory.through(replace(access_for("reader", "project/atlas"), origin="user"))
     with pytest.raises(OutOfScope):
         reader.review("q1", decide="approve")
@@ -420,7 +420,7 @@ def test_questions_outlive_the_process_and_come_with_a_backup(tmp_path: Path) ->
 
 def test_a_question_of_another_version_is_named_by_the_doctor_and_can_only_be_denied(memory: Memory) -> None:
     ask = Ask("teleport", "teleport the memories", None, {})
-    pending.queue(ask, "global", "why not", memory.access, memory._writer, memory._tools)
+    consent.queue(ask, "global", "why not", memory._author)
     with pytest.raises(Refused, match="teleport"):
         approved(memory, "q1")
     assert person(memory).review("q1", decide="deny") and waiting(memory) == []
@@ -451,7 +451,7 @@ def test_a_merge_waits_and_is_one_batch(memory: Memory) -> None:
     before = state(memory)
     ids = [memory.get(number).id for number in (1, 2)]
     ask = Ask("merge", "merge memory 2 into memory 1", None, {"keep": ids[0], "ids": ids})
-    said = pending.ask(ask, "project/atlas", "they say the same", memory.access, memory._writer, memory._tools)
+    said = consent.ask(ask, "project/atlas", "they say the same", memory._author)
     assert said.id == "q1" and state(memory) == before
     done = approved(memory, "q1")
     assert isinstance(done, Report) and [each.number for each in done.changed] == [2]

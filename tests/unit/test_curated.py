@@ -15,18 +15,17 @@ from memorist.design import Lane, Promotion
 from memorist.designs import CURATED, HEBBIAN, own
 from memorist.errors import Invalid
 from memorist.prompt.lanes import quotas
-from memorist.recall.aliases import ExpandAliases
-from memorist.recall.curate import DropTail, Fade, KeepTop, Spread
-from memorist.recall.fields import ByFields
 from memorist.recall.pipeline import Search
-from memorist.recall.trim import KeepBest
-from memorist.recall.widen import Widen
+from memorist.recall.stages.conflicts import Spread
+from memorist.recall.stages.keep import DropTail, KeepBest, KeepTop
+from memorist.recall.stages.weigh import Fade
+from memorist.recall.stages.words import ByFields, ExpandAliases, Widen
 from memorist.records import Hit, Provenance
 from memorist.store.where import Where
 from memorist.testing import MovableClock, a_record
 from memorist.testing.records import EVERYWHERE, START
-from memorist.text.edits import distance
-from memorist.text.kind_words import kinds_in
+from memorist.text.question import kinds_in
+from memorist.text.twins import distance
 
 
 @pytest.fixture(params=["sqlite", "ram", "json"])

@@ -9,8 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from memorist.text.calendar import easter
-from memorist.text.dates import EARLIEST, LATEST, Span, spans
-from memorist.text.timewords import LONGEST, VOCABULARY
+from memorist.text.dates import EARLIEST, LATEST, LOOKED_AT, VOCABULARY, Span, spans
 
 PROPERTY = settings(deadline=None)
 
@@ -565,9 +564,9 @@ def test_other_time_zones_are_asked_in_their_own_moment() -> None:
 
 def test_only_the_beginning_of_a_long_text_is_read() -> None:
     now = moment("2023-06-14", EARLIEST)
-    assert spans("x " * LONGEST + "yesterday", now) == []
-    assert spans(" " * (LONGEST - 3) + "Mayor in 2023", now) == []  # "May" is only half of the word
-    assert spans(" " * (LONGEST - 5) + "today", now) != []
+    assert spans("x " * LOOKED_AT + "yesterday", now) == []
+    assert spans(" " * (LOOKED_AT - 3) + "Mayor in 2023", now) == []  # "May" is only half of the word
+    assert spans(" " * (LOOKED_AT - 5) + "today", now) != []
 
 
 words = st.lists(

@@ -15,10 +15,8 @@ from memorist import Memory
 from memorist.errors import Invalid
 from memorist.testing import MovableClock
 from memorist.text import foreign_dates
-from memorist.text.dates import EARLIEST, LATEST
-from memorist.text.foreign_dates import LONGEST
-from memorist.text.times import any_language, english, reader
-from memorist.text.tongues import RUSSIAN, SCRIPTS, TONGUES
+from memorist.text.dates import EARLIEST, LATEST, any_language, english, reader_named
+from memorist.text.foreign_dates import LOOKED_AT, RUSSIAN, SCRIPTS, TONGUES
 
 WEDNESDAY = datetime(2023, 6, 14, 10, 30, tzinfo=UTC)
 
@@ -226,13 +224,13 @@ def test_a_long_text_is_read_in_part_and_soon() -> None:
     found = any_language("Wir haben " + "5 Hunde und 7 Katzen vor 3 Mäusen " * 100_000, WEDNESDAY)
     assert time.process_time() - begun < 2
     assert found == ((), "times in other languages were looked for in a part of the question only")
-    assert any_language("Wir haben " + "x" * LONGEST + " gestern", WEDNESDAY).spans == ()
+    assert any_language("Wir haben " + "x" * LOOKED_AT + " gestern", WEDNESDAY).spans == ()
 
 
 def loaded_after(question: str, reading: str) -> bool:
     code = (
-        "import sys; from datetime import UTC, datetime; from memorist.text import times;"
-        f"times.reader({reading!r})({question!r}, datetime(2023, 6, 14, tzinfo=UTC)); print('dateparser' in sys.modules)"
+        "import sys; from datetime import UTC, datetime; from memorist.text import dates;"
+        f"dates.reader_named({reading!r})({question!r}, datetime(2023, 6, 14, tzinfo=UTC)); print('dateparser' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return done.stdout.strip() == "True"
@@ -284,7 +282,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path, monkeypatch: 
     monkeypatch.setitem(sys.modules, "dateparser", None)
     with pytest.raises(Invalid, match=r"pip install 'memorist\[dates\]', or set dates to 'english'"):
         opened(tmp_path / "a.db", "any", monkeypatch)
-    assert reader("english") is english
+    assert reader_named("english") is english
     with opened(tmp_path / "b.db", "english", monkeypatch) as memory:
         assert memory.recall("Postgres")
 

@@ -16,13 +16,13 @@ from memorist import Memory
 from memorist.access import Access, access_for
 from memorist.design import Due, Proposal, Tools
 from memorist.designs import BALANCED
-from memorist.remember.many import archived
+from memorist.remember.edit import archived
 from memorist.store.where import Where
 from memorist.surfaces import settings
-from memorist.surfaces.cli import watching
+from memorist.surfaces.cli import watch
 from memorist.surfaces.cli.screen import Screen
 from memorist.surfaces.cli.verbs import Place
-from memorist.surfaces.cli.watching import times
+from memorist.surfaces.cli.watch import times
 from memorist.testing import MovableClock
 from memorist.upkeep import cron, due
 from surfaces.conftest import Cli
@@ -293,11 +293,11 @@ def test_the_watch_comes_to_an_end_with_jobs_that_think_longer_than_a_piece(
     rounds = iter(range(20))  # it went on for ever
     with Memory(tmp_path / "memory.db", design=replace(BALANCED, upkeep=tuple(slow)), clock=clock) as memory:
         memory.remember("Alpha")
-        monkeypatch.setattr(watching, "PIECE", 0.03)
-        monkeypatch.setattr(watching, "opened", lambda place: nullcontext(memory))
+        monkeypatch.setattr(watch, "PIECE", 0.03)
+        monkeypatch.setattr(watch, "opened", lambda place: nullcontext(memory))
         stop = threading.Event()
         monkeypatch.setattr(stop, "is_set", lambda: next(rounds) < 0)
-        watching._look_after(Place(), {}, Screen.of(False), stop)
+        watch._look_after(Place(), {}, Screen.of(False), stop)
         assert all(job.seen for job in slow)
 
 
@@ -306,10 +306,10 @@ def test_the_watch_outlives_a_day_on_which_nothing_can_be_done(
 ) -> None:
     monkeypatch.setenv("MEMORIST_OFF", "1")
     watched = Place(str(tmp_path / "memory.db")), {}, Screen.of(False), threading.Event()
-    watching._try(*watched)  # type: ignore[arg-type]
+    watch._try(*watched)  # type: ignore[arg-type]
     assert "memory is off" in capsys.readouterr().err
     monkeypatch.delenv("MEMORIST_OFF")
-    watching._try(*watched)  # type: ignore[arg-type]
+    watch._try(*watched)  # type: ignore[arg-type]
     assert "memory is off" not in capsys.readouterr().err
 
 

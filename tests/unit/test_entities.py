@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memorist.text.entities import speakers_in, without
+from memorist.text.question import speakers_in, without_names
 
 PROPERTY = settings(deadline=None)
 
@@ -63,7 +63,7 @@ CUTS = [
 
 @pytest.mark.parametrize(("question", "cut", "left"), CUTS)
 def test_names_can_be_cut_out(question: str, cut: list[str], left: str) -> None:
-    assert without(question, cut) == left
+    assert without_names(question, cut) == left
 
 
 any_text = st.text(st.characters(codec=None)) | st.lists(
@@ -79,8 +79,8 @@ def test_any_speakers_are_valid(text: str, known: list[str]) -> None:
     found = speakers_in(text, known)
     assert set(found) <= set(known)
     assert len(found) == len(set(found))
-    assert bool(without(text, known)) == bool(text)
-    assert without(text, []) == text
+    assert bool(without_names(text, known)) == bool(text)
+    assert without_names(text, []) == text
 
 
 @pytest.mark.parametrize("piece", ["A. ", "Caroline ", "A", "'", "New ", "Dr. ", "a.", " ", "https://"])
@@ -88,7 +88,7 @@ def test_a_long_text_is_read_in_one_pass(piece: str) -> None:
     text = (piece * 300_000)[:300_000]
     began = time.process_time()
     speakers_in(text, ["Caroline", "A A", "Dr. Lee"])
-    without(text, ["Caroline"])
+    without_names(text, ["Caroline"])
     assert time.process_time() - began < 20  # a second or so; what is not linear would take hours
 
 

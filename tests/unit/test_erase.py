@@ -11,7 +11,7 @@ from memorist import Memory
 from memorist.access import access_for
 from memorist.errors import Conflict, Invalid, NotFound, OutOfScope, Refused, StoreUnavailable
 from memorist.records import Draft, Event
-from memorist.remember import erasing
+from memorist.remember import erase as erasing
 from memorist.store.journal import Audit, ChainLink, event_mac, seal
 from memorist.store.writer import unscrubbed
 from memorist.testing import MovableClock
@@ -266,7 +266,7 @@ def test_what_no_longer_fits_the_filter_when_its_turn_comes_is_left(memory: Memo
     memory.remember("Alpha lies north", tags=["x"])
     chosen, ids = memory._chosen(None, {"tags": ["x"]}, ("active",))
     memory.tag(1, "y", remove=["x"])
-    assert not erasing.erase(ids, "because", chosen, memory._writer, memory._tools).changed
+    assert not erasing.erase(ids, "because", chosen, memory._author).changed
 
 
 def test_an_interrupted_erasure_is_finished_by_compacting(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from memorist import Memory
 from memorist.access import Access
 from memorist.errors import Invalid, Refused
-from memorist.remember.extract import MOST, extract
+from memorist.remember.extract import MOST_FINDINGS, extract
 
 SHELL = """I ran the tests.
 
@@ -96,7 +96,7 @@ def test_at_most_eight_of_a_message_and_those_that_matter_most() -> None:
     reads = "\n".join(f"Read src/file{n}.py again" for n in range(20))
     errors = "\n".join(f"ValueError: bad padding number {n}" for n in range(5))
     found = extract(reads + "\n" + errors)
-    assert len(found) == MOST
+    assert len(found) == MOST_FINDINGS
     assert [each.kind for each in found].count("error") == 5
     assert [each.start for each in found] == sorted(each.start for each in found)
 
@@ -143,7 +143,7 @@ def test_nothing_is_invented(text: str, role: str | None) -> None:
         assert found.text in whole[found.start : found.end]
         assert found.snippet in whole
         assert all(file in whole for file in found.files)
-    assert len(extract(whole, role)) <= MOST
+    assert len(extract(whole, role)) <= MOST_FINDINGS
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_no_text_makes_it_slow(unit: str) -> None:
 def test_forty_thousand_different_findings_are_no_burden() -> None:
     text = " ".join(f"I prefer number {n} now." for n in range(40_000))
     started = time.process_time()
-    assert len(extract(text)) == MOST
+    assert len(extract(text)) == MOST_FINDINGS
     assert time.process_time() - started < 10
 
 

@@ -14,7 +14,7 @@ from memorist import Memory, seeds
 from memorist.design import Design
 from memorist.designs import BALANCED, DESIGNS, HEBBIAN
 from memorist.errors import NotFound, Refused
-from memorist.recall.find import ByWords
+from memorist.recall.stages.words import ByWords
 from memorist.records import Provenance
 from memorist.seeds.hebbian import Hebbian, Row, Rows, source_of
 from memorist.testing import MovableClock, a_record

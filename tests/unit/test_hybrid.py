@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 
 from memorist import Memory
@@ -19,11 +20,12 @@ from memorist.access import Access
 from memorist.designs import own
 from memorist.errors import Invalid
 from memorist.models.embed import chosen
-from memorist.recall.blend import BEST_OF_SESSION, VOICES, Blend, FuseRanks, Table, closeness, mix, voice
-from memorist.recall.gather import USUAL_MEAN, USUAL_SPREAD, Gather, _ordinary
 from memorist.recall.pipeline import Asked, Candidate, Search
-from memorist.recall.trim import WORTH, Abstain, KeepClose
+from memorist.recall.stages.gather import USUAL_MEAN, USUAL_SPREAD, Gather, Reading
+from memorist.recall.stages.keep import Abstain, KeepClose
+from memorist.recall.stages.weigh import BEST_OF_SESSION, VOICES, WORTH, Blend, FuseRanks, Table, closeness, mix, voice
 from memorist.records import Hit, Recall, Record, Times, to_micros
+from memorist.store.meaning import Meaning
 from memorist.store.nouns import Fact, Near, Shelf
 from memorist.store.where import Where
 from memorist.store.writer import Writer
@@ -74,6 +76,11 @@ def candidate(number: int, words: float = 0.0, meaning: float = 0.0, **fact: Any
     return Candidate(Fact(number, SHELF, up=0, **known), words, 0.3, meaning)
 
 
+def ordinary(near: Near) -> tuple[float, float]:
+    reading = Reading.of(1, numpy.zeros(2, numpy.float32), near)
+    return reading.mean, reading.spread
+
+
 def texts(found: Recall) -> list[str]:
     return [hit.record.text for hit in found]
 
@@ -113,8 +120,8 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
 
 
 def test_a_shelf_too_small_to_tell_leans_on_what_is_usual() -> None:
-    assert _ordinary(Near()) == pytest.approx((USUAL_MEAN, USUAL_SPREAD))
-    mean, spread = _ordinary(Near(((1, 0.9),), 1, 0.9, 0.0))
+    assert ordinary(Near()) == pytest.approx((USUAL_MEAN, USUAL_SPREAD))
+    mean, spread = ordinary(Near(((1, 0.9),), 1, 0.9, 0.0))
     assert USUAL_MEAN < mean < 0.3 and 0 < spread < 2 * USUAL_SPREAD
     assert (0.9 - mean) / spread > 3, (
         "one memory that fits exactly is far above the ordinary, though it is all there is"
@@ -122,9 +129,9 @@ def test_a_shelf_too_small_to_tell_leans_on_what_is_usual() -> None:
 
 
 def test_a_large_shelf_goes_by_its_own_numbers() -> None:
-    assert _ordinary(Near((), 1_000_000, 0.6, 0.15)) == pytest.approx((0.6, 0.15), abs=1e-3)
+    assert ordinary(Near((), 1_000_000, 0.6, 0.15)) == pytest.approx((0.6, 0.15), abs=1e-3)
     for near in (Near((), 10**9, 0.5, 0.0), Near((), 1, -1.0, 0.0), Near((), 10**9, 1.0, 1e-9)):
-        mean, spread = _ordinary(near)
+        mean, spread = ordinary(near)
         assert spread > 0 and math.isfinite((1.0 - mean) / spread)
 
 
@@ -695,8 +702,8 @@ def test_two_generations_are_read_together_and_never_mixed(place: Path | str, mo
 def using(memory: Memory, embed: str) -> Memory:
     """The same store as another process sees it, which has that embedder."""
     other = copy.copy(memory)
-    other._writer = Writer(memory._tools.store, memory._tools.clock, chosen(embed, asked=True))
-    other._tools = replace(memory._tools, meaning=other._writer.meaning)
+    other._tools = replace(memory._tools, meaning=Meaning(memory._tools.store, chosen(embed, asked=True)))
+    other._writer = Writer(memory._tools.store, memory._tools.clock, other._tools.meaning)
     return other
 
 

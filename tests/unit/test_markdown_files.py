@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memorist.files.dates import date_before, date_in, date_of_name
-from memorist.files.markdown import Found, memories_in
+from memorist.files.markdown import Entry, date_before, date_in, date_of_name, memories_in
 from memorist.records import Draft
 
 MODIFIED = datetime(2026, 2, 3, 4, 5, tzinfo=UTC)
 
 
-def found(text: str, name: str = "MEMORY.md") -> list[Found]:
+def found(text: str, name: str = "MEMORY.md") -> list[Entry]:
     return memories_in(text, name, MODIFIED)
 
 

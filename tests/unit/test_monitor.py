@@ -10,17 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorist import Memory
-from memorist.models.patience import Patience
-from memorist.recall import monitor
-from memorist.recall.monitor import Monitor, p95
-from memorist.recall.pipeline import Search
+from memorist.models.embed import Patience
+from memorist.recall import pipeline
+from memorist.recall.pipeline import Monitor, Search, p95
 from memorist.store.where import Where
 from memorist.testing import EVERYWHERE, START, HashEmbedder
 
 
 @pytest.mark.covers("S3-31")
 def test_the_numbers_of_the_founding_document() -> None:
-    assert (monitor.WINDOW, monitor.FEWEST, monitor.SLOW, monitor.FAST) == (100, 5, 300.0, 200.0)
+    assert (pipeline.WINDOW, pipeline.FEWEST, pipeline.SLOW, pipeline.FAST) == (100, 5, 300.0, 200.0)
     search = Search("", (), Where(EVERYWHERE), 5, START)
     hurried = Search("", (), Where(EVERYWHERE), 5, START, hurried=True)
     assert (search.pool(15), hurried.pool(15)) == (15, 5)
@@ -56,8 +55,8 @@ def test_it_recovers_on_the_evidence_since_then() -> None:
     for _ in range(100):
         watch.note(1000.0)
     assert watch.hurried
-    for n in range(monitor.GOOD):
-        assert watch.hurried or n == monitor.GOOD - 1, "one in twenty may be slow"
+    for n in range(pipeline.GOOD):
+        assert watch.hurried or n == pipeline.GOOD - 1, "one in twenty may be slow"
         watch.note(20.0)
     assert not watch.hurried, "a hundred slow ones before say nothing about now"
     for _ in range(50):
@@ -71,7 +70,7 @@ def test_between_the_bounds_it_stays_hurried_too() -> None:
     for ms in [400.0] * 5 + [250.0] * 200:
         watch.note(ms)
     assert watch.hurried
-    for _ in range(monitor.GOOD):
+    for _ in range(pipeline.GOOD):
         watch.note(199.0)
     assert not watch.hurried
 
@@ -89,10 +88,10 @@ def test_it_ends_as_its_last_samples_say(times: list[float]) -> None:
     watch = Monitor()
     for ms in times:
         watch.note(ms)
-    for _ in range(monitor.GOOD + monitor.WINDOW):
+    for _ in range(pipeline.GOOD + pipeline.WINDOW):
         watch.note(1.0)
     assert not watch.hurried
-    for _ in range(monitor.WINDOW):
+    for _ in range(pipeline.WINDOW):
         watch.note(999.0)
     assert watch.hurried and "hurried" in watch.shown()["recall"]
 

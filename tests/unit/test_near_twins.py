@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorist.text.alike import LONGEST, TRIGRAMS_SHARED, claim_of, jaccard, near_twins, trigrams
+from memorist.text.twins import LONGEST_COMPARED, TRIGRAMS_SHARED, claim_of, jaccard, near_twins, trigrams
 
 SAME = [
     ("We decided to use Postgres 16 for staging", "Staging runs Postgres 16"),
@@ -84,7 +84,7 @@ def test_what_adds_a_little_is_the_same_and_what_adds_a_lot_is_not() -> None:
 
 def test_long_texts_are_the_same_only_if_they_are_twins() -> None:
     long = "The importer reads a line. " * 100
-    assert len(long) > LONGEST
+    assert len(long) > LONGEST_COMPARED
     assert near_twins(long, long.upper())
     assert not near_twins(long, long + " It stops at a blank one.")
 

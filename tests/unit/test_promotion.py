@@ -403,7 +403,7 @@ def test_no_sequence_of_findings_and_promotions_raises_trust(acts: list[tuple[st
                 assert record.status == "candidate" and not record.pinned and record.scope != "global"
 
 
-# ---------------------------------------------------------------- what does not fit
+# ---------------------------------------------------------------- what contradicts
 
 
 @pytest.mark.covers("S3-24")
@@ -412,7 +412,7 @@ def test_what_does_not_fit_its_new_place_is_flagged_and_retires_nothing(memory: 
     memory.remember("The staging port is 9090", scope="task/1")
     assert memory.links(1) == []
     outcome = memory.promote(2)
-    assert isinstance(outcome, Outcome) and "does not fit memory 1" in outcome.because
+    assert isinstance(outcome, Outcome) and "contradicts memory 1" in outcome.because
     [link] = memory.links(1)
     assert (link.kind, memory.get(1).state, memory.get(2).state) == ("contradicts", "active", "active")
     memory.undo()

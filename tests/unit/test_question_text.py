@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memorist.text.asked import question_of
+from memorist.text.question import question_of
 
 PROPERTY = settings(deadline=None)
 Q = "Which database do we use?"

@@ -9,7 +9,7 @@ import pytest
 
 from memorist import Memory
 from memorist.errors import Invalid, OutOfScope
-from memorist.recall.trim import DropWeak
+from memorist.recall.stages.keep import DropWeak
 from memorist.testing import MovableClock
 
 

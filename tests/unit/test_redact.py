@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memorist.redact import RULES, Finding, Redactor
+from memorist.redact import RULES, Redactor, Secret
 
 PROPERTY = settings(deadline=None)
 
@@ -148,7 +148,7 @@ def test_every_format_is_found_in_every_frame(format: tuple) -> None:
             key = make(rng, format[1:])
             text = frame.format(key)
             start = text.index(key)
-            assert redactor.find(text) == [Finding(format[0], start, start + len(key))]
+            assert redactor.find(text) == [Secret(format[0], start, start + len(key))]
             assert key not in redactor.redact(text)
 
 
@@ -160,7 +160,7 @@ def test_what_is_secret_by_its_surroundings_is_found_and_the_rest_stays(type: st
         secret = make(rng, parts)
         text = before + frame.format(secret)
         start = text.index(secret)
-        assert redactor.find(text) == [Finding(type, start, start + len(secret))]
+        assert redactor.find(text) == [Secret(type, start, start + len(secret))]
         left, right = redactor.redact(text).split("[secret:")
         assert left == text[:start] and right.partition("]")[2] == text[start + len(secret) :]
 
@@ -349,7 +349,7 @@ def test_positions_are_characters_and_not_bytes(before: str, after: str) -> None
     token = make(random.Random(13), FORMATS[3][1:])
     text = f"{before} {token} {after}"
     at = len(before) + 1
-    assert Finding("github-token", at, at + len(token)) in redactor.find(text)
+    assert Secret("github-token", at, at + len(token)) in redactor.find(text)
 
 
 @pytest.mark.parametrize(

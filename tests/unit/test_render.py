@@ -17,10 +17,8 @@ from memorist.access import access_for
 from memorist.design import Budget, Lane
 from memorist.designs import BALANCED
 from memorist.errors import Invalid, MemoristError, NotFound, OutOfScope, StoreDamaged
-from memorist.prompt.items import Item
 from memorist.prompt.modes import Profile
-from memorist.prompt.render import arranged
-from memorist.prompt.styles import CLIENTS, PREFACE, STYLES
+from memorist.prompt.render import CLIENTS, PREFACE, STYLES, Item, arranged
 from memorist.records import Hit
 from memorist.testing import MovableClock, a_record
 from memorist.text.tokens import count_tokens
@@ -339,7 +337,7 @@ def test_what_no_longer_holds_is_not_put_in_however_pinned(memory: Memory, clock
 def test_what_nobody_vouches_for_crowds_nothing_out_however_much_of_it_is_pinned(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memorist.prompt.choose.MOST_STEADY", 3)
+    monkeypatch.setattr("memorist.prompt.context.MOST_STEADY", 3)
     memory.remember("Ask before you deploy", pinned=True, importance=0.1)
     imported = memory.through(replace(memory.access, origin="import"))
     for n in range(8):

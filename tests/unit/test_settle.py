@@ -16,9 +16,8 @@ from memorist.errors import Invalid
 from memorist.kinds import KINDS, Kind
 from memorist.records import Report
 from memorist.testing import START, MovableClock, a_record
-from memorist.upkeep.promote import jobs_of
-from memorist.upkeep.retain import Retain
-from memorist.upkeep.settle import Expire, Settle
+from memorist.upkeep.retain import Expire, Retain, Settle
+from memorist.upkeep.runner import jobs_of
 from memorist.worth import QUARANTINE, proved, quarantine
 
 

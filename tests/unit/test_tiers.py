@@ -14,7 +14,7 @@ from memorist.errors import Invalid, OutOfScope
 from memorist.records import Report
 from memorist.seeds import tiers
 from memorist.seeds.items import ContextItem, Items
-from memorist.seeds.overrides import override_of
+from memorist.seeds.tiers import override_of
 from memorist.upkeep.retain import Retain
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)

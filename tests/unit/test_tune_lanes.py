@@ -10,7 +10,7 @@ from memorist.design import Budget, Lane
 from memorist.designs import DESIGNS
 from memorist.designs.own import load, text_of
 from memorist.errors import Invalid
-from memorist.upkeep.tune_lanes import LEAST, TuneLanes
+from memorist.upkeep.suggest import LEAST, TuneLanes
 
 MINE = """
 base = "balanced"

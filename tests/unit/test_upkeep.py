@@ -13,11 +13,11 @@ from memorist.access import Access, access_for
 from memorist.design import Proposal, Tools
 from memorist.designs import BALANCED, HEBBIAN
 from memorist.errors import OutOfScope, StoreUnavailable
-from memorist.remember.many import archived
+from memorist.remember.edit import archived
 from memorist.store.where import Where
 from memorist.testing import MovableClock
 from memorist.upkeep import runner
-from memorist.upkeep.prune import Prune
+from memorist.upkeep.retain import Prune
 
 STALE = "stale"
 
@@ -97,8 +97,8 @@ def test_time_runs_out_and_the_next_one_goes_on_in_the_same_batch(
 def test_two_do_not_do_the_same(memory: Memory, clock: MovableClock) -> None:
     with_stale(memory, 5)
     who = memory.access.over_the_space("upkeep")
-    one = runner.Runner(who, memory._tools, memory._writer, None)
-    claimed = one._claim(one.who.space, ForgetStale())
+    one = runner.Runner(memory._author.through(who), None)
+    claimed = one._claim(who.space, ForgetStale())
     assert claimed is not None
     [other] = memory.upkeep()
     assert "another process is at" in str(other.advice) and memory.count() == 6
@@ -111,7 +111,7 @@ def test_two_do_not_do_the_same(memory: Memory, clock: MovableClock) -> None:
 def test_a_run_cut_off_after_its_last_change_is_closed(memory: Memory, clock: MovableClock) -> None:
     with_stale(memory, 1)
     who = memory.access.over_the_space("upkeep")
-    claimed = runner.Runner(who, memory._tools, memory._writer, None)._claim(who.space, ForgetStale())
+    claimed = runner.Runner(memory._author.through(who), None)._claim(who.space, ForgetStale())
     assert claimed is not None
     memory.forget(1)
     clock.move(minutes=1)

@@ -8,7 +8,7 @@ from memorist import Memory
 from memorist.access import access_for
 from memorist.errors import Invalid, NotFound
 from memorist.testing import MovableClock
-from memorist.text.overlap import used_in
+from memorist.text.twins import used_in
 from memorist.worth import votes
 
 SHOWN = {

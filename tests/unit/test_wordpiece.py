@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorist.models import wordpiece
-from memorist.models.static import FOLDER
-from memorist.models.wordpiece import WordPiece
+from memorist.models import static
+from memorist.models.static import FOLDER, WordPiece
 
 VOCABULARY = (FOLDER / "vocab.txt").read_text("utf-8").split("\n")[:30522]
 TOKENS = WordPiece(VOCABULARY)
@@ -110,7 +109,7 @@ def test_lone_surrogates_are_dropped() -> None:
 
 
 def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wordpiece, "CACHED_WORDS", 100)
+    monkeypatch.setattr(static, "CACHED_WORDS", 100)
     tokens = WordPiece(VOCABULARY)
     for number in range(1000):
         tokens.ids(f"word{number}")

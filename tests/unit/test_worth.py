@@ -58,20 +58,9 @@ def test_a_pin_doubles_and_a_candidate_counts_seven_tenths() -> None:
 
 
 @pytest.mark.covers("S3-28")
-@pytest.mark.parametrize(
-    ("days", "used", "status", "left"),
-    [
-        (0, 0, "confirmed", 0.8 * 0.5),
-        (0, 10, "confirmed", 0.8),
-        (0, 40, "confirmed", 0.8),
-        (7, 10, "confirmed", 0.8 * 0.95),
-        (70, 10, "confirmed", 0.8 * 0.95**10),
-        (7, 4, "candidate", 0.8 * 0.95 * 0.9 * 0.7),
-    ],
-)
-def test_importance_fades_as_the_document_says(days: float, used: int, status: str, left: float) -> None:
-    record = aged(days, used, importance=0.8, status=status)
-    assert worth.decayed_importance(record, START, KINDS) == pytest.approx(left)
+@pytest.mark.parametrize(("days", "left"), [(0, 1.0), (7, 0.95), (70, 0.95**10)])
+def test_a_memory_fades_by_a_twentieth_a_week(days: float, left: float) -> None:
+    assert worth.weekly(aged(days), START, KINDS) == pytest.approx(left)
 
 
 @pytest.mark.covers("S3-28", "X8")
@@ -83,7 +72,6 @@ def test_half_of_it_is_gone_after_thirteen_and_a_half_weeks() -> None:
 @pytest.mark.covers("S3-28")
 def test_what_is_pinned_never_fades() -> None:
     old = aged(4000, pinned=True, importance=0.8, status="candidate")
-    assert worth.decayed_importance(old, START, KINDS) == 0.8
     assert [fade(old, START, KINDS) for fade in worth.DECAYS.values()] == [1.0] * 4
 
 
@@ -91,7 +79,8 @@ def test_what_is_pinned_never_fades() -> None:
 def test_nothing_halves_what_was_never_used_more_than_once() -> None:
     """The document's own code halved it at every start: 0.8, 0.4, 0.2, 0.1 on one day."""
     record = aged(0, importance=0.8)
-    assert {worth.decayed_importance(record, START, KINDS) for _ in range(4)} == {0.4}
+    for factor in (worth.importance, worth.important):
+        assert len({factor(record, START, KINDS) for _ in range(4)}) == 1
     assert record.importance == 0.8
 
 
@@ -161,7 +150,6 @@ def test_every_factor_and_every_decay_is_bounded(record: Record) -> None:
         assert 0.009 <= factor(record, START, KINDS) <= 2.0
     for fade in worth.DECAYS.values():
         assert 0 <= fade(record, START, KINDS) <= 1
-    assert 0 <= worth.decayed_importance(record, START, KINDS) <= record.importance
 
 
 @pytest.mark.covers("W3-1", "X7")

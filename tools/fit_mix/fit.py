@@ -1,7 +1,7 @@
 """Fits `src/memorist/recall/mix.toml`: how much each signal of a recall counts.
 
-    python tools/fit_mix/fit.py DATA            # cross-validated figures only
-    python tools/fit_mix/fit.py DATA --write    # and the file, fitted on everything
+    python -m tools.fit_mix.fit DATA            # cross-validated figures only
+    python -m tools.fit_mix.fit DATA --write    # and the file, fitted on everything
 
 The engine itself gathers the candidates, so what is fitted is what is used. Two convex steps: first words and meaning alone
 (what a turn is worth to its neighbours), then all signals; both are listwise softmax regressions with a small ridge, in
@@ -19,13 +19,13 @@ from pathlib import Path
 
 import numpy as np
 
+from bench import abstention, sets
+from bench.measures import measured, sessions_of
 from memorist import Memory
-from memorist.bench import abstention, sets
-from memorist.bench.measures import measured, sessions_of
 from memorist.designs.balanced import BALANCED
-from memorist.recall.blend import VOICES, Mix, Table, voice
-from memorist.recall.gather import Gather
 from memorist.recall.pipeline import Asked, Candidate, Search
+from memorist.recall.stages.gather import Gather
+from memorist.recall.stages.weigh import VOICES, Mix, Table, voice
 from memorist.worth import logistic
 
 SETS = ("locomo", "longmemeval", "beam", "cranfield", "conflict")

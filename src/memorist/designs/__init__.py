@@ -1,11 +1,20 @@
-"""The designs: each a page of data at most, and read when it is asked for: what one is made of, another need not load."""
+"""The designs: each a page of data at most, and read when it is asked for: what one is made of, another need not load.
 
+A design is a built-in one, one of the user's folder, or a file. Files are read by `own.py`, which knows every stage and job
+there is, and is loaded only for them.
+"""
+
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memorist import checks
 from memorist.design import Design
 from memorist.errors import Invalid
+from memorist.text.visible import quoted
 
 if TYPE_CHECKING:
     from memorist.designs.balanced import BALANCED
@@ -13,6 +22,7 @@ if TYPE_CHECKING:
     from memorist.designs.hebbian import HEBBIAN
     from memorist.designs.tiers import TIERS
 
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 NAMES = ("balanced", "tiers", "hebbian", "curated")
 
 
@@ -35,7 +45,7 @@ class _Designs(Mapping[str, Design]):
 
 DESIGNS: Mapping[str, Design] = _Designs()
 
-__all__ = ["BALANCED", "CURATED", "DESIGNS", "HEBBIAN", "TIERS", "design_named"]
+__all__ = ["BALANCED", "CURATED", "DESIGNS", "HEBBIAN", "TIERS", "adjusted", "design_named", "files_in", "find"]
 
 
 def __getattr__(name: str) -> Any:
@@ -48,3 +58,58 @@ def design_named(name: str) -> Design:
     if name not in DESIGNS:
         raise Invalid(f"there is no design {name!r:.60}; designs are {', '.join(DESIGNS)}")
     return DESIGNS[name]
+
+
+def find(named: str, folder: Path | None) -> Design:
+    """A built-in design, one of the user's folder, or one by the path of its file."""
+    if not isinstance(named, str):
+        raise Invalid(f"a design is a name, the path of a file or a Design, not {quoted(named)}")
+    if checks.is_path(named):
+        return _load(Path(named))
+    if named in DESIGNS:
+        return DESIGNS[named]
+    files = files_in(folder)
+    if named not in files:
+        raise Invalid(f"there is no design {quoted(named)}; designs are {', '.join([*DESIGNS, *files])}")
+    design = _load(files[named])
+    if design.name != named:
+        raise Invalid(f"{files[named]}: name is {design.name!r}, but the file is called {named!r}; remove that line")
+    return design
+
+
+def files_in(folder: Path | None) -> dict[str, Path]:
+    """The designs of the user's folder by name. A file that is called as a built-in design is none of them."""
+    if folder is None or not folder.is_dir():
+        return {}
+    found = {file.stem: file for file in sorted(folder.glob("*.toml"))}
+    return {name: file for name, file in found.items() if NAME.fullmatch(name) and name not in DESIGNS}
+
+
+def _load(file: Path) -> Design:
+    from memorist.designs import own
+
+    return own.load(file)
+
+
+def adjusted(
+    design: Design,
+    reinforce: float | None = None,
+    demote: float | None = None,
+    max_bytes: int | None = None,
+    percent: float | None = None,
+) -> Design:
+    """The design with these values in every stage and job that has them; None leaves the design's own."""
+    votes = _given(reinforce=reinforce, demote=demote)
+    room = _given(max_bytes=max_bytes, percent=percent)
+    if not votes and not room:
+        return design
+    from memorist.recall.stages.weigh import WeighByVotes
+    from memorist.upkeep.retain import Prune
+
+    recall = tuple(replace(stage, **votes) if isinstance(stage, WeighByVotes) else stage for stage in design.recall)
+    upkeep = tuple(replace(job, **votes, **room) if isinstance(job, Prune) else job for job in design.upkeep)
+    return replace(design, recall=recall, upkeep=upkeep)
+
+
+def _given(**values: float | None) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}

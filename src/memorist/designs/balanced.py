@@ -1,14 +1,12 @@
 """The default design: words and meaning, weighed by bounded utility. Archive only, nothing is deleted, nothing is pushed."""
 
 from memorist.design import Design, Lane, Promotion
-from memorist.recall.blend import Blend
-from memorist.recall.conflicts import MarkConflicts, NewestOfSlot
-from memorist.recall.crowding import OneVoice
-from memorist.recall.gather import Gather
-from memorist.recall.trim import Abstain, Believed, DropWeak, KeepBest, Weigh
-from memorist.recall.understand import Recognise, Understand
-from memorist.upkeep.prune import MEGABYTE, Prune
-from memorist.upkeep.settle import Settle
+from memorist.recall.stages.conflicts import MarkConflicts, NewestOfSlot, OneVoice
+from memorist.recall.stages.gather import Gather
+from memorist.recall.stages.keep import Abstain, Believed, DropWeak, KeepBest
+from memorist.recall.stages.understand import Recognise, Understand
+from memorist.recall.stages.weigh import Blend, Weigh
+from memorist.upkeep.retain import MEGABYTE, Prune, Settle
 
 BALANCED = Design(
     name="balanced",

@@ -5,17 +5,13 @@ Words only: other words for a word, misspelt words and beginnings of words do wh
 """
 
 from memorist.design import Budget, Design, Due, Lane, Promotion
-from memorist.recall.aliases import ExpandAliases
-from memorist.recall.conflicts import MarkConflicts
-from memorist.recall.crowding import OneVoice
-from memorist.recall.curate import DropTail, FavourKinds, FileAffinity, KeepTop, Rerank, Spread
-from memorist.recall.fields import ByFields
-from memorist.recall.trim import Believed, KeepBest, Weigh
-from memorist.recall.understand import Understand
-from memorist.recall.widen import Widen
-from memorist.upkeep.retain import Retain
-from memorist.upkeep.settle import Expire, Settle
-from memorist.upkeep.suggest_aliases import SuggestAliases
+from memorist.recall.stages.conflicts import MarkConflicts, OneVoice, Spread
+from memorist.recall.stages.keep import Believed, DropTail, KeepBest, KeepTop
+from memorist.recall.stages.understand import Understand
+from memorist.recall.stages.weigh import FavourKinds, FileAffinity, Rerank, Weigh
+from memorist.recall.stages.words import ByFields, ExpandAliases, Widen
+from memorist.upkeep.retain import Expire, Retain, Settle
+from memorist.upkeep.suggest import SuggestAliases
 
 CURATED = Design(
     name="curated",

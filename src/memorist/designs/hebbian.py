@@ -5,10 +5,11 @@ answer differently. Nothing is pushed into a prompt, no synonyms are kept, and n
 """
 
 from memorist.design import Design
-from memorist.recall.find import ByWords
-from memorist.recall.trim import Believed, DropWeak, KeepBest, WeighByVotes
-from memorist.recall.understand import Understand
-from memorist.upkeep.prune import Prune
+from memorist.recall.stages.keep import Believed, DropWeak, KeepBest
+from memorist.recall.stages.understand import Understand
+from memorist.recall.stages.weigh import WeighByVotes
+from memorist.recall.stages.words import ByWords
+from memorist.upkeep.retain import Prune
 
 HEBBIAN = Design(
     name="hebbian",

@@ -8,47 +8,41 @@
     [upkeep.prune]
     max_size = "50 MB"
 
-`parts.py` has everything such a file can name, with the bounds of each value. What could not work is refused when the file is
-read, with the file and the key; `text_of` writes any design in this form.
+The tables at the end have everything such a file can name, with the bounds of each value. What could not work is refused when
+the file is read, with the file and the key; `text_of` writes any design in this form.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast, get_args
 
 from memorist import checks
-from memorist.design import LANES, Conflicts, Design, Inject, Lane
-from memorist.designs import DESIGNS, design_named
-from memorist.designs.finding import NAME
-from memorist.designs.parts import JOBS, LANE, SLOTS, STAGES, Part, names, one_of
+from memorist.design import LANES, Budget, Conflicts, Design, Due, Inject, Lane, Promotion
+from memorist.designs import DESIGNS, NAME, design_named
 from memorist.errors import Invalid
-from memorist.recall.trim import Weigh
+from memorist.recall.stages.conflicts import MarkConflicts, NewestOfSlot, OneVoice, Spread
+from memorist.recall.stages.gather import Gather
+from memorist.recall.stages.keep import Abstain, Believed, DropTail, DropWeak, KeepBest, KeepClose, KeepTop
+from memorist.recall.stages.understand import Recognise, Understand
+from memorist.recall.stages.weigh import Blend, Fade, FavourKinds, FileAffinity, FuseRanks, Rerank, Weigh, WeighByVotes
+from memorist.recall.stages.words import ByFields, ByWords, ExpandAliases, Widen
+from memorist.remember.promotion import PRESETS
 from memorist.text import toml
 from memorist.text.visible import quoted
+from memorist.upkeep.retain import Expire, Prune, Retain, Settle
+from memorist.upkeep.suggest import SuggestAliases, TuneLanes
+from memorist.worth import DECAYS, FACTORS
 
 FAMILIES = ("task", "session", "project", "user", "global")
-KEYS = (
-    "base",
-    "name",
-    "about",
-    "reads",
-    "stages",
-    "recall",
-    "jobs",
-    "upkeep",
-    "conflicts",
-    "inject",
-    "lanes",
-    "lane",
-    *SLOTS,
-)
 BEFORE = (
     "understand",
     "recognise",
     "aliases",
     "widen",
 )  # what looks at the question; everything else at what was found
+FINDS = (["words"], ["fields"], ["gather", "blend"], ["gather", "fuse_ranks"])  # how a design finds, one of these
 
 
 # ---------------------------------------------------------------- reading
@@ -80,7 +74,7 @@ def _design(table: Mapping[str, Any], stem: str) -> Design:
         reads=_reads(table.get("reads", list(base.reads))),
         recall=recall,
         upkeep=_parts(table, "jobs", "upkeep", JOBS, base.upkeep),
-        conflicts=_conflicts(table.get("conflicts", base.conflicts)),
+        conflicts=cast(Conflicts, one_of(table.get("conflicts", base.conflicts), "conflicts", get_args(Conflicts))),
         inject=cast(Inject, one_of(table.get("inject", base.inject), "inject", get_args(Inject))),
         lanes=_lanes(table, base.lanes),
         **{slot: _slot(table, slot, getattr(base, slot)) for slot in SLOTS},
@@ -94,23 +88,11 @@ def _slot(table: Mapping[str, Any], slot: str, had: Any) -> Any:
     return _part(SLOTS[slot], had, given, slot)
 
 
-def _conflicts(value: Any) -> Conflicts:
-    for known in get_args(Conflicts):
-        if value == known:
-            return known  # type: ignore[no-any-return]
-    raise Invalid(f"conflicts must be one of {', '.join(get_args(Conflicts))}, not {quoted(value)}")
-
-
 def _lanes(table: Mapping[str, Any], base: Sequence[Lane]) -> tuple[Lane, ...]:
     """The lanes in their order: those of the base, or the ones that are named, each with its values."""
     had = {lane.name: lane for lane in base}
     wanted = names(table.get("lanes", list(had)), "lanes", (*LANES, *FAMILIES))
-    given = table.get("lane", {})
-    if not isinstance(given, Mapping) or not all(isinstance(each, Mapping) for each in given.values()):
-        raise Invalid("lane must be a table of tables, such as [lane.pinned]")
-    for name in given:
-        if name not in wanted:
-            raise Invalid(f"lane.{name[:60]}: lanes has no such name; it has {', '.join(wanted) or 'none'}")
+    given = _tables(table, "lane", "lanes", wanted, "pinned")
     lanes = tuple(_part(LANE, had.get(name) or Lane(name, 0.0), given.get(name, {}), f"lane.{name}") for name in wanted)
     for lane in lanes:
         if lane.ceiling is not None and lane.floor > lane.ceiling:
@@ -131,21 +113,29 @@ def _reads(value: Any) -> tuple[str, ...]:
 
 
 def _parts(
-    table: Mapping[str, Any], order: str, values: str, known: Mapping[str, Part], base: Sequence[Any]
+    table: Mapping[str, Any], order: str, values: str, known: Mapping[str, "Part"], base: Sequence[Any]
 ) -> tuple[Any, ...]:
     """The stages or jobs in their order: those of the base, or the ones that are named, each with its values."""
     had = {_name_of(part, known): part for part in base}
     wanted = names(table.get(order, list(had)), order, tuple(known))
-    given = table.get(values, {})
-    if not isinstance(given, Mapping) or not all(isinstance(each, Mapping) for each in given.values()):
-        raise Invalid(f"{values} must be a table of tables, such as [{values}.{next(iter(known))}]")
-    for name in given:
-        if name not in wanted:
-            raise Invalid(f"{values}.{name[:60]}: {order} has no such name; it has {', '.join(wanted) or 'none'}")
+    given = _tables(table, values, order, wanted, next(iter(known)))
     return tuple(_part(known[name], had.get(name), given.get(name, {}), f"{values}.{name}") for name in wanted)
 
 
-def _part(part: Part, had: Any, given: Mapping[str, Any], where: str) -> Any:
+def _tables(
+    table: Mapping[str, Any], key: str, order: str, wanted: Sequence[str], example: str
+) -> Mapping[str, Mapping[str, Any]]:
+    """The values of each name in a table of tables, such as [recall.weigh]."""
+    given = table.get(key, {})
+    if not isinstance(given, Mapping) or not all(isinstance(each, Mapping) for each in given.values()):
+        raise Invalid(f"{key} must be a table of tables, such as [{key}.{example}]")
+    for name in given:
+        if name not in wanted:
+            raise Invalid(f"{key}.{name[:60]}: {order} has no such name; it has {', '.join(wanted) or 'none'}")
+    return given
+
+
+def _part(part: "Part", had: Any, given: Mapping[str, Any], where: str) -> Any:
     _only(given, tuple(part.keys), where)
     values = {part.keys[key].field: part.keys[key].check(value, f"{where}.{key}") for key, value in given.items()}
     if had is not None:
@@ -159,19 +149,29 @@ def _part(part: Part, had: Any, given: Mapping[str, Any], where: str) -> Any:
 def _must_work(stages: Sequence[Any]) -> None:
     """The order without which no question has an answer, or a wrong one."""
     names = [_name_of(stage, STAGES) for stage in stages]
-    found = [name for name in names if name in ("words", "fields", "gather", "blend", "fuse_ranks")]
-    if found not in (["words"], ["fields"], ["gather", "blend"], ["gather", "fuse_ranks"]):
+    found = [name for name in names if any(name in way for way in FINDS)]
+    if found not in FINDS:
         raise Invalid(
             "stages must find by words or by fields, or gather and then blend or fuse_ranks what was gathered; "
             f"they are {', '.join(names) or 'none'}"
         )
     finds = names.index(found[-1])
-    inside = names[finds + 1 : -1]
-    if names[0] != "understand" or names[-1] != "keep_best" or "believed" not in inside:
+    if names[0] != "understand" or names[-1] != "keep_best" or "believed" not in names[finds + 1 : -1]:
         raise Invalid(
             "stages must begin with understand, end with keep_best, and hold believed between what finds and keep_best "
             f"(without it what no longer holds is recalled); they are {', '.join(names)}"
         )
+    _must_suit_one_another(names, stages)
+    useless = [name for name in names[:finds] if name not in (*BEFORE, *found)]
+    if useless:  # it would do nothing, and the author of the file would not notice
+        raise Invalid(
+            f"{useless[0]} stands before {found[-1]}, where nothing is found yet, and would do nothing; move it behind. "
+            f"Before it stand {', '.join(BEFORE)}"
+        )
+
+
+def _must_suit_one_another(names: Sequence[str], stages: Sequence[Any]) -> None:
+    """Stages that need others, or stand in each other's way."""
     if "abstain" in names and "blend" not in names:
         raise Invalid("abstain needs blend, which says how likely the answer is here; leave abstain out")
     early = [name for name in ("aliases", "widen") if name in names]
@@ -179,20 +179,9 @@ def _must_work(stages: Sequence[Any]) -> None:
         raise Invalid(f"{early[0]} finds other words for the stage fields, and stands before it; leave {early[0]} out")
     if "one_voice" in names[:-2]:
         raise Invalid("one_voice looks at what would be shown, and stands right before keep_best; move it there")
-    weighed = [stage.factors for stage in stages if isinstance(stage, Weigh)]
-    if weighed and "votes" in names and {"votes", "recency"} & set(weighed[0]):
+    weighed = {factor for stage in stages if isinstance(stage, Weigh) for factor in stage.factors}
+    if "votes" in names and weighed & {"votes", "recency"}:
         raise Invalid("stages weighs votes twice: take votes or recency out of recall.weigh, or the stage votes out")
-    _must_have_something_to_do(names[:finds], found)
-
-
-def _must_have_something_to_do(before: Sequence[str], found: Sequence[str]) -> None:
-    """A stage that weighs or drops does nothing where nothing is found yet, and whoever named it would not notice."""
-    useless = [name for name in before if name not in (*BEFORE, *found)]
-    if useless:
-        raise Invalid(
-            f"{useless[0]} stands before {found[-1]}, where nothing is found yet, and would do nothing; move it behind. "
-            f"Before it stand {', '.join(BEFORE)}"
-        )
 
 
 def _only(table: Mapping[str, Any], allowed: Sequence[str], where: str) -> None:
@@ -201,7 +190,7 @@ def _only(table: Mapping[str, Any], allowed: Sequence[str], where: str) -> None:
             raise Invalid(f"{where} has no key {quoted(key)}; keys are {', '.join(allowed) or 'none'}")
 
 
-def _name_of(part: Any, known: Mapping[str, Part]) -> str:
+def _name_of(part: Any, known: Mapping[str, "Part"]) -> str:
     return next(name for name, each in known.items() if type(part) is each.make)
 
 
@@ -223,13 +212,211 @@ def text_of(design: Design) -> str:
     for table, parts, known in (("recall", design.recall, STAGES), ("upkeep", design.upkeep, JOBS)):
         for part in parts:
             name = _name_of(part, known)
-            values = {key: each.written(getattr(part, each.field)) for key, each in known[name].keys.items()}
-            if values:
-                lines += ["", f"[{table}.{name}]", *(f"{key} = {toml.written(value)}" for key, value in values.items())]
+            lines += _written(f"{table}.{name}", known[name], part)
     for lane in design.lanes:
-        has = {key: each.written(getattr(lane, each.field)) for key, each in LANE.keys.items()}
-        lines += ["", f"[lane.{lane.name}]", *(f"{key} = {toml.written(value)}" for key, value in has.items())]
+        lines += _written(f"lane.{lane.name}", LANE, lane)
     for slot, shape in SLOTS.items():
-        said = {key: each.written(getattr(getattr(design, slot), each.field)) for key, each in shape.keys.items()}
-        lines += ["", f"[{slot}]", *(f"{key} = {toml.written(value)}" for key, value in said.items())]
+        lines += _written(slot, shape, getattr(design, slot))
     return "\n".join(lines) + "\n"
+
+
+def _written(table: str, shape: "Part", value: Any) -> list[str]:
+    """One table of such a file; nothing where it has no keys."""
+    values = [f"{key} = {toml.written(each.written(getattr(value, each.field)))}" for key, each in shape.keys.items()]
+    return ["", f"[{table}]", *values] if values else []
+
+
+# ---------------------------------------------------------------- what a file can name
+
+
+def names(value: Any, what: str, known: Sequence[str]) -> tuple[str, ...]:
+    """A list of different names, all of them known."""
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise Invalid(f"{what} must be a list of names such as {list(known[:2])}, not {quoted(value)}")
+    for place, name in enumerate(value):
+        if name not in known:
+            raise Invalid(f"{what}: there is no {quoted(name)}; names are {', '.join(known)}")
+        if name in value[:place]:
+            raise Invalid(f"{what} names {name} twice; once is enough")
+    return tuple(value)
+
+
+def one_of(value: Any, what: str, known: Sequence[str]) -> str:
+    """One known name."""
+    if not isinstance(value, str) or value not in known:
+        raise Invalid(f"{what}: there is no {quoted(value)}; it is one of {', '.join(known)}")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of a stage's table: the field it sets, what it may be, and how the field is written back."""
+
+    field: str
+    check: Callable[[Any, str], Any]
+    written: Callable[[Any], Any] = lambda value: value
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A stage or job under its registered name."""
+
+    make: type
+    keys: Mapping[str, Key]
+
+
+RETAINED = ("project", "session", "user", "task", "agent")  # whose memories a rule may archive; never those of global
+OFF = "off"
+
+
+def _or_off(field: str, check: Callable[[Any, str], Any], written: Callable[[Any], Any] = lambda value: value) -> Key:
+    """A key that takes a value or "off"."""
+
+    def checked(value: Any, what: str) -> Any:
+        try:
+            return None if value == OFF else check(value, what)
+        except Invalid as problem:
+            raise Invalid(f'{problem}; or "{OFF}"') from problem
+
+    return Key(field, checked, lambda value: OFF if value is None else written(value))
+
+
+_vote = partial(checks.number, least=0, most=100)
+_pool = partial(checks.whole, least=1, most=1000)
+_lift = partial(checks.number, least=1, most=2)
+_part_of = partial(checks.number, least=0.01, most=1)
+_FIELDS = ("content", "tags", "files", "category")
+_VOTES = {"reinforce": Key("reinforce", _vote), "demote": Key("demote", _vote)}
+STAGES: Mapping[str, Part] = {
+    "understand": Part(Understand, {"most": Key("most", partial(checks.whole, least=1, most=64))}),
+    "recognise": Part(Recognise, {}),
+    "words": Part(ByWords, {"pool": Key("pool", _pool)}),
+    "gather": Part(
+        Gather, {"words": Key("words", _pool), "meaning": Key("meaning", _pool), "around": Key("around", _pool)}
+    ),
+    "blend": Part(Blend, {}),
+    "fuse_ranks": Part(FuseRanks, {"k": Key("k", partial(checks.whole, least=1, most=1000))}),
+    "aliases": Part(ExpandAliases, {"weight": Key("weight", _part_of), "usual": Key("usual", checks.flag)}),
+    "widen": Part(
+        Widen,
+        {
+            "fuzzy": Key("fuzzy", partial(checks.number, least=0, most=0.5)),
+            "prefix": Key("prefix", checks.flag),
+            "most": Key("most", partial(checks.whole, least=1, most=64)),
+        },
+    ),
+    "fields": Part(
+        ByFields,
+        {
+            "pool": Key("pool", _pool),
+            "read": Key("read", _pool),
+            **{name: Key(name, partial(checks.number, least=0.1, most=10)) for name in _FIELDS},
+        },
+    ),
+    "believed": Part(Believed, {}),
+    "weigh": Part(Weigh, {"factors": Key("factors", partial(names, known=tuple(FACTORS)), list)}),
+    "votes": Part(WeighByVotes, _VOTES),
+    "abstain": Part(
+        Abstain,
+        {"below": Key("below", checks.share), "unless_covered": Key("unless_covered", checks.share)},
+    ),
+    "drop_weak": Part(DropWeak, {"share": Key("share", checks.share)}),
+    "keep_close": Part(
+        KeepClose,
+        {
+            "of_best": Key("of_best", checks.share),
+            "of_previous": Key("of_previous", checks.share),
+            "most": Key("most", partial(checks.whole, least=1, most=1000)),
+        },
+    ),
+    "files": Part(FileAffinity, {"each": Key("each", checks.share)}),
+    "favour_kinds": Part(FavourKinds, {"first": Key("first", _lift), "second": Key("second", _lift)}),
+    "fade": Part(Fade, {"decay": Key("decay", partial(one_of, known=tuple(DECAYS)))}),
+    "rerank": Part(Rerank, {"most": Key("most", _pool)}),
+    "keep_top": Part(KeepTop, {"most": Key("most", _pool)}),
+    "drop_tail": Part(
+        DropTail,
+        {"rule": Key("rule", partial(one_of, known=("median", "lowest"))), "share": Key("share", checks.share)},
+    ),
+    "spread": Part(Spread, {"most": Key("most", _pool)}),
+    "one_voice": Part(OneVoice, {}),
+    "mark_conflicts": Part(MarkConflicts, {"weight": Key("weight", partial(checks.number, least=0.1, most=1))}),
+    "newest_of_slot": Part(NewestOfSlot, {"most": Key("most", partial(checks.whole, least=2, most=100))}),
+    "keep_best": Part(KeepBest, {"pinned": Key("pinned", partial(checks.whole, least=0, most=100))}),
+}
+# What a design says beside its stages and jobs, each a table of its own.
+_tokens = partial(checks.whole, least=0, most=1_000_000)
+LANE = Part(
+    Lane,
+    {
+        "share": Key("share", checks.share),
+        "floor": Key("floor", _tokens),
+        "ceiling": _or_off("ceiling", _tokens),
+        "of": Key("of", partial(one_of, known=("total", "rest"))),
+    },
+)
+SLOTS: Mapping[str, Part] = {
+    "budget": Part(
+        Budget, {"tokens": Key("tokens", _tokens), "share": Key("share", checks.share), "most": Key("most", _tokens)}
+    ),
+    "promotion": Part(
+        Promotion,
+        {
+            "mode": Key("mode", partial(one_of, known=("manual", "propose", "auto"))),
+            "preset": Key("preset", partial(one_of, known=tuple(PRESETS))),
+        },
+    ),
+    "due": Part(
+        Due,
+        {
+            "on_open": Key("on_open", checks.flag),
+            "uses": _or_off("uses", partial(checks.whole, least=1, most=1_000_000)),
+            "hours": _or_off("hours", partial(checks.number, least=0.1, most=100_000)),
+        },
+    ),
+}
+JOBS: Mapping[str, Part] = {
+    "prune": Part(
+        Prune,
+        {
+            "max_size": Key("max_bytes", checks.size, checks.size_text),
+            "percent": Key("percent", partial(checks.number, least=0.01, most=100)),
+            **_VOTES,
+        },
+    ),
+    "settle": Part(Settle, {}),
+    "expire": Part(Expire, {}),
+    "retain": Part(
+        Retain,
+        {
+            "max_items": _or_off("max_items", partial(checks.whole, least=1, most=100_000_000)),
+            "max_size": _or_off("max_bytes", checks.size, checks.size_text),
+            "ttl_days": _or_off("ttl_days", partial(checks.number, least=1, most=100_000)),
+            "min_confidence": _or_off("min_confidence", checks.share),
+            "families": Key("families", partial(names, known=RETAINED), list),
+        },
+    ),
+    "suggest_aliases": Part(
+        SuggestAliases,
+        {
+            "most": Key("most", partial(checks.whole, least=1, most=100)),
+            "times": Key("times", partial(checks.whole, least=1, most=100)),
+        },
+    ),
+    "tune_lanes": Part(TuneLanes, {"receipts": Key("receipts", partial(checks.whole, least=1, most=10_000))}),
+}
+KEYS = (
+    "base",
+    "name",
+    "about",
+    "reads",
+    "stages",
+    "recall",
+    "jobs",
+    "upkeep",
+    "conflicts",
+    "inject",
+    "lanes",
+    "lane",
+    *SLOTS,
+)

@@ -5,11 +5,11 @@ is finished, a project's least important tenth goes above a thousand, and what i
 """
 
 from memorist.design import Design, Due, Lane, Promotion
-from memorist.recall.find import ByWords
-from memorist.recall.trim import Believed, KeepBest, Weigh
-from memorist.recall.understand import Understand
-from memorist.upkeep.retain import Retain
-from memorist.upkeep.settle import Settle
+from memorist.recall.stages.keep import Believed, KeepBest
+from memorist.recall.stages.understand import Understand
+from memorist.recall.stages.weigh import Weigh
+from memorist.recall.stages.words import ByWords
+from memorist.upkeep.retain import Retain, Settle
 
 TIERS = Design(
     name="tiers",

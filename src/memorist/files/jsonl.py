@@ -14,11 +14,10 @@ from typing import Any
 
 from memorist import __version__
 from memorist.errors import Invalid, StoreTooNew
-from memorist.files.markdown import Found
-from memorist.files.reading import must_fit
+from memorist.files.markdown import Entry
+from memorist.files.sources import must_fit
 from memorist.records import Draft, Record
-from memorist.text.encoding import decoded
-from memorist.text.visible import quoted
+from memorist.text.visible import decoded, quoted
 
 VERSION = 1
 LONGEST_LINE = 8 << 20  # bytes: the longest text, every character of it escaped, and its labels
@@ -80,7 +79,7 @@ class Damaged(ValueError):
 class Lines:
     """What was read from one export."""
 
-    found: list[Found] = field(default_factory=list)
+    found: list[Entry] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     left_out: int = 0  # records that are not active
 
@@ -182,7 +181,7 @@ def _take(value: Mapping[str, Any], file: str, number: int, result: Lines) -> No
     brought: dict[str, Any] = {name: value[name] for name in _BROUGHT if value.get(name) is not None}
     brought |= {name: _moment(value[name], name) for name in _TIMES if value.get(name) is not None}
     result.found.append(
-        Found(file, number, Draft(value["text"], value["kind"], value["scope"], id=value["id"], **brought))
+        Entry(file, number, Draft(value["text"], value["kind"], value["scope"], id=value["id"], **brought))
     )
     must_fit(len(result.found))
 

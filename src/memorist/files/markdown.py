@@ -7,19 +7,27 @@
     dropped       HTML comments, rules, and front matter but for its title, date and tags
 
 No word of the rest is lost: a heading with nothing under it becomes a memory itself.
+
+The blocks are headings, list items with all that is nested in them, paragraphs, and code beside what it explains. That is not a
+Markdown parser: it must find where one thought ends and the next begins, and must not lose a word, whatever a person wrote.
+What it does not understand is a paragraph. Every pass is linear in the length of the file.
+
+Dates are read as people write them in headings, at the beginning of a line, and in file names; all are taken as UTC. A date that
+could be read two ways (03/04/2025) is left alone: a wrong date is worse than none.
 """
 
 import re
 import string
+import textwrap
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from itertools import zip_longest
+from datetime import UTC, datetime
+from itertools import accumulate, zip_longest
 from pathlib import PurePath
+from typing import Literal
 
 from memorist.checks import LONGEST_LABEL
-from memorist.files.blocks import Block, blocks, lines_of
-from memorist.files.dates import date_before, date_in, date_of_name
 from memorist.records import Draft
 from memorist.text.visible import is_blank
 
@@ -27,8 +35,8 @@ STEP = " › "
 LEAD_IN = 7  # a line such as "Steps:" before a list is a heading below all others
 LONGEST_NAME = 100  # characters of a heading's end in which its kind is looked for
 # The last word of a heading, or the first of a text before its colon. Kinds that soon fade are left out: a file that
-# somebody keeps is meant to last.
-KINDS = {
+# a person keeps is meant to last.
+KIND_OF_WORD = {
     "decision": "decision", "decisions": "decision", "decided": "decision",
     "preference": "preference", "preferences": "preference", "likes": "preference", "dislikes": "preference",
     "warning": "warning", "warnings": "warning", "gotcha": "warning", "gotchas": "warning",
@@ -51,7 +59,7 @@ _BESIDE_ENTRIES = re.compile(r"\s*$|\s*#|[ \t]+\S|- ")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Entry:
     """One memory found in a file, and where."""
 
     file: str
@@ -63,7 +71,7 @@ class Found:
         return f"{self.file}:{self.line}"
 
 
-def memories_in(text: str, name: str, modified: datetime) -> list[Found]:
+def memories_in(text: str, name: str, modified: datetime) -> list[Entry]:
     """The memories of a Markdown file of that name, in their order. Any text gives some or none."""
     lines = lines_of(text)
     front, length = _front_matter(lines)
@@ -72,7 +80,7 @@ def memories_in(text: str, name: str, modified: datetime) -> list[Found]:
     found = blocks(lines[length:], length + 1)
     for block, after in zip_longest(found, found[1:]):
         outline.take(block, after)
-    return sorted((Found(name, line, draft) for line, draft in outline.end()), key=lambda each: each.line)
+    return sorted((Entry(name, line, draft) for line, draft in outline.end()), key=lambda each: each.line)
 
 
 # ---------------------------------------------------------------- front matter
@@ -130,7 +138,7 @@ class _Outline:
     path: list[_Heading]
     found: list[tuple[int, Draft]] = field(default_factory=list)
 
-    def take(self, block: Block, after: Block | None) -> None:
+    def take(self, block: "_Block", after: "_Block | None") -> None:
         if block.sort == "heading":
             self._step_into(block.level, block)
         elif block.sort == "paragraph" and after and after.sort == "item" and _LEADS_IN.fullmatch(block.text):
@@ -145,7 +153,7 @@ class _Outline:
         self._step_out(0)
         return self.found
 
-    def _step_into(self, level: int, block: Block) -> None:
+    def _step_into(self, level: int, block: "_Block") -> None:
         self._step_out(level)
         self.path.append(_Heading(level, block.text.strip("*_: \t"), block.line))
 
@@ -190,7 +198,7 @@ def _box_read(text: str) -> str:
 
 def _kind(text: str, steps: Sequence[str]) -> str:
     first = _FIRST_WORD.match(text)
-    own = KINDS.get(first[1].lower()) if first else None
+    own = KIND_OF_WORD.get(first[1].lower()) if first else None
     return own or next(_kinds_of(reversed(steps)), "fact")
 
 
@@ -198,6 +206,320 @@ def _kinds_of(headings: Iterator[str]) -> Iterator[str]:
     """The kinds that headings name, the nearest first."""
     for heading in headings:
         words = _WORD.findall(_ASIDE.sub("", heading[-LONGEST_NAME:]))
-        kind = "procedure" if _HOW_TO.match(heading) else KINDS.get(words[-1].lower()) if words else None
+        kind = "procedure" if _HOW_TO.match(heading) else KIND_OF_WORD.get(words[-1].lower()) if words else None
         if kind:
             yield kind
+
+
+# ---------------------------------------------------------------- blocks
+
+Sort = Literal["heading", "item", "paragraph", "rule"]
+
+_BREAK = re.compile(r"\r\n|\n|\r")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
+_UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
+_RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
+_ITEM = re.compile(r"([ \t]*)([-*+•‣◦▪]|(\d{1,3})[.)])(?:[ \t]+(.*))?$")
+_FENCE = re.compile(r"([ \t]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?)(`{3,}(?=[^`]*$)|~{3,})")
+_FENCE_END = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*$")
+NESTED = 2  # columns deeper than the item above: less is a slip of the hand
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    number: int
+    text: str
+    code: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """One piece of a file: a heading with its level, or the text of an item or paragraph."""
+
+    sort: Sort
+    line: int
+    text: str = ""
+    level: int = 0
+
+
+def lines_of(text: str) -> list[str]:
+    return _BREAK.split(text.removeprefix("\ufeff"))
+
+
+def blocks(lines: list[str], first: int = 1) -> list[_Block]:
+    """The blocks of these lines, the first of which has that number."""
+    reader = _Reader()
+    for line in _without_comments(lines, first):
+        reader.take(line)
+    return reader.end()
+
+
+# ---------------------------------------------------------------- comments and code
+
+
+def _without_comments(lines: list[str], first: int) -> Iterator[_Line]:
+    """The lines without HTML comments, each marked where it is code. What is not closed is plain text."""
+    ends, place, comments_end = _FenceEnds(lines), 0, True
+    lines = list(lines)
+    while place < len(lines):
+        code_end = ends.after(place)
+        if code_end is not None:
+            marked = _FENCE.match(lines[place])
+            behind_marker = bool(marked and marked[1].strip())  # then the line is an item, and its code follows
+            yield _Line(first + place, lines[place], code=not behind_marker)
+            for inner in range(place + 1, code_end + 1):
+                yield _Line(first + inner, lines[inner], code=True)
+            place = code_end + 1
+            continue
+        kept, open_at = _cut(lines[place])
+        close = _closing(lines, place) if open_at is not None and comments_end else None
+        if open_at is not None and close is not None:
+            yield _Line(first + place, kept[:open_at])
+            lines[close] = lines[close].partition("-->")[2]
+            place = close
+        else:
+            comments_end = comments_end and open_at is None
+            yield _Line(first + place, kept)
+            place += 1
+
+
+def _cut(line: str) -> tuple[str, int | None]:
+    """The line without its whole comments, and where one begins that is not closed on it."""
+    kept, start = line, line.find("<!--")
+    while start >= 0:
+        if kept.count("`", 0, start) % 2:  # a comment that is written about, not written
+            start = kept.find("<!--", start + 4)
+            continue
+        end = kept.find("-->", start + 4)
+        if end < 0:
+            return kept, start
+        kept = kept[:start] + " " + kept[end + 3 :]
+        start = kept.find("<!--", start)
+    return kept, None
+
+
+def _closing(lines: list[str], place: int) -> int | None:
+    return next((later for later in range(place + 1, len(lines)) if "-->" in lines[later]), None)
+
+
+class _FenceEnds:
+    """Where a fence that opens on a line is closed. Whether it is closed at all is known without looking for it."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self._lines = lines
+        self._ends: dict[str, list[tuple[int, int]]] = {"`": [], "~": []}  # (line, length), in order
+        for place, line in enumerate(lines):
+            if end := _FENCE_END.match(line):
+                self._ends[end[1][0]].append((place, len(end[1])))
+        self._longest = {sign: _longest_from(ends) for sign, ends in self._ends.items()}
+
+    def after(self, place: int) -> int | None:
+        opened = _FENCE.match(self._lines[place])
+        if not opened:
+            return None
+        sign, length = opened[2][0], len(opened[2])
+        ends, longest = self._ends[sign], self._longest[sign]
+        start = bisect_left(ends, (place + 1, 0))
+        if start == len(ends) or longest[start] < length:
+            return None
+        return next(ends[later][0] for later in range(start, len(ends)) if ends[later][1] >= length)
+
+
+def _longest_from(ends: list[tuple[int, int]]) -> list[int]:
+    """For each of the ends, the longest among it and those after it."""
+    return list(accumulate((length for _, length in reversed(ends)), max))[::-1]
+
+
+# ---------------------------------------------------------------- blocks
+
+
+@dataclass(slots=True)
+class _Open:
+    """The block that is being read: its first line without the marker, and the lines after it as they are."""
+
+    sort: Sort
+    line: int
+    indent: int
+    first: str
+    rest: list[str] = field(default_factory=list)
+    blank: bool = False  # a blank line came last
+
+    def add(self, text: str) -> None:
+        self.rest += ["", text] if self.blank else [text]
+        self.blank = False
+
+    def text(self) -> str:
+        rest = textwrap.dedent("\n".join(self.rest)) if self.rest else ""
+        return f"{self.first.strip()}\n{rest}".strip("\n").rstrip()
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self._done: list[_Block] = []
+        self._open: _Open | None = None
+
+    def end(self) -> list[_Block]:
+        self._close()
+        return self._done
+
+    def take(self, line: _Line) -> None:
+        text = line.text if line.code else line.text.rstrip()
+        if line.code:
+            self._continue_or_start(line.number, text)
+        elif not text:
+            if self._open:
+                self._open.blank = True
+        elif self._open and self._open.sort == "item" and _width(text) - self._open.indent >= NESTED:
+            self._nested(self._open, text)
+        elif not (self._heading(line.number, text) or self._rule(line.number, text) or self._item(line.number, text)):
+            self._plain(line.number, text)
+
+    def _nested(self, item: _Open, text: str) -> None:
+        """Whatever stands deeper than an item belongs to it."""
+        item.blank = item.blank and not _ITEM.match(text)  # a list with air between its items is still one list
+        item.add(text)
+
+    def _heading(self, number: int, text: str) -> bool:
+        found = _HEADING.match(text)
+        if found:
+            self._close()
+            self._done.append(_Block("heading", number, _unclosed(found[2] or ""), len(found[1])))
+            return True
+        above = self._open
+        under = _UNDERLINE.match(text)
+        if not under or not above or above.sort != "paragraph" or above.rest or above.blank:
+            return False
+        self._open = None
+        self._done.append(_Block("heading", above.line, above.first.strip(), 1 if under[1][0] == "=" else 2))
+        return True
+
+    def _rule(self, number: int, text: str) -> bool:
+        if not _RULE.match(text):
+            return False
+        self._close()
+        self._done.append(_Block("rule", number))
+        return True
+
+    def _item(self, number: int, text: str) -> bool:
+        found, above = _ITEM.match(text), self._open
+        if not found:
+            return False
+        wrapped = above and above.sort == "paragraph" and not above.blank and found[3] not in (None, "1")
+        if wrapped:  # "… in\n2024. Then …"
+            return False
+        self._close()
+        self._open = _Open("item", number, _width(found[1]), found[4] or "")
+        return True
+
+    def _plain(self, number: int, text: str) -> None:
+        if self._open and self._open.blank:
+            self._close()
+        self._continue_or_start(number, text)
+
+    def _continue_or_start(self, number: int, text: str) -> None:
+        if self._open:
+            self._open.add(text)
+        else:
+            self._open = _Open("paragraph", number, 0, text)
+
+    def _close(self) -> None:
+        if self._open:
+            self._done.append(_Block(self._open.sort, self._open.line, self._open.text()))
+            self._open = None
+
+
+def _unclosed(heading: str) -> str:
+    """A heading without the signs that may close it; those of "C#" belong to the word."""
+    bare = heading.rstrip("#")
+    return bare.rstrip() if not bare or bare[-1] in " \t" else heading
+
+
+def _width(text: str) -> int:
+    """Columns of blanks at the beginning."""
+    blanks = text[: len(text) - len(text.lstrip(" \t"))]
+    return len(blanks.expandtabs(4))
+
+
+# ---------------------------------------------------------------- dates
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = (
+    r"(?P<{0}>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
+    r"oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+)
+_ISO = r"(?P<year>(?:19|20)\d\d)(?P<sign>[-/.])(?P<month>\d\d?)(?P=sign)(?P<day>\d\d?)(?!\d)"
+_CLOCK = r"(?:(?:T| |, | at )(?P<hour>\d\d):(?P<minute>\d\d)(?::\d\d(?:\.\d+)?)?(?P<zone>Z|[+-]\d\d:?\d\d)?(?!\d))?"
+_MONTH_FIRST = _MONTH.format("month_b") + r" (?P<day_b>\d\d?)(?:st|nd|rd|th)?,? (?P<year_b>(?:19|20)\d\d)\b"
+_DAY_FIRST = (
+    r"(?P<day_c>\d\d?)(?:st|nd|rd|th)?\.? (?:of )?" + _MONTH.format("month_c") + r",? (?P<year_c>(?:19|20)\d\d)\b"
+)
+_DATE = rf"(?:{_ISO}{_CLOCK}|{_MONTH_FIRST}|{_DAY_FIRST})"
+
+_ANYWHERE = re.compile(rf"(?<![\w./-]){_DATE}", re.IGNORECASE)
+# What a date at the beginning may stand in, and what must follow for it to be a label and no part of the sentence.
+_LABEL = re.compile(
+    rf"(?P<bold>\*\*|__)?(?P<open>[\[(])?{_DATE}(?(open)[\])])(?P<colon>:)?(?(bold)(?P=bold))"
+    rf"(?(open)(?:\s*[:—–-])?\s+|(?(colon)\s+|\s*[:—–-]\s+))(?!(?:19|20)\d\d-)",
+    re.IGNORECASE,
+)
+_IN_NAME = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(0[1-9]|1[0-2])\2([0-3]\d)(?!\d)")
+
+
+def date_in(text: str) -> datetime | None:
+    """The first date in a heading.
+
+    >>> date_in("March 14, 2025: stand-up")
+    datetime.datetime(2025, 3, 14, 0, 0, tzinfo=datetime.timezone.utc)
+    """
+    found = _ANYWHERE.search(text)
+    return found and _moment(found)
+
+
+def date_before(text: str) -> tuple[datetime | None, str]:
+    """The date a text begins with, and the text without it where the date is only a label.
+
+    >>> date_before("[2025-03-14] Moved to Oslo")[1]
+    'Moved to Oslo'
+    >>> date_before("2025-03-14 was a Friday")[1]
+    '2025-03-14 was a Friday'
+    """
+    label = _LABEL.match(text)
+    when = label and _moment(label)
+    if label and when and text[label.end() :].strip():
+        return when, text[label.end() :]
+    start = _ANYWHERE.match(text.lstrip("*_[( "))
+    return (_moment(start) if start else None), text
+
+
+def date_of_name(stem: str) -> datetime | None:
+    """The date in the name of a daily log, such as 2025-03-14 or standup_20250314."""
+    found = _IN_NAME.search(stem)
+    return _day(int(found[1]), int(found[3]), int(found[4])) if found else None
+
+
+def _moment(found: re.Match[str]) -> datetime | None:
+    parts = found.groupdict()
+    if parts["year"]:
+        return _exact(parts) or _day(int(parts["year"]), int(parts["month"]), int(parts["day"]))
+    which = "b" if parts["year_b"] else "c"
+    month = _MONTHS.index(parts[f"month_{which}"][:3].lower()) + 1
+    return _day(int(parts[f"year_{which}"]), month, int(parts[f"day_{which}"]))
+
+
+def _exact(parts: dict[str, str]) -> datetime | None:
+    """The moment, where a time of day is given too."""
+    if not parts["hour"]:
+        return None
+    day = f"{parts['year']}-{int(parts['month']):02}-{int(parts['day']):02}"
+    try:
+        found = datetime.fromisoformat(f"{day}T{parts['hour']}:{parts['minute']}{parts['zone'] or 'Z'}")
+    except ValueError:
+        return None
+    return found.astimezone(UTC)
+
+
+def _day(year: int, month: int, day: int) -> datetime | None:
+    try:
+        return datetime(year, month, day, tzinfo=UTC)
+    except ValueError:
+        return None

@@ -1,7 +1,7 @@
 """Memories out of a store and into one, on nothing but the facade.
 
 An export is everything this access may read. An import goes through the gate like any other write, labelled as one: it is
-redacted, of low trust, and a candidate until somebody confirms it. It is one batch, so that one undo takes it back; and
+redacted, of low trust, and a candidate until a person confirms it. It is one batch, so that one undo takes it back; and
 it can be repeated, because what is there already, or was forgotten, revised or erased here, stays as it is.
 """
 
@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from memorist.errors import Invalid, Refused
-from memorist.files import jsonl, reading
-from memorist.files.markdown import Found, memories_in
+from memorist.files import jsonl, sources
+from memorist.files.markdown import Entry, memories_in
 from memorist.kinds import MEMORY, kind_of
 from memorist.memory import Memory
 from memorist.records import Draft, Outcome, Record, now_utc
 from memorist.redact import Redactor
-from memorist.text.encoding import decoded
-from memorist.text.visible import visible
+from memorist.text.visible import decoded, visible
 
 PAGE = 400  # records read at once
 ERASED = "it was erased here, and an import does not bring it back"
@@ -107,7 +106,7 @@ def _safe(label: str) -> str:
 @dataclass(slots=True)
 class _Read:
     files: list[str] = field(default_factory=list)
-    found: list[Found] = field(default_factory=list)
+    found: list[Entry] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     left_out: int = 0
     refused: int = 0
@@ -164,7 +163,7 @@ def _without_secrets(draft: Draft) -> Draft:
     return replace(draft, text=redact(draft.text), title=redact(draft.title) if draft.title else None)
 
 
-def _holds_for_a_time(each: Found) -> bool:
+def _holds_for_a_time(each: Entry) -> bool:
     """What always holds comes first: it would be taken for the twin of a text that held only for a time."""
     return each.draft.valid_from is not None or each.draft.valid_to is not None
 
@@ -178,7 +177,7 @@ def _must_be_on(memory: Memory) -> None:
 def _read(paths: Iterable[str | Path]) -> _Read:
     if isinstance(paths, str | Path):
         raise Invalid("the paths must be a list, such as ['MEMORY.md']")
-    wanted, problems = reading.sources(paths)
+    wanted, problems = sources.sources(paths)
     read = _Read(problems=problems)
     for source in wanted:
         try:
@@ -187,21 +186,21 @@ def _read(paths: Iterable[str | Path]) -> _Read:
             if not source.found:
                 raise
             read.problems.append(str(problem))
-        reading.must_fit(len(read.found))
+        sources.must_fit(len(read.found))
     if not wanted and not problems:
         raise Invalid("no file was named; name Markdown files, a folder with a MEMORY.md, or an export")
     return read
 
 
-def _read_one(source: reading.Source, read: _Read) -> None:
-    content = reading.content(source, reading.LARGEST - read.bytes)
+def _read_one(source: sources.Source, read: _Read) -> None:
+    content = sources.content(source, sources.LARGEST - read.bytes)
     read.bytes += len(content.raw)
     if source.is_markdown:
         text = decoded(content.raw, source.shown)
         read.lines += text.count("\n") + text.count("\r")
-        if read.lines > reading.MOST_LINES:
+        if read.lines > sources.MOST_LINES:
             raise Invalid(
-                f"{source.shown} makes this import longer than {reading.MOST_LINES:,} lines; import less at once"
+                f"{source.shown} makes this import longer than {sources.MOST_LINES:,} lines; import less at once"
             )
         found = memories_in(text, source.name, content.modified)
         read.found += [replace(each, file=source.shown) for each in found]

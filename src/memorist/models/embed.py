@@ -6,21 +6,25 @@ numbers are checked on every call, and lengths are made equal here. Whatever goe
 `ModelUnavailable`. There is no name for an embedder that only pretends.
 """
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from memorist.errors import Invalid, MemoristError, ModelUnavailable
 from memorist.text.vectors import MOST_DIMENSIONS
 from memorist.text.visible import quoted, visible
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from numpy import float32
     from numpy.typing import NDArray
 
     Floats = NDArray[float32]
 
+T = TypeVar("T")
 LONGEST_NAME = 200
 STATIC_SIZES = (256, 128, 64)
 NONE = "none"
@@ -56,7 +60,7 @@ class Choice:
     spelled: str
     make: Make
     cheap: bool  # known before it is made
-    asked: bool  # somebody named it; the default may not move a store to another model
+    asked: bool  # it was named; the default may not move a store to another model
 
 
 NO_EMBEDDER = Choice(NONE, lambda: None, False, False)
@@ -104,7 +108,7 @@ def _has(embed: object, part: str) -> bool:
     """Looked up on its type first: a dimension may be worked out by asking a server, and opening a store asks none."""
     try:
         return hasattr(type(embed), part) or hasattr(embed, part)
-    except Exception:  # then it is there, and whoever uses it finds out
+    except Exception:  # then it is there, and using it tells
         return True
 
 
@@ -226,3 +230,47 @@ def _unusable(embedder: Embedder, because: str) -> ModelUnavailable:
 def shown(model: str) -> str:
     """The name of a model for a message. One that a store brings along was checked by nobody."""
     return visible(model[:LONGEST_NAME]).replace("\n", " ")
+
+
+# ---------------------------------------------------------------- waiting
+
+SHARE = 0.6  # of the time that is left: the rest of the question needs some too
+
+
+class Patience:
+    """One slow thing at a time, waited for only as long as a question has time. Per process, shared between threads.
+
+    Only what may be left out is waited for like this: an embedder behind a network, a second opinion. It runs in a thread of
+    its own; a question that gives up goes on without it, and until it has come back nothing starts the same again.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._busy = False
+
+    def within(self, seconds: float, work: Callable[[], T]) -> T | None:
+        """What the work gives, or None if it takes longer, or an earlier one has not come back yet."""
+        with self._lock:
+            if self._busy or seconds <= 0:
+                return None
+            self._busy = True
+        from concurrent.futures import Future
+
+        done: Future[T] = Future()
+        threading.Thread(target=self._run, args=(work, done), name="memorist waiting", daemon=True).start()
+        try:
+            return done.result(timeout=seconds * SHARE)
+        except TimeoutError:
+            if done.done():  # it was the work that said so
+                raise
+            return None
+
+    def _run(self, work: Callable[[], T], done: "Future[T]") -> None:
+        try:
+            result = work()
+        except BaseException as problem:
+            self._busy = False
+            done.set_exception(problem)
+        else:
+            self._busy = False
+            done.set_result(result)

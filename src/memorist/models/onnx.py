@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memorist.errors import Invalid, ModelUnavailable
-from memorist.models.wordpiece import UNKNOWN, WordPiece
+from memorist.models.static import UNKNOWN, WordPiece
 from memorist.text.visible import visible
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 GRAPHS = ("model.onnx", "onnx/model.onnx")
 AT_ONCE = 32  # texts in one run, of about the same length
-LONGEST = 512  # tokens, where the folder does not say
+MOST_TOKENS = 512  # tokens, where the folder does not say
 MARKS = ("[CLS]", "[SEP]", "[PAD]", UNKNOWN)
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
@@ -149,7 +149,7 @@ def _longest(folder: Path) -> int:
         _table(folder / "tokenizer_config.json").get("model_max_length"),
         _table(folder / "sentence_bert_config.json").get("max_seq_length"),
     ]
-    return max(3, min([LONGEST, *(number for number in said if type(number) is int)]))
+    return max(3, min([MOST_TOKENS, *(number for number in said if type(number) is int)]))
 
 
 def _table(file: Path) -> Mapping[str, Any]:

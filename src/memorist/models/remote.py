@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 AT_ONCE = 64  # texts in one request
 SECONDS = 20.0  # for one answer
 DEADLINE = 30.0  # for one request and its repetitions
-SECONDS_FOR_ONE = 4.0  # one text is a question, and somebody waits for its answer: it is asked once
+SECONDS_FOR_ONE = 4.0  # one text is a question, and a person waits for its answer: it is asked once
 LARGEST_ANSWER = 64 * 1024 * 1024
 FIRST_PAUSE = 0.3
 PARTS = ("model", "key", "dimensions")
@@ -59,7 +59,7 @@ class RemoteEmbedder:
 
     @classmethod
     def at(cls, address: str, secret: "Secret") -> "RemoteEmbedder":
-        """The embedder at that address. A message about it never quotes it whole: somebody may have put a key there."""
+        """The embedder at that address. A message about it never quotes it whole: there may be a key in it."""
         try:
             split = urlsplit(address)
             named = dict(parse_qsl(split.query, keep_blank_values=True, strict_parsing=bool(split.query)))
@@ -74,12 +74,9 @@ class RemoteEmbedder:
             )
         if not named.get("model") or not set(named) <= set(PARTS):
             raise Invalid(f"the address of an embedder needs ?model=NAME; after the ? it may have {', '.join(PARTS)}")
-        variable = named.get("key")
-        if variable is not None and not VARIABLE.fullmatch(variable):
-            raise Invalid("key= names the environment variable that holds the key, such as OPENAI_API_KEY; not the key")
-        if variable and split.scheme == "http" and host not in HERE:
-            raise Invalid("a key is not sent over http:// to another machine; use https://")
-        size = named.get("dimensions")
+        variable, size = named.get("key"), named.get("dimensions")
+        if variable is not None:
+            _must_be_a_variable(variable, safe=split.scheme != "http" or host in HERE)
         if size is not None and not re.fullmatch("[1-9][0-9]{0,3}", size, re.ASCII):
             raise Invalid(f"dimensions= must be a number from 1 to 9999, not {quoted(size)}")
         return cls(
@@ -192,7 +189,7 @@ class RemoteEmbedder:
             pause *= 2
 
     def _answer(self, client: "httpx2.Client", body: Any) -> "Answer":
-        """One answer, within the seconds of the client. Its own timeout begins anew with each byte, and a name that is
+        """One answer, within the seconds of the client. Its own timeout starts again with each byte, and a name that is
         looked up has none: so another thread waits for the server, and is left behind when the time is up."""
         seconds = SECONDS if len(body["input"]) > 1 else SECONDS_FOR_ONE
         until = time.monotonic() + seconds
@@ -225,3 +222,11 @@ class RemoteEmbedder:
 def _seconds(header: str | None) -> float:
     """How long a server asks to wait; a date or nonsense is no number, and then our own pause holds."""
     return float(header) if header and re.fullmatch("[0-9]{1,4}", header, re.ASCII) else 0.0
+
+
+def _must_be_a_variable(name: str, safe: bool) -> None:
+    """A key is named, never written out, and goes only where nobody can read it on the way."""
+    if not VARIABLE.fullmatch(name):
+        raise Invalid("key= names the environment variable that holds the key, such as OPENAI_API_KEY; not the key")
+    if not safe:
+        raise Invalid("a key is not sent over http:// to another machine; use https://")

@@ -1,1 +1,15 @@
-"""How memories enter a prompt: within a budget that is counted on the very text that is handed out."""
+"""How memories enter a prompt: within a budget that is counted on the very text that is handed out.
+
+A module is loaded when it is first used.
+"""
+
+from typing import TYPE_CHECKING
+
+from memorist.lazy import modules
+
+if TYPE_CHECKING:
+    from memorist.prompt import context, receipts
+
+__all__ = ["context", "receipts"]
+if not TYPE_CHECKING:  # or every name would be there for a type checker
+    __getattr__ = modules(__name__, __all__)

@@ -2,14 +2,16 @@
 
 Lanes are served in their order. A floor is paid only while there is money left, so the sum never passes the total, however
 small it is; what a lane does not use goes to those that want more, and no lane can take what is another's quota, however full
-it is. All numbers are whole tokens, and nothing here knows what the tokens are spent on.
+it is. A memory that does not fit is left out whole, and a shorter one after it may still enter. All numbers are whole tokens.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from memorist import checks
-from memorist.design import Budget, Lane
+from memorist.design import STEADY, Budget, Lane
 from memorist.errors import Invalid
+from memorist.prompt.render import Item
 
 MOST = 10_000_000  # tokens one may ask for
 PARTS = 1_000_000  # shares are counted in millionths: 0.65 of 1840 is 1196, not a hair less
@@ -60,3 +62,66 @@ def allot(total: int, lanes: Sequence[Lane], wanted: Sequence[int], steady: Coll
 def part(share: float, of: int) -> int:
     """That share of a whole number, rounded down."""
     return round(share * PARTS) * of // PARTS
+
+
+# ---------------------------------------------------------------- what fits
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """What fits, and what each lane wanted and spent."""
+
+    items: tuple[Item, ...]
+    lanes: Mapping[str, Mapping[str, int]]
+
+
+@dataclass(slots=True)
+class Basket:
+    """What has entered so far, by id, and what it cost by lane."""
+
+    costs: Mapping[str, int]
+    kept: dict[str, Item] = field(default_factory=dict)
+    spent: dict[str, int] = field(default_factory=dict)
+
+    def fill(self, lane: str, items: Sequence[Item], tokens: int) -> int:
+        """Takes those that fit into so many tokens, one after the other; the tokens that are left."""
+        left = tokens
+        for item in items:
+            id = item.record.id
+            if id not in self.kept and self.costs[id] <= left:
+                left -= self.costs[id]
+                self.kept[id] = item
+        self.spent[lane] = self.spent.get(lane, 0) + tokens - left
+        return left
+
+
+def pack(
+    room: int,
+    told: int,
+    lanes: Sequence[Lane],
+    found: Mapping[str, Sequence[Item]],
+    protected: Sequence[Item],
+    costs: Mapping[str, int],
+) -> Packed:
+    """Each lane up to what it was granted; what is left over goes to any that still fit. The steady lanes come first, and
+    neither what is protected nor what is told of conflicts is taken from them: they must not change with the question."""
+    wanted = [sum(costs[item.record.id] for item in found[lane.name]) for lane in lanes]
+    granted = dict(zip(lanes, allot(room, lanes, wanted, STEADY), strict=True))
+    loose = [lane for lane in lanes if lane.name not in STEADY]
+    basket = Basket(costs)
+    for lane in lanes:
+        if lane.name in STEADY:
+            basket.fill(lane.name, found[lane.name], granted[lane])
+    left = max(0, room - told - sum(basket.spent.values()))
+    left = basket.fill("", protected, left)
+    own, ceilings = [granted[lane] for lane in loose], [lane.ceiling for lane in loose]
+    for lane, most in zip(
+        [*loose, *loose], [*own, *ceilings], strict=True
+    ):  # first what is each one's own, then the rest
+        tokens = left if most is None else min(left, most - basket.spent.get(lane.name, 0))
+        left -= tokens - basket.fill(lane.name, found[lane.name], tokens)
+    table = zip(lanes, quotas(room, lanes), wanted, strict=True)
+    spent = {
+        lane.name: {"quota": quota, "wanted": want, "spent": basket.spent[lane.name]} for lane, quota, want in table
+    }
+    return Packed(tuple(basket.kept.values()), spent)

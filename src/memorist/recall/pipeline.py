@@ -3,10 +3,18 @@
 A stage is a frozen value that is called with a search and the tools and returns a new search. It prints itself, compares,
 and can be listed; adding one to a design is adding a word to a tuple. A stage marked `optional` is skipped once the
 deadline has passed, and the trace says so. From a stage marked `one_moment` on, the store is read as it was at one moment.
+
+What may be an answer is a `Candidate`, a few numbers, until it is read whole; from then on it is a `Hit`.
+
+The latency objective is here too: when recalls become slow, they are answered more cheaply until they are fast again
+(`Monitor`).
 """
 
+import math
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields
 from datetime import datetime
@@ -68,15 +76,15 @@ class Search:
     moment: datetime | None = None  # of asking, for "last week"; None means now
     exact: bool = False  # compare with every vector
     files: tuple[str, ...] = ()  # that are being worked on
-    terms: tuple[str, ...] = ()
-    expansions: tuple[Expansion, ...] = ()  # words like those of the question
     hurried: bool = False  # recalls were slow lately: look at less
     until: float | None = None  # when the deadline is, on `time.perf_counter`
+    terms: tuple[str, ...] = ()
+    expansions: tuple[Expansion, ...] = ()  # words like those of the question
     asked: Asked = Asked("")
     candidates: tuple[Candidate, ...] = ()
     hits: tuple[Hit, ...] = ()
-    crowd: tuple[str, ...] = ()  # origins whose texts are so many that the question is asked again without them
-    heard: tuple[Hit, ...] | None = None  # what was heard of a crowd; None: none was met
+    again: Where | None = None  # set by a stage: the question is to be asked once more through this filter
+    heard: tuple[Hit, ...] | None = None  # what the first pass kept of those whom that filter leaves out
     dropped: Mapping[str, str] = field(default_factory=dict)  # by the stage that just ran: id → reason
     note: str | None = None  # what the stage wants to say
     empty_because: str | None = None
@@ -118,37 +126,96 @@ class Stage(Protocol):
     def __call__(self, search: Search, tools: Tools) -> Search: ...
 
 
-def run(
-    stages: Sequence[Stage], search: Search, tools: Tools, deadline: float | None = None
-) -> tuple[Search, tuple[Step, ...]]:
-    """Sends the search through the stages. `deadline` is in seconds from now."""
-    begun = time.perf_counter()
-    search = search if deadline is None else search.but(until=begun + deadline)
-    trace: list[Step] = []
-    with ExitStack() as moment:
-        for stage in stages:
-            name = type(stage).__name__
-            started = time.perf_counter()
-            if deadline is not None and started - begun > deadline and getattr(stage, "optional", False):
-                trace.append(Step(name, len(search.hits), 0.0, note="skipped: the deadline had passed"))
-                continue
-            if getattr(stage, "one_moment", False):
-                moment.enter_context(tools.store.moment())
-            search = stage(search, tools)
-            ms = (time.perf_counter() - started) * 1000
-            trace.append(Step(name, len(search.hits), ms, search.dropped, search.note))
-            if search.dropped or search.note is not None:
-                search = search.but(dropped={}, note=None)
-    return search, tuple(trace)
+def run(stages: Sequence[Stage], search: Search, tools: Tools) -> tuple[Search, tuple[Step, ...]]:
+    """Sends the search through the stages, and what they did into the trace.
+
+    Once, as a rule. A stage may find that a crowd of like texts filled the pools before anything was read, so that others
+    were never looked at (`OneVoice`); it sets `again`, and the question goes through all stages once more without that
+    crowd, beside what was heard of it. There is no third time, and the deadline is that of the whole.
+    """
+    asked, trace = search, list[Step]()
+    while True:
+        with ExitStack() as moment:
+            for stage in stages:
+                name, started = type(stage).__name__, time.perf_counter()
+                if search.until is not None and started > search.until and getattr(stage, "optional", False):
+                    trace.append(Step(name, len(search.hits), 0.0, note="skipped: the deadline had passed"))
+                    continue
+                if getattr(stage, "one_moment", False):
+                    moment.enter_context(tools.store.moment())
+                search = stage(search, tools)
+                ms = (time.perf_counter() - started) * 1000
+                trace.append(Step(name, len(search.hits), ms, search.dropped, search.note))
+                if search.dropped or search.note is not None:
+                    search = search.but(dropped={}, note=None)
+        if search.again is None:
+            return search, tuple(trace)
+        search = asked.but(where=search.again, heard=search.heard)
 
 
 def found(record: Record, **factors: float) -> Hit:
     """A hit whose score is the product of its factors."""
-    score = 1.0
-    for factor in factors.values():
-        score *= factor
-    return Hit(record, score, factors)
+    return Hit(record, math.prod(factors.values()), factors)
+
+
+def ordered(hits: Iterable[Hit]) -> list[Hit]:
+    """Best first; of equals the newest."""
+    return sorted(hits, key=lambda hit: (-hit.score, -hit.record.number))
 
 
 def _joined(a: Hit, b: Hit) -> Hit:
     return Hit(a.record, max(a.score, b.score), {**a.why, **b.why})
+
+
+# ---------------------------------------------------------------- how fast recalls are
+
+WINDOW = 100  # recalls
+FEWEST = 5  # recalls: with less there is no judgement
+SLOW, FAST = 300.0, 200.0  # milliseconds of the 95th percentile
+GOOD = 20  # recalls in a row that must be fast on the whole
+HURRY = SLOW / 1000  # seconds that a hurried recall takes for what is optional, if nobody set a deadline
+
+
+class Monitor:
+    """How long the recalls of one open memory took lately. Safe to share between threads.
+
+    A window of the last hundred times is judged by its 95th percentile: above 300 ms recall hurries, with smaller pools and
+    a time limit on what is optional. It goes back to normal on its own evidence, not on the window's: once enough recalls
+    *since then* stayed below 200 ms. What was slow before says nothing about now, and is forgotten with the change.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._times: deque[float] = deque(maxlen=WINDOW)
+        self._since: deque[float] | None = None  # the last ones since it hurries; None while it does not
+
+    @property
+    def hurried(self) -> bool:
+        return self._since is not None
+
+    def note(self, ms: float) -> None:
+        """One more recall took so long."""
+        with self._lock:
+            if self._since is None:
+                self._times.append(ms)
+                if len(self._times) >= FEWEST and p95(self._times) > SLOW:
+                    self._since = deque(maxlen=GOOD)
+                return
+            self._since.append(ms)
+            if len(self._since) == GOOD and p95(self._since) < FAST:
+                self._times, self._since = deque(self._since, maxlen=WINDOW), None
+
+    def shown(self) -> dict[str, Any]:
+        """For the status: what was measured, and what follows from it."""
+        with self._lock:
+            times = self._times if self._since is None else self._since
+            measured = f"95 % within {p95(times):.0f} ms, last {len(times)}" if times else "none yet"
+            if self._since is None:
+                return {"recall": f"normal: {measured}"}
+            return {"recall": f"hurried, with smaller pools, until {GOOD} recalls stay below {FAST:.0f} ms: {measured}"}
+
+
+def p95(times: Iterable[float]) -> float:
+    """The smallest of the times that at least 95 % of them do not pass."""
+    rising = sorted(times)
+    return rising[math.ceil(0.95 * len(rising)) - 1]

@@ -1,1 +1,15 @@
-"""How a text becomes a memory: one gate, through which every surface, importer and job goes."""
+"""How a text becomes a memory: one gate, through which every surface, importer and job goes.
+
+A module is loaded when it is first used.
+"""
+
+from typing import TYPE_CHECKING
+
+from memorist.lazy import modules
+
+if TYPE_CHECKING:
+    from memorist.remember import changes, choices, conflicts, consent, edit, erase, gate, promotion, review, undo
+
+__all__ = ["changes", "choices", "conflicts", "consent", "edit", "erase", "gate", "promotion", "review", "undo"]
+if not TYPE_CHECKING:  # or every name would be there for a type checker
+    __getattr__ = modules(__name__, __all__)

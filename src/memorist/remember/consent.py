@@ -1,25 +1,32 @@
-"""What needs a person's consent: a preference that holds in every project, and clearing a whole scope.
+"""What needs a person's consent, and the queue in which a question waits until a person can be asked.
 
-Each function here asks, and gives the answer of a verb that must not go on, or nothing where it may. What is asked is written
-down so exactly that an approval days later does that and nothing more: the draft as it was given, the version a memory had,
-the scopes and the newest number that a filter reached.
+Two things do: a preference that holds in every project, and clearing a whole scope; `ask` is for whatever else does. Where a
+confirmer was handed in, it is asked at once, before anything is locked; without one, and where it says "queue", the question
+becomes a row in state `asks` and nothing else changes. The same question is asked once, the queue is bounded, and a question
+that was decided is emptied: only that there was one stays.
+
+What is asked is written down so exactly that an approval days later does that and nothing more: the draft as it was given, the
+version a memory had, the scopes and the newest number that a filter reached. What an approval does is in `review.py`; this
+module only asks, so that everything that writes can ask.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from memorist.access import Access
-from memorist.design import Ask, Tools
-from memorist.errors import Invalid
+from memorist.design import Answer, Ask, Tools
+from memorist.errors import Invalid, NotFound
 from memorist.records import Draft, Outcome, Record, Report
 from memorist.redact import nothing_but_marks
-from memorist.remember import pending
-from memorist.remember.reconcile import FROM_FILES
-from memorist.store.where import MOST_VALUES, Clause, Where, holds, type_of
-from memorist.store.writer import Clean, Writer
-from memorist.text.visible import visible
+from memorist.remember.changes import Author
+from memorist.remember.twins import FROM_FILES
+from memorist.store.nouns import Finding, Run
+from memorist.store.protocol import Store
+from memorist.store.where import MOST_VALUES, Clause, Where, canonical, holds, type_of
+from memorist.store.writer import Clean
+from memorist.text.visible import quoted, visible
 
 GLOBAL, PREFERENCE = "global", "preference"
 SHOWN = 200  # characters of a text in a question
@@ -27,6 +34,158 @@ PLACES = ("scope", "state")
 BOUNDS = ("gt", "gte", "lt", "lte", "ne")
 FOR_GOOD = "This cannot be undone."
 CAN_UNDO = "They stay in the archive; undo or restore brings them back."
+JOB = "question"
+MOST_WAITING = 200  # questions in one space
+LONGEST_QUESTION = 200_000  # characters: nobody reads more
+ANSWERS = ("approve", "deny", "queue")
+FULL = f"{MOST_WAITING} questions wait for a person already; `memorist review` lists them, decide some first"
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """One question that waits: what would be done, because of what, who asked and when."""
+
+    id: str
+    at: datetime
+    verb: str
+    summary: str
+    because: str
+    scope: str
+    actor: str
+    surface: str
+    danger: str | None = None
+    details: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What came of asking: whether it was approved, and the id of the question if it waits."""
+
+    answer: Literal["approve", "deny", "queue", "full"]
+    summary: str
+    id: str | None = None
+
+    @property
+    def approved(self) -> bool:
+        return self.answer == "approve"
+
+    @property
+    def because(self) -> str:
+        if self.answer == "queue":
+            return f"a person has to agree first: {self.summary}; `memorist review {self.id}` decides"
+        return FULL if self.answer == "full" else f"declined: {self.summary}"
+
+    def outcome(self, id: str | None = None) -> Outcome:
+        """For a verb that did nothing because of this."""
+        named: Literal["needs_consent", "refused"] = "needs_consent" if self.answer == "queue" else "refused"
+        return Outcome(named, self.because, id, pending=self.id)
+
+    def report(self, verb: str) -> Report:
+        return Report(verb, advice=self.because, pending=self.id)
+
+
+# ---------------------------------------------------------------- asking
+
+
+def ask(question: Ask, scope: str, because: str, by: Author) -> Said:
+    """Asks the confirmer if there is one, else puts the question into the queue. Not inside of a transaction: a person may
+    take their time."""
+    answer = "queue" if by.tools.confirm is None else _answered(by.tools.confirm(question))
+    if answer != "queue":
+        return Said(answer, question.summary)
+    return queue(question, scope, because, by)
+
+
+def queue(question: Ask, scope: str, because: str, by: Author) -> Said:
+    """Puts the question into the queue, even where a confirmer could be asked; also inside a transaction, and with it.
+    `scope` is the place it is about: who may not read that does not see the question."""
+    now = by.now()
+    content = {
+        "verb": question.verb, "summary": question.summary, "danger": question.danger, "because": because,
+        "scope": scope, "surface": by.access.surface, "details": dict(question.details),
+    }  # fmt: skip
+    if len(canonical(content)) > LONGEST_QUESTION:
+        raise Invalid(f"a question for a person has at most {LONGEST_QUESTION:,} characters; ask for less at once")
+    digest = by.writer.digest(canonical([question.verb, scope, dict(question.details)]))
+    with by.writer.transaction():
+        waiting = by.store.questions(by.access.space)
+        known = next((run for run in waiting if run.checkpoint.get("digest") == digest), None)
+        if known is None and len(waiting) >= MOST_WAITING:
+            return Said("full", question.summary)
+        who, point = by.access, {"digest": digest}
+        fresh = Run(0, who.space, JOB, "asks", who.actor, now, now, now, checkpoint=point, question=content)
+        number = known.id if known else by.writer.save_run(fresh)
+    return Said("queue", str(by.writer.redact(question.summary)), f"q{number}")
+
+
+def _answered(said: Any) -> Answer:
+    if said is True or said is False:
+        return "approve" if said else "deny"
+    for answer in ANSWERS:
+        if said == answer:
+            return answer  # type: ignore[return-value]
+    raise Invalid(f"a confirmer answers {', '.join(ANSWERS)}, True or False, not {quoted(said)}; nothing was changed")
+
+
+def shown_in_question(text: str) -> str:
+    line = " ".join(visible(text).split())
+    return line if len(line) <= SHOWN else f"{line[:SHOWN]}…"
+
+
+# ---------------------------------------------------------------- the queue
+
+
+def waiting(who: Access, store: Store) -> list[Pending]:
+    """The questions about places that this access may read, oldest first."""
+    return [shown(run) for run in store.questions(who.space) if who.may_read(_scope(run))]
+
+
+def find(id: str, who: Access, store: Store) -> Run:
+    """The question of that id, if it waits and is about a place that may be read."""
+    wanted = id.strip().lower().removeprefix("q") if isinstance(id, str) else id
+    for run in store.questions(who.space):
+        if str(run.id) == str(wanted) and who.may_read(_scope(run)):
+            return run
+    raise NotFound(f"no question {quoted(id)} waits here; `memorist review` lists those that do")
+
+
+def shown(run: Run) -> Pending:
+    asked = dict(run.question or {})
+    return Pending(
+        id=f"q{run.id}",
+        at=run.at,
+        verb=str(asked.get("verb", "")),
+        summary=str(asked.get("summary", "")),
+        because=str(asked.get("because", "")),
+        scope=_scope(run),
+        actor=run.owner,
+        surface=str(asked.get("surface", "")),
+        danger=asked.get("danger"),
+        details=asked.get("details", {}),
+    )
+
+
+def close(run: Run, state: Literal["done", "denied"], batch: str | None, by: Author) -> None:
+    """Takes the question out of the queue; nothing of what it said is kept."""
+    now = by.now()
+    by.writer.save_run(replace(run, state=state, batch=batch, question=None, checkpoint={}, lease=now, updated=now))
+
+
+def _scope(run: Run) -> str:
+    return str((run.question or {}).get("scope", ""))
+
+
+def checked(store: Store, space: str) -> list[Finding]:
+    """For the doctor: how many questions wait, and whether all of them can still be read."""
+    runs = store.questions(space)
+    broken = [f"q{run.id}" for run in runs if not shown(run).verb or not shown(run).summary]
+    if broken:
+        advice = "deny them with `memorist review ID --decide deny`"
+        return [Finding(False, "questions", f"{', '.join(broken)} cannot be read", advice)]
+    return [Finding(True, "questions", f"{len(runs):,} wait for a person")] if runs else []
+
+
+# ---------------------------------------------------------------- preferences
 
 
 def everywhere(record: Record) -> bool:
@@ -34,23 +193,22 @@ def everywhere(record: Record) -> bool:
     return record.kind == PREFERENCE and record.scope == GLOBAL
 
 
-# ---------------------------------------------------------------- preferences
-
-
-def to_remember(draft: Draft, record: Clean, who: Access, writer: Writer, tools: Tools) -> Outcome | None:
+def to_remember(draft: Draft, record: Clean, by: Author) -> Outcome | None:
     """A new preference for every project. What comes from a file is only a candidate, and what was said before only counts."""
     if not everywhere(record) or record.origin in FROM_FILES:
         return None
     if record.text != draft.text and nothing_but_marks(record.text):
         return None  # it is refused anyway
-    twins = tools.store.twins(record.space, record.scope, [record.fingerprint])
+    twins = by.store.twins(record.space, record.scope, [record.fingerprint])
     if any(twin.state == "active" and everywhere(twin) for twin in twins):
         return None
     checked = {"scope": record.scope, "kind": record.kind, "text": record.text, "data": dict(record.data)}
     checked |= {"tags": list(record.tags), "files": list(record.files)}
     details = {"draft": _given(draft) | {name: value for name, value in checked.items() if value}}
-    ask = Ask("remember", f"remember a preference for every project: {shown_in_question(record.text)}", None, details)
-    said = pending.ask(ask, record.scope, "a preference in global holds in every project", who, writer, tools)
+    question = Ask(
+        "remember", f"remember a preference for every project: {shown_in_question(record.text)}", None, details
+    )
+    said = ask(question, record.scope, "a preference in global holds in every project", by)
     return None if said.approved else said.outcome()
 
 
@@ -60,19 +218,17 @@ def to_revise(
     changes: Mapping[str, Any],
     because: str,
     used: bool,
-    who: Access,
-    writer: Writer,
-    tools: Tools,
+    by: Author,
 ) -> Outcome | int | None:
     """A change of such a preference, or one that makes it such. Where it was approved: the version it was approved for."""
     if old == new or not (everywhere(old) or everywhere(new)):
         return None
-    who.must_write(new.scope)
+    by.access.must_write(new.scope)
     given = {name: _plain(value) for name, value in changes.items()}
     details = {"id": old.id, "version": old.version, "changes": given, "because": because, "used": used}
     what = f": {shown_in_question(new.text)}" if new.text != old.text else f" ({', '.join(changes)})"
-    ask = Ask("revise", f"change memory {old.number}, a preference for every project{what}", None, details)
-    said = pending.ask(ask, old.scope, because, who, writer, tools)  # until it is agreed, its words are not everybody's
+    question = Ask("revise", f"change memory {old.number}, a preference for every project{what}", None, details)
+    said = ask(question, old.scope, because, by)  # until it is agreed, its words are not everybody's
     return old.version if said.approved else said.outcome(old.id)
 
 
@@ -109,27 +265,26 @@ def _moment(name: str, value: Any) -> Any:
 # ---------------------------------------------------------------- clearing
 
 
-def to_clear(verb: str, where: Where, ids: Sequence[str], because: str, writer: Writer, tools: Tools) -> Report | None:
+def to_clear(verb: str, where: Where, ids: Sequence[str], because: str, by: Author) -> Report | None:
     """`forget` or `erase` of everything in a scope, which nobody does by the way."""
-    who = where.access
-    if not ids or not _says_everything(where, len(ids), tools):
+    if not ids or not _says_everything(where, len(ids), by.tools):
         return None
-    scopes = _touched(where, tools)
+    scopes = _touched(where, by.tools)
     if len(scopes) > MOST_VALUES:
         raise Invalid(f"{len(scopes):,} scopes would be cleared at once; name some of them in the filter")
-    newest = max((brief.number for brief in tools.store.briefs(where)), default=0)
+    newest = max((brief.number for brief in by.store.briefs(where)), default=0)
     reach = where.also("scope", "in", tuple(scopes)).also("number", "lte", newest)
     clauses = [[clause.field, clause.op, _plain(clause.value)] for clause in reach.clauses]
     danger = FOR_GOOD if verb == "erase" else CAN_UNDO
     summary = f"{verb} all {len(ids):,} memories in {', '.join(scopes[:5])}{' …' if len(scopes) > 5 else ''}"
-    ask = Ask(verb, summary, danger, {"clauses": clauses, "because": because})
+    question = Ask(verb, summary, danger, {"clauses": clauses, "because": because})
     private = next((scope for scope in scopes if scope != GLOBAL), GLOBAL)
-    said = pending.ask(ask, private, because, who, writer, tools)
+    said = ask(question, private, because, by)
     return None if said.approved else said.report("forgotten" if verb == "forget" else "erased")
 
 
 def reach_of(details: Mapping[str, Any], who: Access) -> Where:
-    """The filter that was asked about, for whoever approves: exactly those scopes, and nothing that is newer."""
+    """The filter that was asked about, for the person who approves: exactly those scopes, and nothing that is newer."""
     clauses = tuple(Clause(field, op, _value(field, value)) for field, op, value in details["clauses"])
     for clause in clauses:
         if (clause.field, clause.op) == ("scope", "in"):
@@ -160,8 +315,3 @@ def _touched(where: Where, tools: Tools) -> list[str]:
     who = where.access
     scopes = [scope for scope in tools.store.scopes(who.space) if who.may_read(scope) and who.may_write(scope)]
     return sorted(scope for scope in scopes if tools.store.count(where.also("scope", "eq", scope)))
-
-
-def shown_in_question(text: str) -> str:
-    line = " ".join(visible(text).split())
-    return line if len(line) <= SHOWN else f"{line[:SHOWN]}…"

@@ -4,20 +4,124 @@ commands, errors, and questions with their answers.
 Nothing is invented: what was found is a piece of the given text, with the place it has there. At most eight findings come of
 one message, those that matter most. Other ways to find (a model, a file's sections, the end of a session) belong behind the
 same function, so that what they find takes the same way through the gate.
+
+The rules are patterns, each anchored at a word and run over one sentence or one line, so no text can make one of them slow.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from memorist.remember import rules
-
-MOST = 8  # findings of one message
+MOST_FINDINGS = 8  # of one message
 LEAST_TEXT, MOST_TEXT = 12, 500  # characters of one finding
 SNIPPET = 240  # characters of and around a finding, kept to see it in its place
 OUTPUT_LINES = 40  # of a command
 PROOFS = 50  # commands that worked, among which one is looked for that answers an error
+ERROR_BLOCK, FILE_CHANGED, FAILED_COMMAND, PAIR = 0.9, 0.8, 0.7, 0.7  # how much a finding of each sort matters
+FILE_READ, COMMAND = 0.6, 0.5
+SAID = 0.8  # a person asked for it to be remembered
+CONFIDENCE = 0.6  # a rule's reading of a text, however plain it seems
+
+
+# ---------------------------------------------------------------- the rules
+
+
+@dataclass(frozen=True, slots=True)
+class _Saying:
+    """A way of saying something of one kind."""
+
+    kind: str
+    relevance: float
+    pattern: re.Pattern[str]
+
+
+def _said(kind: str, relevance: float, *ways: str) -> _Saying:
+    return _Saying(kind, relevance, re.compile(rf"(?:^|\b)(?:{'|'.join(ways)})", re.IGNORECASE))
+
+
+_WE = r"(?:we|i)(?:'ve| have|'re| are| will|'ll)?"
+# The first that fits decides, so the narrower ones come first.
+SAYINGS = (
+    _said(
+        "correction", 0.8, r"correction\s*:", r"that(?:'s| is| was) (?:wrong|not right|incorrect)\b", r"actually,? it(?:'s| is)\b",
+    ),
+    _said(
+        "preference", 0.8, r"i(?:'d| would)? prefer\b", r"i(?:'d| would) rather\b", r"i (?:always|never) (?:want|like)\b",
+        r"i (?:like|love|hate|dislike)\b", r"my preference\b", r"please (?:always|never|don't|do not)\b", r"preference\s*:",
+    ),
+    _said(
+        "convention", 0.75, r"by convention\b", r"conventions?\s*:", r"our (?:convention|style|rule) is\b",
+        r"we (?:always|never)\b", r"the rule is\b", r"(?:must|should) always be\b", r"is always named\b", r"are always named\b",
+    ),
+    _said(
+        "decision", 0.8, rf"{_WE} (?:decided|agreed|chose|settled on|switched to|moved to|migrated to)\b", r"decision\s*:",
+        r"decided\s*:", r"let's (?:go with|use|stick with)\b", rf"{_WE} (?:going with|sticking with)\b", r"we(?:'ll| will) use\b",
+        r"it was (?:decided|agreed)\b",
+    ),
+    _said(
+        "warning", 0.8, r"warning\s*:", r"caution\s*:", r"careful\b", r"beware\b", r"watch out\b", r"never\s+\w", r"do not\s+\w",
+        r"don't (?:use|run|call|commit|push|deploy|delete|change|edit|touch|rely|trust|forget to)\b", r"must not\b", r"avoid\s+\w",
+        r"gotcha\s*:", r"important\s*:", r"otherwise it (?:breaks|fails|crashes|hangs)\b",
+    ),
+    _said(
+        "error", 0.7, r"the (?:cause|root cause|problem|bug|issue) (?:is|was)\b",
+        r"(?:failed|fails|broke|breaks|crashed|crashes) because\b",
+        r"(?:fixed|solved|resolved) (?:it |this |that |the \w+ )?by\b",
+    ),
+    _said("architecture", 0.7, r"architecture\s*:", r"the (?:service|module|layer|component) \w+ (?:talks to|depends on|owns)\b"),
+)  # fmt: skip
+
+# What a person says who wants something kept; what follows is what they want kept.
+ASKED = re.compile(
+    r"(?:^|\b)(?:please\s+)?(?:remember|note|keep in mind|don't forget|do not forget|for the record|make a note)"
+    r"(?:\s+(?:that|this))?\s*[:,-]?\s+",
+    re.IGNORECASE,
+)
+# A sentence that asks, supposes or reports what a person might do, says nothing that holds.
+UNSURE = re.compile(
+    r"^\s*(?:if|whether|should|shall|could|would|can|may|might|do|does|did|is|are|what|why|how|who|when|where|which)\b"
+    r"|\b(?:what if|suppose|maybe|perhaps|wondering|not sure|might|hypothetical)\b",
+    re.IGNORECASE,
+)
+SENTENCE_END = re.compile(r"[.!?…](?=[\"')\]”’]?(?:\s|$))[\"')\]”’]?|[。！？]|\n")
+
+FENCE = re.compile(r"^\s*(?:```|~~~)")
+QUOTED_LINE = re.compile(r"^\s*(?:>|\|)")
+COMMAND_LINE = re.compile(r"^\s{0,8}(?:[\w.@~/:-]{0,60}[$#%❯]|PS [^>]{0,80}>)\s+(?P<command>[a-zA-Z./~][^\n]{0,300})$")
+FAILED = re.compile(
+    r"\b(?:error|fatal|panic|exception|traceback|failed|failure|not found|denied|cannot|segmentation fault)\b"
+    r"|\bexit(?:ed)?(?: with)?(?: code| status)?:? *[1-9]\d{0,2}\b|\b[1-9]\d{0,6} (?:failed|errors?|failures)\b",
+    re.IGNORECASE,
+)
+NONE_FAILED = re.compile(r"\b(?:0|no) (?:failed|errors?|failures)\b", re.IGNORECASE)
+WORKED = re.compile(
+    r"\b(?:\d{1,7} passed|all tests pass(?:ed)?|pass(?:ed)?|ok|success(?:ful(?:ly)?)?|succeeded|done|built|exit(?:ed)?(?: with)?"
+    r"(?: code| status)?:? *0)\b",
+    re.IGNORECASE,
+)
+TRACEBACK = re.compile(r"^\s*Traceback \(most recent call last\):")
+EXCEPTION = re.compile(r"^\s*(?:[A-Za-z_][\w.]{0,100})(?:Error|Exception|Warning|Interrupt|Exit|Failure)\b:?.{0,400}$")
+ERROR_LINE = re.compile(
+    r"^\s*(?:E\s{2,6}\S|error(?:\[\w{1,12}\])?:\s|fatal:\s|panic:\s|FAILED\s\S|ERROR\s{0,2}[:\[ -]\s?\S|Uncaught \w|\[ERROR\]\s)"
+)
+PATH = r"(?P<path>(?:[\w.@~-]{1,80}[/\\]){0,20}[\w.@-]{1,100}\.[A-Za-z]\w{0,7})"
+A_PATH = re.compile(rf"(?<![\w/\\.]){PATH}(?![\w/\\])")
+CHANGED_FILE = re.compile(
+    rf"^\W{{0,6}}(?:(?:i|we)(?:'ve| have)? )?(?:edit(?:ed)?|wrote|write|creat(?:ed|e)|updat(?:ed|e)|modif(?:ied|y)|chang(?:ed|e)"
+    rf"|renamed?|delet(?:ed|e)|remov(?:ed|e)|mov(?:ed|e)|add(?:ed)?)\b[ :(](?:the |a |new |file |to |in ){{0,3}}[`\"'(]?{PATH}",
+    re.IGNORECASE,
+)
+READ_FILE = re.compile(
+    rf"^\W{{0,6}}(?:(?:i|we)(?:'ve| have)? )?(?:read|view(?:ed)?|open(?:ed)?)[ :(](?:the |file ){{0,2}}[`\"'(]?{PATH}",
+    re.IGNORECASE,
+)
+QUESTION_LINE = re.compile(r"^\s*(?:q|question|user|human)\s*:\s*\S.{0,600}\?\s*$", re.IGNORECASE)
+ANSWER_LINE = re.compile(r"^\s*(?:a|answer|assistant|ai|agent)\s*:\s*\S", re.IGNORECASE)
+
+
+# ---------------------------------------------------------------- finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +140,11 @@ class Finding:
     worked: bool | None = None  # whether that command or file worked; None where the text does not say
     resolved: bool = False  # it failed, and later in the same text the same worked
     asked_for: bool = False  # a person said that it should be remembered
-    confidence: float = rules.CONFIDENCE
+    confidence: float = CONFIDENCE
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class _Line:
     start: int
     end: int
     text: str
@@ -50,7 +154,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Shell:
+class _Shell:
     """A command as a shell shows it, with what it printed."""
 
     command: str
@@ -61,7 +165,7 @@ class Shell:
     text: str
 
 
-def extract(text: str, role: str | None = None, most: int = MOST) -> list[Finding]:
+def extract(text: str, role: str | None = None, most: int = MOST_FINDINGS) -> list[Finding]:
     """What is worth keeping in this text, in its order. `role` is who said it: only a person can ask for something to be
     remembered.
 
@@ -77,16 +181,16 @@ def extract(text: str, role: str | None = None, most: int = MOST) -> list[Findin
     return [_shown(finding, text) for finding in sorted(best, key=lambda finding: finding.start)]
 
 
-def _lines(text: str) -> Iterator[Line]:
+def _lines(text: str) -> Iterator[_Line]:
     start, code, apart = 0, False, True
     for raw in text.splitlines(keepends=True):
         bare = raw.rstrip()
-        fence = rules.FENCE.match(bare) is not None
+        fence = FENCE.match(bare) is not None
         code = code != fence
         if bare and not fence:
-            typed = rules.COMMAND_LINE.match(bare)
+            typed = COMMAND_LINE.match(bare)
             command = " ".join(typed["command"].split())[:200] if typed else None
-            yield Line(start, start + len(bare), bare, code, apart, command)
+            yield _Line(start, start + len(bare), bare, code, apart, command)
         apart = fence or not bare
         start += len(raw)
 
@@ -94,21 +198,21 @@ def _lines(text: str) -> Iterator[Line]:
 # ---------------------------------------------------------------- what tools print
 
 
-def _shells(lines: Sequence[Line], text: str) -> Iterator[Shell]:
+def _shells(lines: Sequence[_Line], text: str) -> Iterator[_Shell]:
     for place, line in enumerate(lines):
         if line.command is None:
             continue
         output = _output(lines, place)
-        failed = any(rules.FAILED.search(o.text) and not rules.NONE_FAILED.search(o.text) for o in output)
-        worked = not failed and any(rules.WORKED.search(o.text) for o in output)
+        failed = any(FAILED.search(o.text) and not NONE_FAILED.search(o.text) for o in output)
+        worked = not failed and any(WORKED.search(o.text) for o in output)
         shown = max((each.end for each in (line, *output) if each.end - line.start <= MOST_TEXT), default=line.end)
         end = output[-1].end if output else line.end
-        yield Shell(line.command, line.start, end, failed, worked, text[line.start : shown].strip())
+        yield _Shell(line.command, line.start, end, failed, worked, text[line.start : shown].strip())
 
 
-def _output(lines: Sequence[Line], place: int) -> list[Line]:
+def _output(lines: Sequence[_Line], place: int) -> list[_Line]:
     """What a command printed: until the next prompt, the end of the block, or, outside of a block, a blank line."""
-    output: list[Line] = []
+    output: list[_Line] = []
     for line in lines[place + 1 : place + 1 + OUTPUT_LINES]:
         if line.command or line.code != lines[place].code or (line.apart and not line.code):
             break
@@ -116,65 +220,65 @@ def _output(lines: Sequence[Line], place: int) -> list[Line]:
     return output
 
 
-def _commands(shells: Sequence[Shell]) -> Iterator[Finding]:
+def _commands(shells: Sequence[_Shell]) -> Iterator[Finding]:
     for shell in shells:
-        kind, rule, relevance = "tool_output", "command", rules.COMMAND
+        kind, rule, relevance = "tool_output", "command", COMMAND
         if shell.failed:
-            kind, rule, relevance = "error", "failed command", rules.FAILED_COMMAND
+            kind, rule, relevance = "error", "failed command", FAILED_COMMAND
         told = shell.worked if shell.worked or shell.failed else None
         yield Finding(kind, shell.text, rule, relevance, shell.start, shell.end, subject=shell.command, worked=told)
 
 
-def _errors(lines: Sequence[Line], shells: Sequence[Shell]) -> Iterator[Finding]:
+def _errors(lines: Sequence[_Line], shells: Sequence[_Shell]) -> Iterator[Finding]:
     """Tracebacks, by the line that names the exception; and single lines that a tool marked as errors."""
     starts = [shell.start for shell in shells]
-    inside: Line | None = None
+    inside: _Line | None = None
     for line in lines:
-        if rules.TRACEBACK.match(line.text):
+        if TRACEBACK.match(line.text):
             inside = line
-        elif rules.EXCEPTION.match(line.text) or (inside is None and rules.ERROR_LINE.match(line.text)):
-            found = replace(_of(line, "error", "error block", rules.ERROR_BLOCK), start=(inside or line).start)
+        elif EXCEPTION.match(line.text) or (inside is None and ERROR_LINE.match(line.text)):
+            found = replace(_of(line, "error", "error block", ERROR_BLOCK), start=(inside or line).start)
             shell = shells[bisect_right(starts, line.start) - 1] if starts and starts[0] <= line.start else None
             printed = shell is not None and line.start < shell.end
             yield replace(found, subject=shell.command, worked=False) if shell and printed else found
             inside = None
 
 
-def _files(lines: Sequence[Line]) -> Iterator[Finding]:
+def _files(lines: Sequence[_Line]) -> Iterator[Finding]:
     for line in lines:
-        if line.code or rules.QUOTED_LINE.match(line.text):
+        if line.code or QUOTED_LINE.match(line.text):
             continue
-        changed, read = rules.CHANGED_FILE.match(line.text), rules.READ_FILE.match(line.text)
+        changed, read = CHANGED_FILE.match(line.text), READ_FILE.match(line.text)
         if changed:
-            finding = _of(line, "file_change", "file changed", rules.FILE_CHANGED)
+            finding = _of(line, "file_change", "file changed", FILE_CHANGED)
             yield replace(finding, files=(changed["path"],))
         elif read:
-            yield replace(_of(line, "note", "file read", rules.FILE_READ), files=(read["path"],))
+            yield replace(_of(line, "note", "file read", FILE_READ), files=(read["path"],))
 
 
-def _pairs(lines: Sequence[Line], text: str) -> Iterator[Finding]:
+def _pairs(lines: Sequence[_Line], text: str) -> Iterator[Finding]:
     """A question that is marked as one, and the answer that is marked as one right after it."""
     for asked, answered in pairwise(lines):
-        if rules.QUESTION_LINE.match(asked.text) and rules.ANSWER_LINE.match(answered.text):
+        if QUESTION_LINE.match(asked.text) and ANSWER_LINE.match(answered.text):
             said = text[asked.start : answered.end].strip()
-            yield Finding("fact", said, "question and answer", rules.PAIR, asked.start, answered.end)
+            yield Finding("fact", said, "question and answer", PAIR, asked.start, answered.end)
 
 
-def _of(line: Line, kind: str, rule: str, relevance: float) -> Finding:
+def _of(line: _Line, kind: str, rule: str, relevance: float) -> Finding:
     said = line.text.strip()
     return Finding(kind, said, rule, relevance, line.start, line.end, files=_paths(said))
 
 
 def _paths(said: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(found["path"] for found in rules.A_PATH.finditer(said)))[:10]
+    return tuple(dict.fromkeys(found["path"] for found in A_PATH.finditer(said)))[:10]
 
 
 # ---------------------------------------------------------------- what people and agents say
 
 
-def _sentences(lines: Sequence[Line], text: str, role: str | None) -> Iterator[Finding]:
+def _sentences(lines: Sequence[_Line], text: str, role: str | None) -> Iterator[Finding]:
     for line in lines:
-        if line.code or line.command or rules.QUOTED_LINE.match(line.text):
+        if line.code or line.command or QUOTED_LINE.match(line.text):
             continue
         for start, end in _spans(line):
             finding = _saying(start, end, text, role)
@@ -182,9 +286,9 @@ def _sentences(lines: Sequence[Line], text: str, role: str | None) -> Iterator[F
                 yield finding
 
 
-def _spans(line: Line) -> Iterator[tuple[int, int]]:
+def _spans(line: _Line) -> Iterator[tuple[int, int]]:
     start = 0
-    for found in rules.SENTENCE_END.finditer(line.text):
+    for found in SENTENCE_END.finditer(line.text):
         yield line.start + start, line.start + found.end()
         start = found.end()
     if start < len(line.text):
@@ -196,34 +300,34 @@ def _saying(start: int, end: int, text: str, role: str | None) -> Finding | None
     if len(said) > 2 * MOST_TEXT:
         return None
     start, said = end - len(said), said.rstrip()
-    asked = rules.ASKED.search(said) if role == "user" and not said.endswith("?") else None
+    asked = ASKED.search(said) if role == "user" and not said.endswith("?") else None
     if asked:
         said, start = said[asked.end() :], start + asked.end()
         if not said:
             return None
         fits = _way_of_saying(said)
         kind = fits.kind if fits else "fact"
-        return Finding(kind, said, "asked for", rules.SAID, start, end, files=_paths(said), asked_for=True)
-    if said.endswith("?") or rules.UNSURE.search(said) or len(said.split()) < 4:
+        return Finding(kind, said, "asked for", SAID, start, end, files=_paths(said), asked_for=True)
+    if said.endswith("?") or UNSURE.search(said) or len(said.split()) < 4:
         return None
     fits = _way_of_saying(said)
     return Finding(fits.kind, said, fits.kind, fits.relevance, start, end, files=_paths(said)) if fits else None
 
 
-def _way_of_saying(said: str) -> rules.Saying | None:
-    return next((saying for saying in rules.SAYINGS if saying.pattern.search(said)), None)
+def _way_of_saying(said: str) -> _Saying | None:
+    return next((saying for saying in SAYINGS if saying.pattern.search(said)), None)
 
 
 # ---------------------------------------------------------------- together
 
 
-def _resolved(found: Sequence[Finding], shells: Sequence[Shell]) -> list[Finding]:
+def _resolved(found: Sequence[Finding], shells: Sequence[_Shell]) -> list[Finding]:
     """What failed, and worked later in the text: the same command, or a command on the file that the error names."""
     worked = [shell for shell in shells if shell.worked][-PROOFS:]
     return [replace(each, resolved=True) if _is_answered(each, worked) else each for each in found]
 
 
-def _is_answered(error: Finding, worked: Sequence[Shell]) -> bool:
+def _is_answered(error: Finding, worked: Sequence[_Shell]) -> bool:
     later = (shell for shell in worked if error.kind == "error" and shell.start >= error.end)
     return any(works_for(error.subject, error.files, shell.command) for shell in later)
 

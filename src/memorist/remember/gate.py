@@ -5,76 +5,105 @@
 Every surface, importer and job goes through `admit`. What happened to each draft is said in its `Outcome`; a draft that
 cannot be accepted raises, and then nothing of the whole batch is stored. In an import it is refused alone: one bad line of
 a file is no reason to leave the others.
+
+Where a text comes from and how far it is trusted is stamped here, from the door it came through, never by the text. Trust is
+never raised by being read, repeated or old; only an act of the user raises it.
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime
+from typing import Any
 
 from memorist import checks
 from memorist.access import Access
-from memorist.design import Conflicts, Tools
+from memorist.design import Conflicts
 from memorist.errors import Conflict, Invalid, MemoristError
 from memorist.kinds import Kind, kind_named
-from memorist.records import Draft, Origin, Outcome, Provenance, Record, Times, new_id
+from memorist.records import Draft, Origin, Outcome, Provenance, Record, Status, Times, Trust, new_id
 from memorist.redact import nothing_but_marks
-from memorist.remember import disputes
+from memorist.remember import conflicts, twins
+from memorist.remember.changes import Author, Changes
 from memorist.remember.consent import to_remember
-from memorist.remember.reconcile import KNOWN_ALREADY, UNDONE, Batch, add_or_reinforce, bring_back
-from memorist.remember.trust import origin_of, status_of, trust_of
 from memorist.store.nouns import KeyUse
-from memorist.store.where import Where, canonical
-from memorist.store.writer import Clean, Writer
+from memorist.store.where import canonical
+from memorist.store.writer import Clean
 from memorist.text.visible import quoted
 
 IS_ID = re.compile("m[0-9a-hjkmnp-tv-z]{26}")
+DRAFT_FIELDS = {field.name for field in fields(Draft)}
+_BY_ORIGIN: dict[Origin, Trust] = {"user": "high", "agent": "medium", "import": "low", "file": "low", "tool": "low"}
+_BY_ROLE: dict[str, Origin] = {"user": "user", "assistant": "agent", "system": "agent", "tool": "tool"}
+
+
+# ---------------------------------------------------------------- what callers hand in
+
+
+def draft_of(given: Draft | Mapping[str, Any] | str) -> Draft:
+    if isinstance(given, Draft):
+        return given
+    if isinstance(given, str):
+        return Draft(given)
+    if not isinstance(given, Mapping):
+        raise Invalid(f"a draft must be a text, a dict or a Draft, not {type(given).__name__}")
+    arguments = dict(given)
+    arguments["scope"] = scope_of(arguments.get("scope"), arguments.pop("user", None))
+    unknown = sorted(str(name) for name in set(arguments) - DRAFT_FIELDS)
+    if unknown or "text" not in arguments:
+        problem = f"has an unknown field {unknown[0][:60]!r}" if unknown else "has no text"
+        raise Invalid(f"a draft {problem}; its fields are {', '.join(sorted(DRAFT_FIELDS))}, user")
+    return Draft(**arguments)
+
+
+def scope_of(scope: str | None, user: str | None) -> str | None:
+    """The scope that was meant: `user="ann"` is short for `scope="user/ann"`."""
+    if scope is not None and user is not None:
+        raise Invalid("give scope or user, not both: user='ann' means scope='user/ann'")
+    return f"user/{user}" if user is not None else scope
+
+
+# ---------------------------------------------------------------- the way in
 
 
 def admit(
     drafts: Sequence[Draft],
-    who: Access,
+    by: Author,
     home: str,
-    tools: Tools,
-    writer: Writer,
-    batch_id: str | None = None,
+    batch: str | None = None,
     agreed: bool = False,
-    conflicts: Conflicts = "flag",
+    policy: Conflicts = "flag",
 ) -> list[Outcome]:
-    """Stores the drafts in one transaction. `home` is the scope of drafts that name none; a `batch_id` goes on. `agreed`: a
-    person has been asked, where one has to be. `conflicts`: what becomes of what no longer fits."""
-    now = tools.clock()
-    cleaned = [_checked(place, draft, who, home, now, tools, writer) for place, draft in enumerate(drafts, 1)]
+    """Stores the drafts in one transaction. `home` is the scope of drafts that name none; a `batch` that is given goes on.
+    `agreed`: a person has been asked, where one has to be. `policy`: what becomes of memories that contradict one another."""
+    now = by.now()
+    cleaned = [_checked(place, draft, by, home, now) for place, draft in enumerate(drafts, 1)]
     if not agreed:
         cleaned = [
-            record if isinstance(record, Outcome) else to_remember(draft, record, who, writer, tools) or record
+            record if isinstance(record, Outcome) else to_remember(draft, record, by) or record
             for draft, record in zip(drafts, cleaned, strict=True)
         ]
     clean = [record for record in cleaned if isinstance(record, Record)]
-    writer.meaning.ahead(clean)
-    with writer.transaction():
-        batch = Batch(now)
-        batch.look_up_twins(clean, tools)
+    vectors = by.writer.generations.ahead(clean)
+    with by.writer.transaction():
+        changes = Changes(by, now, vectors)
+        twins.look_up(clean, changes)
         outcomes = [
-            _decide(draft, record, who, batch, tools, writer, conflicts) if isinstance(record, Record) else record
+            _decide(draft, record, policy, changes) if isinstance(record, Record) else record
             for draft, record in zip(drafts, cleaned, strict=True)
         ]
-        uses = list(batch.key_uses.values())
-        id, stored = writer.commit(batch.changes, who, links=batch.links, key_uses=uses, batch=batch_id)
-    by_id = {record.id: record for record in stored}
-    return [_finished(outcome, id, by_id) for outcome in outcomes]
+        batch, stored = changes.commit(batch)
+    return [_finished(outcome, batch, stored) for outcome in outcomes]
 
 
-def _checked(
-    place: int, draft: Draft, who: Access, home: str, now: datetime, tools: Tools, writer: Writer
-) -> Clean | Outcome:
+def _checked(place: int, draft: Draft, by: Author, home: str, now: datetime) -> Clean | Outcome:
     """The draft as a clean record; what is wrong with one of many is said with its place."""
     try:
-        record = _record(draft, who, home, now, tools.kinds)
-        writer.refuse_secret(record.scope, "the scope")
-        return writer.clean(record)
+        record = _record(draft, by.access, home, now, by.tools.kinds)
+        by.writer.refuse_secret(record.scope, "the scope")
+        return by.writer.clean(record)
     except MemoristError as problem:
-        if who.origin == "import":
+        if by.access.origin == "import":
             return Outcome("refused", str(problem))
         if place == 1:
             raise
@@ -134,28 +163,27 @@ def _provenance(draft: Draft, who: Access) -> Provenance:
     )
 
 
-def _decide(
-    draft: Draft, record: Clean, who: Access, batch: Batch, tools: Tools, writer: Writer, conflicts: Conflicts
-) -> Outcome:
+def _decide(draft: Draft, record: Clean, policy: Conflicts, changes: Changes) -> Outcome:
+    store = changes.by.store
     if record.text != draft.text and nothing_but_marks(record.text):
         return Outcome("refused", "the text is nothing but a secret, and secrets are not stored")
-    if draft.id is not None and record.id in batch.ids:
+    if draft.id is not None and record.id in changes.records:
         return Outcome("unchanged", "it is there already", record.id)
-    if draft.id is not None and tools.store.keys([record.id]):
-        return _brought_before(record.id, who, batch, tools)
-    use = _key_use(draft, record, batch.now, writer)
-    seen = None if use is None else batch.key_uses.get(use.key) or tools.store.key_use(use.key)
+    if draft.id is not None and store.keys([record.id]):
+        return _brought_before(record.id, changes)
+    use = _key_use(draft, record, changes)
+    seen = None if use is None else changes.keys.get(use.key) or store.key_use(use.key)
     if use and seen:
-        return _repeated(use, seen, who, tools)
-    outcome = add_or_reinforce(record, batch, tools)
+        return _repeated(use, seen, changes.by)
+    outcome = twins.add_or_reinforce(record, changes)
     if outcome.outcome == "added":
-        outcome = disputes.look(batch.changes[-1].record, outcome, conflicts, batch, who, writer, tools)
+        outcome = conflicts.look(changes.records[record.id], outcome, policy, changes)
     if use and outcome.id:
-        batch.key_uses[use.key] = replace(use, record=outcome.id, outcome=outcome.outcome)
+        changes.key(replace(use, record=outcome.id, outcome=outcome.outcome))
     return outcome
 
 
-def _key_use(draft: Draft, record: Clean, now: datetime, writer: Writer) -> KeyUse | None:
+def _key_use(draft: Draft, record: Record, changes: Changes) -> KeyUse | None:
     if draft.key is None:
         return None
     key = checks.label(draft.key, "the key")
@@ -163,31 +191,53 @@ def _key_use(draft: Draft, record: Clean, now: datetime, writer: Writer) -> KeyU
     same = replace(draft, key=None, kind=record.kind, scope=record.scope, tags=record.tags, files=record.files, data={})
     said = repr(same) + canonical(record.data)
     here = canonical([record.space, record.scope, key])  # another project's keys are none of our business
-    return KeyUse(writer.digest(f"key {here}"), writer.digest(f"draft {said}"), "", "", now)
+    digest = changes.by.writer.digest
+    return KeyUse(digest(f"key {here}"), digest(f"draft {said}"), "", "", changes.now)
 
 
-def _brought_before(id: str, who: Access, batch: Batch, tools: Tools) -> Outcome:
+def _brought_before(id: str, changes: Changes) -> Outcome:
     """An id that is there already stays what it is here; one that was erased stays erased. Only what an undo of an import
     took away comes back with the next import."""
-    record = next(iter(tools.store.get([id], Where(who))), None)
+    record = next(iter(changes.by.store.get([id], changes.by.where)), None)
     if record is None:
         return Outcome("refused", "its id belongs to another memory", id)
     if record.state == "erased":
         return Outcome("refused", "it was erased here, and an import does not bring it back", id)
-    if record.state == "archived" and record.reason == UNDONE:
-        return bring_back(Clean(record), batch, "the import that brought it was taken back, and here it is again")
-    return Outcome("unchanged", KNOWN_ALREADY[record.state], id, record)
+    if record.state == "archived" and record.reason == twins.UNDONE:
+        return twins.bring_back(record, changes, "the import that brought it was taken back, and here it is again")
+    return Outcome("unchanged", twins.KNOWN_ALREADY[record.state], id, record)
 
 
-def _repeated(use: KeyUse, seen: KeyUse, who: Access, tools: Tools) -> Outcome:
+def _repeated(use: KeyUse, seen: KeyUse, by: Author) -> Outcome:
     if seen.outcome == "erased":
         return Outcome("refused", "what was stored under this key was erased; use a new key to store it again")
     if seen.draft and use.draft != seen.draft:  # it is empty where a text of that memory was erased
         raise Conflict("this idempotency key was used for another text; use a new key for a new text")
-    record = next(iter(tools.store.get([seen.record], Where(who))), None)
+    record = next(iter(by.store.get([seen.record], by.where)), None)
     return Outcome("repeated", f"this key was stored before ({seen.outcome})", seen.record, record)
 
 
 def _finished(outcome: Outcome, batch: str, stored: Mapping[str, Record]) -> Outcome:
     record = stored.get(outcome.id or "")
-    return replace(outcome, record=record, batch=batch) if record else outcome
+    if record is None:
+        return outcome
+    return Outcome(outcome.outcome, outcome.because, outcome.id, record, batch, outcome.advice, outcome.pending)
+
+
+# ---------------------------------------------------------------- origin and trust
+
+
+def origin_of(kind: str, role: str | None, who: Access) -> Origin:
+    """The door decides; a chat turn is its role's, unless it came through a door of low trust."""
+    if kind == "turn" and who.origin in ("user", "agent"):
+        return _BY_ROLE.get(role or "", who.origin)
+    return who.origin
+
+
+def trust_of(origin: Origin) -> Trust:
+    return _BY_ORIGIN[origin]
+
+
+def status_of(trust: Trust) -> Status:
+    """Text of low trust waits as a candidate until a person confirms it."""
+    return "candidate" if trust == "low" else "confirmed"

@@ -1,30 +1,47 @@
-"""What speaks for a finding: signals, their points, and how many it takes.
+"""Findings and their promotion: a memory is moved to where more will find it.
 
+A finding is what rules found in a text of a session (`extract.py`). It is a memory like any other: it passes the gate, is
+redacted and journalled, and can be undone. It lies in the scope of its session, and its data says which rule found it and for
+which project (`home`), so that one project never gets what was found while working on another.
+
+Signals speak for a finding, and a preset says how many points it takes, and what is too short or too unimportant to look at.
 Findings that say the same in other words are one finding, so that something heard in a second session counts
-(`text/alike.py`). A preset says how many points are needed, and what is too short or too unimportant to look at. Being repeated
-raises the points, never the trust. What is known in its project, or was forgotten, revised or taken back there, does not
-come in by itself.
+(`text/twins.py`). Being repeated raises the points, never the trust. What is known in its project, or was forgotten, revised
+or taken back there, does not come in by itself.
+
+Findings with enough points go to their project: as a proposal of upkeep, or after a person agreed; what comes in by itself
+stays a candidate. An explicit act moves any memory: a task's lesson to its project, a project's pattern to `global`. At the
+end of a task or a session its author keeps what they name or have pinned; everything else goes to the archive, in the same
+batch, so that one `undo` opens the task again as it was. Nothing is kept because it looks important.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
+from memorist import checks
 from memorist.access import Access
-from memorist.design import Promotion, Tools
-from memorist.errors import Invalid
-from memorist.kinds import ARCHIVE, MEMORY
-from memorist.records import Record
-from memorist.remember.findings import agents_of, findings
+from memorist.design import Ask, Promotion, Proposal, Tools
+from memorist.errors import Invalid, Refused
+from memorist.kinds import ARCHIVE, MEMORY, kind_of
+from memorist.records import Draft, Origin, Outcome, Record, Report, Scope, Status
+from memorist.remember import consent, edit, gate
+from memorist.remember.changes import Author
 from memorist.store.choices import Choices, chosen
 from memorist.store.nouns import Shelf
-from memorist.store.where import Where
-from memorist.text.alike import Claim, claim_of, same_claim
+from memorist.store.where import Order, Where
+from memorist.text.twins import Claim, claim_of, same_claim
 from memorist.text.visible import quoted
 from memorist.text.words import query_terms
 
+if TYPE_CHECKING:
+    from memorist.remember.extract import Finding
+
+TOLD = ("rule", "home", "subject", "worked", "resolved", "asked_for", "agents")  # what a finding's data says of it
+FINDINGS_AT_MOST = 10_000  # looked at in one go, oldest first
 POINTS: Mapping[str, int] = {
     "user-intent": 5,
     "explicit-pin": 5,
@@ -37,6 +54,122 @@ HIGH_IMPORTANCE = 0.7
 COMMON = 500  # findings with a word in common, from which on the word says nothing
 ALIKE_AT_MOST = 10  # memories of a project that are compared with one finding
 MAY_COME_BACK = ("expired", "evicted", "pruned")  # the reasons of upkeep: nobody said that it was wrong
+DECLINED = "a person did not want it kept"
+STAY = ("project", "user", "global")  # scope families that do not end
+FINISHED = "finished"
+
+
+# ---------------------------------------------------------------- findings
+
+
+def keep(
+    text: str,
+    session: str | None,
+    agent: str | None,
+    role: str | None,
+    message: int | None,
+    by: Author,
+    home: str,
+) -> list[Outcome]:
+    """Stores the findings of a text in its session, as candidates for `home`."""
+    if session is None:
+        raise Invalid("session is missing: findings belong to the session they were found in, such as session='s1'")
+    scope = Scope(f"session/{checks.label(session, 'the session')}")
+    if message is not None:
+        checks.whole(message, "message", 0, 1 << 53)
+    from memorist.remember.extract import extract  # its rules take a while to load
+
+    found = extract(checks.text(text), checks.optional_label(role, "the role"))
+    drafts = [_draft(each, scope, session, agent, role, message, home) for each in found]
+    if not drafts:
+        return []
+    finder = by.through(replace(by.access, origin=_origin(role, by.access)))
+    outcomes = gate.admit(drafts, finder, home)
+    return [_also_by(agent, outcome, finder) for outcome in outcomes]
+
+
+def _draft(
+    found: "Finding", scope: str, session: str, agent: str | None, role: str | None, message: int | None, home: str
+) -> Draft:
+    return Draft(
+        text=found.text,
+        kind=found.kind,
+        scope=scope,
+        files=found.files,
+        data=_told(found, home),
+        importance=found.relevance,
+        confidence=found.confidence,
+        session=session,
+        role=role,
+        agent=agent,
+        doubtful=True,
+        messages=None if message is None else (message, message),
+        snippet=found.snippet or None,
+        confidence_because=f"found by a rule: {found.rule}",
+    )
+
+
+def _told(found: "Finding", home: str) -> Mapping[str, Any]:
+    told = {"rule": found.rule, "home": home, "subject": found.subject, "worked": found.worked}
+    marks = {name: True for name in ("resolved", "asked_for") if getattr(found, name)}
+    return {name: value for name, value in told.items() if value is not None} | marks
+
+
+def _origin(role: str | None, who: Access) -> Origin:
+    """A rule's reading of a text is trusted no more than an agent's, and never more than the text."""
+    if who.origin in ("user", "agent"):
+        return "tool" if role == "tool" else "agent"
+    return who.origin
+
+
+def _also_by(agent: str | None, outcome: Outcome, by: Author) -> Outcome:
+    """The same words in the same session are one finding; that another agent said them too is worth knowing."""
+    known = outcome.record
+    if agent is None or known is None or outcome.outcome != "reinforced" or agent in agents_of(known):
+        return outcome
+    agents = sorted({*agents_of(known), agent})
+    find = partial(_readable, known.id, by.access, by.tools)
+    edited = edit.edit(
+        find,
+        "found again",
+        lambda r: replace(r, data={**r.data, "agents": agents}),
+        by,
+        f"found by {agent} too",
+    )
+    return replace(outcome, record=edited.record)
+
+
+def agents_of(record: Record) -> set[str]:
+    named = record.data.get("agents")
+    more = [each for each in named if isinstance(each, str)] if isinstance(named, list | tuple) else []
+    return {each for each in (record.provenance.agent, *more) if each}
+
+
+def _readable(id: str, who: Access, tools: Tools) -> Record:
+    return tools.store.get([id], Where(who))[0]
+
+
+def findings(home: str | None, who: Access, tools: Tools) -> list[Record]:
+    where = Where(who).also("state", "eq", "active").also("status", "eq", "candidate").also("data.rule", "ne", None)
+    where = where.also("data.home", "ne", None) if home is None else where.also("data.home", "eq", home)
+    found = tools.store.find(where, Order("created", ascending=True), FINDINGS_AT_MOST)
+    return [record for record in found if is_finding(record)]
+
+
+def is_finding(record: Record) -> bool:
+    home = record.data.get("home")
+    return Scope(record.scope).family == "session" and isinstance(home, str) and home != "global" and _is_scope(home)
+
+
+def _is_scope(name: str) -> bool:
+    try:
+        Scope(name)
+    except Invalid:
+        return False
+    return True
+
+
+# ---------------------------------------------------------------- what speaks for a finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +336,7 @@ _SIGNALS: Mapping[str, Callable[[Sequence[Record], Worked], bool]] = {
 
 
 def _unless_unwanted(found: Weighed, choices: Choices, who: Access, tools: Tools) -> Weighed:
-    """A project may be left alone; and where something alike is in it, it is known there, or somebody did not want it."""
+    """A project may be left alone; and where something alike is in it, it is known there, or was not wanted."""
     if found.outcome != "enough":
         return found
     if choices.auto is False:
@@ -220,3 +353,176 @@ def _unless_unwanted(found: Weighed, choices: Choices, who: Access, tools: Tools
         what = "says so already" if other.state == "active" else f"said so and is {other.state} ({other.reason})"
         return replace(found, outcome="known", because=f"memory {other.number} {what}")
     return found
+
+
+# ---------------------------------------------------------------- the move
+
+
+def all_of(promotion: Promotion, home: str, by: Author, dry_run: bool = False) -> tuple[list[Weighed], Report | None]:
+    """Weighs the findings of a project, and does with those that have enough points what the design says."""
+    target = by.access.must_write(home)
+    if target == "global":
+        raise Invalid("nothing gets into global by itself; name the memory to promote")
+    answers = weighed(promotion, target, by.access, by.tools)
+    if dry_run or promotion.mode == "manual":
+        return answers, None
+    if promotion.mode == "propose":
+        return [ask_for(each, by) if each.outcome == "enough" else each for each in answers], None
+    plan = proposal(answers)
+    report = edit.Sweep(plan.verb, plan.edit, plan.because, by.where, by).apply(plan.ids)
+    moved = {each.id for each in report.changed}
+    return [_done(each, moved, report.left) for each in answers], report
+
+
+def _done(found: Weighed, moved: Set[str], left: Mapping[str, str]) -> Weighed:
+    if found.id in moved:
+        return replace(found, outcome="promoted")
+    return replace(found, outcome="left", because=left[found.id]) if found.id in left else found
+
+
+def proposal(answers: Sequence[Weighed]) -> Proposal:
+    """Moves every finding that has enough points to its project."""
+    enough = {each.id: each for each in answers if each.outcome == "enough"}
+
+    def promote(record: Record) -> Record:
+        found = enough[record.id]
+        if not is_finding(record) or record.state != "active":
+            raise Refused(f"memory {record.number} is no finding of a session any more")
+        return _moved(record, found.scope, f"promoted: {found.because}", found.signals)
+
+    because = "promoted: it has enough points"
+    return Proposal("promoted", promote, because, list(enough), f"{len(answers):,} findings were weighed")
+
+
+def _moved(record: Record, scope: str, because: str, signals: Sequence[str] = ()) -> Record:
+    kept = {name: value for name, value in record.data.items() if name not in TOLD or not is_finding(record)}
+    data = {**kept, "signals": list(signals)} if signals else kept
+    source = replace(record.provenance, confidence_because=because)
+    return replace(record, scope=scope, data=data, provenance=source)
+
+
+def ask_for(found: Weighed, by: Author) -> Weighed:
+    """Asks a person, who promotes it by approving."""
+    record = next(iter(by.store.get([found.id], by.where)), None)
+    if record is None:
+        return replace(found, outcome="left", because="it is not there any more")
+    details = {"id": found.id, "scope": found.scope, "version": record.version, "signals": list(found.signals)}
+    ask = Ask("promote", f"keep in {found.scope}: {consent.shown_in_question(found.text)}", None, details)
+    said = consent.ask(ask, found.scope, found.because, by)
+    if said.answer == "deny":
+        declined(details, by)
+    if not said.approved:
+        return replace(found, outcome="asked" if said.id else "left", because=said.because, pending=said.id)
+    done = approved(details, by)
+    return replace(found, outcome="promoted", because=done.because)
+
+
+def approved(details: Mapping[str, Any], by: Author) -> Outcome:
+    """What a person agreed to: this memory, as it was when they were asked, into that scope."""
+
+    def find() -> Record:
+        found = by.store.get([details["id"]], by.where)
+        if not found or found[0].version != details["version"]:
+            raise Refused("the memory was changed since the question was asked; deny it, and promote it again")
+        return found[0]
+
+    return promote(find, details["scope"], "a person agreed", by, details.get("signals", ()), agreed=True)
+
+
+def declined(details: Mapping[str, Any], by: Author) -> None:
+    """A finding that a person does not want is forgotten, so that nobody is asked about it again."""
+    found = by.store.get([details["id"]], by.where.also("state", "eq", "active"))
+    if found and is_finding(found[0]) and by.access.may_write(found[0].scope):
+        archive = partial(edit.archived, because=DECLINED)
+        edit.edit(lambda: found[0], "forgotten", archive, by, DECLINED)
+
+
+def promote(
+    find: edit.Find,
+    scope: str,
+    because: str,
+    by: Author,
+    signals: Sequence[str] = (),
+    agreed: bool = False,
+) -> Outcome:
+    """Moves a memory to a scope where more will find it. Into `global` only with a person's consent; the user's own word
+    also confirms it."""
+    target = by.access.must_write(scope)
+    if target == "global" and not agreed:
+        record = find()
+        if record.scope != target:
+            by.access.must_write(record.scope)
+            details = {"id": record.id, "scope": target, "version": record.version}
+            ask = Ask(
+                "promote", f"make known in every project: {consent.shown_in_question(record.text)}", None, details
+            )
+            said = consent.ask(ask, record.scope, because, by)
+            if not said.approved:
+                return said.outcome(record.id)
+
+    def move(record: Record) -> Record:
+        if record.state != "active":
+            raise Refused(f"memory {record.number} is {record.state}; restore it before you promote it")
+        kind = kind_of(record.kind, by.tools.kinds)
+        if kind.append_only or kind.layer != MEMORY:
+            raise Refused(f"memory {record.number} is a {record.kind}, which stays where it was said")
+        status: Status = "confirmed" if by.access.origin == "user" else record.status
+        if record.scope == target:
+            return replace(record, status=status)
+        return replace(_moved(record, target, because, signals), status=status)
+
+    return edit.edit(find, "promoted", move, by, because)
+
+
+# ---------------------------------------------------------------- the end of a task or a session
+
+
+def finish(
+    scope: str,
+    outcome: str,
+    keep: Sequence[Record],
+    target: str,
+    by: Author,
+    dry_run: bool = False,
+) -> Report:
+    """Salvages into `target`, then clears. What is said there already is not moved, and goes with the rest."""
+    ends = by.access.must_write(scope)
+    if Scope(ends).family in STAY:
+        raise Invalid(f"{ends} does not end; finish a task/…, a session/… or another scope of a name of your own")
+    stray = next((record for record in keep if record.scope != ends), None)
+    if stray is not None:
+        raise Invalid(f"memory {stray.number} lies in {stray.scope}, not in {ends}; promote it by itself")
+    here = by.where.also("scope", "eq", ends).also("state", "eq", "active")
+    wanted = list(dict.fromkeys([*(record.id for record in keep), *_pinned(here, by.tools)]))
+    because = f"{ends} finished: {outcome}"
+    goes_to = (
+        by.access.must_write(target) if wanted else target
+    )  # who may only write tasks can end one that leaves nothing
+    move = edit.Sweep("promoted", partial(_kept_in, scope=goes_to, because=because), because, here, by)
+    clear = edit.Sweep(FINISHED, partial(edit.archived, because=because), because, here, by)
+    if dry_run:
+        saved = move.plan(wanted)
+        rest = clear.plan([id for id in _ids(here, by.tools) if id not in {each.id for each in saved.changed}])
+        return replace(rest, changed=(*saved.changed, *rest.changed), left={})
+    report = _applied(move, wanted, Report(FINISHED))
+    return _applied(clear, _ids(here, by.tools), replace(report, left={}))
+
+
+def _pinned(here: Where, tools: Tools) -> list[str]:
+    """Those whose pin counts: a text that comes with one, and that nobody vouches for, is not salvaged by it."""
+    pins = here.also("pinned", "eq", True)
+    return [*_ids(pins.also("trust", "ne", "low"), tools), *_ids(pins.also("status", "eq", "confirmed"), tools)]
+
+
+def _ids(here: Where, tools: Tools) -> list[str]:
+    return [brief.id for brief in tools.store.briefs(here)]
+
+
+def _applied(sweep: edit.Sweep, ids: Sequence[str], report: Report) -> Report:
+    for some in edit.portions(ids):
+        report = sweep.step(some, report)
+    return report
+
+
+def _kept_in(record: Record, scope: str, because: str) -> Record:
+    return replace(record, scope=scope, provenance=replace(record.provenance, confidence_because=because))

@@ -6,7 +6,7 @@
     /memory status | list [category] | search question | budget [tokens] | auto [on|off] | config [preset]
     /memory alias list | add word means… | remove word [means…]
 
-Each gives an `Answer` whose text is what the person reads. A keyword never deletes: what it finds is named, and forgotten only
+Each gives a `Reply` whose text is what the person reads. A keyword never deletes: what it finds is named, and forgotten only
 with `confirm=True`. A memory of any design can be handed in; only `/memory search` answers as that design does.
 """
 
@@ -20,7 +20,7 @@ from memorist.kinds import ALIASES, KINDS
 from memorist.memory import Memory
 from memorist.records import Record
 from memorist.remember.promotion import PRESETS
-from memorist.text.kind_words import kinds_in
+from memorist.text.question import kinds_in
 from memorist.text.visible import quoted, visible
 
 IMPORTANCE = 0.8  # of what a person asks to be remembered
@@ -32,7 +32,7 @@ SHOWN = 120  # characters of a memory in an answer
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Reply:
     """What a command did. `asks` is true where nothing was done yet: the same command with `confirm=True` does it."""
 
     command: str
@@ -44,7 +44,7 @@ class Answer:
         return self.text
 
 
-def slash(memory: Memory, line: str, confirm: bool = False) -> Answer:
+def slash(memory: Memory, line: str, confirm: bool = False) -> Reply:
     """Runs one command, such as "/remember We deploy on Mondays"."""
     if not isinstance(line, str):
         raise Invalid(f"a command is a text such as '/remember …', not {type(line).__name__}")
@@ -63,41 +63,41 @@ def _halved(line: str) -> tuple[str, str]:
 # ---------------------------------------------------------------- one memory
 
 
-def remember(memory: Memory, text: str, confirm: bool) -> Answer:
+def remember(memory: Memory, text: str, confirm: bool) -> Reply:
     if not text:
         raise Invalid("/remember needs a text: /remember [category] text")
     kind, said = _categorised(text)
     done = memory.remember(said, kind=kind, importance=IMPORTANCE, confidence=1.0)
     if done.record is None:
-        return Answer("/remember", f"{done.outcome}: {visible(done.because)}")
-    return Answer("/remember", f"{done.outcome} {_line(done.record)}", (done.record.number,))
+        return Reply("/remember", f"{done.outcome}: {visible(done.because)}")
+    return Reply("/remember", f"{done.outcome} {_line(done.record)}", (done.record.number,))
 
 
-def forget(memory: Memory, what: str, confirm: bool) -> Answer:
+def forget(memory: Memory, what: str, confirm: bool) -> Reply:
     if _is_reference(what):
         record = memory.get(what)
         memory.forget(record.id, because="/forget")
-        return Answer("/forget", f"forgotten {_line(record)}", (record.number,))
+        return Reply("/forget", f"forgotten {_line(record)}", (record.number,))
     found = _search(memory, what, "/forget")
     best = found[0]
     if not confirm:
         lines = [f"would forget {_line(best)}", *(f"also found {_line(other)}" for other in found[1:])]
-        return Answer(
+        return Reply(
             "/forget", "\n".join([*lines, f"confirm it, or name one: /forget {best.number}"]), (best.number,), True
         )
     memory.forget(best.id, because=f"/forget {what}"[:200])
-    return Answer("/forget", f"forgotten {_line(best)}", (best.number,))
+    return Reply("/forget", f"forgotten {_line(best)}", (best.number,))
 
 
-def pin(memory: Memory, what: str, confirm: bool) -> Answer:
+def pin(memory: Memory, what: str, confirm: bool) -> Reply:
     record = memory.get(what) if _is_reference(what) else _search(memory, what, "/pin")[0]
     if record.pinned:
         memory.unpin(record.id)
-        return Answer("/pin", f"unpinned {_line(record)}", (record.number,))
+        return Reply("/pin", f"unpinned {_line(record)}", (record.number,))
     memory.pin(record.id)
     pins = memory.count({"pinned": True})
     many = f"; {pins} are pinned now, and {FIRST} of them stand first in an answer" if pins > FIRST else ""
-    return Answer("/pin", f"pinned {_line(record)}{many}", (record.number,))
+    return Reply("/pin", f"pinned {_line(record)}{many}", (record.number,))
 
 
 def _categorised(text: str) -> tuple[str, str]:
@@ -128,11 +128,11 @@ def _search(memory: Memory, words: str, command: str) -> list[Record]:
 # ---------------------------------------------------------------- all of them
 
 
-def about(memory: Memory, rest: str, confirm: bool) -> Answer:
+def about(memory: Memory, rest: str, confirm: bool) -> Reply:
     word, more = _halved(rest)
     if word not in ABOUT:
         raise Invalid(f"/memory takes {', '.join(ABOUT)}, not {quoted(word)}")
-    return Answer(f"/memory {word}", ABOUT[word](memory, more))
+    return Reply(f"/memory {word}", ABOUT[word](memory, more))
 
 
 def _status(memory: Memory, rest: str) -> str:
@@ -212,7 +212,7 @@ def _line(record: Record) -> str:
     return f"[id:{record.number}] {record.kind}{marks}: {said if len(said) <= SHOWN else said[:SHOWN] + '…'}"
 
 
-COMMANDS: Mapping[str, Callable[[Memory, str, bool], Answer]] = {
+COMMANDS: Mapping[str, Callable[[Memory, str, bool], Reply]] = {
     "/remember": remember,
     "/forget": forget,
     "/pin": pin,

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import overload
 
-from memorist import opening, worth
+from memorist import engine, worth
 from memorist.design import Design
 from memorist.designs import HEBBIAN
 from memorist.memory import Memory
-from memorist.recall.trim import WeighByVotes
+from memorist.recall.stages.weigh import WeighByVotes
 from memorist.records import Hit, Outcome, Recall, Record
 from memorist.surfaces import settings
 from memorist.text.visible import visible
@@ -184,4 +184,4 @@ def _tags(given: str | Sequence[str]) -> list[str]:
 def _by_votes(design: Design) -> Design:
     if any(isinstance(stage, WeighByVotes) for stage in design.recall):
         return design
-    return opening.tuned(HEBBIAN, settings.load())
+    return engine.tuned(HEBBIAN, settings.load())

@@ -51,7 +51,7 @@ class Items:
         self.scope = Scope(scope)
 
     def add(self, item: ContextItem | Mapping[str, Any]) -> ContextItem | None:
-        """Keeps it; one of the same id is replaced. None: somebody has to agree first, or did not."""
+        """Keeps it; one of the same id is replaced. None: a person has to agree first, or did not."""
         item = item_of(item)
         known = self._find(item.id) if item.id else None
         outcome = self._memory.remember_many([self._draft(item)])[0]
@@ -92,7 +92,7 @@ class Items:
         return self.query(limit=EVERYTHING)
 
     def clear(self) -> bool:
-        """Archives all of them. False: somebody has to agree first, or did not."""
+        """Archives all of them. False: a person has to agree first, or did not."""
         if not self.count():
             return True
         return bool(self._memory.forget(where={"scope": self.scope}, because="cleared").changed)

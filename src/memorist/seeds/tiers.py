@@ -6,27 +6,34 @@
     tiers.build_context("42", "why does the signature fail?", budget=1500)
     tiers.cleanup_task("42")
 
-A project cannot see another's memory, and nothing moves up a tier unless somebody says so. A global preference waits for
-consent; without somebody to ask, it waits in `review`.
+A project cannot see another's memory, and nothing moves up a tier unless it is asked to. A global preference waits for consent;
+without a person to ask, it waits in `review`.
 """
 
 import builtins
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
-from memorist import opening
+from memorist import engine
 from memorist.design import Design
 from memorist.designs import TIERS
 from memorist.errors import Invalid
 from memorist.memory import Memory
 from memorist.records import Outcome, Report
 from memorist.seeds.items import ContextItem, Items, text_of
-from memorist.seeds.overrides import override_of
 from memorist.surfaces import settings
+from memorist.text.question import kinds_in
 
 GLOBAL = "global"
 NAMES = tuple(lane.name for lane in TIERS.lanes)
+Severity = Literal["high", "medium", "low"]
+_ASKS = re.compile(r"\s*(?:please\s+)?(?:remember|note|keep in mind)(?:\s+(?:this|that))?\s*[:,]?\s+", re.IGNORECASE)
+_ONLY_HERE = re.compile(r"[,;]?\s*\(?\b(?:only\s+)?(?:for|in)\s+this\s+project(?:\s+only)?\)?", re.IGNORECASE)
+_FILE = re.compile(r"[\w./-]*\w\.[A-Za-z][A-Za-z0-9]{0,4}\b")
+_SERIOUS = re.compile(r"\b(?:never|always|must|critical|important|danger\w*)\b", re.IGNORECASE)
+_MILD = re.compile(r"\b(?:maybe|usually|perhaps|rather|if possible|nice to have)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +93,7 @@ class Tiers:
     def __init__(self, memory: Memory) -> None:
         self._memory = memory.through(memory.access)
         named = memory.design.name == TIERS.name
-        self._memory.design = memory.design if named else opening.tuned(TIERS, settings.load())
+        self._memory.design = memory.design if named else engine.tuned(TIERS, settings.load())
         self.project = Items(self._memory, memory.home)
         self.everywhere = Items(self._memory, GLOBAL)
 
@@ -192,3 +199,38 @@ def _shared(design: Design, shares: Mapping[str, float] | None) -> Design:
     if sum(lane.share for lane in lanes) > 1 + 1e-9:
         raise Invalid("the shares of the tiers add up to more than 1; make one of them smaller")
     return replace(design, lanes=lanes)
+
+
+# ---------------------------------------------------------------- overrides
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """What free text asks to be remembered as."""
+
+    text: str
+    kind: str
+    scope: Literal["project", "global"]
+    target: str | None  # the file it is about
+    severity: Severity
+
+
+def override_of(said: str) -> Override:
+    """What "remember this" means: a kind, a scope, a target and how serious it is. The project is where it goes; only an obvious
+    preference of the user holds everywhere, unless the words say "for this project only", and then a person is asked all
+    the same.
+
+    >>> override_of("Remember this: I prefer tabs")
+    Override(text='I prefer tabs', kind='preference', scope='global', target=None, severity='medium')
+    >>> override_of("remember that we never edit schema.sql by hand").target
+    'schema.sql'
+    """
+    asked = _ASKS.match(said)
+    text = said[asked.end() :] if asked else said
+    here = _ONLY_HERE.search(text) is not None
+    text = _ONLY_HERE.sub("", text).strip()
+    kind = next(iter(kinds_in(text)), "fact")
+    file = _FILE.search(text)
+    severity: Severity = "high" if _SERIOUS.search(text) else "low" if _MILD.search(text) else "medium"
+    everywhere = kind == "preference" and not here
+    return Override(text, kind, "global" if everywhere else "project", file[0] if file else None, severity)

@@ -8,14 +8,14 @@ the texts are compared then. It depends on the text alone, so a memory keeps its
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from memorist.errors import Invalid
 from memorist.kinds import KINDS, MEMORY
 from memorist.records import Record
-from memorist.text.claims import LONGEST, claims
+from memorist.text.claims import LONGEST_CLAIM, claims
 from memorist.text.words import chunks, terms
 
 CHUNKS = 4096  # index rows a record can have: row number = record number × CHUNKS + chunk
@@ -48,9 +48,13 @@ def index_rows(record: Record) -> list[IndexRow]:
     """Its index rows. An erased record has none."""
     if record.state == "erased":
         return []
-    labels = [record.title, *record.tags, *record.files, record.provenance.speaker]
+    return rows_of(record.text, [record.title, *record.tags, *record.files, record.provenance.speaker])
+
+
+def rows_of(text: str, labels: Iterable[str | None]) -> list[IndexRow]:
+    """The index rows of a text with these labels."""
     shared = terms("\n".join(label for label in labels if label))
-    return [IndexRow(start, end, (*shared, *terms(record.text[start:end]))) for start, end in chunks(record.text)]
+    return [IndexRow(start, end, (*shared, *terms(text[start:end]))) for start, end in chunks(text)]
 
 
 def embedded_rows(record: Record) -> dict[int, str]:
@@ -93,12 +97,12 @@ def states(kind: str) -> bool:
 
 
 def stated(text: str) -> tuple[int, ...]:
-    return _sides(text)[0] if len(text) <= LONGEST else ()
+    return _sides(text)[0] if len(text) <= LONGEST_CLAIM else ()
 
 
 def opposed(text: str) -> tuple[int, ...]:
     """What a text would state that contradicts this one: the same slots, and the other side of what it is for or against."""
-    return _sides(text)[1] if len(text) <= LONGEST else ()
+    return _sides(text)[1] if len(text) <= LONGEST_CLAIM else ()
 
 
 @lru_cache(maxsize=1 << 10)

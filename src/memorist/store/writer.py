@@ -1,8 +1,8 @@
 """The one writer. Nothing reaches a store except through here, and nothing unredacted passes.
 
-The types say so: `commit` takes `Change`s, a `Change` holds a `Clean` record, and only `Writer.clean` makes one. A commit
-is one transaction: rows, index, counters, links, keys and the journal with its chain link. What was merely seen (queries,
-what was shown) is noted in a buffer and flushed cheaply, so that reading never waits for writing.
+The types say so: `commit` takes `Change`s, the row that a `Change` writes is a `Clean` record, and only `Writer.clean` makes
+one. A commit is one transaction: rows, index, vectors, counters, links, keys and the journal with its chain link. What was
+merely seen (queries, what was shown) is noted in a buffer and flushed cheaply, so that reading never waits for writing.
 """
 
 import hashlib
@@ -13,18 +13,17 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NewType, TypeVar, cast
 
 from memorist.access import Access
-from memorist.errors import Invalid, StoreDamaged, StoreUnavailable
-from memorist.models.embed import NO_EMBEDDER, Choice
+from memorist.errors import Invalid, StoreUnavailable
 from memorist.records import Counters, Event, Link, Record, Times, changed, to_micros
 from memorist.redact import Redactor
 from memorist.store.choices import forget_words
 from memorist.store.journal import Anchor, Audit, ChainLink, audit, event_mac, jump, next_link, seal
-from memorist.store.meaning import Meaning
+from memorist.store.meaning import Ahead, Generations, Meaning, secret_of
 from memorist.store.nouns import Counted, KeyUse, Receipt, Run, Sealed
 from memorist.store.protocol import Store
 from memorist.store.traces import texts_of
@@ -46,15 +45,23 @@ log = logging.getLogger("memorist")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that happens to one record. `before` is None for a new one; `counters` are set when they changed."""
+    """One thing that happens to one record, as the journal tells it. `remember/changes.py` makes them."""
 
     verb: str
-    record: Clean
-    before: Mapping[str, Any] | None = None
-    because: str | None = None
-    counters: Counters | None = None
+    record: Record  # as it is after the change
+    before: Mapping[str, Any] | None  # what it was; None for a new one
+    because: str | None
+    row: Clean | None = None  # the same record, where its row is written
+    counters: Counters | None = None  # set when they changed
     used: datetime | None = None
-    row: bool = True  # False: the record's own columns stay as they are
+
+
+@dataclass(slots=True)
+class _Transaction:
+    """What this thread's transaction has done so far."""
+
+    heads: list[ChainLink] = field(default_factory=list)  # of the chain
+    bare: list[int] = field(default_factory=list)  # numbers of records that it left without a vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +73,18 @@ class Gone:
 
 
 class Writer:
-    def __init__(self, store: Store, clock: Callable[[], datetime], embed: Choice = NO_EMBEDDER) -> None:
+    def __init__(self, store: Store, clock: Callable[[], datetime], meaning: Meaning | None = None) -> None:
         self.store = store
         self._clock = clock
-        self._secret = _secret(store)
+        self._secret = secret_of(store)
         self._redactor = Redactor(self._secret)
         self._harmless: set[str] = set()
         self._notes: list[Receipt] = []
         self._notes_lock = threading.Lock()
         self._log_begins: tuple[datetime, datetime | None] = YEAR_ONE, None  # as of when, and from when on
         self._anchor = Anchor(store.path)
-        self._inside = threading.local()  # `heads` of the chain that this thread's transaction made
-        self.meaning = Meaning(store, embed, self.redact)
+        self._here = threading.local()  # the `transaction` of this thread, if it is inside one
+        self.generations = Generations(meaning or Meaning(store))
 
     # ------------------------------------------------------------ cleaning
 
@@ -148,19 +155,18 @@ class Writer:
     def transaction(self) -> Iterator[None]:
         """For reading and then writing: what is read in it cannot change before it is written. The anchor hears of it
         once it is committed: an anchor ahead of the journal would look like a journal that was cut off."""
-        if getattr(self._inside, "heads", None) is not None:
+        if getattr(self._here, "transaction", None) is not None:
             yield
             return
-        heads: list[ChainLink] = []
-        self._inside.heads = heads
-        with self.meaning.around():
-            try:
-                with self.store.transaction():
-                    yield
-            finally:
-                self._inside.heads = None
-            if heads:
-                self._anchor.note(heads[-1])
+        done = self._here.transaction = _Transaction()
+        try:
+            with self.store.transaction():
+                yield
+        finally:
+            self._here.transaction = None
+        if done.heads:
+            self._anchor.note(done.heads[-1])
+        self.generations.catch_up(done.bare)
 
     def commit(
         self,
@@ -168,42 +174,46 @@ class Writer:
         who: Access,
         *,
         links: Sequence[Link] = (),
-        removed: Sequence[Link] = (),
-        key_uses: Sequence[KeyUse] = (),
+        unlinked: Sequence[Link] = (),
+        keys: Sequence[KeyUse] = (),
+        vectors: Mapping[str, Ahead] | None = None,
         batch: str | None = None,
-    ) -> tuple[str, list[Record]]:
+    ) -> tuple[str, dict[str, Record]]:
         """Stores the changes, all or none. Returns the batch id and the records as stored. A `batch` that is given goes on:
         what takes several transactions is still taken back by one undo."""
         if not changes:
-            return batch or "", []
+            return batch or "", {}
         with self.transaction():
-            old = [c.record.id for c in changes if c.before is not None or not c.row]
+            old = [c.record.id for c in changes if c.before is not None]
             known = self.store.keys(old) if old else {}
-            keys = {c.record.id: known.get(c.record.id) or os.urandom(16) for c in changes}
-            added = {c.record.id for c in changes if c.row and c.before is None}
-            sealed = {c.record.id: seal(c.record, keys[c.record.id], c.record.id in added) for c in changes}
-            written = [sealed[id] for id in dict.fromkeys(c.record.id for c in changes if c.row)]
-            numbers = dict(zip((s.record.id for s in written), self._written(written), strict=True))
-            self._count_and_link(changes, links, removed, key_uses)
+            added = {c.record.id for c in changes if c.before is None}
+            rows = {c.row.id: c.row for c in changes if c.row is not None}
+            sealed = {
+                id: seal(record, known.get(id) or os.urandom(16), id in added)
+                for id, record in ({c.record.id: c.record for c in changes} | rows).items()
+            }
+            numbers = dict(zip(rows, self._written([sealed[id] for id in rows], vectors or {}), strict=True))
+            self._count_and_link(changes, links, unlinked, keys)
             batch = self._journal(changes, who, sealed, batch)
-        return batch, [changed(c.record, number=numbers.get(c.record.id, c.record.number)) for c in changes]
+        stored = {c.record.id: c.record for c in changes}
+        return batch, {id: changed(r, number=numbers.get(id, r.number)) for id, r in stored.items()}
 
-    def _written(self, sealed: Sequence[Sealed]) -> list[int]:
+    def _written(self, sealed: Sequence[Sealed], vectors: Mapping[str, Ahead]) -> list[int]:
         numbers = self.store.write(sealed)
-        self.meaning.join(sealed, numbers)
+        self._here.transaction.bare += self.generations.join(sealed, numbers, vectors)
         return numbers
 
     def _count_and_link(
-        self, changes: Sequence[Change], links: Sequence[Link], removed: Sequence[Link], uses: Sequence[KeyUse]
+        self, changes: Sequence[Change], links: Sequence[Link], unlinked: Sequence[Link], keys: Sequence[KeyUse]
     ) -> None:
         counted = {c.record.id: Counted(c.record.id, c.counters, c.used) for c in changes if c.counters is not None}
         if counted:
             self.store.count_up(list(counted.values()))
-        if links or removed:
+        if links or unlinked:
             cleaned = [replace(link, evidence=self.redact(link.evidence)) for link in links]
-            self.store.write_links(cleaned, removed)
-        if uses:
-            self.store.write_key_uses(uses)
+            self.store.write_links(cleaned, unlinked)
+        if keys:
+            self.store.write_key_uses(keys)
 
     def _journal(self, changes: Sequence[Change], who: Access, sealed: Mapping[str, Sealed], batch: str | None) -> str:
         """Adds an event for each change and the link that ties them to all before; the batch they belong to."""
@@ -218,7 +228,7 @@ class Writer:
             events.append(Event(change.verb, id, now, actor, surface, batch, because, before, seq, *digests))
         link = next_link(previous, events)
         self.store.append(events, link)
-        self._inside.heads.append(link)
+        self._here.transaction.heads.append(link)
         return batch
 
     # ------------------------------------------------------------ erasing
@@ -240,11 +250,8 @@ class Writer:
             self.store.set_setting("erased", str(to_micros(now)))
             self.store.set_setting(unscrubbed(who.space), secrets.token_hex(8))
             told: list[Mapping[str, Any]] = [{"events": list(erased.events)}, *({} for _ in stones[1:])]
-            changes = [
-                Change("erased", Clean(stone.record), before, because)
-                for stone, before in zip(stones, told, strict=True)
-            ]
-            changes += [Change("past erased", Clean(head.record), {}, because) for head in heads]
+            changes = [Change("erased", each.record, was, because) for each, was in zip(stones, told, strict=True)]
+            changes += [Change("past erased", head.record, {}, because) for head in heads]
             batch = self._journal(changes, who, {each.record.id: each for each in (*stones, *heads)}, batch)
         with self._notes_lock:
             self._notes = []  # what was asked before may quote it
@@ -267,7 +274,7 @@ class Writer:
             return self.store.save_run(replace(run, owner=self.redact(run.owner), question=asked))
 
     def note_upkeep(self, space: str) -> None:
-        """Keeps that everything was looked after just now, for whoever asks whether it is due again."""
+        """Keeps that everything was looked after just now, to know when it is due again."""
         with self.store.transaction(durable=False):
             self.store.set_setting(looked_after(space), str(to_micros(self._clock())))
 
@@ -371,14 +378,3 @@ def _tombstone(record: Record, because: str, now: datetime) -> Record:
         record.id, record.space, record.scope, record.kind, "", times, record.number, state="erased", reason=because,
         origin=record.origin, trust=record.trust, version=record.version + 1, superseded_by=record.superseded_by,
     )  # fmt: skip
-
-
-def _secret(store: Store) -> bytes:
-    """The store's own key, made with it. Without it twins, keys and marks would silently stop to work."""
-    try:
-        secret = bytes.fromhex(store.setting("secret") or "")
-    except ValueError:
-        secret = b""
-    if len(secret) != 32:
-        raise StoreDamaged("the store has lost its secret; it was left as it is. Restore a backup")
-    return secret

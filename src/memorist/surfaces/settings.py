@@ -1,16 +1,21 @@
 """Settings: the only reader of environment variables and TOML, so that every surface sees the same store and project.
 
 Each value comes from the environment, else the project's `.memorist.toml`, else the user's `config.toml`, else a
-default, and `sources` says from which. The project's file arrives with a clone, from somebody else: it may say how the
+default, and `sources` says from which. The project's file arrives with a clone, from other people: it may say how the
 project is recalled, never which project it is, which file memories go to or who is writing. A wrong key or value is an
 error that names its place, because a setting ignored in silence is believed to work. Writing changes one line and keeps
 the rest, comments included; the result is parsed and compared before it replaces the old file.
 `off_because` runs on every verb: it costs one `stat`, and sees at once what another process switched.
+
+Five settings tune a design, whichever is chosen: what a vote weighs, how much room memories may take, how much is pruned at
+once and when. The founding document spells them reinforceWeight, maxSize … in a table `memory`; both spellings are read.
 """
 
 import os
 import re
-from collections.abc import Mapping
+import sys
+import unicodedata
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,16 +25,21 @@ from typing import Any
 
 from memorist import checks
 from memorist.errors import Invalid
-from memorist.kinds import Kind
-from memorist.project import repository_root
+from memorist.kinds import Kind, own_kinds
+from memorist.models.embed import checked_name
+from memorist.project import repository_root, resolve_project
+from memorist.records import Scope
 from memorist.store.open import file_of
-from memorist.surfaces import setting_values as values
 from memorist.text import toml
+from memorist.text.dates import READERS
 from memorist.text.visible import quoted
 
 LOCAL_NAME = ".memorist.toml"
 ONNX = "onnx:"
 _env = os.environ.get
+LARGEST_BUDGET = 1_000_000
+YES = ("1", "true", "yes", "on")
+NO = ("", "0", "false", "no", "off")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +65,7 @@ class Settings:
 
     @property
     def db(self) -> str:
-        """An absolute path, `:memory:` or an address. Asked late: whoever names a file needs no home folder."""
+        """An absolute path, `:memory:` or an address. Asked late: a caller who names a file needs no home folder."""
         if self.store is None:
             raise Invalid("there is no home folder to keep memories in; set MEMORIST_DB to a file, or HOME to a folder")
         return self.store
@@ -88,18 +98,18 @@ def secret(variable: str) -> str | None:
 
 def get_setting(key: str, directory: Path | None = None) -> str | None:
     """One value as text; None where nothing is set."""
-    return values.shown(_found(directory)[values.known(key)][0])
+    return shown(_found(directory)[known(key)][0])
 
 
 def all_settings(directory: Path | None = None) -> dict[str, tuple[str | None, str]]:
     """Every setting as (text, source)."""
-    return {key: (values.shown(value), source) for key, (value, source) in _found(directory).items()}
+    return {key: (shown(value), source) for key, (value, source) in _found(directory).items()}
 
 
 def set_setting(key: str, value: str, directory: Path | None = None) -> Path:
     """Writes one setting into the user's file. A relative path is taken from that directory, else the current one."""
     own = _one_line(key)
-    return _write(own, _checked(own, values.typed(own, value), "not set", directory or Path()))
+    return _write(own, _checked(own, typed(own, value), "not set", directory or Path()))
 
 
 def unset_setting(key: str) -> Path:
@@ -138,14 +148,22 @@ def _writable_file() -> Path:
 @lru_cache(maxsize=32)
 def _standard(name: str, *_home: str | None) -> Path | None:
     """Kept for as long as the variables it depends on are the same: asking costs more than a whole verb may."""
-    import platformdirs  # 31 ms, and not needed when both places are given
-
-    ask = platformdirs.user_config_dir if name == "config.toml" else platformdirs.user_data_dir
     try:
-        folder = Path(ask("memorist", appauthor=False))
+        folder = Path(_folder(name == "config.toml"))
     except (RuntimeError, OSError):
         return None
     return folder / name if folder.is_absolute() else None  # an unexpanded `~`: there is no home
+
+
+def _folder(config: bool) -> str:
+    """The user's folder for settings, or for data, as the system has it."""
+    if sys.platform in ("win32", "darwin"):
+        import platformdirs  # knows them; where XDG holds it would cost 15 ms to say the same
+
+        folder = platformdirs.user_config_dir if config else platformdirs.user_data_dir
+        return folder("memorist", appauthor=False)
+    given = _env("XDG_CONFIG_HOME" if config else "XDG_DATA_HOME", "")
+    return str(Path(given if given.strip() else "~/.config" if config else "~/.local/share").expanduser() / "memorist")
 
 
 @lru_cache(maxsize=32)
@@ -181,13 +199,13 @@ def _local_file(directory: Path) -> Path | None:
 def _off_word() -> str:
     """MEMORIST_OFF, or nothing while it leaves memory on. An unknown word switches off: that is the safe side."""
     word = _env("MEMORIST_OFF", "").strip()
-    return "" if word.lower() in values.NO else word
+    return "" if word.lower() in NO else word
 
 
 def _checked(key: str, value: object, where: str, base: Path) -> Any:
     """The value as the engine takes it, or an error that names the place. A relative path begins at `base`."""
     try:
-        checked = values.CHECKS[key](key, value)
+        checked = CHECKS[key](key, value)
         if key == "embed" and checked.startswith(ONNX):
             return ONNX + _absolute(checked.removeprefix(ONNX), base)
         is_path = key == "db" or (key == "design" and checks.is_path(checked))
@@ -197,7 +215,7 @@ def _checked(key: str, value: object, where: str, base: Path) -> Any:
 
 
 def _one_line(key: str) -> str:
-    own = values.known(key)
+    own = known(key)
     if own == "kinds":
         raise Invalid(f"kinds is a table: edit [kinds.NAME] in {_writable_file()} by hand")
     return own
@@ -206,16 +224,16 @@ def _one_line(key: str) -> str:
 def _found(directory: Path | None) -> dict[str, tuple[Any, str]]:
     """Each setting as (value, source); the later layer covers the earlier."""
     local = None if directory is None else _local_file(directory)
-    given = _from_file(user_file(), tuple(values.CHECKS)) | _from_file(local, values.LOCAL) | _from_environment()
-    return {key: given[key] if key in given else (_default(key), "default") for key in values.CHECKS}
+    given = _from_file(user_file(), tuple(CHECKS)) | _from_file(local, LOCAL) | _from_environment()
+    return {key: given[key] if key in given else (_default(key), "default") for key in CHECKS}
 
 
 def _from_environment() -> dict[str, tuple[Any, str]]:
     found: dict[str, tuple[Any, str]] = {"off": (True, "MEMORIST_OFF")} if _off_word() else {}
-    for key, variable in values.ENVIRONMENT.items():
+    for key, variable in ENVIRONMENT.items():
         text = _env(variable)
         if text:  # an empty variable is how a shell unsets one for a single command
-            found[key] = _checked(key, values.typed(key, text), variable, Path()), variable
+            found[key] = _checked(key, typed(key, text), variable, Path()), variable
     return found
 
 
@@ -223,14 +241,14 @@ def _from_file(file: Path | None, allowed: tuple[str, ...]) -> dict[str, tuple[A
     if file is None:
         return {}
     try:
-        table = values.flat(_table(file) or {})
+        table = flat(_table(file) or {})
     except Invalid as problem:
         raise Invalid(str(problem) if str(file) in str(problem) else f"{file}: {problem}") from problem
     for key in table:
         if key not in allowed:
-            aside = f"; {key} belongs into {user_file()}" if key in values.CHECKS else ""
+            aside = f"; {key} belongs into {user_file()}" if key in CHECKS else ""
             raise Invalid(f"{file} may not set {quoted(key)}: allowed there are {', '.join(allowed)}{aside}")
-    if allowed == values.LOCAL:
+    if allowed == LOCAL:
         _refuse_from_a_clone(table, file)
     return {key: (_checked(key, value, str(file), file.parent), str(file)) for key, value in table.items()}
 
@@ -247,16 +265,160 @@ def _default(key: str) -> Any:
     if key == "db":
         place = _standard("memory.db", _env("HOME"), _env("XDG_DATA_HOME"))
         return None if place is None else str(place)
-    return _login() if key == "actor" else values.DEFAULTS.get(key)
+    return _login() if key == "actor" else DEFAULTS.get(key)
 
 
 def _login() -> str:
     import getpass
 
     try:
-        return values.one_line("actor", getpass.getuser())
+        return one_line("actor", getpass.getuser())
     except (Invalid, OSError, KeyError, ImportError):  # a container's user without a name
         return "unknown"
+
+
+# ---------------------------------------------------------------- what each setting may be
+
+
+def one_line(key: str, value: object) -> str:
+    """One short line, by the rules of scopes, since these words stand beside scopes in the store."""
+    if isinstance(value, str):
+        plain = unicodedata.normalize("NFC", value)
+        with suppress(Invalid):
+            return Scope(f"{key}/{plain}").removeprefix(f"{key}/")
+    raise Invalid(f"{key} must be a short text without '*', line breaks or blanks around it, not {quoted(value)}")
+
+
+def _path(key: str, value: object) -> str:
+    if not isinstance(value, str) or not value.strip() or any(unicodedata.category(char) == "Cc" for char in value):
+        raise Invalid(f"{key} must be the path of a file, or ':memory:', not {quoted(value)}")
+    return value
+
+
+def _design(key: str, value: object) -> str:
+    return _path(key, value) if isinstance(value, str) and checks.is_path(value) else one_line(key, value)
+
+
+def _dates(key: str, value: object) -> str:
+    if not isinstance(value, str) or value not in READERS:
+        raise Invalid(f"{key} must be {' or '.join(READERS)}, not {quoted(value)}")
+    return value
+
+
+def _budget(key: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_BUDGET:
+        raise Invalid(f"{key} must be a whole number of tokens from 1 to {LARGEST_BUDGET:,}, not {quoted(value)}")
+    return value
+
+
+def _off(key: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise Invalid(f"{key} must be true or false, not {quoted(value)}")
+    return value
+
+
+def _kinds(key: str, value: object) -> Mapping[str, Kind]:
+    if not isinstance(value, Mapping) or not all(isinstance(kind, Mapping) for kind in value.values()):
+        raise Invalid("kinds must be a table of tables, such as [kinds.recipe]")
+    return MappingProxyType(own_kinds(value))
+
+
+def _weight(key: str, value: object) -> float:
+    return checks.number(value, key, 0, 100)
+
+
+def _schedule(key: str, value: object) -> str:
+    from memorist.upkeep import cron
+
+    return cron.parse(value, key).text
+
+
+CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "db": _path,
+    "project": lambda _, value: resolve_project(value, None).name,
+    "space": one_line,
+    "scope": lambda _, value: Scope(value),
+    "design": _design,
+    "embed": lambda _, value: checked_name(value),
+    "dates": _dates,
+    "budget": _budget,
+    "actor": one_line,
+    "off": _off,
+    "kinds": _kinds,
+    "reinforce_weight": _weight,
+    "demote_weight": _weight,
+    "max_size": lambda key, value: checks.size_text(checks.size(value, key)),
+    "prune_percent": lambda key, value: checks.number(value, key, 0.01, 100),
+    "prune_schedule": _schedule,
+}
+TUNING = ("reinforce_weight", "demote_weight", "max_size", "prune_percent", "prune_schedule")
+MEMORY_TABLE = "memory"
+ALIASES: Mapping[str, str] = {re.sub("_(.)", lambda found: found[1].upper(), key): key for key in TUNING}
+ENVIRONMENT = {key: f"MEMORIST_{key.upper()}" for key in CHECKS if key not in ("off", "kinds")}
+LOCAL = ("scope", "design", "budget")
+DEFAULTS = {
+    "space": "default",
+    "design": "balanced",
+    "embed": "static",
+    "dates": "english",
+    "budget": 1500,
+    "off": False,
+    "kinds": MappingProxyType({}),
+}
+_NUMBERS = ("reinforce_weight", "demote_weight", "prune_percent")
+
+
+def typed(key: str, text: str) -> object:
+    """What a text from outside stands for. What cannot be read stays text, and the check of its key refuses it."""
+    if key == "off" and text.strip().lower() in YES + NO:
+        return text.strip().lower() in YES
+    if key == "budget" and re.fullmatch(r"\s*\d{1,9}\s*", text, re.ASCII):
+        return int(text)
+    if key in _NUMBERS and re.fullmatch(r"\s*\d{1,9}(\.\d{1,9})?\s*", text, re.ASCII):
+        return float(text)
+    return text
+
+
+def known(key: str) -> str:
+    """The setting of that name, however it is spelled."""
+    own = _own_name(key)
+    if own not in CHECKS:
+        raise Invalid(f"there is no setting {quoted(key)}; settings are {', '.join(CHECKS)}")
+    return own
+
+
+def flat(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A settings file with every tuning setting under its own name, wherever and however it was spelled."""
+    inner = table.get(MEMORY_TABLE, {})
+    if not isinstance(inner, Mapping):
+        raise Invalid(f"{MEMORY_TABLE} must be a table, such as [{MEMORY_TABLE}]")
+    found: dict[str, Any] = {}
+    for spelled, value in [*table.items(), *((f"{MEMORY_TABLE}.{key}", value) for key, value in inner.items())]:
+        key = _own_name(spelled)
+        if key in found:
+            raise Invalid(f"{key} is set twice, the second time as {spelled}; keep one of them")
+        if spelled != MEMORY_TABLE:
+            found[key] = value
+    return found
+
+
+def _own_name(spelled: str) -> str:
+    inner = spelled.removeprefix(f"{MEMORY_TABLE}.")
+    if inner == spelled:
+        return ALIASES.get(spelled, spelled)
+    if inner not in ALIASES and inner not in TUNING:
+        raise Invalid(f"[{MEMORY_TABLE}] has no key {quoted(inner)}; keys are {', '.join(ALIASES)}")
+    return ALIASES.get(inner, inner)
+
+
+def shown(value: object) -> str | None:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, Mapping):
+        return ", ".join(value)
+    return None if value is None else str(value)
 
 
 # ---------------------------------------------------------------- files
@@ -294,21 +456,24 @@ def _write(key: str, value: str | float | None) -> Path:
     wanted = {name: kept for name, kept in old.items() if name != key} | ({} if value is None else {key: value})
     before = toml.read(file, 0, "a settings file") if file.exists() else ""
     text = _edited(before, key, None if value is None else toml.written(value))
-    try:
-        faithful = _parse(text, file) == wanted
-    except Invalid:
-        faithful = False
-    if not faithful:
+    if not _says(text, wanted, file):
         raise Invalid(f"{file} writes {key} in a way that cannot be changed line by line; change it by hand")
     return _replace(file, text)
 
 
+def _says(text: str, wanted: Mapping[str, Any], file: Path) -> bool:
+    try:
+        return _parse(text, file) == wanted
+    except Invalid:
+        return False
+
+
 def _as_spelled(key: str, table: Mapping[str, Any], file: Path) -> str:
     """The name the file has for that setting already, so that it is not set twice."""
-    names = [key, *(alias for alias, own in values.ALIASES.items() if own == key)]
-    inner = table.get(values.MEMORY_TABLE)
+    names = [key, *(alias for alias, own in ALIASES.items() if own == key)]
+    inner = table.get(MEMORY_TABLE)
     if isinstance(inner, Mapping) and any(name in inner for name in names):
-        raise Invalid(f"{file} sets {key} in its table [{values.MEMORY_TABLE}]; change it there by hand")
+        raise Invalid(f"{file} sets {key} in its table [{MEMORY_TABLE}]; change it there by hand")
     return next((name for name in names if name in table), key)
 
 
@@ -316,7 +481,7 @@ def _replace(file: Path, text: str) -> Path:
     from memorist.store.files import replace_private
 
     try:
-        replace_private(file.resolve(), text)  # resolved: a link into somebody's dotfiles stays a link
+        replace_private(file.resolve(), text)  # resolved: a link into the user's dotfiles stays a link
     except (OSError, UnicodeEncodeError) as problem:
         raise Invalid(f"{file} cannot be written: {problem}; name another place with MEMORIST_CONFIG") from problem
     return file

@@ -65,14 +65,15 @@ class Yardstick:
 
     def scores(self, rows: Mapping[int, str]) -> Iterator[Scored]:
         """Of each of these rows. Strings are searched as they are: to take them apart costs three times as much."""
-        sought = [(term, f" {term} ", weight * (K1 + 1)) for term, weight in self.weights.items()]
+        sought = [(term, f" {term} ", f" {term} {term} ", w * (K1 + 1)) for term, w in self.weights.items()]
         for row, held in rows.items():
             norm = K1 * (1 - B + B * held.count(" ") / self.average)
-            spaced = held.replace(" ", "  ") + " "  # a term beside itself has blanks of its own on both sides
+            ended = held + " "
             score, matched = 0.0, []
-            for term, written, weight in sought:
-                if written in spaced:
-                    times = spaced.count(written)
+            for term, written, twice, weight in sought:
+                if written in ended:
+                    # A term beside itself shares a blank with itself: then each gets blanks of its own.
+                    times = (ended.replace(" ", "  ") if twice in ended else ended).count(written)
                     score += weight * times / (times + norm)
                     matched.append(term)
             yield Scored(row, score, tuple(matched))
@@ -89,7 +90,9 @@ class Found:
 def rank(terms: Sequence[str], index: Index, want: int) -> tuple[list[Scored], Yardstick]:
     """The best rows for these terms with their scores, best first, and what they were measured with."""
     total, length = index.rows_and_length()
-    frequency = {term: index.frequency(term) for term in terms}
+    frequency: dict[str, int] = {}
+    for term in terms:
+        frequency[term] = index.frequency(term)
     known = sorted((term for term in frequency if frequency[term]), key=lambda term: frequency[term])[:MOST_SCORED]
     weight = {term: idf(max(1, count), total) for term, count in frequency.items()}  # unknown counts as rare
     average = length / total if total else 1.0
@@ -136,19 +139,9 @@ def _by_coverage(read: Mapping[str, Sequence[int]], weight: Mapping[str, float])
     Most rows hold one of the terms only; they come from the index in order and are never sorted or even looked at
     unless they are needed.
     """
-    held = list(read.values())
-    seen: set[int] = set()
-    several: set[int] = set()
-    for rows in held:  # the last is the longest: it is never made a set
-        several.update(seen.intersection(rows))
-        if rows is not held[-1]:
-            seen.update(rows)
-    masks = dict.fromkeys(several, 0)
-    for bit, rows in enumerate(held):
-        for row in several.intersection(rows):
-            masks[row] |= 1 << bit
+    several = _of_several(list(read.values()))
     groups: dict[int, list[int]] = {}
-    for row, mask in masks.items():
+    for row, mask in several.items():
         groups.setdefault(mask, []).append(row)
     values = [weight[term] for term in read]
     singles = {1 << bit: rows for bit, rows in enumerate(read.values())}
@@ -160,11 +153,27 @@ def _by_coverage(read: Mapping[str, Sequence[int]], weight: Mapping[str, float])
             yield from sorted(groups[mask], reverse=True)
 
 
+def _of_several(held: Sequence[Sequence[int]]) -> dict[int, int]:
+    """The rows that hold several of the terms, and which: a bit for each term."""
+    seen: set[int] = set()
+    several: set[int] = set()
+    for rows in held:  # the last is the longest: it is never made a set
+        several.update(seen.intersection(rows))
+        if rows is not held[-1]:
+            seen.update(rows)
+    masks = dict.fromkeys(several, 0)
+    for bit, rows in enumerate(held):
+        for row in several.intersection(rows):
+            masks[row] |= 1 << bit
+    return masks
+
+
 def _few_each(rows: Iterable[int], index: Index) -> Iterator[int]:
     """A long text that is full of a word must not crowd out the others."""
     taken: dict[int, int] = {}
+    record_of = index.record
     for row in rows:
-        record = index.record(row)
-        taken[record] = taken.get(record, 0) + 1
-        if taken[record] <= ROWS_OF_ONE:
+        record = record_of(row)
+        times = taken[record] = taken.get(record, 0) + 1
+        if times <= ROWS_OF_ONE:
             yield row

@@ -4,24 +4,24 @@
     Never mock the database         →  against {mock, database}
 
 Two claims about one slot with different values, or for and against the same thing, may be a conflict; whether it is one is
-decided by whoever compares (`remember/conflict.py`, `recall/conflicts.py`). The rules are narrow on purpose: a claim that is
-overseen leaves two memories side by side, one that is imagined retires a memory that was true. So questions, quotes, what
-was once, what might be, and what can be several things at a time (what somebody likes, whom they know) claim nothing.
+decided by those that compare them, when remembering and when recalling. The rules are narrow on purpose: a claim that is
+overlooked leaves two memories side by side, one that is imagined retires a memory that was true. So questions, quotes, what
+was once, what might be, and what can be several things at a time (what people like, whom they know) claim nothing.
 
 Every memory is read here on its way into the store, so each rule looks for one of its words before it looks closer.
 """
 
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-from memorist.text import claim_words as lexicon
-from memorist.text.calendar import WEEKDAYS
+from memorist.text.calendar import MONTHS, WEEKDAYS
+from memorist.text.patterns import regex
 from memorist.text.words import terms
 
-LONGEST = 400  # characters; longer texts tell a story, and a story claims many things at once
+LONGEST_CLAIM = 400  # characters; longer texts tell a story, and a story claims many things at once
 SHORT = 100  # a plain statement that is longer is hardly ever denied word by word
 MOST_SENTENCES = 4
 Tone = Literal["high", "medium", "low"]
@@ -30,7 +30,7 @@ CLEAR, DOUBTFUL, MANY = 2, 1, 0  # one value at a time; perhaps; several may hol
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Something of somebody that has a value: a port of a service, a home of a person."""
+    """Something of a person or a thing that has a value: a port of a service, a home of a person."""
 
     about: frozenset[str]
     value: tuple[frozenset[str], ...]  # what stands between commas
@@ -73,24 +73,24 @@ def claims(text: str) -> Claims:
     >>> claims("Should we use Redis?") == NOTHING
     True
     """
-    return NOTHING if len(text) > LONGEST or "\n" in text.strip() else _claims(text)
+    return NOTHING if len(text) > LONGEST_CLAIM or "\n" in text.strip() else _claims(text)
 
 
 @lru_cache(maxsize=1 << 12)
 def _claims(text: str) -> Claims:
     slots: list[Slot] = []
     stances: list[Stance] = []
-    for sentence in lexicon.SENTENCES.split(text.strip())[:MOST_SENTENCES]:
+    for sentence in SENTENCES.split(text.strip())[:MOST_SENTENCES]:
         said = _plain(sentence)
-        if not _is_uncertain(sentence, said):
+        takes_sides = len(text) <= SHORT or not said.isdisjoint(SIGNS)
+        if (takes_sides or not said.isdisjoint(SLOT_VERBS)) and not _is_uncertain(sentence, said):
             slots += _slots(sentence, said)
-            if len(text) <= SHORT or not said.isdisjoint(lexicon.SIGNS):
-                stances += _stances(sentence)
+            stances += _stances(sentence) if takes_sides else ()
     if not slots and not stances:
         return NOTHING
     said = _plain(text)
-    corrects = not said.isdisjoint(lexicon.CORRECTING) and bool(lexicon.CORRECTS.search(text))
-    return Claims(tuple(slots), tuple(stances), corrects, not said.isdisjoint(lexicon.PERSONAL))
+    corrects = not said.isdisjoint(CORRECTING) and bool(CORRECTS.search(text))
+    return Claims(tuple(slots), tuple(stances), corrects, not said.isdisjoint(PERSONAL))
 
 
 def _plain(text: str) -> Set[str]:
@@ -100,13 +100,13 @@ def _plain(text: str) -> Set[str]:
 
 def _is_uncertain(sentence: str, said: Set[str]) -> bool:
     """Whether it states nothing: it asks, quotes, doubts, imagines, sets a condition, or tells of old times."""
-    if sentence.endswith("?") or not said.isdisjoint(lexicon.QUOTED):
+    if sentence.endswith("?") or not said.isdisjoint(QUOTED):
         return True
-    doubted = said & lexicon.UNCERTAIN
+    doubted = said & UNCERTAIN
     if doubted and any(word.upper() not in sentence for word in doubted):  # a club may be called IF
         return True
     doubts = "may" in said and " may " in sentence  # and not the month
-    return doubts or bool(lexicon.QUOTES.search(sentence)) or "used to" in sentence.lower()
+    return doubts or bool(QUOTES.search(sentence)) or "used to" in sentence.lower()
 
 
 # ---------------------------------------------------------------- slots
@@ -114,10 +114,10 @@ def _is_uncertain(sentence: str, said: Set[str]) -> bool:
 
 def _slots(sentence: str, said: Set[str]) -> Iterator[Slot]:
     """At most one: a sentence with a slot says one thing."""
-    if said.isdisjoint(lexicon.SLOT_VERBS) or not said.isdisjoint(lexicon.NOT_NOW):
+    if said.isdisjoint(SLOT_VERBS) or not said.isdisjoint(NOT_NOW):
         return
-    counts = not said.isdisjoint(lexicon.CALENDAR) or any(map(str.isdigit, sentence))
-    if (counts and lexicon.LONG_AGO.search(sentence)) or lexicon.SOME_OF.search(sentence):
+    counts = not said.isdisjoint(CALENDAR) or any(map(str.isdigit, sentence))
+    if (counts and LONG_AGO.search(sentence)) or SOME_OF.search(sentence):
         return
     bare = _bare(sentence, said)
     found = _by_verb(bare, said) or _changed(bare, said) or (_counted(bare, said) if counts else None) or _is(bare)
@@ -127,26 +127,26 @@ def _slots(sentence: str, said: Set[str]) -> Iterator[Slot]:
 
 def _bare(sentence: str, said: Set[str]) -> str:
     """The sentence without what it opens with, what tells when, and its reasons."""
-    bare = lexicon.OPENING.sub("", sentence).strip().rstrip(".!")
-    if not said.isdisjoint(lexicon.FILLING):
-        bare = " ".join(lexicon.FILLERS.sub(" ", bare).split())
-    if not said.isdisjoint(lexicon.REASONS) or any(sign in bare for sign in ";(—"):
-        bare = lexicon.REASON.split(bare, maxsplit=1)[0]
-    if not said.isdisjoint(lexicon.PHRASED):
-        for phrase, word in lexicon.PHRASES:
+    bare = OPENING.sub("", sentence).strip().rstrip(".!")
+    if not said.isdisjoint(FILLING):
+        bare = " ".join(FILLERS.sub(" ", bare).split())
+    if not said.isdisjoint(REASONS) or any(sign in bare for sign in ";(—"):
+        bare = REASON.split(bare, maxsplit=1)[0]
+    if not said.isdisjoint(PHRASED):
+        for phrase, word in PHRASES:
             bare = phrase.sub(word, bare)
     return bare
 
 
 def _by_verb(sentence: str, said: Set[str]) -> Slot | None:
     """Anna lives in Rome; the guide is owned by Anna."""
-    for words, pattern, attribute, grade in lexicon.FRAMES:
+    for words, pattern, attribute, grade in FRAMES:
         found = None if said.isdisjoint(words) else pattern.search(sentence)
         if found:
             subject, value = sentence[: found.start()], sentence[found.end() :]
             named = {name: (each or "").lower() for name, each in found.groupdict().items()}
             called = attribute.format(**named).split()
-            classed = lexicon.CLASSED.match(value)
+            classed = CLASSED.match(value)
             if classed:
                 called, value = [*called, classed[1].lower()], value[classed.end() :]
             return _slot(subject, called, value, _grade_of_verb(subject, attribute, grade))
@@ -154,12 +154,12 @@ def _by_verb(sentence: str, said: Set[str]) -> Slot | None:
 
 
 def _grade_of_verb(subject: str, attribute: str, grade: int) -> int:
-    return MANY if attribute in lexicon.OF_PEOPLE and lexicon.A_THING.match(subject) else grade
+    return MANY if attribute in OF_PEOPLE and A_THING.match(subject) else grade
 
 
 def _changed(sentence: str, said: Set[str]) -> Slot | None:
     """The port of billing changed from 8080 to 9090."""
-    found = None if said.isdisjoint(lexicon.CHANGING) else lexicon.CHANGED.search(sentence)
+    found = None if said.isdisjoint(CHANGING) else CHANGED.search(sentence)
     if not found:
         return None
     attribute = ["name"] if "renamed" in said else []
@@ -168,25 +168,32 @@ def _changed(sentence: str, said: Set[str]) -> Slot | None:
 
 def _counted(sentence: str, said: Set[str]) -> Slot | None:
     """The cluster has 12 nodes; billing listens on port 8080. The value is the number, and the rest is what it counts."""
-    found = None if said.isdisjoint(lexicon.COUNTING) else lexicon.COUNTS.search(sentence)
+    found = None if said.isdisjoint(COUNTING) else COUNTS.search(sentence)
     if not found:
         return None
-    rest = lexicon.NAMED_BY_NUMBER.sub(lambda name: re.sub(r"\s+", "-", name[0]), sentence[found.end() :])
-    tokens = [token.strip(",()") for token in rest.split()]
-    values = [token for token in tokens if _is_number(token)]
-    if not values or len(tokens) > 8:
+    values, others, named = _numbers(sentence[found.end() :])
+    if not values:
         return None
-    timed = [token for token in values if token.lower() not in WEEKDAYS]
-    values = timed or values  # with a time of its own, a weekday says which occasion it is
-    others = [token.lower() for token in tokens if token not in values and token.lower() not in lexicon.LITTLE]
     verb = found["verb"].lower().split()[-1]
-    known = lexicon.COUNTED_ALIKE.intersection(others)
-    about = [] if known or verb in lexicon.HAVING else [_stem(verb)]
-    # Somebody may use two versions of a named thing; a thing has one number of parts.
-    named = any(token[:1].isupper() for token in tokens) or not others
-    doubtful = (verb in lexicon.USING and not known and named) or (verb in lexicon.RUNNING and not others)
+    known = COUNTED_ALIKE.intersection(others)
+    about = [] if known or verb in HAVING else [_stem(verb)]
+    # One may use two versions of a named thing; a thing has one number of parts.
+    doubtful = (verb in USING and not known and named) or (verb in RUNNING and not others)
     subject = " ".join((sentence[: found.start()], *others))
     return _slot(subject, about, " ".join(values), DOUBTFUL if doubtful else CLEAR)
+
+
+def _numbers(text: str) -> tuple[list[str], list[str], bool]:
+    """The numbers in it, the other words that tell something, and whether these name a thing; no numbers if it is long."""
+    rest = NAMED_BY_NUMBER.sub(lambda name: re.sub(r"\s+", "-", name[0]), text)
+    tokens = [token.strip(",()") for token in rest.split()]
+    values = [token for token in tokens if _is_number(token)]
+    if len(tokens) > 8:
+        return [], [], False
+    timed = [token for token in values if token.lower() not in WEEKDAYS]
+    values = timed or values  # with a time of its own, a weekday says which occasion it is
+    others = [token.lower() for token in tokens if token not in values and token.lower() not in LITTLE]
+    return values, others, not others or any(token[:1].isupper() for token in tokens)
 
 
 def _is(sentence: str) -> Slot | None:
@@ -194,13 +201,13 @@ def _is(sentence: str) -> Slot | None:
     left, verb, right = _around_copula(sentence)
     if not verb:
         return None
-    inside = lexicon.INSIDE.match(right)
+    inside = INSIDE.match(right)
     right = right[inside.end() :] if inside else right
     named = _is_counted(right) or right[:1].isupper()
-    owned = lexicon.OWNED.match(left)
-    if not (owned or (named and lexicon.DEFINITE.match(left))):
+    owned = OWNED.match(left)
+    if not (owned or (named and DEFINITE.match(left))):
         return None
-    if verb == "are" and not lexicon.PLURAL_OF_ONE.search(left):
+    if verb == "are" and not PLURAL_OF_ONE.search(left):
         return None
     found = _slot(left, [], right, _grade_of_noun(left, named, _is_counted(right)))
     return replace(found, how=inside["how"].lower()) if found and inside else found
@@ -209,16 +216,16 @@ def _is(sentence: str) -> Slot | None:
 def _grade_of_noun(left: str, named: bool, counted: bool) -> int:
     """Only of some things do we know that they have one value at a time: the food is good, the food is warm; my instrument is
     the piano, my instrument is the cello. And "the limit" may be that of anything."""
-    head = lexicon.OF.split(left, maxsplit=1)[0]
+    head = OF.split(left, maxsplit=1)[0]
     what = head.split()[-1].lower()  # the child of Anna, Anna's child
-    owners = (owner.lower() for owner in lexicon.OWNERS.findall(left))
-    if what in lexicon.SEVERAL or any(owner in lexicon.SEVERAL for owner in owners):
+    owners = (owner.lower() for owner in OWNERS.findall(left))
+    if what in SEVERAL or any(owner in SEVERAL for owner in owners):
         return MANY
-    chosen = lexicon.FAVOURITE.search(left)
-    if not (named or chosen or what in lexicon.NAMING):
+    chosen = FAVOURITE.search(left)
+    if not (named or chosen or what in NAMING):
         return MANY
-    known = counted or (chosen and chosen["one"]) or (what in lexicon.SINGLE and lexicon.ALONE.fullmatch(head))
-    return CLEAR if known and not lexicon.BARE.fullmatch(left) else DOUBTFUL
+    known = counted or (chosen and chosen["one"]) or (what in SINGLE and ALONE.fullmatch(head))
+    return CLEAR if known and not BARE.fullmatch(left) else DOUBTFUL
 
 
 def _around_copula(sentence: str) -> tuple[str, str, str]:
@@ -231,14 +238,13 @@ def _around_copula(sentence: str) -> tuple[str, str, str]:
 
 def _slot(subject: str, attribute: list[str], value: str, grade: int) -> Slot | None:
     """The slot, unless its subject is nobody in particular or its value is no value."""
-    if lexicon.NO_VALUE.match(value) or lexicon.NOBODY.match(subject) or not lexicon.VAGUE.isdisjoint(subject.split()):
+    if NO_VALUE.match(value) or NOBODY.match(subject) or not VAGUE.isdisjoint(subject.split()):
         return None
-    whose = [word for word in _words(subject) if word not in lexicon.LITTLE]
-    parts = [part for part in (frozenset(_value_words(part)) for part in value.split(",")) if part]
-    if not whose or len(whose) > 9 or not parts or sum(map(len, parts)) > 10 or len(parts[0]) > 7:
-        return None
-    about = frozenset(lexicon.ALIKE.get(word, word) for word in (*whose, *attribute))
-    return Slot(about, tuple(parts), value.strip(), _is_counted(value), grade)
+    whose = [word for word in _words(subject) if word not in LITTLE]
+    parts = tuple(filter(None, (frozenset(_value_words(part)) for part in value.split(","))))
+    told = 0 < len(whose) <= 9 and 0 < sum(map(len, parts)) <= 10 and len(parts[0]) <= 7
+    about = frozenset(ALIKE.get(word, word) for word in (*whose, *attribute))
+    return Slot(about, parts, value.strip(), _is_counted(value), grade) if told else None
 
 
 def _value_words(text: str) -> list[str]:
@@ -250,17 +256,17 @@ def _is_counted(value: str) -> bool:
 
 
 def _is_number(token: str) -> bool:
-    return bool(lexicon.NUMBER.fullmatch(token)) or token.lower().strip(".,") in lexicon.CALENDAR
+    return bool(NUMBER.fullmatch(token)) or token.lower().strip(".,") in CALENDAR
 
 
 # ---------------------------------------------------------------- for and against
 
 
 def _stances(sentence: str) -> Iterator[Stance]:
-    text = lexicon.NO_LONGER.sub(" not ", lexicon.OPENING.sub("", sentence))
-    for clause in lexicon.CLAUSES.split(text):
+    text = NO_LONGER.sub(" not ", OPENING.sub("", sentence))
+    for clause in CLAUSES.split(text):
         words = _words(clause)
-        if 1 < len(words) <= 16 and words[0] not in lexicon.PRONOUNS and lexicon.PAST.isdisjoint(words):
+        if 1 < len(words) <= 16 and words[0] not in PRONOUNS and PAST.isdisjoint(words):
             stance = _stance(words)
             if stance is not None:
                 yield stance
@@ -271,16 +277,16 @@ def _stance(words: list[str]) -> Stance | None:
     tone: Tone = "medium"
     kept: list[str] = []
     for word in words:
-        sign = lexicon.SIGNS.get(word)
+        sign = SIGNS.get(word)
         if sign is not None:
             favours = favours == sign.favours
             strict = strict or sign.strict
             tone = sign.tone or tone
             act = sign.act or act
-        elif word in lexicon.PREPOSITIONS:
+        elif word in PREPOSITIONS:
             head = head or len(kept)
-            kept += [word] if word in lexicon.TURNING else []
-        elif word not in lexicon.LITTLE and word not in lexicon.HELPERS:
+            kept += [word] if word in TURNING else []
+        elif word not in LITTLE and word not in HELPERS:
             kept.append(word)
     if not kept or (len(kept) < 2 and not act):
         return None
@@ -289,8 +295,8 @@ def _stance(words: list[str]) -> Stance | None:
 
 def _words(text: str) -> list[str]:
     """Its words in lower case, without possessives."""
-    found = (word.strip(".,:'") for word in lexicon.WORDS.findall(text.lower().replace("’", "'")))
-    return [word.removesuffix("'s") if word not in lexicon.SIGNS else word for word in found if word]
+    found = (word.strip(".,:'") for word in WORDS.findall(text.lower().replace("’", "'")))
+    return [word.removesuffix("'s") if word not in SIGNS else word for word in found if word]
 
 
 def _stem(word: str) -> str:
@@ -331,3 +337,345 @@ def within(a: Stance, b: Stance) -> bool:
     """Whether one speaks of a thing and the other of the same thing in some case: tabs, and tabs in Makefiles."""
     small, large = (a, b) if len(a.words) < len(b.words) else (b, a)
     return small.head == len(small.words) and small.words == large.words[: large.head]
+
+
+# ---------------------------------------------------------------- can one value stand in the place of another?
+# Monday in that of Friday, yes; noon in that of Friday, no: both may hold. That a thing has another value now is only clear
+# where both values are of one sort. So a day, a month, a time and a plain number are told apart, a name from a description
+# ("Siemens", "a startup"), and where people are from ("Irish") from who they are. A city and its country or state are told
+# apart where that is a known one.
+
+_CLOCK = regex(r"\d{1,2}:\d\d(?:[ap]m)?|\d{1,2}[ap]m|noon|midnight")
+_DATE = regex(r"\d{4}-\d\d(?:-\d\d)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
+_YEAR = regex(r"(?:19|20)\d\d")
+_NTH = regex(r"(\d{1,2})(?:st|nd|rd|th)")
+_WORDS = regex(r"[\w'./:+#&%@$€£~-]+")
+_IDLE = frozenset("the a an of on at in to for and".split())
+# Where people are from or what they believe; names that end alike are only not replaced by themselves.
+_ORIGIN = regex(
+    r"\w+(?:ish|ese|ian|ean|ican|anian|alian|exan)|german|french|dutch|greek|swiss|czech|thai|welsh|basque|catalan|arab|iraqi|"
+    r"israeli|pakistani|korean|afghan|american|mexican|jewish|muslim|catholic|protestant|buddhist|hindu|atheist|vegan|"
+    r"vegetarian|\w+-(?:based|hosted|licensed|time|only|born|speaking)",
+    re.I,
+)
+_LANDS = frozenset(
+    """afghanistan africa alabama alaska albania algeria america angola argentina arizona arkansas armenia asia
+    australia austria azerbaijan bangladesh bavaria belarus belgium bohemia bolivia bosnia brazil britain bulgaria
+    california cambodia cameroon canada catalonia chile china colombia colorado congo connecticut croatia cuba cyprus
+    czechia delaware denmark ecuador egypt england estonia ethiopia eu europe finland florida france georgia germany
+    ghana greece guatemala haiti hawaii hungary iceland idaho illinois india indiana indonesia iowa iran iraq ireland
+    israel italy jamaica japan jordan kansas kazakhstan kentucky kenya korea kuwait laos latvia lebanon libya
+    lithuania louisiana luxembourg maine malaysia mali malta maryland massachusetts mexico michigan minnesota
+    mississippi missouri moldova mongolia montana morocco mozambique myanmar namibia nebraska nepal netherlands nevada
+    nicaragua niger nigeria norway ohio oklahoma ontario oregon pakistan panama paraguay pennsylvania peru philippines
+    poland portugal provence qatar quebec romania russia rwanda saxony scotland senegal serbia singapore slovakia
+    slovenia somalia spain sudan sweden switzerland syria taiwan tanzania tennessee texas thailand tunisia turkey
+    tuscany uganda uk ukraine uruguay us usa utah venezuela vermont vietnam virginia wales wisconsin wyoming yemen
+    zambia zimbabwe""".split()
+)
+
+
+def unrelated(a: str, b: str, counted: bool) -> bool:
+    """Whether both may hold because they answer different questions.
+
+    >>> unrelated("Friday", "noon", counted=True), unrelated("Friday", "Monday", counted=True)
+    (True, False)
+    >>> unrelated("Anna", "Irish", counted=False), unrelated("Berlin", "Germany", counted=False)
+    (True, True)
+    """
+    if counted:
+        here, there = _sorts(a), _sorts(b)
+        other = [sort for sort in here.keys() & there.keys() - {"word"} if here[sort] != there[sort]]
+        return not other or ("weekday" in other and len(other) > 1)  # on another day at another time: another occasion
+    return _is_origin(a) != _is_origin(b) or _is_land(a) != _is_land(b)
+
+
+def exchangeable(a: str, b: str, counted: bool) -> bool:
+    """Whether they are written alike: in the same unit, both as names, or both as descriptions.
+
+    >>> exchangeable("10 MB", "20 MB", counted=True), exchangeable("10 MB", "100 per day", counted=True)
+    (True, False)
+    >>> exchangeable("Siemens", "Acme", counted=False), exchangeable("Siemens", "a startup", counted=False)
+    (True, False)
+    """
+    if counted:
+        return _sorts(a).get("word") == _sorts(b).get("word")
+    return _written(a) == _written(b)
+
+
+def _sorts(value: str) -> Mapping[str, frozenset[str]]:
+    """What stands in it, by sort; everything that is no number and no date is a word."""
+    tokens = [token.strip(".,:") for token in _WORDS.findall(value.lower())]
+    dated = any(token in MONTHS for token in tokens)
+    found: dict[str, set[str]] = {}
+    for place, token in enumerate(tokens):
+        if token in _IDLE or token in ("am", "pm", ""):
+            continue
+        before_half = tokens[place + 1 : place + 2] in (["am"], ["pm"])
+        found.setdefault("clock" if before_half else _sort(token, dated), set()).add(_NTH.sub(r"\1", token))
+    return {sort: frozenset(tokens) for sort, tokens in found.items()}
+
+
+def _sort(token: str, dated: bool) -> str:
+    """Beside the name of a month, a small number is a day, and one like a year a year."""
+    shapes = (
+        ("weekday", token in WEEKDAYS or token == "tomorrow"),
+        ("month", token in MONTHS),
+        ("clock", _CLOCK.fullmatch(token)),
+        ("date", _DATE.fullmatch(token)),
+        ("day", _NTH.fullmatch(token) or (dated and token.isdigit() and len(token) < 3)),
+        ("year", dated and _YEAR.fullmatch(token)),
+        ("number", any(map(str.isdigit, token))),
+    )
+    return next((sort for sort, fits in shapes if fits), "word")
+
+
+def _is_origin(value: str) -> bool:
+    return bool(_ORIGIN.fullmatch(value.strip().removeprefix("the ")))
+
+
+def _is_land(value: str) -> bool:
+    return value.lower().removeprefix("the ").strip(" .") in _LANDS
+
+
+def _written(value: str) -> tuple[str, frozenset[str]]:
+    """As a name, a shorthand, or with which article; and what a name is qualified by: Bergen during summer."""
+    words = value.split()
+    if words[0].lower() in ("a", "an", "the"):
+        return words[0].lower(), frozenset()
+    if not words[0][:1].isupper():
+        return "plain", frozenset()
+    rest = frozenset(word for word in words[1:] if word[:1].islower() and word not in _IDLE)
+    return "shorthand" if words[0].isupper() and 1 < len(words[0]) < 6 else "name", rest
+
+
+# ---------------------------------------------------------------- the words by which a claim is known
+# Small closed classes of English, nothing about any subject.
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+def _any(words: str) -> str:
+    return "|".join(words.split())
+
+
+# texts:
+
+SENTENCES = regex(
+    r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\b[DMS][rst]\.)(?<!\bMrs\.)(?<!\bProf\.)\s+(?=[A-Z\"'“])"
+)  # no initials
+CLAUSES = regex(r"\b(?:because|but|although|though|whereas|so that)\b|[;—]|[,.:!](?:\s|$)", re.I)
+REASONS = _set("because since but although so while whereas which who")
+REASON = regex(rf"\s+(?:{_any(' '.join(REASONS))})\s+|\s*[;(—]", re.I)
+WORDS = regex(r"[\w'./:+#&%@-]+")
+OPENING = regex(r"^(?:correction|update|note|fyi|remember|actually|in fact|fact)\s*[:,]\s*", re.I)
+FILLING = _set("now currently today already still officially nowadays present days longer")
+FILLERS = regex(
+    r"\b(?:now|currently|today|already|still|officially|nowadays|at present|these days|from now on|as of (?:now|today))\b,?"
+    r"|\bno longer\b.*",
+    re.I,
+)
+CORRECTING = _set(
+    "correction update actually longer now more anymore today instead stop changed switched moved renamed upgraded"
+)
+CORRECTS = regex(
+    r"^(?:correction|update|actually)\b|\b(?:no longer|now|any ?more|from now on|as of (?:now|today)|instead|stop using"
+    r"|(?:changed|switched|moved|renamed|upgraded) (?:from .{1,60} )?to)\b",
+    re.I,
+)
+PERSONAL = _set("i i'm i've my me mine we our ours us")
+QUOTES = regex(
+    r"[\"“”«»]|(?<!\w)'[^']+'(?!\w)|\bin (?:the|an?|his|her|my) (?:novel|story|film|movie|book|game|play)\b", re.I
+)
+QUOTED = _set(
+    "said says asks asked told tells wrote reads according dream imagine pretend example e.g"
+    " reportedly rumour rumor claims claimed thinks think believes believe guess guesses hopes hope wonders wonder wants plans"
+)
+UNCERTAIN = _set(
+    "if unless whether maybe perhaps might could would probably possibly seems seem apparently allegedly supposedly formerly"
+    " previously either"
+)
+# Old times, firsts of several, and whatever holds beside something else.
+NOT_NOW = _set("until before ago earlier originally former once lived also too another additionally besides among last")
+SOME_OF = regex(r"\b(?:one|some|part|many|most|each|two|several) of\b", re.I)
+LONG_AGO = regex(r"\b(?:in|since|from|during|by) (?:19|20)\d\d\b", re.I)
+PAST = _set("was were had did used once wasn't weren't didn't")
+
+# slots:
+
+CALENDAR = frozenset({*MONTHS, *WEEKDAYS, "am", "pm", "noon", "midnight", "tomorrow"})
+NUMBER = regex(r"[$€£v~]?\d[\d.,:/-]*(?:th|st|nd|rd|%|[kmgt]?b|k|ms|s|m|h|d|am|pm|x)?", re.I)
+# Nouns whose number is a name: issue 12 is not what issue 13 was.
+NAMED_BY_NUMBER = regex(
+    rf"\b(?:{_any('issue ticket pr room chapter page line step section row commit bug task sprint phase release case')}"
+    rf"|{_any('figure table season episode gate platform level lesson unit article rule item option test question round')}"
+    rf"|{_any('flight train bus route floor track request story card lot building exit')})s? #?\d[\w.]*",
+    re.I,
+)
+LITTLE = _set("the a an of for in on at to by is are be its it's and this that these those with per each every as")
+ALIKE = {
+    "my": "i", "me": "i", "our": "we", "us": "we", "your": "you",
+    "boss": "manager", "supervisor": "manager", "husband": "spouse", "wife": "spouse", "profession": "job",
+    "occupation": "job", "price": "cost", "costs": "cost", "e-mail": "email",
+}  # fmt: skip
+PHRASED = _set("home hometown residence birth birthplace birthday birthdate job chief")
+PHRASES = tuple(
+    (regex(pattern, re.I), word)
+    for pattern, word in (
+        (r"\b(?:home (?:city|town)|hometown|(?:city|place) of residence|residence)\b", "home"),
+        (r"\b(?:birth ?place|(?:city|place) of birth|birth (?:city|town))\b", "birthplace"),
+        (r"\b(?:birth ?day|birth ?date|date of birth)\b", "birthday"),
+        (r"\bjob title\b", "job"),
+        (r"\bchief executive(?: officer)?\b", "CEO"),
+    )
+)
+_IS = r"(?:is|are|was|were)"
+_MADE = (
+    "founded created written authored developed directed performed produced designed composed invented built discovered"
+    " painted recorded published established"
+)
+_KEPT = "maintained hosted licensed coached edited moderated sponsored owned led managed headed chaired"
+_CLASSED = r"(?= the \w+ of )"
+# Words of which one must be there, what stands between subject and value, what the slot is called, and whether it has one
+# value at a time (2), perhaps several (1: a nurse may also be a volunteer, a film have two directors), or any number (0).
+FRAMES = tuple(
+    (_set(words), regex(rf"\s+(?:{pattern})\s+", re.I), attribute, grade)
+    for words, pattern, attribute, grade in (
+        ("live lives reside resides living", r"(?:lives?|resides?|(?:is|am|are) living) in", "home", 2),
+        ("moved", r"(?<!\bwe )moved (?:from .{1,40} )?to(?= (?-i:[A-Z]))", "home", 2),
+        ("based headquartered", r"(?:is|are) (?:based|headquartered) in", "base", 1),
+        ("located situated", rf"{_IS} (?:located|situated) in", "place", 1),
+        ("work works", r"works? as(?: an?| the)?", "job", 1),
+        ("work works employed", r"(?:works? at|(?:is|am|are) employed (?:by|at))", "employer", 2),
+        ("work works", r"works? for", "employer", 1),
+        ("born", rf"{_IS} born (?:on|in(?= .*\d))", "birthday", 2),
+        ("born", rf"{_IS} born in", "birthplace", 1),
+        ("died", r"died in(?! .*\d)", "deathplace", 1),
+        ("married", r"(?:is|am) married to", "spouse", 2),
+        ("report reports", r"reports? to", "manager", 2),
+        (_KEPT, rf"(?:is|are) (?P<kept>{_any(_KEPT)}) (?P<how>by|on|at|under)", "{kept}-{how}", 1),
+        ("run", r"(?:is|are) (?P<kept>run) (?P<how>by|on|at|under)", "{kept}-{how}", 0),
+        (_MADE, rf"{_IS} (?P<made>{_any(_MADE)}) (?P<how>by|in)", "{made}-{how}", 1),
+        ("play plays", r"plays? (?:the position of|as)", "position", 1),
+        (
+            "associated affiliated aligned",
+            rf"{_IS} (?P<tied>associated|affiliated|aligned) with{_CLASSED}",
+            "{tied}",
+            0,
+        ),
+        ("speak speaks", rf"speaks?{_CLASSED}", "speaks", 0),
+        ("work works worked", rf"(?:works?|worked) in{_CLASSED}", "works", 0),
+        ("famous known", rf"{_IS} (?:famous|known|best known) for", "known", 0),
+        ("citizen resident native national", rf"{_IS} an? (?P<role>citizen|resident|native|national) of", "{role}", 0),
+    )
+)
+# Only people live, work and report in this sense: the code lives in two folders, a fix works for two browsers.
+OF_PEOPLE = _set("home job employer manager")
+A_THING = regex(r"(?:the|this|that|these|those|our|an?|each|every|all)\b", re.I)
+# "in the city of Rome": the noun says what kind of value it is, and the value is Rome.
+CLASSED = regex(
+    rf"the ({_any('city town village country state region continent county language field sport religion genre position')}"
+    rf"|{_any('company university school category league party style family')}) of ",
+    re.I,
+)
+CHANGING = _set("changed renamed upgraded")
+CHANGED = regex(r"\s+(?:has |have |was |were )?(?:changed|renamed|upgraded) (?:from .{1,60} )?to\s+", re.I)
+_COUNTING = (
+    "listen listens run runs use uses cost costs has have take takes start starts end ends begin begins expire expires open"
+    " opens close closes serve serves weigh weighs measure measures require requires need needs hold holds keep keeps retries"
+    " polls"
+)
+_SET = "due scheduled planned set pinned capped limited"
+COUNTING = _set(f"{_COUNTING} {_SET}")
+COUNTS = regex(rf"\s+(?P<verb>{_any(_COUNTING)}|(?:is|are) (?:{_any(_SET)}))\s+", re.I)
+COUNTED_ALIKE = _set("port version deadline timeout")  # however it is said, it is that
+HAVING = _set("has have")
+USING = _set("use uses require requires need needs")
+RUNNING = _set("run runs")
+SLOT_VERBS = frozenset({"is", "are", "=", *COUNTING, *CHANGING, *(word for frame in FRAMES for word in frame[0])})
+OWNED = regex(
+    r"(?:the|our|my|your)\s+(?:[\w-]+\s+){1,5}(?:of|for|in|where|that)\s|(?:[\w.&-]+\s+){0,5}[\w.&-]+['’]s?\s+\w", re.I
+)
+DEFINITE = regex(r"(?:the|our|my)\s", re.I)
+OF = regex(r"\s+(?:of|for|in|where|that)\s+", re.I)
+INSIDE = regex(r"^(?:(?:located|based|set)\s+)?(?P<how>in|at|on|to)\s+(?:the city of )?", re.I)
+OWNERS = regex(r"([\w-]+)['’]s?\s")
+ALONE = regex(r"(?:the|our|my|your|.*['’]s?)\s+[\w-]+", re.I)  # my manager, and not my password manager
+BARE = regex(r"(?:the|our)\s+[\w-]+\s*", re.I)
+PLURAL_OF_ONE = regex(r"\b(?:headquarters|hours|pronouns|initials|credentials)\b", re.I)
+SEVERAL = _set(
+    "friend brother sister sibling child son daughter kid hobby interest skill colleague pet cat dog cousin uncle aunt student"
+    " client feature example part member ally neighbour neighbor book song film reason benefit problem advantage risk side"
+    " thing user customer fan goal idea tip trick rule bug issue answer result error fix solution step symptom allergy"
+    " medication score lesson topic cause blocker complaint ingredient dependency"
+)
+NAMING = _set(
+    "name nickname job role title position status type kind genre sport religion language currency colour color mode format"
+    " branch engine backend database editor shell theme locale region plan tier unit strategy encoding protocol license"
+    " licence timezone zone home city town country state owner manager spouse diet major subject field discipline weather"
+    " profession occupation breed species material"
+)
+# Of these a thing has one at a time, whatever else is said of it.
+SINGLE = _set(
+    "name owner manager boss supervisor spouse husband wife home birthday branch currency timezone address headquarters employer"
+)
+FAVOURITE = regex(r"\b(?:(?P<one>favou?rite|preferred|default|current)|primary|main)\b", re.I)
+# A subject with one of these names nobody and nothing.
+VAGUE = _set(
+    "it what how about usually which who them me him her yourself ourselves themselves something anything wow yeah"
+)
+NO_VALUE = regex(
+    r"(?:to|that|not|because|whether|how|when|where|what|never|no|being|so|very|too|all|more|less|me|you|us|him|her|them|it|both)\b",
+    re.I,
+)
+NOBODY = regex(r"(?:he|she|it|they|this|that|these|those|there|here|his|her|their|its|what|who|which)\b", re.I)
+
+# for and against:
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """What a word says of the clause that it stands in."""
+
+    favours: bool = True  # False turns the clause round
+    act: str = ""
+    tone: Literal["high", "medium", "low"] | None = None
+    strict: bool = False
+
+
+NO_LONGER = regex(r"\bno longer\b|\bstop(?=\s+\w+ing\b)", re.I)
+
+
+def _each(words: str, sign: Sign) -> dict[str, Sign]:
+    return dict.fromkeys(words.split(), sign)
+
+
+SIGNS: Mapping[str, Sign] = {
+    **_each("not doesn't doesnt isn't isnt aren't arent won't cannot can't cant hasn't haven't", Sign(False)),
+    **_each("don't dont", Sign(False, strict=True)),
+    **_each("shouldn't shouldnt", Sign(False, tone="medium", strict=True)),
+    **_each("mustn't mustnt never", Sign(False, tone="high", strict=True)),
+    **_each("always must", Sign(tone="high", strict=True)),
+    **_each("should", Sign(tone="medium", strict=True)),
+    **_each("forget", Sign(False)),  # don't forget to
+    **_each("use uses using", Sign(act="use")),
+    **_each("prefer prefers", Sign(act="use", tone="low", strict=True)),
+    **_each("avoid avoids", Sign(False, "use", "low", strict=True)),
+    **_each("enable enables enabled", Sign(act="enable")),
+    **_each("disable disables disabled", Sign(False, "enable")),
+    **_each("add adds", Sign(act="add", tone="low")),
+    **_each("remove removes", Sign(False, "add", "low")),
+    **_each("allow allows allowed permit permits permitted", Sign(act="allow")),
+    **_each("disallow disallows disallowed forbid forbids forbidden prohibited banned", Sign(False, "allow")),
+    **_each("include includes included", Sign(act="include", tone="low")),
+    **_each("exclude excludes excluded", Sign(False, "include", "low")),
+}
+# These say when or where, and the other one would say something else.
+TURNING = _set("before after during until inside outside under without")
+PREPOSITIONS = _set(
+    "for in on at with during when while from to by under inside outside before after per into within across until"
+)
+HELPERS = _set("we you please do does can will shall be been here any all now currently")
+PRONOUNS = _set("it he she they this that these those there")

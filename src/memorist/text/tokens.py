@@ -9,14 +9,15 @@ to 0.7 to 0.85. Newer vocabularies spend far less on Indic scripts. Who needs th
 counter. A longer text never costs less than a part of it.
 """
 
-import re
 from bisect import bisect_right
 from collections.abc import Callable
 from functools import lru_cache
 
+from memorist.text.patterns import regex
+
 TokenCounter = Callable[[str], int]
 
-_PIECE = re.compile(
+_PIECE = regex(
     r"[A-Z]?[a-z]{1,32}|[A-Z]{1,32}|[0-9]{1,3}"  # bounded, because prices are remembered by piece
     r"|\n[ \t\r\n]{0,32}|[ \t\r\f\v]{2,32}|[\t\r\f\v]"  # one blank belongs to the word after it
     r"|[^ \t\n\r\f\vA-Za-z0-9]"

@@ -1,11 +1,26 @@
-"""When are two texts the same? Lower-cased, in one Unicode form, with blanks collapsed, they have one fingerprint.
+"""When are two texts the same, when do they say the same, and does one make use of the other?
 
-The digest is keyed with the store's secret: nobody can craft a text that collides with another, nor tell from a
-fingerprint what the text was.
+*The same*: lower-cased, in one Unicode form, with blanks collapsed, two texts have one fingerprint. The digest is keyed
+with the store's secret: nobody can craft a text that collides with another, nor tell from a fingerprint what the text was.
+
+*Saying the same* in other words: a wrong yes costs more than a wrong no, because it would count one claim as a repetition
+of another. So the words that carry meaning must be the same but for inflection, a few synonyms and what only one of the two
+adds, and everything that turns a claim around must agree: numbers, negation, names, "before" against "after", and who does
+it to whom. Spelled almost alike is not enough ("use tabs" against "use spaces" share most of their letters), nor is a
+similar meaning ("tea" and "coffee").
 """
+
+from __future__ import annotations
 
 import hashlib
 import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+from memorist.text.patterns import regex
+from memorist.text.words import STOP_WORDS, query_terms, terms
 
 
 def normalised(text: str) -> str:
@@ -21,3 +36,270 @@ def normalised(text: str) -> str:
 def fingerprint(key: bytes, text: str) -> str:
     """A keyed digest that is the same for texts that differ only in case, form and blanks."""
     return hashlib.blake2b(normalised(text).encode("utf-8", "surrogatepass"), digest_size=8, key=key).hexdigest()
+
+
+# ---------------------------------------------------------------- in other words
+
+TRIGRAMS_SHARED = 0.6  # of both texts' trigrams: the founding document's own bound for a near-duplicate
+WORDS_SHARED = 0.6  # of both texts' words that carry meaning
+LONGEST_COMPARED = 2000  # characters that are compared; two longer texts are the same only if they are twins
+
+_SAME = (
+    "fail break crash",
+    "delete remove",
+    "folder directory",
+    "database db",
+    "repository repo",
+    "configuration config",
+    "environment env",
+    "authentication auth",
+    "documentation docs",
+    "function method",
+    "error exception",
+    "build compile",
+    "need require",
+    "like prefer",
+    "begin start",
+    "end finish",
+    "big large",
+    "fast quick",
+    "fix repair",
+    "show display",
+    "get fetch",
+    "keep retain",
+    "everyone everybody",
+)
+# What people wrap a claim in: that it was chosen, said or is so adds nothing to what it says.
+_LIGHT = """decide decided decision agree agreed choose chose chosen pick picked select selected go goes going went use uses used
+using run runs running switch switched move moved adopt adopted settle settled stick want wants wanted let lets let's us
+please note remember important actually basically really just now currently today always every time remind well ok okay
+think believe turned turns found learned it's that's there's we're we've we'll i'm i've i'll thing things way make makes sure
+we i you our my your must should shall will would can could"""
+_AGAINST = frozenset(
+    """not no never none nor neither cannot can't don't doesn't didn't won't isn't aren't wasn't weren't shouldn't mustn't
+    wouldn't couldn't without stop stops stopped avoid avoids forbid forbidden disallow disallowed unlike except hardly""".split()
+)
+# Small words that turn a claim around when only one of two has them.
+_TURNING = frozenset(
+    "before after above below under over off down from against only until unless more most less least than".split()
+)
+_MEAN_THE_SAME = {"down": "off"}
+_IN_ORDER = frozenset("than over before after from instead against by".split())  # "x over y" is not "y over x"
+_PLACED = frozenset(
+    "in on at for with inside within of during to into".split()
+)  # "staging runs x": "x runs on staging"
+_RAW = regex(r"[^\W_](?:[\w.'’/:-]*\w)?")
+_BREAK = regex(r"[,;:.!?()]")
+
+
+def near_twins(a: str, b: str) -> bool:
+    """Whether the two say the same, in the same or in other words.
+
+    >>> near_twins("We decided to use Postgres 16 for staging", "Staging runs Postgres 16")
+    True
+    >>> near_twins("Staging runs Postgres 16", "Staging runs Postgres 15")
+    False
+    """
+    if max(len(a), len(b)) > LONGEST_COMPARED:
+        return normalised(a) == normalised(b)
+    return same_claim(claim_of(a), claim_of(b))
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a text says, as far as it can be compared with what another one says."""
+
+    text: str  # in the form in which twins are equal
+    words: tuple[str, ...]  # that carry meaning, each once, in order
+    numbers: frozenset[str]
+    names: frozenset[str]  # words with a capital inside a sentence, and code
+    turning: frozenset[str]
+    negative: bool
+    ordered: bool  # it says something that its reverse would not
+    placed: frozenset[str]  # words after "in", "on" and the like, which may stand anywhere
+
+
+def claim_of(text: str) -> Claim:
+    """What a text says. That of a long one is not kept for the sake of speed."""
+    return _kept(text) if len(text) <= LONGEST_COMPARED else _claim_of(text)
+
+
+def _claim_of(text: str) -> Claim:
+    words: dict[str, None] = {}
+    names: set[str] = set()
+    placed: set[str] = set()
+    small: list[str] = []
+    against, inside, placing = 0, False, False
+    for found in _RAW.finditer(text[:LONGEST_COMPARED]):
+        raw = found[0].replace("’", "'")
+        low = raw.lower()
+        small.append(low)
+        against += low in _AGAINST
+        broken = bool(_BREAK.search(text, found.start() - 2, found.start())) if found.start() >= 2 else False
+        placing = low in _PLACED or (placing and not broken and (low in ("the", "a", "an") or low not in _IDLE))
+        for word in _meaning(raw, low):
+            words[word] = None
+            if _is_name(raw, inside and not broken):
+                names.add(word)
+            if placing:
+                placed.add(word)
+        inside = True
+    turning = {_MEAN_THE_SAME.get(word, word) for word in small if word in _TURNING}
+    return Claim(
+        normalised(text),
+        tuple(words),
+        frozenset(word for word in words if any(map(str.isdigit, word))),
+        frozenset(names),
+        frozenset(turning),
+        against % 2 == 1,
+        not _IN_ORDER.isdisjoint(small),
+        frozenset(placed),
+    )
+
+
+_kept = lru_cache(maxsize=4096)(_claim_of)
+
+
+def same_claim(a: Claim, b: Claim) -> bool:
+    if a.text == b.text:
+        return True
+    if (a.numbers, a.negative, a.turning) != (b.numbers, b.negative, b.turning):
+        return False
+    here, there = _joined(a.words, b.words)
+    only_here, only_there = here.keys() - there.keys(), there.keys() - here.keys()
+    if (only_here and only_there) or (only_here | only_there) & (a.names | b.names):
+        return False  # a word in the place of another, or a name that the other one does not say
+    shared = len(here.keys() & there.keys()) / max(1, len(here.keys() | there.keys()))
+    close = shared >= WORDS_SHARED or jaccard(trigrams(a.text), trigrams(b.text)) >= TRIGRAMS_SHARED
+    return bool(here) and close and _same_order(a, b, list(here), list(there))
+
+
+def _joined(a: Iterable[str], b: Iterable[str]) -> tuple[dict[str, None], dict[str, None]]:
+    """The words of both, where those of one root are one word: authenticate, authentication."""
+    here, there = dict.fromkeys(a), dict.fromkeys(b)
+    for word in there.keys() - here.keys():
+        root = next((other for other in here.keys() - there.keys() if _one_root(word, other)), None)
+        if root is not None:
+            there = {root if each == word else each: None for each in there}
+    return here, there
+
+
+def _one_root(a: str, b: str) -> bool:
+    least = max(5, round(0.6 * max(len(a), len(b))))
+    return a.isalpha() and b.isalpha() and a[:least] == b[:least] and min(len(a), len(b)) >= least
+
+
+def _same_order(a: Claim, b: Claim, here: list[str], there: list[str]) -> bool:
+    """What both say comes in the same order. Where it was may stand anywhere, unless the order says something."""
+    free = frozenset() if a.ordered or b.ordered else a.placed | b.placed
+    common = (set(here) & set(there)) - free
+    first, second = [word for word in here if word in common], [word for word in there if word in common]
+    named = a.names | b.names
+    return first == second and [w for w in here if w in named] == [w for w in there if w in named]
+
+
+def _meaning(raw: str, low: str) -> list[str]:
+    """The terms of a word that carry meaning."""
+    if low in _IDLE or low in _AGAINST or low in _TURNING:
+        return []
+    synonyms = _synonyms()
+    return [synonyms.get(term, term) for term in terms(raw)]
+
+
+def _is_name(raw: str, inside: bool) -> bool:
+    """Written as names are: with a capital inside a sentence or inside the word, or as code with a joint or a digit."""
+    return (inside and raw[0].isupper()) or any(map(str.isupper, raw[1:])) or not raw.replace("'", "").isalpha()
+
+
+def trigrams(text: str) -> frozenset[str]:
+    """
+    >>> sorted(trigrams("abcd"))
+    ['abc', 'bcd']
+    """
+    return frozenset(text[start : start + 3] for start in range(max(1, len(text) - 2)))
+
+
+def jaccard(a: frozenset[str], b: frozenset[str]) -> float:
+    return len(a & b) / max(1, len(a | b))
+
+
+_IDLE = frozenset(_LIGHT.split()) | (STOP_WORDS - _TURNING)
+
+
+@cache
+def _synonyms() -> Mapping[str, str]:
+    return {term: terms(group)[0] for group in _SAME for term in terms(group)}
+
+
+# ---------------------------------------------------------------- did an answer make use of a text?
+# Told by words alone, and rather too seldom. A citation such as [id:12] is use. Otherwise what counts are the words that a
+# text adds to the question: an answer repeats the question's words whether it read anything or not. A text was used if the
+# answer holds enough of what it adds, or quotes it. Words that several of the shown texts share count for as much less.
+
+CITED = regex(r"\[id:([0-9]{1,18})\]")
+ENOUGH = 0.5  # of what a text adds to the question, by weight
+LEAST = 2  # words; of a text that adds only one, that one
+QUOTE = 5  # words in a row
+MOST_TERMS = 400
+
+
+def used_in(answer: str, shown: Mapping[int, str], query: str = "") -> dict[int, str]:
+    """The texts that the answer used, by number, each with how one can tell.
+
+    >>> used_in("It is Postgres 16, see [id:3].", {3: "Lunch is at noon", 4: "Staging runs Postgres 16"}, "What runs staging?")
+    {3: 'cited', 4: '2 of its 2 telling words are in the answer'}
+    """
+    cited = {int(number) for number in CITED.findall(answer)}
+    said = terms(CITED.sub(" ", answer))
+    asked, told = set(query_terms(query)), set(said)
+    adds = {number: set(query_terms(text, MOST_TERMS)) - asked for number, text in shown.items()}
+    shared = Counter(term for words in adds.values() for term in words)
+    rows = _rows(said)
+    found: dict[int, str] = {}
+    for number, text in shown.items():
+        because = "cited" if number in cited else _because(adds[number], told, shared) or _quoted(text, rows)
+        if because:
+            found[number] = because
+    return found
+
+
+def _because(adds: set[str], told: set[str], shared: Mapping[str, int]) -> str | None:
+    both = adds & told
+    weight = sum(1 / shared[term] for term in adds)
+    if not both or len(both) < min(LEAST, len(adds)) or sum(1 / shared[term] for term in both) < ENOUGH * weight:
+        return None
+    return f"{len(both)} of its {len(adds)} telling words are in the answer"
+
+
+def _quoted(text: str, rows: set[tuple[str, ...]]) -> str | None:
+    return "the answer quotes it" if _rows(terms(text)) & rows else None
+
+
+def _rows(found: list[str]) -> set[tuple[str, ...]]:
+    return {tuple(found[at : at + QUOTE]) for at in range(len(found) - QUOTE + 1)}
+
+
+# ---------------------------------------------------------------- letters
+
+
+def distance(a: str, b: str, most: int) -> int | None:
+    """The number of such differences, or None where there are more than `most`.
+
+    >>> distance("postgers", "postgres", 1), distance("cat", "horse", 2)
+    (1, None)
+    """
+    if abs(len(a) - len(b)) > most or len(set(a) - set(b)) > most:  # far cheaper than to count, and true of most pairs
+        return None
+    before: list[int] = []
+    row = list(range(len(b) + 1))
+    for i, letter in enumerate(a, 1):
+        next_row = [i]
+        for j, other in enumerate(b, 1):
+            cost = min(row[j] + 1, next_row[j - 1] + 1, row[j - 1] + (letter != other))
+            if i > 1 and j > 1 and letter == b[j - 2] and other == a[i - 2]:
+                cost = min(cost, before[j - 2] + 1)
+            next_row.append(cost)
+        if min(next_row) > most:
+            return None
+        before, row = row, next_row
+    return row[-1] if row[-1] <= most else None

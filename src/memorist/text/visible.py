@@ -1,25 +1,31 @@
 """Stored text made safe to show: what cannot be seen is written out, what can be seen stays as it is.
 
 A memory may hold an escape sequence that clears a screen, a direction override that shows other words than it holds,
-or a whole message in invisible characters. On a terminal, and in a prompt, these appear as escapes such as `\\x1b`.
+or a whole message in invisible characters. On a terminal, and in a prompt, these appear as escapes such as `\x1b`.
 Emoji sequences, right-to-left letters and joiners between letters that need them are ordinary text and survive.
+
+Bytes become text here too. They are UTF-8, or carry a mark that says otherwise: a Latin-1 file is refused instead of being
+stored as something it is not, since nobody notices a wrong letter in a memory until it is not found.
 """
 
-import re
+import codecs
 import unicodedata
+
+from memorist.errors import Invalid
+from memorist.text.patterns import regex
 
 # C0 and C1 controls but tab and newline, soft hyphen, bidi marks and overrides, zero-width and invisible operators,
 # line separators, interlinear marks, tags, lone surrogates, the replacement object.
-HIDDEN = re.compile(
+HIDDEN = regex(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffc"
     "\U000e0000-\U000e0fff\ud800-\udfff]"
 )
-JOINERS = re.compile("[\u200c\u200d]")
-SELECTORS = re.compile("[\ufe00-\ufe0f]")
-UNPRINTED = re.compile("[\\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f"
+JOINERS = regex("[\u200c\u200d]")
+SELECTORS = regex("[\ufe00-\ufe0f]")
+UNPRINTED = regex("[\\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f"
                        "\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffc"
                        "\U000e0000-\U000e0fff\ud800-\udfff]*")  # fmt: skip
-UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+UNSTORABLE = regex("[\x00\ud800-\udfff]")
 
 
 def visible(text: str) -> str:
@@ -94,3 +100,25 @@ def _is_emoji(char: str) -> bool:
 def _needs_joiners(char: str) -> bool:
     """Arabic, Indic and other scripts shape their letters by joiners; marks of theirs count too."""
     return "\u0600" <= char <= "\u109f" or "\u1700" <= char <= "\u1aff"
+
+
+# ---------------------------------------------------------------- bytes
+
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark begins it
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+def decoded(raw: bytes, where: str) -> str:
+    """The text in these bytes: UTF-8, or what a byte order mark says."""
+    encoding = next((encoding for mark, encoding in MARKS if raw.startswith(mark)), "utf-8")
+    try:
+        return raw.decode(encoding)
+    except UnicodeDecodeError as problem:
+        raise Invalid(
+            f"{where} is not {encoding.upper()}: byte 0x{raw[problem.start]:02x} at offset {problem.start:,}; "
+            "convert it first, for example with `iconv -f LATIN1 -t UTF-8`"
+        ) from problem

@@ -11,7 +11,6 @@ and it asks for the pairs of a run instead of also asking for each character.
 
 from __future__ import annotations
 
-import re
 import threading
 import unicodedata
 from collections.abc import Iterator
@@ -19,9 +18,11 @@ from functools import lru_cache
 
 import Stemmer  # type: ignore[import-not-found]
 
+from memorist.text.patterns import regex
+
 JOINT = "·"  # never survives folding, so no text can forge a joined token
 SIGNS = {"": "", "++": "⁺⁺", "#": "♯"}
-LONGEST = 64
+LONGEST_TERM = 64
 LONGEST_QUERY = 8192
 
 # A word in one of these ranges has no spaces around it (or, in Korean, carries its particles with it).
@@ -34,17 +35,17 @@ _RUNS = (
 _PICTURES = "\u2194-\u21aa\u2300-\u23ff\u2600-\u27bf\u2934\u2935\u2b05-\u2b55\U0001f000-\U0001faff"
 _LETTER = rf"[^\x00-/:-@\[-`{{-\x7f{_RUNS}{_PICTURES}]"
 _WORD = rf"{_LETTER}++(?:'{_LETTER}++)*+(?:\+\+|#(?!{_LETTER}))?+"
-_PIECE = re.compile(
+_PIECE = regex(
     rf"(?P<run>[{_RUNS}]++)"
     rf"|(?P<picture>[\U0001f1e6-\U0001f1ff]{{2}}|[{_PICTURES}])"  # two regional letters are one flag
     rf"|(?P<dot>(?<!{_LETTER})(?<!\.)\.(?=[A-Za-z]))?(?P<name>{_WORD}(?:(?:::|->|_+|[-./@:\\&]){_WORD})*+)"
 )
-_WORDS = re.compile(_WORD)
-_STEPS = re.compile(r"[/\\@:]+")
-_PLAIN_PICTURE = re.compile(f"[{_PICTURES}]")
-_NUMBERED = re.compile(r"[A-Za-z]+|[0-9]+")
-_HUMPS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_ACRONYMS = re.compile(r"[A-Z]{2,}s")
+_WORDS = regex(_WORD)
+_STEPS = regex(r"[/\\@:]+")
+_PLAIN_PICTURE = regex(f"[{_PICTURES}]")
+_NUMBERED = regex(r"[A-Za-z]+|[0-9]+")
+_HUMPS = regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_ACRONYMS = regex(r"[A-Z]{2,}s")
 _CLITICS = frozenset({"s", "ll", "re", "ve", "d", "m"})
 
 STOP_WORDS = frozenset(
@@ -99,7 +100,7 @@ def terms(text: str) -> list[str]:
     """
     found: list[str] = []
     for raw in text.split():
-        found += _indexed(raw) if len(raw) <= LONGEST else _tokens(raw)
+        found += _indexed(raw) if len(raw) <= LONGEST_TERM else _tokens(raw)
     return found
 
 
@@ -128,7 +129,7 @@ def tells_something(text: str) -> bool:
 
 
 def _asked(raw: str) -> tuple[tuple[str, bool], ...]:
-    return _asked_before(raw) if len(raw) <= LONGEST else tuple(_read(raw, asking=True))
+    return _asked_before(raw) if len(raw) <= LONGEST_TERM else tuple(_read(raw, asking=True))
 
 
 @lru_cache(maxsize=1 << 12)
@@ -183,10 +184,10 @@ def _name(name: str, dotted: bool) -> Iterator[tuple[str, bool]]:
     steps = [_WORDS.findall(step) for step in _STEPS.split(name)]
     words = [word for step in steps for word in step]
     for joined in [words, *steps] if len(steps) > 1 else steps:
-        whole = JOINT.join(map(_lower, joined)) if 1 < len(joined) <= LONGEST else ""
-        if 0 < len(whole) <= LONGEST:
+        whole = JOINT.join(map(_lower, joined)) if 1 < len(joined) <= LONGEST_TERM else ""
+        if 0 < len(whole) <= LONGEST_TERM:
             yield whole, False
-    if dotted and len(words[0]) < LONGEST:
+    if dotted and len(words[0]) < LONGEST_TERM:
         yield JOINT + _lower(words[0]), False
     for word in words:
         yield from _word(word)
@@ -194,10 +195,10 @@ def _name(name: str, dotted: bool) -> Iterator[tuple[str, bool]]:
 
 def _word(word: str) -> Iterator[tuple[str, bool]]:
     bare, sign = _bare(word)
-    if sign and len(bare) < LONGEST - 1:
+    if sign and len(bare) < LONGEST_TERM - 1:
         yield _lower(word), False
     parts = [] if "'" in word else _parts(bare)
-    if len(bare) <= LONGEST or not parts:
+    if len(bare) <= LONGEST_TERM or not parts:
         yield _term(bare)
     if "'" in word and word.index("'") <= 2 and len(bare) > 4:  # l'école and O'Brien: also école, brien
         yield _term(bare[word.index("'") :])
@@ -208,7 +209,7 @@ def _term(word: str) -> tuple[str, bool]:
     """The token of one plain word. US, IT and WHO in capitals are names and not stop words."""
     lower = word.casefold()
     stop = lower in STOP_WORDS and not (len(word) > 1 and word.isupper())
-    return _stem(lower[:LONGEST]), stop
+    return _stem(lower[:LONGEST_TERM]), stop
 
 
 def _lower(word: str) -> str:
@@ -249,12 +250,12 @@ def _stem(word: str) -> str:
         return word
     if not hasattr(_stemmers, "english"):
         _stemmers.english = Stemmer.Stemmer("english", 0)  # no cache inside: ours holds whole words
-    return str(_stemmers.english.stemWord(word[:LONGEST]))
+    return str(_stemmers.english.stemWord(word[:LONGEST_TERM]))
 
 
-_PARAGRAPH = re.compile(r"\n[ \t\r]*\n\s*")
-_SENTENCE = re.compile(r"[.!?…][\"')\]»”’]*\s+|[。！？][」』）”]*|\n")
-_SPACE = re.compile(r"(?<=\S)\s+")
+_PARAGRAPH = regex(r"\n[ \t\r]*\n\s*")
+_SENTENCE = regex(r"[.!?…][\"')\]»”’]*\s+|[。！？][」』）”]*|\n")
+_SPACE = regex(r"(?<=\S)\s+")
 
 
 def chunks(text: str, size: int = 1000) -> list[tuple[int, int]]:

@@ -1,1 +1,15 @@
-"""What keeps a store in order over time: jobs that propose, and one runner that does."""
+"""What keeps a store in order over time: jobs that propose, and one runner that does.
+
+A module is loaded when it is first used.
+"""
+
+from typing import TYPE_CHECKING
+
+from memorist.lazy import modules
+
+if TYPE_CHECKING:
+    from memorist.upkeep import due, retain, runner
+
+__all__ = ["due", "retain", "runner"]
+if not TYPE_CHECKING:  # or every name would be there for a type checker
+    __getattr__ = modules(__name__, __all__)

@@ -1,8 +1,8 @@
 """When upkeep starts by itself: one short slice in the background, where the design's `due` slot asks for it.
 
-There is no hidden process: a slice is a thread of whoever uses the memory, at most one at a time, for about 50 ms, and nobody
-waits for it. It is the runner's own work in the runner's own short steps, so being cut off by the end of the program costs
-nothing, and several programs do not get in each other's way. What goes wrong in it is kept for `status`, and logged.
+There is no hidden process: a slice is a thread of the program that uses the memory, at most one at a time, for about 50 ms, and
+nobody waits for it. It is the runner's own work in the runner's own short steps, so being cut off by the end of the program
+costs nothing, and several programs do not get in each other's way. What goes wrong in it is kept for `status`, and logged.
 """
 
 import logging
@@ -11,13 +11,12 @@ import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from memorist import remember, upkeep
 from memorist.access import Access
 from memorist.design import Design, Due, Job, Tools
 from memorist.errors import StoreUnavailable
 from memorist.records import Report, from_micros
 from memorist.store.writer import Writer, looked_after
-from memorist.upkeep import runner
-from memorist.upkeep.promote import jobs_of
 
 SLICE = 0.05  # seconds
 REST = 20  # times as long as a slice took there is none: whatever a job costs, it is a small part of the time
@@ -95,20 +94,23 @@ class Slices:
             busy = self._thread is not None and self._thread.is_alive()
             if busy or self._closing or time.monotonic() < self._rests_until:
                 return
-            jobs = jobs_of(design)
+            jobs, run = upkeep.runner.jobs_of(design), upkeep.runner.run  # loaded here: a slice has no time for that
             jobs = jobs[self._turn :] + jobs[: self._turn]
             self._turn = (self._turn + 1) % max(1, len(jobs))
             self._uses = 0
-            self._thread = threading.Thread(target=self._slice, args=(jobs, who), name="memorist upkeep", daemon=True)
+            self._thread = threading.Thread(
+                target=self._slice, args=(run, jobs, who), name="memorist upkeep", daemon=True
+            )
             try:
                 self._thread.start()
             except RuntimeError as problem:  # the program is ending, or may have no more threads
                 self._thread, self.problem = None, str(problem)
 
-    def _slice(self, jobs: tuple[Job, ...], who: Access) -> None:
+    def _slice(self, run: Callable[..., list[Report]], jobs: tuple[Job, ...], who: Access) -> None:
         begun = time.monotonic()
         try:
-            done = runner.run(jobs, who, self._tools, self._writer, seconds=SLICE, stop=lambda: self._closing)
+            author = remember.changes.Author(who, self._writer, self._tools)
+            done = run(jobs, author, seconds=SLICE, stop=lambda: self._closing)
             self.problem = None
             for report in done:
                 self._told(report)

@@ -2,8 +2,8 @@
 
     begin the move, if there is one → fill → verify → cut over → drop what nobody reads
 
-Everything is found out anew by looking at the store: which rows have no vector of this model, which generation is not full
-yet, which is retired. So whoever is killed leaves nothing to clean up, and the next one goes on where it stopped. Texts are
+Everything is found out by looking at the store: which rows have no vector of this model, which generation is not full
+yet, which is retired. So a process that is killed leaves nothing to clean up, and the next one goes on where it stopped. Texts are
 embedded while nobody waits for the store; what is put into it comes in short transactions. Nothing is journalled: vectors
 are derived, and words find everything meanwhile.
 """
@@ -18,7 +18,7 @@ from memorist.errors import MemoristError, ModelUnavailable
 from memorist.models.embed import Embedder, checked, shown
 from memorist.records import Record, Report
 from memorist.store.index import embedded_rows
-from memorist.store.meaning import AT_ONCE, Meaning
+from memorist.store.meaning import EMBEDDED_AT_ONCE, Generations, Meaning
 from memorist.store.nouns import Generation, shelf_of
 from memorist.store.where import Where, order_of
 
@@ -34,9 +34,13 @@ class Embed:
     """Vectors for the whole store. It does its work itself; `upkeep/runner.py` sees to it that only one does."""
 
     who: Access
-    meaning: Meaning
+    generations: Generations
     switch: bool = False
     name: ClassVar[str] = "embed"
+
+    @property
+    def meaning(self) -> Meaning:
+        return self.generations.meaning
 
     def plan(self) -> Report | None:
         """What `steps` would do now; None if there is nothing to do and nothing to say."""
@@ -71,7 +75,7 @@ class Embed:
             if mine.state == "current" or not self.meaning.is_alive(mine):
                 return
             self._verify(mine, embedder)
-            if self.meaning.cut_over(mine):
+            if self.generations.cut_over(mine):
                 yield from self._drop()
                 return
 
@@ -84,15 +88,15 @@ class Embed:
         if embedder is not None:
             checked(embedder, ["ready?"])  # a server is asked for its dimension here, and not inside a transaction
         with self.meaning.store.transaction():
-            return self.meaning.generation(upkeep=True, switch=self.switch)
+            return self.generations.ours(upkeep=True, switch=self.switch)
 
     def _fill(self, mine: Generation, embedder: Embedder) -> Iterator[int]:
         """One pass over the rows without a vector. A row that changes under our hands is left for the next pass. Where
-        somebody has moved the store elsewhere, it ends: nobody would read the rest, and it may cost money."""
-        after, most = 0, AT_ONCE if embedder.cheap else SLOWLY
+        another process has moved the store elsewhere, it ends: nobody would read the rest, and it may cost money."""
+        after, most = 0, EMBEDDED_AT_ONCE if embedder.cheap else SLOWLY
         while self.meaning.is_alive(mine) and (pieces := self.meaning.store.unembedded(mine.id, after, most)):
             after = pieces[-1].row
-            yield self.meaning.fill(mine, pieces)
+            yield self.generations.fill(mine, pieces)
 
     def _verify(self, mine: Generation, embedder: Embedder) -> None:
         """Some texts embedded once more: a model that gives other vectors now than before must not answer questions."""
@@ -111,5 +115,5 @@ class Embed:
         return not vector.any() or record.number not in found or found[record.number] >= SAME
 
     def _drop(self) -> Iterator[int]:
-        while self.meaning.drop(DROPPED_AT_ONCE) is not None:
+        while self.generations.drop(DROPPED_AT_ONCE) is not None:
             yield 0

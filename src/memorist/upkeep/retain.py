@@ -1,37 +1,190 @@
-"""Keeping a store within bounds: rules that archive what is worth least, each of them off or a number.
+"""Jobs that keep a store within bounds: what is worth least goes to the archive, and candidates that helped are confirmed.
+
+    Settle    confirms candidates that were used, a day after they came in
+    Expire    archives what nobody used for as long as its kind is kept
+    Retain    archives by number, room, age and confidence in each scope
+    Prune     archives by room over all memories
+
+They are jobs that a caller runs, not something that opening a store does. They look at what was counted and at the clock only:
+a second run right after the first has nothing to do. Everything is archived with its reason, and nothing is deleted.
+
+One guard holds for all of them: never what is pinned, never what lies in `global`, never what was written, changed or used
+within a day (so never what was just written), and never the newer one of two while the older is active: that would bring back
+what it replaced. After a jump of the clock nothing goes by age (promise P16).
+"""
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import ClassVar
+
+from memorist import remember
+from memorist.access import Access
+from memorist.design import Clock, Proposal, Tools
+from memorist.errors import Refused
+from memorist.kinds import KINDS, MEMORY, Kind, kind_of
+from memorist.records import Record
+from memorist.store.journal import jump
+from memorist.store.nouns import Brief, footprint
+from memorist.store.where import Order, Where
+from memorist.worth import QUARANTINE, faded, proved, reinforced, score
+
+A_DAY = timedelta(days=1)
+MEGABYTE = 1024 * 1024
+OFTEN_USED = 3  # times, from which on a memory has earned its place
+LINKS_AT_ONCE = 200  # memories whose links are looked up together
+DOWN_TO = 0.9  # of a limit: so that not every write that follows is one too many
+CANDIDATES_AT_MOST = 10_000  # in one run; the next one goes on
+FINDING_DAYS = 21.0  # that a finding waits in its session, as long as a discovery
+CONFIRMED = "it helped, and comes from a source that is trusted"
+EXPIRED = "expired: nobody needed it for as long as its kind is kept"
+EVICTED = "evicted: a rule of retention took it"
+PRUNED = "pruned: the memories took more room than allowed, and this was among the least worth"
+
+
+# ---------------------------------------------------------------- the guard
+
+
+def jumped(tools: Tools) -> str | None:
+    """Why nothing may expire now; None where the clock can be believed."""
+    return jump(tools.store, tools.clock())
+
+
+def memories(who: Access, tools: Tools) -> Where:
+    """What rules are about: active memories. What was said, read and done stays whole, as do stories and tasks."""
+    where = Where(who).also("state", "eq", "active")
+    for kind in KINDS.values():
+        if not kind.recalled:
+            where = where.also("kind", "ne", kind.name)
+    return where
+
+
+def loose(briefs: Iterable[Brief], now: datetime) -> list[Brief]:
+    """Those that a rule may archive, as far as they tell by themselves."""
+    return [brief for brief in briefs if not (brief.pinned or brief.scope == "global" or now - brief.touched < A_DAY)]
+
+
+def free(briefs: Sequence[Brief], who: Access, tools: Tools) -> Iterator[Brief]:
+    """Those of them that do not hold an older one down, in their order; looked up as far as they are asked for."""
+    for start in range(0, len(briefs), LINKS_AT_ONCE):
+        some = briefs[start : start + LINKS_AT_ONCE]
+        heads = _live_heads([brief.id for brief in some], who, tools)
+        yield from (brief for brief in some if brief.id not in heads)
+
+
+def _live_heads(ids: Sequence[str], who: Access, tools: Tools) -> set[str]:
+    """Those that supersede a memory which is still active."""
+    wanted = set(ids)
+    older: dict[str, list[str]] = {}
+    for link in tools.store.links_of(ids, Where(who)):
+        if link.kind == "supersedes" and link.a in wanted:
+            older.setdefault(link.b, []).append(link.a)
+    alive = tools.store.get(list(older), Where(who).also("state", "eq", "active"))
+    return {head for record in alive for head in older[record.id]}
+
+
+def refuse_guarded(record: Record, now: datetime) -> None:
+    """At the moment of the change: it may have been needed since the proposal."""
+    if record.pinned:
+        raise Refused(f"memory {record.number} was pinned meanwhile")
+    if now - max(record.times.updated, record.times.used or record.times.updated) < A_DAY:
+        raise Refused(f"memory {record.number} was changed or used meanwhile")
+
+
+# ---------------------------------------------------------------- by use and by age
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Confirms candidates that were used, a day after they came in. To be shown is not to be used; what nobody vouches for
+    waits for a person however often it is used. The day's quarantine keeps what an agent concluded, or a page wanted it to
+    conclude, from being taken for granted before it helped anyone."""
+
+    name: ClassVar[str] = "settle"
+
+    def propose(self, who: Access, tools: Tools) -> Proposal:
+        now = tools.clock()
+        where = Where(who).also("state", "eq", "active").also("status", "eq", "candidate")
+        trusted = where.also("trust", "ne", "low").also("used", "gte", 1).also("updated", "lte", now - QUARANTINE)
+        found = tools.store.find(trusted, Order("updated", ascending=True), CANDIDATES_AT_MOST)
+        ids = [record.id for record in found if _may_be_confirmed(record, now)]
+        doubtful = tools.store.count(where.also("trust", "eq", "low"))
+        advice = (
+            f"{doubtful:,} of low trust wait for a person: `memorist promote ID` confirms one" if doubtful else None
+        )
+
+        def confirm(record: Record) -> Record:
+            if not _may_be_confirmed(
+                record, now
+            ):  # as it was at the moment of the proposal, but a doubt since is heard
+                raise Refused(f"memory {record.number} was changed or doubted meanwhile")
+            return replace(record, status="confirmed")
+
+        return Proposal("confirmed", confirm, CONFIRMED, ids, advice)
+
+
+def _may_be_confirmed(record: Record, now: datetime) -> bool:
+    """A finding that is still in its session is promoted, not confirmed."""
+    in_its_session = record.scope.startswith("session/") and "home" in record.data
+    return proved(record, now) and not in_its_session
+
+
+@dataclass(frozen=True, slots=True)
+class Expire:
+    """Archives what nobody used for as long as its kind is kept. Three uses, a pin or the user's own word save it."""
+
+    name: ClassVar[str] = "expire"
+
+    def propose(self, who: Access, tools: Tools) -> Proposal:
+        moved = jumped(tools)
+        if moved:
+            return Proposal("expired", lambda record: record, EXPIRED, [], f"nothing was looked at: {moved}")
+        now = tools.clock()
+        old = [brief for kind in ({**KINDS, **tools.kinds}).values() for brief in _outlived(kind, who, tools, now)]
+        ids = dict.fromkeys(brief.id for brief in free(loose(old, now), who, tools))
+
+        def expire(record: Record) -> Record:
+            refuse_guarded(record, tools.clock())
+            days = _days(kind_of(record.kind, tools.kinds), record.scope)
+            return remember.edit.archived(record, f"expired: a {record.kind} that nobody needed for {days:g} days")
+
+        return Proposal("expired", expire, EXPIRED, list(ids))
+
+
+def _days(kind: Kind, scope: str) -> float:
+    """How long it is kept; what lies in a session is kept no longer than a finding."""
+    kept = kind.ttl_days if kind.ttl_days is not None else float("inf")
+    return min(kept, FINDING_DAYS) if scope.startswith("session/") and kind.recalled else kept
+
+
+def _outlived(kind: Kind, who: Access, tools: Tools, now: datetime) -> list[Brief]:
+    if kind.ttl_days is None and not kind.recalled:
+        return []
+    least = min(kind.ttl_days or FINDING_DAYS, FINDING_DAYS)
+    where = Where(who).also("state", "eq", "active").also("kind", "eq", kind.name).also("pinned", "eq", False)
+    where = where.also("trust", "ne", "high").also("updated", "lt", now - timedelta(days=least))
+    return [brief for brief in tools.store.briefs(where) if _has_outlived(brief, kind, now)]
+
+
+def _has_outlived(brief: Brief, kind: Kind, now: datetime) -> bool:
+    days = (now - brief.touched).total_seconds() / 86400
+    return brief.counters.used < OFTEN_USED and days > _days(kind, brief.scope)
+
+
+# ---------------------------------------------------------------- by number, room and confidence
+
+
+@dataclass(frozen=True, slots=True)
+class Retain:
+    """Archives what the rules say, in each scope of these families for itself; each rule is off or a number.
 
     max_items       more active memories in one scope than that: the least worth go, down to nine tenths of it
     max_bytes       the same by the room they take
     ttl_days        whatever was not touched for so long
     min_confidence  whatever is believed less than that today, and was never confirmed by being said again
-
-One guard holds for all of them (`guard.py`), everything is archived with its reason and nothing deleted, and a second run
-right after the first has nothing to do.
-"""
-
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import ClassVar
-
-from memorist.access import Access
-from memorist.design import Proposal, Tools
-from memorist.kinds import Kind, kind_of
-from memorist.records import Record
-from memorist.remember.many import archived
-from memorist.store.nouns import Brief
-from memorist.upkeep.clock import jumped
-from memorist.upkeep.guard import OFTEN_USED, free, loose, memories, refuse_guarded
-from memorist.worth import faded, reinforced, score
-
-EVICTED = "evicted: a rule of retention took it"
-MEGABYTE = 1024 * 1024
-DOWN_TO = 0.9  # of a limit: so that not every write that follows is one too many
-
-
-@dataclass(frozen=True, slots=True)
-class Retain:
-    """Archives what the rules say, in each scope of these families for itself."""
+    """
 
     max_items: int | None = None
     max_bytes: int | None = None
@@ -50,7 +203,7 @@ class Retain:
 
         def evict(record: Record) -> Record:
             refuse_guarded(record, tools.clock())
-            return archived(record, chosen[record.id])
+            return remember.edit.archived(record, chosen[record.id])
 
         advice = f"by time nothing was looked at: {moved}" if moved else None
         return Proposal("evicted", evict, EVICTED, list(chosen), advice)
@@ -115,3 +268,60 @@ def _order(brief: Brief, now: datetime) -> tuple[float, datetime, int]:
     doubt = 0.9 if brief.status == "candidate" else 1.0
     weighed = min(1.0, brief.importance + 0.1 * brief.counters.strength) * doubt
     return weighed * reinforced(score(brief.counters)) * faded(brief.since, now), brief.touched, brief.number
+
+
+@dataclass(frozen=True, slots=True)
+class Prune:
+    """Archives the lowest `percent` by votes and recency, as often as it takes to come below `max_bytes`.
+
+    What is measured are the bytes that *active memories* take, not the size of the file: archiving moves nothing out of the
+    file, so a limit on the file would be exceeded for ever and archive a little more every night. Measured this way one run
+    comes below the limit, and the next has nothing to do. What the guard holds stays, even if that is too much.
+    """
+
+    max_bytes: int = 100 * MEGABYTE
+    percent: float = 1.0
+    reinforce: float = 3.0
+    demote: float = 1.0
+    name: ClassVar[str] = "prune"
+
+    def propose(self, who: Access, tools: Tools) -> Proposal:
+        total, count = 0, 0
+        for brief in self._briefs(who, tools):
+            total, count = total + brief.bytes, count + 1
+        chosen, left = self._lowest(total, count, who, tools) if total > self.max_bytes else ([], total)
+        advice = f"the memories take {total / MEGABYTE:.1f} MB of {self.max_bytes / MEGABYTE:.1f} MB"
+        if left > self.max_bytes:
+            advice += "; what is pinned, global or younger than a day is never pruned, and alone takes too much"
+        return Proposal("forgotten", partial(_pruned, now=tools.clock), PRUNED, chosen, advice)
+
+    def _lowest(self, total: int, count: int, who: Access, tools: Tools) -> tuple[list[str], int]:
+        """The least worth, in steps of so many percent, until what remains fits; and how much remains."""
+        step = max(1, int(count * self.percent / 100))
+        most = (total - self.max_bytes) // footprint(0) + step
+        now = tools.clock()
+        found = loose(self._briefs(who, tools), now)
+        lowest = heapq.nsmallest(most, found, key=lambda brief: (self._worth(brief, now), brief.number))
+        chosen: list[str] = []
+        for brief in free(lowest, who, tools):
+            if total <= self.max_bytes and len(chosen) % step == 0:
+                break
+            chosen.append(brief.id)
+            total -= brief.bytes
+        return chosen, total
+
+    def _worth(self, brief: Brief, now: datetime) -> float:
+        return reinforced(score(brief.counters, self.reinforce, self.demote)) * faded(brief.since, now)
+
+    @staticmethod
+    def _briefs(who: Access, tools: Tools) -> Iterator[Brief]:
+        where = Where(who).also("state", "eq", "active")
+        for kind in KINDS.values():
+            if kind.layer != MEMORY:  # what was said and what was read stay whole
+                where = where.also("kind", "ne", kind.name)
+        return tools.store.briefs(where)
+
+
+def _pruned(record: Record, now: Clock) -> Record:
+    refuse_guarded(record, now())
+    return remember.edit.archived(record, PRUNED)

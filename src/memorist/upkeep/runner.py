@@ -3,7 +3,7 @@
     propose → claim → step, step, … (changes, journal and checkpoint in one transaction) → done
 
 A run is a row in the store. Whoever is killed in the middle leaves it behind with a lease that runs out; the next one
-takes it over, proposes anew what is still to do, and goes on in the same batch, so that one `undo` takes back the whole run.
+takes it over, proposes what is still to do, and goes on in the same batch, so that one `undo` takes back the whole run.
 """
 
 import secrets
@@ -12,17 +12,17 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from memorist.access import Access
-from memorist.design import Job, Proposal, Tools
+from memorist.design import Design, Job, Promotion, Proposal, Tools
 from memorist.errors import MemoristError
 from memorist.records import Report
-from memorist.remember import aliases
-from memorist.remember.many import Sweep, portions
+from memorist.remember.changes import Author
+from memorist.remember.choices import offer
+from memorist.remember.edit import Sweep, portions
+from memorist.remember.promotion import proposal, weighed
 from memorist.store.nouns import Run
-from memorist.store.where import Where
-from memorist.store.writer import Writer
 from memorist.upkeep.embed import Embed
 
 LEASE = timedelta(seconds=30)
@@ -31,29 +31,45 @@ LATER = "time is up; the next upkeep goes on from here"
 UPKEEP = "upkeep"  # the surface of what it does, in the journal
 
 
+@dataclass(frozen=True, slots=True)
+class Promote:
+    """Promotion by itself: where a design says `auto`, what has enough points is moved and enters its project as a candidate.
+    So what was found just before a window was closed is promoted when the store is next looked after."""
+
+    promotion: Promotion
+    name: ClassVar[str] = "promote"
+
+    def propose(self, who: Access, tools: Tools) -> Proposal:
+        return proposal(weighed(self.promotion, None, who, tools))
+
+
+def jobs_of(design: Design) -> tuple[Job, ...]:
+    """What keeps a design's store in order: first what it promotes by itself, then its jobs."""
+    auto = (Promote(design.promotion),) if design.promotion.mode == "auto" else ()
+    return (*auto, *design.upkeep)
+
+
 def run(
     jobs: Sequence[Job],
-    who: Access,
-    tools: Tools,
-    writer: Writer,
+    by: Author,
     dry_run: bool = False,
     seconds: float | None = None,
     switch: bool = False,
     stop: Callable[[], bool] | None = None,
 ) -> list[Report]:
     """Runs each job, or shows what it would do; before them, under every design, what is to be done about vectors. After so
-    many seconds, or once `stop` says so, the rest waits for the next time. That everything was done is noted, for whoever
-    wants to know when it is due again."""
+    many seconds, or once `stop` says so, the rest waits for the next time. That everything was done is noted, to know
+    when it is due again."""
     until = None if seconds is None else time.monotonic() + seconds
-    runner = Runner(who.over_the_space(UPKEEP), tools, writer, until, stop)
-    derived: list[Derived] = [Embed(runner.who, tools.meaning, switch)]
+    runner = Runner(by.through(by.access.over_the_space(UPKEEP)), until, stop)
+    derived: list[Derived] = [Embed(runner.by.access, by.writer.generations, switch)]
     reports = [job.plan() if dry_run else runner.derive(job) for job in derived]
     done = [report for report in reports if report is not None]
     done += [runner.plan(job) if dry_run else runner.run(job) for job in jobs]
-    while not dry_run and not runner.over() and tools.store.tidy():
+    while not dry_run and not runner.over() and by.store.tidy():
         pass
     if not dry_run and not runner.over():
-        writer.note_upkeep(who.space)
+        by.writer.note_upkeep(by.access.space)
     return done
 
 
@@ -76,9 +92,7 @@ class Derived(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    who: Access
-    tools: Tools
-    writer: Writer
+    by: Author
     until: float | None
     stop: Callable[[], bool] | None = None
 
@@ -90,21 +104,21 @@ class Runner:
         return self.stop is not None and self.stop()
 
     def plan(self, job: Job) -> Report:
-        proposal = job.propose(self.who, self.tools)
+        proposal = job.propose(self.by.access, self.by.tools)
         report = self._sweep(proposal).plan(proposal.ids)
         return replace(report, verb=job.name, advice=proposal.advice)
 
     def run(self, job: Job) -> Report:
         if self.over():
             return Report(job.name, advice=LATER)
-        proposal = job.propose(self.who, self.tools)
+        proposal = job.propose(self.by.access, self.by.tools)
         report = Report(job.name, advice=proposal.advice)
         for ask in proposal.asks:
-            aliases.offer(ask, proposal.because, self.who, self.writer, self.tools)
+            offer(ask, proposal.because, self.by)
         if not proposal.ids:
             self._close_unfinished(job)
             return report
-        run = self._claim(self.who.space, job)
+        run = self._claim(self.by.access.space, job)
         if run is None:
             return replace(report, advice=_busy(job.name))
         report = replace(report, batch=run.batch)
@@ -149,15 +163,15 @@ class Runner:
 
     def _alive(self, run: Run) -> bool:
         """Shows that the run goes on; False if it is not ours any more."""
-        now = self.tools.clock()
-        with self.writer.transaction():
+        now = self.by.now()
+        with self.by.writer.transaction():
             if not self._is_ours(run):
                 return False
-            self.writer.save_run(replace(run, lease=now + LEASE, updated=now))
+            self.by.writer.save_run(replace(run, lease=now + LEASE, updated=now))
         return True
 
     def _is_ours(self, run: Run) -> bool:
-        newest = next(iter(self.tools.store.runs(run.space, run.job, 1)), None)
+        newest = next(iter(self.by.store.runs(run.space, run.job, 1)), None)
         return newest is not None and newest.owner == run.owner
 
     def _steps(self, proposal: Proposal, run: Run, report: Report) -> Report:
@@ -174,34 +188,34 @@ class Runner:
         return report
 
     def _sweep(self, proposal: Proposal) -> Sweep:
-        return Sweep(proposal.verb, proposal.edit, proposal.because, Where(self.who), self.writer, self.tools)
+        return Sweep(proposal.verb, proposal.edit, proposal.because, self.by.where, self.by)
 
     def _claim(self, space: str, job: Job | Derived) -> Run | None:
         """A run of this job that is ours: a new one, or one whose owner gave no sign of life for too long."""
-        now, owner = self.tools.clock(), secrets.token_hex(8)
-        with self.writer.transaction():
+        now, owner = self.by.now(), secrets.token_hex(8)
+        with self.by.writer.transaction():
             known = self._unfinished(space, job)
             if known is not None and now < known.lease <= now + LEASE:  # one that ends later is of another clock
                 return None
             fresh = Run(0, space, job.name, "running", owner, now + LEASE, now, now)
             mine = fresh if known is None else replace(known, owner=owner, lease=now + LEASE, updated=now)
-            return replace(mine, id=self.writer.save_run(mine))
+            return replace(mine, id=self.by.writer.save_run(mine))
 
     def _unfinished(self, space: str, job: Job | Derived) -> Run | None:
-        newest = next(iter(self.tools.store.runs(space, job.name, 1)), None)
+        newest = next(iter(self.by.store.runs(space, job.name, 1)), None)
         return newest if newest is not None and newest.state == "running" else None
 
     def _step(self, proposal: Proposal, ids: Sequence[str], run: Run, report: Report) -> tuple[Run, Report] | None:
         """Some changes and how far they bring us, in one transaction. None if the run is not ours any more."""
-        now = self.tools.clock()
-        with self.writer.transaction():
+        now = self.by.now()
+        with self.by.writer.transaction():
             if not self._is_ours(run):
                 return None
             before = len(report.changed)
             report = self._sweep(proposal).step(ids, report)
             changed = run.changed + len(report.changed) - before
             run = replace(run, batch=report.batch, changed=changed, checkpoint={"last": ids[-1]}, lease=now + LEASE)
-            self.writer.save_run(replace(run, updated=now))
+            self.by.writer.save_run(replace(run, updated=now))
         return run, report
 
     def _paused(self, run: Run, report: Report) -> Report:
@@ -210,16 +224,16 @@ class Runner:
 
     def _close_unfinished(self, job: Job) -> None:
         """A run that was cut off after its last change has nothing left to do."""
-        known = self._unfinished(self.who.space, job)
-        now = self.tools.clock()
+        known = self._unfinished(self.by.access.space, job)
+        now = self.by.now()
         if known is not None and not now < known.lease <= now + LEASE:
             self._save(replace(known, state="done"))
 
     def _save(self, run: Run) -> None:
         """Lets go of the run: finished, or for the next one to go on with."""
-        now = self.tools.clock()
-        with self.writer.transaction():
-            self.writer.save_run(replace(run, lease=now, updated=now))
+        now = self.by.now()
+        with self.by.writer.transaction():
+            self.by.writer.save_run(replace(run, lease=now, updated=now))
 
 
 def _busy(job: str) -> str:

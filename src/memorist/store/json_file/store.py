@@ -20,7 +20,7 @@ import apsw
 from memorist.errors import Invalid, StoreDamaged, StoreUnavailable
 from memorist.records import now_utc
 from memorist.store.files import size_of
-from memorist.store.index import numbered_rows, topics_of
+from memorist.store.index import topics_of
 from memorist.store.journal import Anchor
 from memorist.store.json_file import files as json_files
 from memorist.store.json_file import log as json_log
@@ -29,14 +29,14 @@ from memorist.store.json_file import tables
 from memorist.store.json_file.files import Files, locked
 from memorist.store.json_file.log import unavailable
 from memorist.store.json_file.snapshot import Sections, Unreadable
-from memorist.store.nouns import Finding, Size, shelf_of
+from memorist.store.nouns import Finding, Size
 from memorist.store.sqlite import SqliteStore
+from memorist.store.sqlite.connection import explained
 from memorist.store.sqlite.migrate import INSERT_TOPICS, rebuild_topics
 from memorist.text.visible import visible
 
 FOLD_AT = 8_000_000  # bytes of log, unless the snapshot is larger: opening stays fast, and folding stays rare
 READ_ONLY = "the store is read-only: reading works, writing does not; check the permissions of the file and its folder"
-WORDS = "INSERT OR IGNORE INTO words (id, shelf, start, end, prepared, length) VALUES (?, ?, ?, ?, ?, ?)"
 log = logging.getLogger("memorist")
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -212,7 +212,7 @@ class JsonFileStore(SqliteStore):
             json_files.tidy(self._files, loaded)
             if loaded.place.head.version < json_snapshot.VERSION:
                 self._fold()
-        # Who reads without a lock may have been overtaken while reading, and then has to look again.
+        # Read without a lock, the files may have changed meanwhile: then they are looked at again.
         self._looked = self._look() if self._may_write else looked
 
     def _become(self, source: apsw.Connection) -> None:
@@ -255,6 +255,7 @@ class JsonFileStore(SqliteStore):
 
     def _fold(self) -> None:
         """Makes a snapshot of what is in RAM. Under the lock, and caught up."""
+        assert self._place is not None
         data, head = self._snapshot(self._place)
         json_files.fold(self._files, data)
         self._place = json_log.start(head)
@@ -286,24 +287,7 @@ class JsonFileStore(SqliteStore):
         if self.setting(name) is None:
             with super().transaction(durable=False):
                 if self.setting(name) is None:
-                    {"words": self._make_words, "topics": self._make_topics}[name]()
-
-    def _make_topics(self) -> None:
-        rebuild_topics(self._connections.here())
-
-    def _make_words(self) -> None:
-        """The words of all records; those that were written meanwhile have theirs."""
-        one, shelves = self._connections.here(), {shelf: id for id, shelf in self._shelves.all().items()}
-        records = (sealed.record for sealed in self.seals())
-        one.executemany(
-            WORDS,
-            (
-                (id, shelves[shelf_of(record)], row.start, row.end, row.prepared, len(row.terms))
-                for record in records
-                for id, row in numbered_rows(record, record.number).items()
-            ),
-        )
-        self.set_setting("words", "made")
+                    {"words": tables.make_words, "topics": rebuild_topics}[name](self._connections.here())
 
     match = needing("words", SqliteStore.match)
     match_numbers = needing("words", SqliteStore.match_numbers)
@@ -389,11 +373,13 @@ def _translated() -> Iterator[None]:
         yield
     except OSError as problem:
         raise unavailable(problem) from problem
+    except apsw.Error as problem:
+        raise explained(problem) from problem
 
 
 def _look(path: Path) -> tuple[int, int, int] | None:
     try:
         seen = path.stat()
-    except OSError:  # whoever then tries to read it says what is wrong
+    except OSError:  # the attempt to read it tells what is wrong
         return None
     return seen.st_ino, seen.st_size, seen.st_mtime_ns

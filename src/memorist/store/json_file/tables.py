@@ -18,10 +18,11 @@ from typing import Any
 import apsw
 
 from memorist.records import from_micros, to_micros
-from memorist.store.index import CHUNKS, GROUP, PARTS, block_of
+from memorist.store.index import CHUNKS, GROUP, PARTS, block_of, rows_of
 from memorist.store.json_file.snapshot import Row, Sections
 from memorist.store.nouns import Sealed, Shelf, layer_of
 from memorist.store.rows import COLUMNS, COUNTERS, from_row, tally
+from memorist.store.sqlite.match import rebuild
 from memorist.store.sqlite.migrate import SCHEMA, migrate, migrations_in
 from memorist.store.sqlite.vectors import BLOCKS, PUT, closed, opened
 from memorist.store.where import canonical
@@ -156,6 +157,7 @@ SECTIONS = {  # in the order of a snapshot; vectors come last
 PLAIN = ("counters", "links", "events", "keys", "runs", "generations", "receipts")  # rows that are put as they are
 RECORDS = SECTIONS["records"]
 INSERT = f"INSERT INTO records (number, shelf, {', '.join(COLUMNS)}, key, checksum) VALUES (?, ?{', ?' * len(COLUMNS)}, ?, ?)"
+WORDS = "INSERT OR IGNORE INTO words (id, shelf, start, end, prepared, length) VALUES (?, ?, ?, ?, ?, ?)"
 _space, _scope, _kind, _state = (RECORDS.fields.index(name) for name in ("space", "scope", "kind", "state"))
 
 
@@ -292,6 +294,25 @@ def _put_chain(one: apsw.Connection, rows: Iterable[Row]) -> None:
         one.execute("UPDATE journal SET digest = ? WHERE seq = ?", (bytes.fromhex(row["digest"]), row["last"]))
         if not one.changes():
             raise LookupError(f"event {row['last']} is missing")
+
+
+def make_words(one: apsw.Connection) -> None:
+    """The index rows of all records; those of records that were written meanwhile are there."""
+    one.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)  # row by row, the index would cost four times as much
+    try:
+        one.executemany(WORDS, _words(one))
+        rebuild(one)
+    finally:
+        one.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)
+    one.execute("INSERT INTO settings VALUES ('words', 'made')")
+
+
+def _words(one: apsw.Connection) -> Iterator[Key]:
+    sql = "SELECT number, shelf, text, title, speaker, tags, files FROM records WHERE state <> 'erased'"
+    for number, shelf, text, title, speaker, tags, files in one.execute(sql):
+        labels = [title, *json.loads(tags or "[]"), *json.loads(files or "[]"), speaker]
+        for id, row in enumerate(rows_of(text, labels), number * CHUNKS):
+            yield id, shelf, row.start, row.end, row.prepared, len(row.terms)
 
 
 # ---------------------------------------------------------------- vectors

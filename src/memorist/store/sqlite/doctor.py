@@ -26,6 +26,7 @@ from memorist.store.index import CHUNKS, index_rows
 from memorist.store.nouns import Finding, shelf_of
 from memorist.store.rows import COUNTERS, checksum, tally
 from memorist.store.sqlite.connection import one_moment
+from memorist.store.sqlite.match import rebuild
 from memorist.store.sqlite.migrate import copy_verified, of_the_index, rebuild_topics, topics_differ
 from memorist.store.sqlite.store import INSERT_WORDS, SqliteStore, changed_words
 from memorist.store.sqlite.vectors import bad_blocks, drop_homeless
@@ -40,7 +41,6 @@ WORDS = (
     "SELECT s.space, s.scope, s.layer, w.start, w.end, w.prepared, w.length FROM words w JOIN shelves s ON s.id = w.shelf"
     f" WHERE w.id >= ?1 * {CHUNKS} AND w.id < (?1 + 1) * {CHUNKS} ORDER BY w.id"
 )
-SIZES = "SELECT shelf, count(*) AS chunks, sum(length) AS length FROM words GROUP BY shelf"
 ORPHANS = f"SELECT DISTINCT id / {CHUNKS} FROM words WHERE id / {CHUNKS} NOT IN (SELECT number FROM records)"
 LAYER = "SELECT s.layer FROM records r JOIN shelves s ON s.id = r.shelf WHERE r.number = ?"
 NOT_OF_THE_FILE = ("sqlite", "permissions")  # checks that say nothing about what the file holds
@@ -298,11 +298,7 @@ def _rebuild(one: apsw.Connection, store: SqliteStore) -> int:
     for item in schema_differences(one, store):
         if item.wanted and item.sql:
             one.execute(item.sql)
-    one.execute("INSERT INTO word_index (word_index) VALUES ('rebuild')")
-    one.execute("UPDATE shelves SET chunks = 0, length = 0")
-    one.execute(
-        f"UPDATE shelves SET (chunks, length) = (w.chunks, w.length) FROM ({SIZES}) w WHERE w.shelf = shelves.id"
-    )
+    rebuild(one)
     drop_homeless(one)
     rebuild_topics(one)
     one.execute("INSERT INTO word_index (word_index, rank) VALUES ('integrity-check', 1)")  # or take everything back

@@ -22,6 +22,7 @@ JOINED = (
     f" JOIN records r ON r.number = w.id / {CHUNKS} JOIN shelves s ON s.id = r.shelf"
     " LEFT JOIN counters c ON c.record = r.number WHERE "
 )
+SIZES = "SELECT shelf, count(*) AS chunks, sum(length) AS length FROM words GROUP BY shelf"
 SHELVES_AT_ONCE = 16  # terms joined by OR in one look at the index
 AMONG = f"FROM json_each(?) j CROSS JOIN records r ON r.number = j.value {FROM.partition('FROM records r ')[2]}"
 ON_SHELVES = "r.shelf IN (SELECT value FROM json_each(?))"
@@ -117,6 +118,15 @@ class WordIndex:
             if record not in voted:
                 del found[record]
         return found
+
+
+def rebuild(connection: apsw.Connection) -> None:
+    """The index over all words, and the sizes of the shelves, whatever they were before."""
+    connection.execute("INSERT INTO word_index (word_index) VALUES ('rebuild')")
+    connection.execute("UPDATE shelves SET chunks = 0, length = 0")
+    connection.execute(
+        f"UPDATE shelves SET (chunks, length) = (w.chunks, w.length) FROM ({SIZES}) w WHERE w.shelf = shelves.id"
+    )
 
 
 class _Sound:

@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from memorist.commands import VERBS
 from memorist.errors import Invalid, MemoristError
 
 if TYPE_CHECKING:
-    from memorist.surfaces.cli.spelling import Command
+    from memorist.surfaces.cli.arguments import Command
 
 SHELL = {
     "import": "Brings memories in from Markdown files or an export; trust, pins and votes are not taken over.",
@@ -32,11 +33,25 @@ SHELL = {
     "config list": "Lists every setting, and where it comes from.",
     "off": "Switches memory off: nothing is stored, nothing recalled.",
     "on": "Switches memory on again.",
-    "bench": "Measures how well memorist finds and what it costs on this machine; --mine asks your own store.",
+    "bench": "Measures how well your own store answers; it is only read.",
 }
-# Commands of the founding documents that are not shown: what is typed → what it is.
-_SEED = ("memory_store", "memory_query", "memory_reinforce", "memory_demote", "memory_update", "slash")
-HIDDEN = {"memories export": "export"} | {spelled: name for name in _SEED for spelled in (name, name.replace("_", "-"))}
+# Commands of the founding documents, which the overview does not show.
+SEEDS = {
+    "memory_store": "Keeps one fact, decision or piece of context.",
+    "memory_query": "Finds by words; votes and recency decide among what fits.",
+    "memory_reinforce": "This memory helped: its score rises.",
+    "memory_demote": "This memory is wrong, stale or beside the point: its score falls.",
+    "memory_update": "Corrects a memory in place; its score stays.",
+    "slash": "Runs a slash command: /remember, /forget, /pin or /memory.",
+}
+SPELLED = {"memories export": "export"} | {name.replace("_", "-"): name for name in SEEDS}
+# The module that has a command, by the first word of its name; the verbs are in `verbs`.
+MODULES = {
+    **dict.fromkeys(("backup", "import", "export", "edit"), "files"),
+    **dict.fromkeys(("project", "design", "config", "off", "on"), "config"),
+    **dict.fromkeys(SEEDS, "seeds"),
+    "bench": "bench",
+}
 COMMANDS = {verb.command: verb for verb in VERBS.values() if verb.command and " " not in verb.command}
 PLACE_FLAGS = ("--db", "--project", "--scope", "--space")
 ABOUT = """Usage: memorist COMMAND [ARGUMENTS] [OPTIONS]
@@ -70,16 +85,13 @@ def _run(arguments: list[str]) -> int:
     place, rest = _place_first(arguments)
     name, words = _named(rest)
     words = [*place, *words]
-    if name == "bench":
-        from memorist.bench.command import main
-
-        return main(words)
-    from memorist.surfaces.cli import spelling, verbs
+    from memorist.surfaces.cli import arguments as given
+    from memorist.surfaces.cli import verbs
 
     command = _command(name)
-    values = spelling.parse(command, words)
+    values = given.parse(command, words)
     if "help" in values:
-        sys.stdout.write(spelling.help_of(command) + "\n")
+        sys.stdout.write(given.help_of(command) + "\n")
         return 0
     return command.perform(verbs.Place.of(values), **values)
 
@@ -100,8 +112,8 @@ def _named(arguments: list[str]) -> tuple[str, list[str]]:
     """The command's name, of one word or two, and the words after it."""
     for length in (2, 1):
         typed = " ".join(arguments[:length])
-        name = HIDDEN.get(typed, typed)
-        if name in COMMANDS or name in SHELL or name in _SEED:
+        name = SPELLED.get(typed, typed)
+        if any(name in known for known in (COMMANDS, SHELL, SEEDS)):
             return name, arguments[length:]
     word = arguments[0]
     if word.startswith("-"):
@@ -117,26 +129,14 @@ def _named(arguments: list[str]) -> tuple[str, list[str]]:
 
 
 def _command(name: str) -> "Command":
-    if name in COMMANDS and name != "backup":
+    module = MODULES.get(name.partition(" ")[0])
+    if module is None:
         from memorist.surfaces.cli import verbs
 
         return verbs.command(COMMANDS[name])
-    if name in ("import", "export"):
-        from memorist.surfaces.cli import moving
-
-        return moving.command(name, SHELL[name])
-    if name.startswith("design "):
-        from memorist.surfaces.cli import designs
-
-        return designs.command(name, SHELL[name])
-    if name in _SEED:
-        from memorist.surfaces.cli import seed_commands
-
-        return seed_commands.command(name)
-    from memorist.surfaces.cli import keeping
-
-    help = COMMANDS[name].help if name in COMMANDS else SHELL[name]
-    return keeping.command(name, help)
+    help = COMMANDS[name].help if name in COMMANDS else (SHELL | SEEDS)[name]
+    found: Command = import_module(f"memorist.surfaces.cli.{module}").command(name, help)
+    return found
 
 
 def _overview() -> str:
@@ -162,7 +162,7 @@ def _failed(arguments: Sequence[str], problem: MemoristError) -> int:
 
 
 def _prepare_streams() -> None:
-    """Somebody may have closed them, and no letter is too strange for a locale."""
+    """They may be closed, and no letter is too strange for a locale."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123

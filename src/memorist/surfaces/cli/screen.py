@@ -8,7 +8,7 @@ Colour is for terminals only, and never when NO_COLOR is set or the terminal cal
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 from memorist.text.visible import visible
 
 CODES = {"dim": "2", "good": "32", "bad": "31", "mark": "36"}
+AS_JSON: Mapping[type, Callable[[Any], str]] = {datetime: datetime.isoformat, bytes: bytes.hex, Path: str}
 LONGEST_LINE = 500  # characters of a text in a list; `get` shows it whole
 
 
@@ -40,6 +41,15 @@ class Screen:
     def document(self, value: Any) -> None:
         """The answer as JSON: one document, whatever is in it."""
         sys.stdout.write(json.dumps(plain(value), ensure_ascii=True, indent=2 if sys.stdout.isatty() else None) + "\n")
+
+    def answer(self, document: Any, *lines: str) -> int:
+        """The answer of a command that went well: a document, or these lines."""
+        if self.json:
+            self.document(document)
+        else:
+            for line in lines:
+                self.line(line)
+        return 0
 
     def styled(self, text: str, style: str) -> str:
         return f"\x1b[{CODES[style]}m{text}\x1b[0m" if self.colour else text
@@ -82,12 +92,6 @@ def plain(value: Any) -> Any:
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
         return {str(key): plain(each) for key, each in value.items()}
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, Path):
-        return str(value)
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        return value
-    return [plain(each) for each in value]
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [plain(each) for each in value]
+    return next((write(value) for kind, write in AS_JSON.items() if isinstance(value, kind)), value)

@@ -4,27 +4,32 @@ Every answer has one function here; with `--json` none of them runs, and the ans
 stored passes through `one_line` or `safe` on its way.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from memorist.memory import Memory
 from memorist.records import Context, Event, Hit, Link, Outcome, Recall, Record, Report
-from memorist.store.journal import Audit
-from memorist.store.nouns import Finding
 from memorist.surfaces import settings
-from memorist.surfaces.cli import disputed, found
 from memorist.surfaces.cli.screen import Screen, aside, one_line, plain, safe
+
+if TYPE_CHECKING:
+    from memorist.memory import Memory
+    from memorist.remember.conflicts import Dispute
+    from memorist.remember.consent import Pending
+    from memorist.remember.promotion import Weighed
+    from memorist.store.journal import Audit
+    from memorist.store.nouns import Finding
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Reply:
     """What a verb answered, and what is needed to say it."""
 
     verb: str
     value: Any
-    memory: Memory
+    memory: "Memory"
     arguments: Mapping[str, Any]
     why: bool = False
 
@@ -35,34 +40,34 @@ class Answer:
         return f"user/{user}" if user else self.arguments.get("scope") or self.memory.home
 
 
-def show(answer: Answer, screen: Screen) -> None:
+def show(reply: Reply, screen: Screen) -> None:
     if screen.json:
-        screen.document(_document(answer))
+        screen.document(_document(reply))
     else:
-        _SHOWN.get(answer.verb, _outcome)(answer, screen)
+        _SHOWN.get(reply.verb, _outcome)(reply, screen)
 
 
-def _document(answer: Answer) -> Any:
-    if answer.verb != "remember":
-        return answer.value
-    outcomes = answer.value if isinstance(answer.value, list) else [answer.value]
-    documents = [{**plain(each), "scope": each.record.scope if each.record else answer.scope} for each in outcomes]
-    return documents if isinstance(answer.value, list) else documents[0]
+def _document(reply: Reply) -> Any:
+    if reply.verb != "remember":
+        return reply.value
+    outcomes = reply.value if isinstance(reply.value, list) else [reply.value]
+    documents = [{**plain(each), "scope": each.record.scope if each.record else reply.scope} for each in outcomes]
+    return documents if isinstance(reply.value, list) else documents[0]
 
 
 # ---------------------------------------------------------------- writing
 
 
-def _outcome(answer: Answer, screen: Screen) -> None:
-    outcome: Outcome = answer.value
+def _outcome(reply: Reply, screen: Screen) -> None:
+    outcome: Outcome = reply.value
     screen.line(f"{_named(outcome, screen)}: {one_line(outcome.because)}")
 
 
-def _remembered(answer: Answer, screen: Screen) -> None:
-    if isinstance(answer.value, list):
-        return _remembered_many(answer, screen)
-    outcome: Outcome = answer.value
-    where = outcome.record.scope if outcome.record else answer.scope
+def _remembered(reply: Reply, screen: Screen) -> None:
+    if isinstance(reply.value, list):
+        return _remembered_many(reply, screen)
+    outcome: Outcome = reply.value
+    where = outcome.record.scope if outcome.record else reply.scope
     because = "" if outcome.outcome == "added" else f": {one_line(outcome.because)}"
     unconfirmed = ", unconfirmed" if outcome.record and outcome.record.status == "candidate" else ""
     screen.line(f"{_named(outcome, screen)} in {one_line(where)}{unconfirmed}{because}")
@@ -70,13 +75,11 @@ def _remembered(answer: Answer, screen: Screen) -> None:
         screen.line(screen.styled(f"  {one_line(outcome.advice)}", "dim"))
 
 
-def _remembered_many(answer: Answer, screen: Screen) -> None:
-    outcomes: list[Outcome] = answer.value
-    counts: dict[str, int] = {}
-    for outcome in outcomes:
-        counts[outcome.outcome] = counts.get(outcome.outcome, 0) + 1
+def _remembered_many(reply: Reply, screen: Screen) -> None:
+    outcomes: list[Outcome] = reply.value
+    counts = Counter(outcome.outcome for outcome in outcomes)
     said = ", ".join(f"{count:,} {word}" for word, count in counts.items()) or "nothing to remember"
-    scopes = {outcome.record.scope for outcome in outcomes if outcome.record} or {answer.scope}
+    scopes = {outcome.record.scope for outcome in outcomes if outcome.record} or {reply.scope}
     screen.line(f"{said} in {one_line(', '.join(sorted(scopes)))}")
     for because in dict.fromkeys(o.because for o in outcomes if o.outcome == "refused"):
         screen.line(f"  refused: {one_line(because)}")
@@ -92,11 +95,11 @@ def _named(outcome: Outcome, screen: Screen) -> str:
 # ---------------------------------------------------------------- finding
 
 
-def _recalled(answer: Answer, screen: Screen) -> None:
-    found: Recall = answer.value
-    scopes = one_line(", ".join(found.scopes) or answer.memory.project.scope)
+def _recalled(reply: Reply, screen: Screen) -> None:
+    found: Recall = reply.value
+    scopes = one_line(", ".join(found.scopes) or reply.memory.project.scope)
     for hit in found:
-        _hit(hit, answer.why, screen)
+        _hit(hit, reply.why, screen)
     if found:
         screen.line(screen.styled(f"{_counted(len(found))} from {scopes}", "dim"))
     else:
@@ -105,7 +108,7 @@ def _recalled(answer: Answer, screen: Screen) -> None:
 
 def _hit(hit: Hit, why: bool, screen: Screen) -> None:
     record = hit.record
-    head = screen.styled(f"[id:{record.number}]", "mark")
+    head = _mark(record.number, screen)
     doubt = ", unconfirmed" if record.status == "candidate" else ""
     screen.line(f"{head} {hit.score:.2f} {record.kind}{doubt} {_day(record.times.at)} {one_line(record.text)}")
     if why:
@@ -117,36 +120,36 @@ def _hit(hit: Hit, why: bool, screen: Screen) -> None:
         screen.line(screen.styled(f"    {one_line(', '.join(parts))}; sum {total:+.2f}", "dim"))
 
 
-def _explained(answer: Answer, screen: Screen) -> None:
-    found: Recall = answer.value
+def _explained(reply: Reply, screen: Screen) -> None:
+    found: Recall = reply.value
     for step in found.trace:
         dropped = f", dropped {len(step.dropped):,}" if step.dropped else ""
         note = f"; {one_line(step.note)}" if step.note else ""
         screen.line(f"{step.stage}: kept {step.kept:,}{dropped} in {step.ms:.1f} ms{note}")
-    _recalled(Answer(answer.verb, found, answer.memory, answer.arguments, why=True), screen)
+    _recalled(Reply(reply.verb, found, reply.memory, reply.arguments, why=True), screen)
 
 
-def _context(answer: Answer, screen: Screen) -> None:
-    context: Context = answer.value
+def _context(reply: Reply, screen: Screen) -> None:
+    context: Context = reply.value
     if context.text:
         screen.line(safe(context.text))
     else:
-        nothing = f"nothing for a prompt from {answer.scope}: {one_line(context.empty_because or 'nothing fits')}"
-        if context.empty_because and answer.verb == "receipt":
+        nothing = f"nothing for a prompt from {reply.scope}: {one_line(context.empty_because or 'nothing fits')}"
+        if context.empty_because and reply.verb == "receipt":
             nothing = one_line(context.empty_because)
         aside(settings.off_because() or nothing)
 
 
-def _said(answer: Answer, screen: Screen) -> None:
-    screen.line(safe(str(answer.value)))
+def _said(reply: Reply, screen: Screen) -> None:
+    screen.line(safe(str(reply.value)))
 
 
 # ---------------------------------------------------------------- looking
 
 
-def _record(answer: Answer, screen: Screen) -> None:
-    record: Record = answer.value
-    screen.line(f"{screen.styled(f'[id:{record.number}]', 'mark')} {record.kind} in {one_line(record.scope)}")
+def _record(reply: Reply, screen: Screen) -> None:
+    record: Record = reply.value
+    screen.line(f"{_mark(record.number, screen)} {record.kind} in {one_line(record.scope)}")
     for name, value in _facts(record):
         screen.line(f"{screen.styled(f'{name}:', 'dim')} {one_line(value)}")
     screen.line()
@@ -179,12 +182,12 @@ def _facts(record: Record) -> list[tuple[str, str]]:
     return [(name, value) for name, value in facts.items() if value]
 
 
-def _records(answer: Answer, screen: Screen) -> None:
-    records: Sequence[Record] = answer.value
+def _records(reply: Reply, screen: Screen) -> None:
+    records: Sequence[Record] = reply.value
     rows = [(f"[id:{r.number}]", r.kind, _day(r.times.at), r.scope, _marked(r)) for r in records]
     screen.rows(("id", "kind", "happened", "scope", "text"), rows)
     if not records:
-        aside(f"no memory fits; this access reads {', '.join(answer.memory.access.reads)}")
+        aside(f"no memory fits; this access reads {', '.join(reply.memory.access.reads)}")
 
 
 def _marked(record: Record) -> str:
@@ -198,21 +201,21 @@ def _marked(record: Record) -> str:
     return f"{f'({said}) ' if said else ''}{record.text}{tags}"
 
 
-def _links(answer: Answer, screen: Screen) -> None:
-    links: Sequence[Link] = answer.value
+def _links(reply: Reply, screen: Screen) -> None:
+    links: Sequence[Link] = reply.value
     rows = [(link.a, link.kind, link.b, f"{link.weight:g}", link.evidence or "") for link in links]
     screen.rows(("memory", "relation", "memory", "weight", "evidence"), rows)
     if not links:
         aside("this memory is related to no other")
 
 
-def _aliases(answer: Answer, screen: Screen) -> None:
-    words: Mapping[str, Sequence[str]] = answer.value
+def _aliases(reply: Reply, screen: Screen) -> None:
+    words: Mapping[str, Sequence[str]] = reply.value
     screen.rows(("word", "also finds"), [(word, ", ".join(others)) for word, others in words.items()])
 
 
-def _events(answer: Answer, screen: Screen) -> None:
-    events: Sequence[Event] = answer.value
+def _events(reply: Reply, screen: Screen) -> None:
+    events: Sequence[Event] = reply.value
     rows = [(str(e.seq), _minute(e.at), e.verb, f"{e.actor} through {e.surface}", e.because or "") for e in events]
     screen.rows(("event", "when", "what", "who", "because"), rows)
 
@@ -223,88 +226,132 @@ SHOWN_AT_MOST = 20
 DRY = {verb: f"would be {verb}" for verb in ("forgotten", "erased")}
 
 
-def _changed(answer: Answer, screen: Screen) -> None:
+def _changed(reply: Reply, screen: Screen) -> None:
     """One memory, or several, or none."""
-    if isinstance(answer.value, Outcome):
-        return _outcome(answer, screen)
-    _report(answer.value, answer.memory, screen)
+    if isinstance(reply.value, Outcome):
+        return _outcome(reply, screen)
+    _report(reply.value, reply.memory, screen)
 
 
-def _reports(answer: Answer, screen: Screen) -> None:
-    for report in answer.value:
-        _report(report, answer.memory, screen)
-    if not answer.value:
+def _reports(reply: Reply, screen: Screen) -> None:
+    for report in reply.value:
+        _report(report, reply.memory, screen)
+    if not reply.value:
         screen.line("this design has nothing to keep in order")
     schedule = settings.load().prune_schedule
     if schedule:
         aside(f"prune_schedule starts nothing by itself; `memorist upkeep --watch '{schedule}'` stays and keeps it")
 
 
-def _report(report: Report, memory: Memory, screen: Screen) -> None:
+def _report(report: Report, memory: "Memory", screen: Screen) -> None:
     word = DRY.get(report.verb, f"{report.verb}, dry run") if report.dry_run else report.verb
+    said = screen.styled("needs consent", "bad") if report.pending else screen.styled(word, "good")
     batch = f", batch {report.batch}" if report.batch else ""
     counted = _counted(len(report.changed)) if report.rows is None else f"{report.rows:,} parts of memories"
-    screen.line(
-        f"{screen.styled('needs consent', 'bad') if report.pending else screen.styled(word, 'good')}: {counted}{batch}"
-    )
+    screen.line(f"{said}: {counted}{batch}")
     if report.dry_run:
-        readable = memory.list({"id": {"$in": _some(report)}, "state": {"$ne": "erased"}}) if report.changed else []
-        texts = {record.id: record.text for record in readable}
-        for each in report.changed[:SHOWN_AT_MOST]:
-            screen.line(f"  [id:{each.number}] {one_line(texts.get(each.id, ''))}")
-        if len(report.changed) > SHOWN_AT_MOST:
-            screen.line(f"  and {len(report.changed) - SHOWN_AT_MOST:,} more")
-    for reason, count in _reasons(report.left).items():
+        _would_change(report, memory, screen)
+    for reason, count in Counter(report.left.values()).items():
         screen.line(f"  left as it was: {one_line(reason)}" + (f" ({count:,} memories)" if count > 1 else ""))
     if report.advice:
         screen.line(screen.styled(f"  {one_line(report.advice)}", "dim"))
 
 
-def _some(report: Report) -> list[str]:
-    return [each.id for each in report.changed[:SHOWN_AT_MOST]]
+def _would_change(report: Report, memory: "Memory", screen: Screen) -> None:
+    some = report.changed[:SHOWN_AT_MOST]
+    ids = [each.id for each in some]
+    readable = memory.list({"id": {"$in": ids}, "state": {"$ne": "erased"}}) if some else []
+    texts = {record.id: record.text for record in readable}
+    for each in some:
+        screen.line(f"  [id:{each.number}] {one_line(texts.get(each.id, ''))}")
+    if len(report.changed) > SHOWN_AT_MOST:
+        screen.line(f"  and {len(report.changed) - SHOWN_AT_MOST:,} more")
 
 
-def _reasons(left: Mapping[str, str]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for reason in left.values():
-        counts[reason] = counts.get(reason, 0) + 1
-    return counts
+def _reviewed(reply: Reply, screen: Screen) -> None:
+    if not isinstance(reply.value, list):
+        return _changed(reply, screen)
+    questions: Sequence[Pending] = reply.value
+    rows = [
+        (
+            each.id,
+            _minute(each.at),
+            each.actor,
+            each.summary + (f" ({each.danger})" if each.danger else ""),
+            each.because,
+        )
+        for each in questions
+    ]
+    screen.rows(("question", "asked", "by", "what", "because"), rows)
+    if questions:
+        aside("`memorist review ID --decide approve` does it, `--decide deny` drops it")
+    else:
+        aside("nothing waits for a decision")
 
 
-def _reviewed(answer: Answer, screen: Screen) -> None:
-    if not isinstance(answer.value, list):
-        return _changed(answer, screen)
-    from memorist.surfaces.cli import questions
+def _conflicts(reply: Reply, screen: Screen) -> None:
+    """Both sides, each with its date and its origin, and why they contradict each other."""
+    found: Sequence[Dispute] = reply.value
+    for each in found:
+        screen.line(f"{screen.styled(each.kind, 'bad')}, {each.severity}: {one_line(each.reason)}")
+        for record in (each.a, each.b):
+            said = screen.styled(f"({_day(record.times.at)}, {record.origin})", "dim")
+            screen.line(f"  {_mark(record.number, screen)} {said} {one_line(record.text)}")
+    if found:
+        aside("`memorist resolve A B KEEP` says which one holds; KEEP is its number, or both")
+    else:
+        aside("no memories are known to contradict each other")
 
-    questions.show(answer.value, screen)
+
+def _extracted(reply: Reply, screen: Screen) -> None:
+    outcomes: Sequence[Outcome] = reply.value
+    for outcome in outcomes:
+        record = outcome.record
+        said = f"[id:{record.number}] {record.kind}: {one_line(record.text)}" if record else one_line(outcome.because)
+        screen.line(f"{screen.styled(outcome.outcome, 'good' if record else 'bad')} {said}")
+    found = "nothing was found" if not outcomes else "1 finding" if len(outcomes) == 1 else f"{len(outcomes)} findings"
+    screen.line(screen.styled(f"{found}; `memorist promote` weighs them", "dim"))
 
 
-def _compacted(answer: Answer, screen: Screen) -> None:
-    before, after = answer.value["before"], answer.value["after"]
+def _promoted(reply: Reply, screen: Screen) -> None:
+    """One memory; or the findings, and what each has to be promoted."""
+    if isinstance(reply.value, Outcome):
+        return _outcome(reply, screen)
+    findings: Sequence[Weighed] = reply.value
+    for each in findings:
+        word = screen.styled(each.outcome, "good" if each.outcome in ("promoted", "enough", "asked") else "dim")
+        screen.line(f"{_mark(each.number, screen)} {each.points:>2} points, {word}: {one_line(each.text)}")
+        screen.line(screen.styled(f"  {one_line(each.because)}", "dim"))
+    if not findings:
+        screen.line(f"no findings wait for {one_line(reply.scope)}; `memorist extract` finds some in a text")
+
+
+def _compacted(reply: Reply, screen: Screen) -> None:
+    before, after = reply.value["before"], reply.value["after"]
     screen.line(f"{screen.styled('compacted', 'good')}: {before:,} bytes before, {after:,} now")
 
 
 # ---------------------------------------------------------------- keeping
 
 
-def _audit(answer: Answer, screen: Screen) -> None:
-    audit: Audit = answer.value
+def _audit(reply: Reply, screen: Screen) -> None:
+    audit: Audit = reply.value
     word = screen.styled("ok", "good") if audit.ok else screen.styled("WRONG", "bad")
     screen.line(f"{word}: {audit.events:,} events, {audit.records:,} records")
     for problem in audit.problems:
         screen.line(f"  {one_line(problem)}")
 
 
-def _status(answer: Answer, screen: Screen) -> None:
-    for name, value in answer.value.items():
+def _status(reply: Reply, screen: Screen) -> None:
+    for name, value in reply.value.items():
         if isinstance(value, Mapping):
             value = ", ".join(f"{scope} {count:,}" for scope, count in value.items()) or "none"
         said = f"{value:,}" if isinstance(value, int) else str(value)
         screen.line(f"{screen.styled(name.replace('_', ' ') + ':', 'dim')} {one_line(said)}")
 
 
-def _findings(answer: Answer, screen: Screen) -> None:
-    findings: Sequence[Finding] = answer.value
+def _findings(reply: Reply, screen: Screen) -> None:
+    findings: Sequence[Finding] = reply.value
     for finding in findings:
         word = screen.styled("ok   ", "good") if finding.ok else screen.styled("WRONG", "bad")
         screen.line(f"{word}  {finding.check}: {one_line(finding.detail)}")
@@ -319,6 +366,10 @@ def _counted(number: int) -> str:
     return f"{number:,} memory" if number == 1 else f"{number:,} memories"
 
 
+def _mark(number: int, screen: Screen) -> str:
+    return screen.styled(f"[id:{number}]", "mark")
+
+
 def _day(moment: datetime) -> str:
     return moment.date().isoformat()
 
@@ -327,7 +378,7 @@ def _minute(moment: datetime) -> str:
     return f"{moment.replace(tzinfo=None).isoformat(' ', 'minutes')} UTC"
 
 
-_SHOWN: Mapping[str, Callable[[Answer, Screen], None]] = {
+_SHOWN: Mapping[str, Callable[[Reply, Screen], None]] = {
     "remember": _remembered,
     "recall": _recalled,
     "explain": _explained,
@@ -341,7 +392,7 @@ _SHOWN: Mapping[str, Callable[[Answer, Screen], None]] = {
     "list": _records,
     "timeline": _records,
     "links": _links,
-    "conflicts": disputed.conflicts,
+    "conflicts": _conflicts,
     "history": _events,
     "audit": _audit,
     "status": _status,
@@ -353,6 +404,6 @@ _SHOWN: Mapping[str, Callable[[Answer, Screen], None]] = {
     "upkeep": _reports,
     "compact": _compacted,
     "review": _reviewed,
-    "extract": found.extracted,
-    "promote": lambda answer, screen: (found.weighed if isinstance(answer.value, list) else _outcome)(answer, screen),
+    "extract": _extracted,
+    "promote": _promoted,
 }

@@ -1,7 +1,8 @@
 """A verb as a command: opens the memory, calls the facade, shows the answer, and says by the exit code how it went.
 
 The door decides how a text is labelled: what a person types at a terminal is the user's word, what comes through a pipe
-is an agent's. `--scope` is an argument of the verbs that have one; for the others it narrows what they may see.
+is an agent's. `--scope` is an argument of the verbs that have one; for the others it narrows what they may see. Questions for a
+person are asked at a terminal at once; down a pipe nobody can be asked, so what needs consent waits in the queue.
 """
 
 import sys
@@ -12,17 +13,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from memorist.commands import Part, Verb
-from memorist.design import Confirmer
+from memorist.commands import Verb
+from memorist.design import Ask, Confirmer
 from memorist.errors import Invalid, Refused
 from memorist.memory import Memory
 from memorist.records import Outcome, Report
 from memorist.surfaces import settings
-from memorist.surfaces.cli import given, questions, show, spelling
+from memorist.surfaces.cli import arguments, show
 from memorist.surfaces.cli.screen import Screen
 
 # Seconds to wait for another writer. A question needs the store only to note that it was asked.
-PATIENCE: Mapping[Part, float] = {"writing": 30.0, "reading": 2.0, "keeping": 30.0}
+PATIENCE: Mapping[str, float] = {"writing": 30.0, "reading": 2.0, "keeping": 30.0}
+CONSENT_CODE = 11  # the exit code when something waits for a person
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +40,18 @@ class Place:
     @classmethod
     def of(cls, values: dict[str, Any]) -> "Place":
         """Takes its part out of the values."""
-        return cls(**{option.name: values.pop(option.name) for option in spelling.PLACE if option.name in values})
+        return cls(**{option.name: values.pop(option.name) for option in arguments.PLACE if option.name in values})
 
 
 @contextmanager
 def opened(
     place: Place, *, narrowed: bool = True, wait: float = PATIENCE["keeping"], confirm: Confirmer | None = None
 ) -> Iterator[Memory]:
-    """The memory at that place, through this door. Whoever sits at the terminal is asked, unless `confirm` knows better."""
-    ask = confirm or questions.confirmer()
-    with Memory(place.db, project=place.project, space=place.space, wait=wait, confirm=ask) as memory:
-        memory.access = replace(memory.access, origin="user" if given.at_terminal() else "agent", surface="cli")
+    """The memory at that place, through this door. The person at the terminal is asked, unless `confirm` knows better."""
+    person = arguments.at_terminal()
+    confirm = confirm or (_asked if person else None)
+    with Memory(place.db, project=place.project, space=place.space, wait=wait, confirm=confirm) as memory:
+        memory.access = replace(memory.access, origin="user" if person else "agent", surface="cli")
         if place.scope is not None and narrowed:
             scope = memory.access.must_read(place.scope)
             writes = (scope,) if memory.access.may_write(scope) else ()
@@ -56,39 +59,56 @@ def opened(
         yield memory
 
 
-def command(verb: Verb) -> spelling.Command:
+def _asked(ask: Ask) -> bool:
+    danger = f" {ask.danger}" if ask.danger else ""
+    return arguments.agreed(f"{ask.summary}?{danger}")
+
+
+def _agreed_already(ask: Ask) -> bool:
+    """For `erase`, which asks before it begins, or is given `--yes`."""
+    return True
+
+
+def command(verb: Verb) -> arguments.Command:
     name = verb.command or verb.name
-    return spelling.Command(name, verb.help, spelling.options_of(verb.name), partial(_perform, verb))
+    return arguments.Command(name, verb.help, arguments.options_of(verb.name), partial(_perform, verb))
 
 
-def _perform(which: Verb, place: Place, **arguments: Any) -> int:
-    verb = which.name
-    if "watch" in arguments:
-        from memorist.surfaces.cli import watching
+def _perform(verb: Verb, place: Place, **given: Any) -> int:
+    if "watch" in given:
+        from memorist.surfaces.cli import watch
 
-        return watching.watch(place, arguments.pop("watch"), arguments)
-    why, batch = arguments.pop("why", False), verb == "remember" and arguments.pop("batch", False)
-    parameters = spelling.parameters_of(verb)
-    if "scope" in parameters and place.scope is not None:
-        arguments["scope"] = place.scope
-    elif "scope" in parameters and parameters["scope"].default is parameters["scope"].empty:
-        raise Invalid(f"{which.command} needs --scope, such as --scope task/42")
-    if set(spelling.FILTERS) <= set(spelling.EXTRAS.get(verb, ())):
-        arguments["where"] = _filter(arguments) or None
-    if verb == "context" and not {"budget", "remaining", "window"} & set(arguments):
-        arguments |= _usual_budget(place)
-    for name in ("text", "query"):
-        if name in parameters and not batch:
-            needed = parameters[name].default is parameters[name].empty
-            arguments[name] = given.text_or_stdin(arguments.get(name), name, required=needed)
-    confirm = questions.agreed_already if verb == "erase" else None
-    with opened(place, narrowed="scope" not in parameters, wait=PATIENCE[which.part], confirm=confirm) as memory:
-        if verb == "erase" and not _may_erase(memory, arguments):
+        return watch.watch(place, given.pop("watch"), given)
+    why, batch = given.pop("why", False), verb.name == "remember" and given.pop("batch", False)
+    scoped = _fill_in(verb, place, given, batch)
+    confirm = _agreed_already if verb.name == "erase" else None
+    with opened(place, narrowed=not scoped, wait=PATIENCE[verb.part], confirm=confirm) as memory:
+        if verb.name == "erase" and not _may_erase(memory, given):
             return 1
-        answer = _batch(memory, arguments) if batch else _call(memory, verb, dict(arguments))
-        show.show(show.Answer(verb, answer, memory, arguments, why), Screen.of(place.json))
+        answer = _batch(memory, given) if batch else _call(memory, verb.name, dict(given))
+        show.show(show.Reply(verb.name, answer, memory, given, why), Screen.of(place.json))
         sys.stdout.flush()  # before the recall log is written, which may have to wait
     return _exit_code(answer)
+
+
+def _fill_in(verb: Verb, place: Place, given: dict[str, Any], batch: bool) -> bool:
+    """Adds the arguments that come from elsewhere: the place, the short filters, the settings, standard input. Tells whether
+    the verb has a scope of its own."""
+    parameters = arguments.parameters_of(verb.name)
+    needed = {name for name, parameter in parameters.items() if parameter.default is parameter.empty}
+    scoped = "scope" in parameters
+    if scoped and place.scope is not None:
+        given["scope"] = place.scope
+    elif "scope" in needed:
+        raise Invalid(f"{verb.command} needs --scope, such as --scope task/42")
+    if set(arguments.FILTERS) <= set(arguments.EXTRAS.get(verb.name, ())):
+        given["where"] = _filter(given) or None
+    if verb.name == "context" and not {"budget", "remaining", "window"} & set(given):
+        given |= _usual_budget(place)
+    for name in () if batch else ("text", "query"):
+        if name in parameters:
+            given[name] = arguments.text_or_stdin(given.get(name), name, required=name in needed)
+    return scoped
 
 
 def _usual_budget(place: Place) -> dict[str, int]:
@@ -97,48 +117,47 @@ def _usual_budget(place: Place) -> dict[str, int]:
     return {} if found.sources["budget"] == "default" else {"budget": found.budget}
 
 
-def _may_erase(memory: Memory, arguments: dict[str, Any]) -> bool:
+def _may_erase(memory: Memory, given: dict[str, Any]) -> bool:
     """What cannot be undone is asked for twice: at a terminal by a question, elsewhere by wanting `--yes`."""
-    if arguments.pop("yes", False) or arguments.get("dry_run"):
+    if given.pop("yes", False) or given.get("dry_run"):
         return True
-    plan = memory.erase(**{**arguments, "dry_run": True})
-    return given.agreed(f"erase {len(plan.changed):,} memories, past texts included, for good?")
+    plan = memory.erase(**{**given, "dry_run": True})
+    return arguments.agreed(f"erase {len(plan.changed):,} memories, past texts included, for good?")
 
 
-def _call(memory: Memory, verb: str, arguments: dict[str, Any]) -> Any:
-    if verb == "alias":
-        return memory.alias(arguments.pop("word"), *arguments.pop("means", ()), **arguments)
-    if verb == "tag":
-        return memory.tag(arguments.pop("id"), *arguments.pop("tags", ()), **arguments)
-    return getattr(memory, verb)(**arguments)
+def _call(memory: Memory, verb: str, given: dict[str, Any]) -> Any:
+    placed = {"alias": ("word", "means"), "tag": ("id", "tags")}.get(verb)
+    if placed is None:
+        return getattr(memory, verb)(**given)
+    first, several = placed  # a method with a star takes these by position
+    return getattr(memory, verb)(given.pop(first), *given.pop(several, ()), **given)
 
 
 def _batch(memory: Memory, defaults: dict[str, Any]) -> list[Outcome]:
     if "text" in defaults:
         raise Invalid("--batch reads its texts from standard input; leave the text out")
-    if given.at_terminal():
+    if arguments.at_terminal():
         raise Invalid("--batch reads one draft per line from standard input; pipe them in")
-    return memory.remember_many(given.drafts(defaults))
+    return memory.remember_many(arguments.drafts(defaults))
 
 
-def _filter(arguments: dict[str, Any]) -> dict[str, Any]:
+def _filter(given: dict[str, Any]) -> dict[str, Any]:
     """`--where`, joined with the short options for what is asked most."""
-    where: dict[str, Any] = dict(arguments.get("where", {}))
+    where: dict[str, Any] = dict(given.get("where", {}))
     for option, field, operator in (("kind", "kind", "$in"), ("tag", "tags", "$any"), ("state", "state", "$in")):
-        if option in arguments:
+        if option in given:
             if field in where:
                 raise Invalid(f"{field} is given as an option and in --where; give it once")
-            where[field] = {operator: arguments.pop(option)}
+            where[field] = {operator: given.pop(option)}
     return where
 
 
 def _exit_code(answer: Any) -> int:
-    """0, unless something was refused or found wrong."""
-    outcomes = answer if isinstance(answer, list) else [answer]
-    if any(isinstance(each, Outcome) and each.outcome == "refused" for each in outcomes):
+    """0, unless something was refused, waits for a person, or is wrong."""
+    answers = answer if isinstance(answer, list) else [answer]
+    outcomes = {each.outcome for each in answers if isinstance(each, Outcome)}
+    if "refused" in outcomes:
         return Refused.exit_code
-    if any(isinstance(each, Outcome) and each.outcome == "needs_consent" for each in outcomes):
-        return questions.EXIT_CODE
-    if any(isinstance(each, Report) and each.pending for each in outcomes):
-        return questions.EXIT_CODE
-    return int(any(getattr(each, "ok", True) is False for each in outcomes))
+    if "needs_consent" in outcomes or any(isinstance(each, Report) and each.pending for each in answers):
+        return CONSENT_CODE
+    return int(any(getattr(each, "ok", True) is False for each in answers))

@@ -1,0 +1,189 @@
+"""Speed and size, each measure beside its floor or its limit."""
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from bench.baselines import Embed
+from bench.corpus import Corpus
+from bench.floors import Floor, HybridFloor
+from memorist import Memory
+
+QUESTIONS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One line of the table. `limit` is what we promise for `value`; `floor` is what bare SQLite needed."""
+
+    name: str
+    value: float
+    unit: str
+    limit: float | None = None
+    at_least: bool = False
+    detail: str = ""
+
+    @property
+    def kept(self) -> bool | None:
+        if self.limit is None:
+            return None
+        return self.value >= self.limit if self.at_least else self.value <= self.limit
+
+
+def cpu_ms(job: Callable[[str], object], texts: Iterable[str]) -> float:
+    """CPU milliseconds of doing the job with each text."""
+    started = time.process_time()
+    for text in texts:
+        job(text)
+    return (time.process_time() - started) * 1000
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="memorist-bench-") as path:
+        yield Path(path)
+
+
+def writing(count: int = 400, embed: Embed | None = None) -> Iterator[Measure]:
+    """One durable remember against one durable insert, in an empty store and in one with content; many at once."""
+    yield _one_write(0, count)
+    yield _one_write(5 * count, count)
+    if embed is not None:
+        yield _one_write(5 * count, count, embed)
+    with folder() as place, Memory(place / "ours.db") as memory:
+        many = list(Corpus(3).memories(10 * count))
+        started = time.process_time()
+        memory.remember_many(many)
+        spent = time.process_time() - started
+    yield Measure("remember_many, with vectors", len(many) / spent, "per CPU-second", 2500, at_least=True)
+
+
+def _one_write(there: int, count: int, embed: Embed | None = None) -> Measure:
+    """Both stores start with as many memories: a bare index that is empty has nothing to merge and looks cheaper. With
+    `embed` both keep vectors as well."""
+    with folder() as place, Memory(place / "ours.db", embed="static" if embed else "none") as memory:
+        floor = HybridFloor(place / "floor.db", embed) if embed else Floor(place / "floor.db")
+        filling = list(Corpus(1).memories(there))
+        memory.remember_many(filling)
+        floor.add_many(filling)
+        texts = list(Corpus(2).memories(4 * count))
+        ours, bare = 0.0, 0.0
+        for start in range(0, len(texts), 100):  # in turns, so that both meet the same noise
+            some = texts[start : start + 100]
+            bare += cpu_ms(floor.add, some)
+            ours += cpu_ms(memory.remember, some)
+        floor.close()
+    detail = f"{ours / len(texts):.2f} ms against {bare / len(texts):.2f} ms of CPU"
+    name = "remember / bare insert, both with vectors" if embed else "remember / bare insert, both of words alone"
+    return Measure(f"{name}, from {there:,} memories", ours / bare, "×", 4.0, detail=detail)
+
+
+def designs(size: int) -> Iterator[Measure]:
+    """The same questions to the same store in both designs, in turns."""
+    with folder() as place:
+        with Memory(place / "ours.db") as memory:
+            memory.remember_many(Corpus(4).memories(size))
+        questions = [Corpus(5 + n).question() for n in range(QUESTIONS)]
+        with Memory(place / "ours.db") as usual, Memory(place / "ours.db", design="hebbian") as votes:
+            for memory in (usual, votes):
+                cpu_ms(memory.recall, questions)
+            rounds = [(cpu_ms(usual.recall, questions), cpu_ms(votes.recall, questions)) for _ in range(5)]
+        balanced, hebbian = (min(column) / QUESTIONS for column in zip(*rounds, strict=True))
+    detail = f"{hebbian:.1f} ms against {balanced:.1f} ms of CPU"
+    yield Measure(f"recall in hebbian / in balanced, {size:,} memories", hebbian / balanced, "×", 1.2, detail=detail)
+
+
+def prompts(size: int) -> Iterator[Measure]:
+    """What a context costs beyond the recall in it: lanes, rendering, counting, and the receipt that is flushed."""
+    with folder() as place, Memory(place / "ours.db") as memory:
+        memory.remember_many(Corpus(14).memories(size))
+        for number in range(1, 60, 5):
+            memory.pin(number)
+        questions = [Corpus(15 + n).question() for n in range(QUESTIONS)]
+        rounds = [
+            (cpu_ms(partial(memory.explain, limit=20), questions), cpu_ms(memory.context, questions)) for _ in range(5)
+        ]
+        recall, context = (min(column) / QUESTIONS for column in zip(*rounds, strict=True))
+    detail = f"{context:.1f} ms against {recall:.1f} ms of CPU"
+    yield Measure(f"context beyond its recall, {size:,} memories", context - recall, "ms CPU", 5, detail=detail)
+
+
+def erasing(size: int, canaries: int = 50) -> Iterator[Measure]:
+    """Memories erased one by one, each proven gone, from a store with many others."""
+    with folder() as place, Memory(place / "ours.db") as memory:
+        memory.remember_many(Corpus(12).memories(size))
+        texts = [f"The qanary{n:04}x of number {n} must go" for n in range(canaries)]
+        ids = [str(outcome.id) for outcome in memory.remember_many(texts)]
+        memory.remember_many(Corpus(13).memories(size // 100))
+        started = time.perf_counter()
+        for id in ids:
+            memory.erase(id)
+        spent = time.perf_counter() - started
+        left = sum(b"qanary" in file.read_bytes() for file in place.iterdir())
+    detail = f"{spent / canaries * 1000:.0f} ms each; found afterwards in {left} files"
+    yield Measure(f"erase {canaries} of {size:,} memories", spent, "seconds", 30, detail=detail)
+
+
+def isolation(small: int, big: int) -> Iterator[Measure]:
+    """The same small project alone, and as one of many in a big store."""
+    with folder() as place:
+        texts = list(Corpus(6).memories(small))
+        questions = [Corpus(7 + n).question() for n in range(QUESTIONS)]
+        with Memory(place / "alone.db", project="small") as alone, Memory(place / "big.db", project="small") as crowded:
+            alone.remember_many(texts)
+            crowded.remember_many(texts)
+            with Memory(place / "big.db", project="big") as other:
+                other.remember_many(Corpus(8).memories(big - small))
+            for memory in (alone, crowded):
+                cpu_ms(memory.recall, questions)
+            rounds = [(cpu_ms(alone.recall, questions), cpu_ms(crowded.recall, questions)) for _ in range(5)]
+            by_itself, beside = (min(column) / QUESTIONS for column in zip(*rounds, strict=True))
+        detail = f"{beside:.2f} ms against {by_itself:.2f} ms of CPU"
+        name = f"recall in a project of {small:,} inside {big:,} / alone"
+        yield Measure(name, beside / by_itself, "×", 2.0, detail=detail)
+
+
+def command_line(size: int = 10_000) -> Iterator[Measure]:
+    """The whole program, started cold."""
+    with folder() as place:
+        with Memory(place / "cli.db", project="cli") as memory:
+            memory.remember_many(Corpus(9).memories(size))
+        version = min(child_cpu_ms(["--version"]) for _ in range(5))
+        yield Measure("memorist --version", version, "ms CPU", 100)
+        question = Corpus(10).question()
+        there = ["--db", str(place / "cli.db"), "--project", "cli", "--json"]
+        cold = min(child_cpu_ms(["recall", question, *there]) for _ in range(5))
+        yield Measure(f"memorist recall, cold, {size:,} memories", cold, "ms CPU", 350)
+        listed = min(child_cpu_ms(["list", *there]) for _ in range(5))
+        yield Measure(f"memorist list, cold, {size:,} memories", listed, "ms CPU", 200)
+
+
+def json_file(size: int = 10_000) -> Iterator[Measure]:
+    """A JSON file: opened, asked for the first time, and its bytes."""
+    with folder() as place:
+        path = place / "notes.json"
+        with Memory(path) as memory:
+            memory.remember_many(Corpus(12).memories(size))
+        opened = min(cpu_ms(lambda name: Memory(name).close(), [str(path)]) for _ in range(5)) / 1000
+        yield Measure(f"JSON file, {size:,} memories: open", opened, "s CPU", 0.5)
+        with Memory(path) as memory:
+            asked = cpu_ms(memory.recall, [Corpus(13).question()]) / 1000
+            yield Measure(f"JSON file, {size:,} memories: first recall", asked, "s CPU")
+            live = memory.status()["live_bytes"]
+        yield Measure(f"JSON file, {size:,} memories: bytes per memory", live / size, "bytes")
+
+
+def child_cpu_ms(arguments: Sequence[str]) -> float:
+    """User and system time of one run of the program, started cold."""
+    import resource  # not on every system
+
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-m", "memorist", *arguments], check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime) * 1000

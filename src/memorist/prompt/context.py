@@ -1,0 +1,374 @@
+"""From a question to a text in a prompt: what is wanted, which memories may enter by which lane, what fits, and a receipt.
+
+Recall comes in as an argument. A question is asked once. Only where its answer was full and a lane of some scope family came
+away with little is that scope asked by itself, so that a thousand memories of one family cannot keep another's from being
+candidates at all. The budget is kept on the rendered text, frame and marks included, because that is what a model is charged
+for.
+
+A prompt must not fail because a memory did. Wrong arguments are raised, because the caller has to change them; any other
+failure gives an empty context that says why, and the log has the rest.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, cast
+
+from memorist import checks
+from memorist.access import Access
+from memorist.design import STEADY, Design, Inject, Lane, Tools
+from memorist.errors import Invalid, MemoristError, OutOfScope
+from memorist.prompt import lanes, receipts
+from memorist.prompt.modes import Mode, Profile, mode_named, profile_named, weighed
+from memorist.prompt.render import Clash, Digest, Item, Page, Style, age_of, body_of, frame_cost, page, style_of
+from memorist.records import Context, Hit, Recall, Record, Scope, new_id
+from memorist.store.where import Order, Where
+from memorist.text.tokens import TokenCounter
+from memorist.text.visible import quoted
+from memorist.worth import vouched_for
+
+INJECTS = ("pull", "core", "push")
+PULLED = "this design puts nothing into a prompt by itself; ask with recall, or with inject='push'"
+MOST_HITS = 1000  # memories that a question may find
+MOST_STEADY = 1000  # memories a steady lane looks at
+MOST_ALWAYS = 1000  # memories of a family that are candidates whatever is asked
+MOST_SUMMARIES = 10
+MOST_CLASHES = 2
+# Families whose memories, or those of a kind, are candidates whether they fit the question or not.
+ALWAYS: Mapping[str, str | None] = {"task": None, "session": None, "global": "preference"}
+Recaller = Callable[[str | None], Recall]  # the question, everywhere or in one scope
+Shown = tuple[tuple[str, float], ...]
+Keep = Callable[[Recall, float, Shown, Mapping[str, Any]], None]  # puts a receipt into the recall log
+log = logging.getLogger("memorist")
+
+
+# ---------------------------------------------------------------- what is wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a caller asks for, as given."""
+
+    query: str
+    limit: int = 20
+    files: Sequence[str] = ()
+    scope: str | None = None
+    user: str | None = None
+    session: str | None = None
+    task: str | None = None
+    kinds: Sequence[str] | None = None
+    where: Mapping[str, Any] | None = None
+    budget: int | None = None
+    remaining: int | None = None
+    window: int | None = None
+    reserve: int | None = None
+    style: str | None = None
+    client: str | None = None
+    mode: str = "balanced"
+    profile: str | Profile | None = None
+    inject: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The same, checked, and what the design says about it."""
+
+    query: str
+    total: int  # tokens
+    style: Style
+    mode: Mode
+    profile: Profile | None
+    inject: Inject
+    limit: int
+    scopes: tuple[str, ...]
+    lanes: tuple[Lane, ...]
+    fingerprint: Mapping[str, Any]
+    files: Sequence[str] = ()
+    session: str | None = None
+    kinds: Sequence[str] | None = None
+    where: Mapping[str, Any] | None = None
+
+
+def plan_of(wish: Wish, design: Design, most: int | None, scopes: tuple[str, ...], kinds: Sequence[str] | None) -> Plan:
+    """What a wish means under that design, in these scopes and for these kinds; anything wrong with it is raised here. `most` is
+    the budget that was chosen for the project."""
+    profile, mode = profile_named(wish.profile), mode_named(wish.mode)
+    usual = design.budget if most is None else replace(design.budget, tokens=most, most=most)
+    usual = usual if profile is None or profile.tokens is None else replace(usual, tokens=profile.tokens)
+    total = lanes.total(wish.budget, wish.remaining, wish.window, wish.reserve, usual)
+    inject = design.inject if wish.inject is None else wish.inject
+    if inject not in INJECTS:
+        raise Invalid(f"there is no inject {quoted(inject)}; it is one of {', '.join(INJECTS)}")
+    files = checks.labels(wish.files, "files")
+    asked = receipts.fingerprint(
+        wish.query, design=design.name, task=wish.task, files=list(files), kinds=list(kinds or ()), mode=mode.name,
+        profile=profile.name if profile else None,
+    )  # fmt: skip
+    return Plan(
+        wish.query,
+        lanes.part(mode.share, total),
+        style_of(wish.style, wish.client),
+        mode,
+        profile,
+        cast(Inject, inject),
+        checks.whole(wish.limit, "limit", 1, MOST_HITS),
+        scopes,
+        design.lanes,
+        asked,
+        files,
+        wish.session,
+        kinds,
+        wish.where,
+    )
+
+
+# ---------------------------------------------------------------- the way in
+
+
+def context(plan: Plan, recall: Recaller, keep: Keep, who: Access, tools: Tools, digest: Digest) -> Context:
+    """The context for this plan. Any failure is told in `empty_because`; only wrong arguments are raised."""
+    if plan.inject == "pull":
+        return Context("", budget=plan.total, empty_because=PULLED)
+    try:
+        started = time.perf_counter()
+        found = candidates(plan, recall, who, tools)
+        made = assemble(plan, found, digest, tools.count_tokens)
+        made = replace(made, receipt="r" + new_id(tools.clock())[1:], fingerprint=plan.fingerprint)
+        _leave_receipt(made, plan, found, keep, started)
+        return made
+    except (Invalid, OutOfScope):
+        raise
+    except Exception as problem:  # a turn without memory is better than no turn
+        log.warning("no memory for this prompt: %s", problem, exc_info=not isinstance(problem, MemoristError))
+        what = problem if isinstance(problem, MemoristError) else type(problem).__name__
+        return Context("", budget=plan.total, empty_because=f"memory failed, and the prompt goes on without it: {what}")
+
+
+def _leave_receipt(made: Context, plan: Plan, found: "Candidates", keep: Keep, started: float) -> None:
+    """What was shown, and the exact text: in the log before the caller has it."""
+    shown = {hit.record.id: round(hit.score, 6) for hit in made.items}
+    if made.items:  # a conflict that is told names both sides
+        told = (record.id for clash in found.clashes for record in (clash.a, clash.b))
+        shown |= {id: 0.0 for id in told if id not in shown}
+    by = {item.record.id: item.lane for items in (*found.lanes.values(), found.protected) for item in items}
+    answer = Recall(plan.query, made.items, made.empty_because, (), plan.scopes, made.receipt)
+    took = (time.perf_counter() - started) * 1000
+    keep(answer, took, tuple(shown.items()), receipts.rendered(made, by))
+
+
+# ---------------------------------------------------------------- what fits
+
+
+def assemble(plan: Plan, found: "Candidates", digest: Digest, count: TokenCounter) -> Context:
+    """The context, without its receipt."""
+    everything = [*found.protected, *(item for lane in plan.lanes for item in found.lanes[lane.name])]
+    if not everything:
+        return Context("", budget=plan.total, empty_because=found.empty_because or "nothing fits this question")
+    style = plan.style
+    written = {item.record.id: style.item(item) for item in everything}
+    costs = {id: count(text) for id, text in written.items()}
+
+    def make(steady: Sequence[Item], loose: Sequence[Item], told: Sequence[Clash]) -> Page:
+        return page(style, steady, loose, told, digest, lambda item: written[item.record.id])
+
+    steady = any(item.lane in STEADY for item in everything)
+    told = sum(count(style.clash(clash)) for clash in found.clashes)
+    room = max(0, plan.total - frame_cost(style, steady, count))
+    packed = lanes.pack(room, told, plan.lanes, found.lanes, found.protected, costs)
+    done, tokens = _fitted(plan.total, packed.items, found.clashes, make, count)
+    shown = {item.record.id for item in done.items}
+    return Context(
+        done.text,
+        tuple(item.hit for item in done.items),
+        tokens,
+        plan.total,
+        sum(costs[id] for id in shown) / max(1, sum(costs.values())),
+        "",
+        tuple(id for id in costs if id not in shown),
+        None if shown else f"nothing that was found fits into {plan.total} tokens",
+        done.stable,
+        packed.lanes,
+    )
+
+
+def _fitted(
+    total: int, items: Sequence[Item], clashes: Sequence[Clash], make: Callable[..., Page], count: TokenCounter
+) -> tuple[Page, int]:
+    """The page, and what it costs. A counter may charge more for a whole than for its parts: then the weakest of what was
+    recalled goes, then what is told of conflicts, and only after that the last of what is always there."""
+    steady = [item for item in items if item.lane in STEADY]
+    loose = sorted((item for item in items if item.lane not in STEADY), key=_strength, reverse=True)
+    told = list(clashes)
+    while True:
+        shown = {item.record.id for item in (*steady, *loose)}
+        told = [clash for clash in told if shown & {clash.a.id, clash.b.id}]
+        done = make(steady, loose, told)
+        tokens = count(done.text) if done.text else 0
+        if tokens <= total:
+            return done, tokens
+        (loose or told or steady).pop()
+
+
+def _strength(item: Item) -> tuple[bool, float]:
+    """What is protected goes last, and stays in its order."""
+    return item.protected, 0.0 if item.protected else item.weight
+
+
+# ---------------------------------------------------------------- which memories may enter
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The candidates of each lane, best first; which of them clash; and why there is nothing, where there is nothing."""
+
+    lanes: Mapping[str, tuple[Item, ...]]
+    protected: tuple[Item, ...] = ()
+    clashes: tuple[Clash, ...] = ()
+    empty_because: str | None = None
+
+
+def candidates(plan: Plan, recall: Recaller, who: Access, tools: Tools) -> Candidates:
+    """Those always there first, then the last turns, then what fits the question: of the families that have a lane of their own,
+    and after them, so that what is theirs is not taken from them, of all."""
+    look, names = Look(plan, who, tools, tools.clock(), {}, {}), [lane.name for lane in plan.lanes]
+    for name in names:
+        if name in STEADY:
+            look.lanes[name] = look.new(name, look.steady(name))
+    protected = look.new("turns", look.last_turns(), protected=True) if plan.profile else ()
+    because = None
+    if plan.inject == "push":
+        found = recall(None)
+        because = found.empty_because
+        for name in sorted((name for name in names if name not in STEADY), key=lambda name: name == "recall"):
+            hits = found.hits if name == "recall" else look.of_family(name, found, recall)
+            look.lanes[name] = look.new(name, hits)
+    clashes = look.clashes()
+    return Candidates({name: look.lanes.get(name, ()) for name in names}, protected, clashes, because)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What is looked up for one context, and what was found so far."""
+
+    plan: Plan
+    who: Access
+    tools: Tools
+    now: datetime
+    lanes: dict[str, tuple[Item, ...]]
+    taken: dict[str, Item]
+
+    def new(self, lane: str, hits: Iterable[Hit], protected: bool = False) -> tuple[Item, ...]:
+        """Those that no lane has yet, in the order in which they enter."""
+        items = [self._item(lane, hit, protected) for hit in hits if hit.record.id not in self.taken]
+        if lane not in STEADY and not protected:
+            items.sort(key=lambda item: -item.weight)
+        self.taken.update({item.record.id: item for item in items})
+        return tuple(items)
+
+    def _item(self, lane: str, hit: Hit, protected: bool = False) -> Item:
+        plan, record = self.plan, hit.record
+        age = None if lane in STEADY else age_of(record, self.now)
+        weight = weighed(hit, plan.profile, plan.files, plan.query, self.now)
+        return Item(hit, lane, body_of(record, plan.mode.longest), age, weight, protected)
+
+    def steady(self, lane: str) -> list[Hit]:
+        """What is there whatever is asked. Its order follows from what is stored and never from what was counted, so that it
+        stays as it is while nothing is changed."""
+        where = self._where()
+        if lane == "summaries":
+            told = [
+                self._vouched(where.also("kind", "eq", kind), "at", MOST_SUMMARIES) for kind in ("summary", "narrative")
+            ]
+            latest = sorted((r for some in told for r in some), key=lambda r: (r.times.at, r.number), reverse=True)
+            return [Hit(record, 1.0, {"summary": 1.0}) for record in latest[:MOST_SUMMARIES]]
+        where = where.also("pinned", "eq", True) if lane == "pinned" else where.also("kind", "eq", "convention")
+        found = self._vouched(where, "importance", MOST_STEADY)
+        return [Hit(r, 1.0, {lane: 1.0}) for r in sorted(found, key=lambda r: (-r.importance, r.number))]
+
+    def last_turns(self) -> list[Hit]:
+        """What the system said and the last few turns of the session, in their order."""
+        plan, find = self.plan, self.tools.store.find
+        if plan.session is None or plan.profile is None or not plan.profile.turns:
+            return []
+        said = Where(self.who).also("session", "eq", plan.session).also("kind", "eq", "turn")
+        said = said.also("state", "eq", "active")
+        last = find(said, Order("at"), plan.profile.turns)
+        system = find(said.also("role", "eq", "system").also("trust", "ne", "low"), Order("at", ascending=True), 1)
+        both = {record.id: record for record in (*system, *last[::-1])}
+        return [Hit(record, 1.0, {"protected": 1.0}) for record in both.values()]
+
+    def of_family(self, family: str, found: Recall, recall: Recaller) -> list[Hit]:
+        """What was found there; if others filled the answer, what is found when only this is asked; and what always counts: of
+        a task everything, and the preferences that hold everywhere."""
+        scopes = self.plan.scopes
+        here = [scope for scope in scopes if Scope(scope).family == family]
+        hits = [hit for hit in found.hits if hit.record.scope in here]
+        if len(found.hits) >= self.plan.limit and len(scopes) > 1:
+            hits = [hit for scope in here for hit in recall(scope).hits]
+        return [*hits, *self._always(family, here, {hit.record.id for hit in hits})] if here else hits
+
+    def _always(self, family: str, scopes: Sequence[str], known: set[str]) -> list[Hit]:
+        """What is a candidate of a family whatever is asked."""
+        if family not in ALWAYS:
+            return []
+        kind, where = ALWAYS[family], self._where(scopes)
+        where = where if kind is None else where.also("kind", "eq", kind)
+        rest = self.tools.store.find(where, Order("importance"), MOST_ALWAYS)
+        return [Hit(record, 0.0, {family: 1.0}) for record in rest if self._holds(record) and record.id not in known]
+
+    def _where(self, scopes: Sequence[str] | None = None) -> Where:
+        """What the caller asks for, in these scopes."""
+        plan = self.plan
+        here = replace(
+            self.who, reads=tuple(plan.scopes if scopes is None else scopes)
+        )  # nothing else is looked through
+        where = Where.of(here, plan.where)
+        where = where if where.speaks_of("state") else where.also("state", "eq", "active")
+        return where if plan.kinds is None else where.also("kind", "in", tuple(plan.kinds))
+
+    def _vouched(self, where: Where, order: str, most: int) -> list[Record]:
+        """What a tool, a file or an import says is shown as an answer, never as settled, until a person confirms it."""
+        find = self.tools.store.find
+        found = find(where, Order(order), most)
+        if len(found) == most:  # what nobody vouches for must not crowd out the rest
+            said = find(where.also("trust", "ne", "low"), Order(order), most)
+            low = find(where.also("trust", "eq", "low").also("status", "eq", "confirmed"), Order(order), most)
+            best = (lambda r: (r.times.at, r.number)) if order == "at" else (lambda r: (r.importance, r.number))
+            found = sorted((*said, *low), key=best, reverse=True)[:most]
+        return [r for r in found if self._holds(r) and vouched_for(r)]
+
+    def _holds(self, record: Record) -> bool:
+        start, end = record.times.valid_from, record.times.valid_to
+        return (start is None or start <= self.now) and (end is None or self.now < end)
+
+    def clashes(self) -> tuple[Clash, ...]:
+        """Open contradictions of what was chosen, two at most. The other side becomes a candidate right after its partner."""
+        links = self.tools.store.links_of(list(self.taken), Where(self.who)) if self.taken else []
+        pairs = [(link.a, link.b) for link in links if link.kind == "contradicts"]
+        if not pairs:
+            return ()
+        ends = list(dict.fromkeys(end for pair in pairs for end in pair))
+        active = self.tools.store.get(ends, Where(self.who).also("state", "eq", "active"))
+        known = {record.id: record for record in active if self._holds(record)}
+        rank = {id: place for place, id in enumerate(self.taken)}
+        open = [Clash(known[a], known[b]) for a, b in pairs if a in known and b in known]
+        open.sort(key=lambda clash: min(rank.get(end.id, len(rank)) for end in (clash.a, clash.b)))
+        for clash in open[:MOST_CLASHES]:
+            self._add_other(clash)
+        return tuple(open[:MOST_CLASHES])
+
+    def _add_other(self, clash: Clash) -> None:
+        """The side that no lane has goes behind the one that some lane has; behind a steady one, into the last loose lane."""
+        partner = self.taken.get(clash.a.id) or self.taken.get(clash.b.id)
+        new = [record for record in (clash.a, clash.b) if record.id not in self.taken]
+        loose = [name for name in self.lanes if name not in STEADY]
+        if not new or partner is None or not loose:
+            return
+        lane = partner.lane if partner.lane in loose else loose[-1]
+        other = self._item(lane, Hit(new[0], partner.hit.score, {"contradicts": 1.0}))
+        items = list(self.lanes[lane])
+        items.insert(items.index(partner) + 1 if partner in items else 0, other)
+        self.lanes[lane] = tuple(items)
+        self.taken[other.record.id] = other

@@ -1,0 +1,172 @@
+"""Finding by words and by meaning, and what stands beside it.
+
+Words know names and numbers, meaning knows paraphrases: every question asks both. Then the neighbours of the best are
+brought along, because in a talk the answer often lies one turn after the turn that fits the question. Nothing is read whole
+here: a candidate is a few numbers, and only the best of them become hits (`Blend`).
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from heapq import nsmallest
+from typing import TYPE_CHECKING, ClassVar
+
+from memorist.design import Tools
+from memorist.recall.pipeline import Candidate, Search
+from memorist.store.nouns import Fact, Near
+from memorist.store.where import Where
+from memorist.text.bm25 import Found
+
+if TYPE_CHECKING:
+    from memorist.store.protocol import Floats
+
+MOST_BELOW, MOST_ABOVE, MOST_KIN = -2.0, 8.0, 3.0  # standard deviations
+KIN, KIN_AMONG = 2, 20  # so many best, among at least so many
+# What the cosines of a question with unrelated texts look like. A shelf too small to tell leans on these; the own numbers
+# of a large one outweigh them.
+USUAL_MEAN, USUAL_SPREAD, USUAL_ROWS = 0.24, 0.13, 20
+LEAST_SPREAD = 0.08  # on a shelf of much the same texts, what differs between them is mostly noise
+UNLIKE: tuple[float | None, float] = (None, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One generation's view of the question: its vector, and what an ordinary similarity is on these shelves."""
+
+    generation: int
+    vector: "Floats"
+    mean: float
+    spread: float
+
+    @classmethod
+    def of(cls, generation: int, vector: "Floats", near: Near) -> "Reading":
+        """With the mean and spread of the shelves' own similarities, leaning on the usual ones where there are few."""
+        rows = near.rows + USUAL_ROWS
+        mean = (near.rows * near.mean + USUAL_ROWS * USUAL_MEAN) / rows
+        variance = (near.rows * near.spread**2 + USUAL_ROWS * USUAL_SPREAD**2) / rows
+        return cls(generation, vector, mean, max(LEAST_SPREAD, math.sqrt(variance)))
+
+
+class Measured:
+    """What words and meaning say of some records, by their numbers."""
+
+    def __init__(self) -> None:
+        self.words: dict[int, float] = {}  # the share of the question that each covers
+        self.meant: dict[int, tuple[float, float]] = {}  # its cosine, and the same on the common scale
+
+    def add_words(self, scores: Mapping[int, float], whole: float) -> None:
+        """Raw BM25 is not comparable between questions: what counts is how much of the question a record covers."""
+        self.words.update({number: score / whole for number, score in scores.items()})
+
+    def add_meaning(self, cosines: Iterable[tuple[int, float]], reading: Reading) -> None:
+        """On the common scale a cosine is how far it stands above the ordinary, in standard deviations, so that words and
+        models can be added; bounded, because on a shelf of much the same texts one that is different is dozens of them
+        away. A text that the model cannot read has no direction; its cosine is exactly 0 and says nothing. Where two
+        generations know a record, the one that came first here, which is the newer, is believed."""
+        meant, mean, spread = self.meant, reading.mean, reading.spread
+        for number, cosine in cosines:
+            if cosine and number not in meant:
+                scaled = (cosine - mean) / spread
+                meant[number] = cosine, MOST_ABOVE if scaled > MOST_ABOVE else max(MOST_BELOW, scaled)
+
+    def best(self, numbers: Iterable[int], most: int) -> list[int]:
+        """The more promising first, roughly as the mix weighs it."""
+        words, meant = self.words.get, self.meant.get
+        return nsmallest(most, numbers, key=lambda n: (-9 * words(n, 0.0) - 0.6 * meant(n, UNLIKE)[1], -n))
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """The records that share most words with the question, those nearest to it in meaning, and the neighbours of the best."""
+
+    words: int = 50
+    meaning: int = 50
+    around: int = 25  # of how many the neighbours are looked at
+    one_moment: ClassVar[bool] = True
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        """Looks without the filter that most questions have and few memories fail (`_loose`), and through it only where
+        that found some of these."""
+        store, shelves, least = tools.store, search.shelves, 2 * search.limit
+        for where in (_loose(search.where), search.where):
+            measured, readings, found = Measured(), list[Reading](), Found()
+            if search.terms:
+                found = store.match_numbers(search.terms, shelves, where, search.pool(max(self.words, least)))
+                measured.add_words(found.scores, found.yardstick.whole)
+            for generation, vector in search.asked.vectors:
+                pool = search.pool(max(self.meaning, least))
+                near = store.nearest(generation.id, vector, shelves, where, pool, search.exact)
+                readings.append(Reading.of(generation.id, vector, near))
+                measured.add_meaning(near.hits, readings[-1])
+            numbers = sorted(measured.words.keys() | measured.meant.keys())
+            rows = store.facts(numbers, shelves, search.where) if numbers else []
+            if len(rows) == len(numbers):
+                break
+        facts = {fact.number: fact for fact in rows}
+        beside = self._beside(facts, measured)
+        known = facts.keys() | beside
+        bare = sorted(known - measured.words.keys())
+        if bare and found.yardstick.weights:
+            measured.add_words(store.score(found.yardstick, shelves, bare), found.yardstick.whole)
+        bare = sorted(known - measured.meant.keys())
+        for reading in readings if bare else ():
+            measured.add_meaning(store.similarities(reading.generation, reading.vector, shelves, bare).items(), reading)
+        if beside:
+            facts |= {fact.number: fact for fact in store.facts(sorted(beside), shelves, search.where)}
+        return self._found(facts, measured, readings, search, tools)
+
+    def _beside(self, facts: Mapping[int, Fact], measured: Measured) -> set[int]:
+        """The neighbours of the best in their sessions, as far as they were not found themselves."""
+        talks = any(fact.session is not None for fact in facts.values())
+        best = [facts[number] for number in measured.best(facts, self.around)] if talks else []
+        return {n for fact in best for n in (fact.before, fact.after) if n is not None} - facts.keys()
+
+    def _found(
+        self,
+        facts: Mapping[int, Fact],
+        measured: Measured,
+        readings: list[Reading],
+        search: Search,
+        tools: Tools,
+    ) -> Search:
+        kin = _kin(facts, measured, readings[0], search, tools) if readings else {}
+        words, meant = measured.words, measured.meant
+        candidates = tuple(
+            [
+                Candidate(fact, words.get(number, 0.0), *meant.get(number, UNLIKE), kin.get(number, 0.0))
+                for number, fact in facts.items()
+            ]
+        )
+        because = None if candidates else _nothing(search, bool(readings))
+        note = None if readings else tools.meaning.problem
+        return search.but(candidates=candidates, note=note, empty_because=because)
+
+
+def _loose(where: Where) -> Where:
+    """Without what a question leaves out unless it is asked for. Such memories are so few that it is cheaper to look whether
+    one is among what was found than to keep them out everywhere."""
+    return Where(where.access, tuple([each for each in where.clauses if each.field != "kind" or each.op != "ne"]))
+
+
+def _kin(
+    facts: Mapping[int, Fact], measured: Measured, reading: Reading, search: Search, tools: Tools
+) -> dict[int, float]:
+    """How near each text that belongs to no talk is to the best two of them: their neighbours are those that mean the same.
+    Only among so many that the best two can be right."""
+    alone = [number for number, fact in facts.items() if fact.session is None]
+    if len(alone) < KIN_AMONG:
+        return {}
+    vectors = list(tools.store.directions(reading.generation, search.shelves, measured.best(alone, KIN)).values())
+    if not vectors:
+        return {}
+    cosines = tools.store.similarities(reading.generation, sum(vectors[1:], vectors[0]), search.shelves, alone)
+    mean, spread = sum(cosines.values()) / max(1, len(cosines)), reading.spread
+    return {n: min(MOST_KIN, max(0.0, (cosine - mean) / spread)) for n, cosine in cosines.items()}
+
+
+def _nothing(search: Search, compared: bool) -> str:
+    filtered = " and passes the filter" if search.filtered else ""
+    if not search.terms and not compared:
+        return "the question holds no words to look for"
+    also = " or comes near its meaning" if compared else ""
+    return f"no memory here holds any of the question's words{also}{filtered}"

@@ -1,0 +1,310 @@
+"""Finding by words alone: the question's own, words that stand for them, and words that nearly are them.
+
+*Aliases*: a question about "auth" finds what was written about logins. Such a word counts less than the one that was asked
+for, and the trace names it. An alias works both ways: a short word stands for its long ones, and each of those for it.
+
+*Nearly*: misspelt words, and longer ones that begin the same. The words that the read shelves hold are looked up, never
+guessed, so nothing is looked for that is not there. A word that is known is not misspelt. In one that is not, up to a fifth
+of the letters may differ, but hardly the first two: a vocabulary is read by how words begin, and reading all of it would cost
+more than the question.
+
+Each way of finding brings its own scale to 0..1, so that weights can multiply it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import ClassVar
+
+from memorist.design import Tools
+from memorist.kinds import ARCHIVE, KINDS
+from memorist.recall.pipeline import Expansion, Search, found
+from memorist.records import Hit, Record
+from memorist.store.choices import chosen
+from memorist.store.where import Order
+from memorist.text import bm25
+from memorist.text.twins import distance
+from memorist.text.words import chunks, query_terms, terms
+
+Aliases = Mapping[str, tuple[str, ...]]
+USUAL: Aliases = {
+    "auth": ("authentication", "login", "signin", "oauth", "jwt", "credentials", "permissions"),
+    "db": ("database", "sql", "postgres", "mysql", "sqlite", "query", "schema", "migration"),
+    "api": ("endpoint", "rest", "graphql", "route", "http", "request", "response"),
+    "ui": ("interface", "frontend", "component", "view", "layout", "css", "page"),
+    "test": ("tests", "spec", "unittest", "fixture", "mock", "assertion", "coverage"),
+    "err": ("error", "exception", "failure", "crash", "bug", "traceback"),
+    "config": ("configuration", "settings", "options", "environment", "env"),
+    "state": ("store", "redux", "context", "reducer"),
+    "build": ("compile", "bundle", "webpack", "vite", "makefile", "ci", "pipeline"),
+    "security": ("vulnerability", "xss", "csrf", "injection", "encryption", "secret"),
+    "perf": ("performance", "latency", "slow", "speed", "cache", "optimization", "memory"),
+    "ts": ("typescript", "tsc", "tsconfig"),
+}
+FUZZY, PREFIX = 0.45, 0.375  # what such a word counts at most
+SHORTEST_PREFIX, SHORTEST_FUZZY = 3, 4  # letters; shorter words are like everything
+MOST_EDITS = 3
+ENDING = 3  # letters that a stem may have lost
+LOOKED_UP = 2000  # words of a vocabulary, for one beginning
+OF_A_KIND = 50  # memories that are looked at because the question only names their kind
+Groups = Mapping[str, Mapping[str, float]]  # a term of the question → what stands for it, and what that counts
+
+
+# ---------------------------------------------------------------- other words
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandAliases:
+    """Adds other words for those of the question: the store's own aliases, and the usual ones where it has no other."""
+
+    weight: float = 0.6
+    usual: bool = True
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        if not search.terms:
+            return search
+        added: dict[str, Expansion] = {}
+        for word, other in self._pairs(search, tools):
+            if set(word) <= set(search.terms):
+                for term in other:
+                    if term not in search.terms:
+                        added.setdefault(term, Expansion(term, word[0], "alias", self.weight / len(other)))
+        note = "also: " + ", ".join(f"{each.term} for {each.instead_of}" for each in added.values()) if added else None
+        return search.but(expansions=(*search.expansions, *added.values()), note=note)
+
+    def _pairs(self, search: Search, tools: Tools) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+        """Both ways, each side as terms: those of the scopes that are read, then the usual ones that they do not replace."""
+        own: dict[str, tuple[str, ...]] = {}
+        for space, scope in dict.fromkeys((shelf.space, shelf.scope) for shelf in search.shelves):
+            for word, others in chosen(tools.store, space, scope).aliases.items():
+                own[word] = (*own.get(word, ()), *others)
+        for word, others in own.items():
+            yield from _both_ways(word, others)
+        for word, others in USUAL.items() if self.usual else ():
+            if word not in own:
+                yield from _both_ways(word, others)
+
+
+def effective(own: Aliases) -> dict[str, tuple[str, ...]]:
+    """The aliases that hold where these are the own ones: a word of one's own replaces the usual meaning of it."""
+    return {word: others for word, others in {**USUAL, **own}.items() if others}
+
+
+@cache
+def _both_ways(word: str, others: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+    """(terms asked for, terms to look for as well)."""
+    here = tuple(query_terms(word))
+    there = [tuple(query_terms(other)) for other in others]
+    pairs = [(here, terms) for terms in there] + [(terms, here) for terms in there]
+    return tuple((asked, also) for asked, also in pairs if asked and also and asked != also)
+
+
+@dataclass(frozen=True, slots=True)
+class Widen:
+    """Adds words of the vocabulary that are like those of the question."""
+
+    fuzzy: float = 0.2  # the share of the letters that may differ; 0: none
+    prefix: bool = True
+    most: int = 8  # words in the place of one
+    optional: ClassVar[bool] = True
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        known = {*search.terms, *(each.term for each in search.expansions)}
+        added: dict[str, Expansion] = {}
+        for term in search.terms:
+            if term.isalpha() and len(term) >= SHORTEST_PREFIX:
+                for each in self._like(term, search, tools):
+                    if each.term not in known:
+                        added.setdefault(each.term, each)
+        note = "also: " + ", ".join(f"{e.term} for {e.instead_of} ({e.how})" for e in added.values()) if added else None
+        return search.but(expansions=(*search.expansions, *added.values()), note=note)
+
+    def _like(self, term: str, search: Search, tools: Tools) -> list[Expansion]:
+        begins = tools.store.vocabulary(term, search.shelves, search.where, LOOKED_UP if self.prefix else 1)
+        found = [each for each in begins if each != term and each.isalpha()] if self.prefix else []
+        like = [Expansion(each, term, "prefix", PREFIX * _near(term, 0.3 * (len(each) - len(term)))) for each in found]
+        if term not in begins and self.fuzzy and len(term) >= SHORTEST_FUZZY:
+            like += self._misspelt(term, search, tools)
+        return sorted(like, key=lambda each: (-each.weight, each.term))[: self.most]
+
+    def _misspelt(self, term: str, search: Search, tools: Tools) -> Iterator[Expansion]:
+        most = min(MOST_EDITS, round(self.fuzzy * len(term)))
+        for begin in _beginnings(term):
+            for word in tools.store.vocabulary(begin, search.shelves, search.where, LOOKED_UP):
+                edits = _edits(term, word, most)
+                if edits:
+                    yield Expansion(word, term, "fuzzy", FUZZY * _near(term, edits))
+
+
+def _near(term: str, differs: float) -> float:
+    return len(term) / (len(term) + differs)
+
+
+def _beginnings(term: str) -> Sequence[str]:
+    """How the right word may begin: as this one, without its second letter, or with the first two swapped."""
+    return list(dict.fromkeys((term[:2], term[0] + term[2], term[1] + term[0])))
+
+
+def _edits(term: str, word: str, most: int) -> int | None:
+    """How many letters differ. Both are stems: a misspelt word may have kept an ending that the right one has lost."""
+    if term.startswith(word) and len(word) >= SHORTEST_FUZZY and len(term) - len(word) <= ENDING:
+        return 1
+    return distance(term, word, most)
+
+
+# ---------------------------------------------------------------- finding
+
+
+@dataclass(frozen=True, slots=True)
+class ByWords:
+    """Records that hold the question's words.
+
+    Raw BM25 is not comparable between questions, and a word found in most records scores near zero whatever the record.
+    Divided by the most this question could score here, it says how much of the question a record covers.
+    """
+
+    pool: int = 60
+    one_moment: ClassVar[bool] = True
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        if not search.terms:
+            return search
+        pool = search.pool(max(self.pool, 4 * search.limit))
+        match = tools.store.match_numbers(search.terms, search.shelves, search.where, pool)
+        ceiling = match.yardstick.ceiling
+        records = tools.store.numbered(list(match.scores), search.where) if match.scores else []
+        return _found(search, [found(record, words=match.scores[record.number] / ceiling) for record in records])
+
+
+@dataclass(frozen=True, slots=True)
+class ByFields:
+    """Records that hold the question's words, or words that stand for them."""
+
+    pool: int = 500  # records that are looked for
+    read: int = 100  # of these, the best that are read whole
+    content: float = 2.0
+    tags: float = 1.5
+    files: float = 1.2
+    category: float = 1.0
+    one_moment: ClassVar[bool] = True
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        if not search.terms:
+            return search
+        numbers, yardstick = self._candidates(search, tools)
+        scale = Scale.of(_groups(search), yardstick, self)
+        records = tools.store.numbered(numbers, search.where)
+        known = {record.id for record in records}
+        records += [record for record in self._of_a_kind(search, tools) if record.id not in known]
+        hits = [found(record, words=score) for record in records if (score := scale.relevance(record)) > 0]
+        return _found(search, hits)
+
+    def _candidates(self, search: Search, tools: Tools) -> tuple[list[int], bm25.Yardstick]:
+        """Their numbers, best first, and what each term weighs on these shelves. Words that stand for others are rarer as a
+        rule, so they are asked for apart: the index reads the rarest of one question only."""
+        pool = search.pool(max(self.pool, 4 * search.limit))
+        first = tools.store.match_numbers(search.terms, search.shelves, search.where, pool)
+        scores, weights = dict(first.scores), dict(first.yardstick.weights)
+        for start in range(0, len(search.expansions), bm25.MOST_TERMS):
+            some = search.expansions[start : start + bm25.MOST_TERMS]
+            also = tools.store.match_numbers([each.term for each in some], search.shelves, search.where, pool)
+            weights = {**also.yardstick.weights, **weights}
+            share = max(each.weight for each in some)
+            for number, score in also.scores.items():
+                scores[number] = scores.get(number, 0.0) + share * score
+        best = sorted(scores, key=lambda number: (-scores[number], -number))
+        return best[: search.pool(max(self.read, 4 * search.limit))], replace(first.yardstick, weights=weights)
+
+    @staticmethod
+    def _of_a_kind(search: Search, tools: Tools) -> list[Record]:
+        """A question that is "warnings" and nothing else means the kind."""
+        asked = set(search.terms)
+        named = [kind for kind, words in _kind_words().items() if words and asked == set(words)]
+        scopes = tuple(dict.fromkeys(shelf.scope for shelf in search.shelves if shelf.layer != ARCHIVE))
+        if not named or not scopes:
+            return []
+        where = search.where.also("kind", "in", tuple(named)).also("scope", "in", scopes).also("state", "eq", "active")
+        return tools.store.find(where, Order("at"), OF_A_KIND)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much of a question a record covers."""
+
+    groups: Groups
+    weights: Mapping[str, float]  # how much each term tells
+    average: float  # terms in an index row
+    fields: ByFields
+    ceiling: float
+
+    @classmethod
+    def of(cls, groups: Groups, yardstick: bm25.Yardstick, fields: ByFields) -> "Scale":
+        weights = dict(yardstick.weights)
+        rare = max(weights.values(), default=1.0)  # a word that nothing holds tells as much as the rarest
+        named = {term for words in _kind_words().values() for term in words}
+        least = min(weights.values(), default=1.0)  # a kind tells little
+        weights.update({term: least for term in groups if term in named and term not in weights})
+        most = [
+            max([weights.get(term, rare), *(weights[t] * share for t, share in group.items() if t in weights)])
+            for term, group in groups.items()
+        ]
+        return cls(groups, weights, yardstick.average, fields, sum(most) * (bm25.K1 + 1))
+
+    def relevance(self, record: Record) -> float:
+        """Of its best part, where the text is long."""
+        return max((self._score(counts, length) for counts, length in self._parts(record)), default=0.0) / self.ceiling
+
+    def _parts(self, record: Record) -> Iterator[tuple[dict[str, float], int]]:
+        """How often each wanted term occurs in each part of the text, weighted by field, and how long the part is."""
+        fields, shared, length = self.fields, dict[str, float](), 0
+        labels = (
+            (fields.content, record.title or ""),
+            (fields.tags, "\n".join((*record.tags, record.provenance.speaker or ""))),
+            (fields.files, "\n".join(record.files)),
+        )
+        for weight, text in labels:
+            length += self._count(terms(text), weight, shared) if text else 0
+        self._count(_kind_words().get(record.kind, ()), fields.category, shared)
+        for start, end in chunks(record.text):
+            counts = dict(shared)
+            yield counts, length + self._count(terms(record.text[start:end]), fields.content, counts)
+
+    def _count(self, held: Sequence[str], weight: float, counts: dict[str, float]) -> int:
+        for term in held:
+            if term in self.weights:
+                counts[term] = counts.get(term, 0.0) + weight
+        return len(held)
+
+    def _score(self, counts: Mapping[str, float], length: int) -> float:
+        norm = bm25.K1 * (1 - bm25.B + bm25.B * length / self.average)
+        score = 0.0
+        for group in self.groups.values():
+            score += max(
+                (
+                    self.weights[t] * share * counts[t] * (bm25.K1 + 1) / (counts[t] + norm)
+                    for t, share in group.items()
+                    if t in counts
+                ),
+                default=0.0,
+            )
+        return score
+
+
+def _groups(search: Search) -> Groups:
+    groups = {term: {term: 1.0} for term in search.terms}
+    for each in search.expansions:
+        group = groups.get(each.instead_of, {})
+        group[each.term] = max(each.weight, group.get(each.term, 0.0))
+    return groups
+
+
+def _found(search: Search, hits: Sequence[Hit]) -> Search:
+    if hits:
+        return search.with_hits(hits)
+    filtered = " and passes the filter" if search.filtered else ""
+    return search.but(empty_because=f"no memory here holds any of the question's words{filtered}")
+
+
+@cache
+def _kind_words() -> Mapping[str, tuple[str, ...]]:
+    return {name: tuple(terms(name.replace("_", " "))) for name in KINDS}

@@ -1,0 +1,145 @@
+"""Who writes, and what one transaction is going to do: the two values that every verb of this room works with.
+
+`Changes` is filled by a verb and committed by the writer: records that are put, links, keys, counters, and events about a
+record whose row stays. It alone stamps the version, the time and what was there before, so that no verb can forget the
+journal; and it knows what it is going to do, so that the second draft of a batch sees the first.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from memorist.access import Access
+from memorist.design import Tools
+from memorist.records import Link, Record, changed, to_micros
+from memorist.store.meaning import Ahead
+from memorist.store.nouns import KeyUse
+from memorist.store.protocol import Store
+from memorist.store.rows import COUNTERS, difference
+from memorist.store.where import Where
+from memorist.store.writer import Change, Clean, Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who changes a store, the writer that does it, and the tools at hand."""
+
+    access: Access
+    writer: Writer
+    tools: Tools
+
+    @property
+    def store(self) -> Store:
+        return self.tools.store
+
+    @property
+    def where(self) -> Where:
+        """Everything that this author may read."""
+        return Where(self.access)
+
+    def now(self) -> datetime:
+        return self.tools.clock()
+
+    def through(self, access: Access) -> "Author":
+        """The same writer and tools under another access."""
+        return replace(self, access=access)
+
+
+@dataclass(slots=True)
+class Changes:
+    """What one transaction is going to do."""
+
+    by: Author
+    now: datetime
+    vectors: Mapping[str, Ahead] = field(default_factory=dict)  # of new records, by id, as far as they were made ahead
+    lines: list[Change] = field(default_factory=list)  # of the journal, with the rows and counters they write
+    links: list[Link] = field(default_factory=list)
+    unlinked: list[Link] = field(default_factory=list)
+    keys: dict[str, KeyUse] = field(default_factory=dict)
+    records: dict[str, Record] = field(default_factory=dict)  # as they are going to be
+    twins: dict[tuple[str, str], list[Record]] = field(default_factory=dict)  # (scope, fingerprint) → with this text
+    claimed: dict[int, list[Record]] = field(default_factory=dict)  # topic → new records that claim something about it
+
+    @classmethod
+    def of(cls, by: Author) -> "Changes":
+        return cls(by, by.now())
+
+    def stamped(self, old: Record, new: Record) -> Clean:
+        """The next version of a record: redacted, and changed now."""
+        times = replace(new.times, updated=self.now)
+        return self.by.writer.clean(changed(new, version=old.version + 1, times=times))
+
+    def put(self, verb: str, old: Record | None, new: Clean, because: str, past: Record | None = None) -> None:
+        """Writes a record: a new one, or one that was `stamped`. `past` is the record that keeps its old text; the journal
+        then names that one instead of repeating the text."""
+        if old is None:
+            return self._add(Change(verb, new, None, because, new))
+        before = difference(old, new)
+        if past is not None:
+            before = {**before, "superseded": past.id}
+            before.pop("text", None)
+            self.links.append(Link(new.id, past.id, "supersedes"))
+        had = _counts_before(old, new)
+        self._add(Change(verb, new, before | had, because, new, new.counters if had else None, new.times.used))
+
+    def count(self, verb: str, old: Record, new: Record, because: str) -> None:
+        """Changes the counters of a record, or when it was last used; its row stays."""
+        self._add(Change(verb, new, _counts_before(old, new), because, None, new.counters, new.times.used))
+
+    def link(self, a: Record, link: Link, because: str, was: Link | None = None, verb: str = "linked") -> None:
+        """Adds a link from `a`, or changes it from what it was; it is journalled with `a`."""
+        self.links.append(link)
+        self.note(verb, a, {"other": link.b, "was": _told(was), "now": _told(link)}, because)
+
+    def unlink(self, a: Record, link: Link, because: str, verb: str = "unlinked") -> None:
+        """Removes a link from `a`."""
+        self.unlinked.append(link)
+        self.note(verb, a, {"other": link.b, "was": _told(link), "now": None}, because)
+
+    def note(self, verb: str, record: Record, before: Mapping[str, Any], because: str) -> None:
+        """An event about a record whose row stays."""
+        self.lines.append(Change(verb, self.records.get(record.id, record), before, because))
+
+    def key(self, use: KeyUse) -> None:
+        """Keeps that an idempotency key was used."""
+        self.keys[use.key] = use
+
+    def commit(self, batch: str | None = None) -> tuple[str, dict[str, Record]]:
+        """Has it all written in one transaction, or nothing. → the batch, and the records as stored."""
+        return self.by.writer.commit(
+            self.lines,
+            self.by.access,
+            links=self.links,
+            unlinked=self.unlinked,
+            keys=list(self.keys.values()),
+            vectors=self.vectors,
+            batch=batch,
+        )
+
+    def _add(self, change: Change) -> None:
+        """Later drafts of the batch see the record as it will be."""
+        record = change.record
+        same = self.twins.setdefault((record.scope, record.fingerprint), [])
+        same[:] = [*(other for other in same if other.id != record.id), record]
+        self.records[record.id] = record
+        self.lines.append(change)
+
+
+def _told(link: Link | None) -> list[Any] | None:
+    return None if link is None else [link.kind, link.weight, link.evidence]
+
+
+def counts_of(record: Record) -> dict[str, int | None]:
+    """The counters of a record by name, and when it was last used."""
+    used = record.times.used
+    counts = {name: getattr(record.counters, name) for name in COUNTERS}
+    return {**counts, "last_used": None if used is None else to_micros(used)}
+
+
+def _counts_before(old: Record, new: Record) -> dict[str, int | None]:
+    """Those that differ, as they were."""
+    if old.counters == new.counters and old.times.used == new.times.used:
+        return {}
+    now = counts_of(new)
+    return {name: value for name, value in counts_of(old).items() if now[name] != value}

@@ -1,0 +1,434 @@
+"""Memories that contradict one another: how that is found, what becomes of them, and how a conflict is closed.
+
+    contradictory   one is for it, the other against it
+    superseded      the same slot has another value: the later statement replaces the earlier one, where that is clear
+    ambiguous       they may both hold: one speaks of a case of what the other speaks of
+
+Words are compared as words and subjects as wholes, so "because" holds no "use", and two prohibitions of one thing agree.
+
+The design says what becomes of a new memory (`Design.conflicts`): `flag` links the two as contradicting, `supersede` retires
+the older one where it is clear that the newer one tells how it is now, and `ask` flags them and asks a person. Clear is: one
+slot with another value, or a statement that says itself that it corrects; stated later, by someone who is trusted no less,
+and not read from a file. A memory that is moved, restored or gets another text meets others in the same way, but never
+retires one. Everything that is flagged is shown on both sides until it is resolved.
+
+A conflict is a link `contradicts` between two memories that are both active and readable; so it dies with either of them.
+Closing it is one action: the memory that does not hold is superseded, or both stay and are only related; the link goes.
+A memory that was superseded by mistake comes back the same way: keep it, and the one that took its place is superseded.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import product
+from typing import Any, Literal, get_args
+
+from memorist import checks
+from memorist.design import Ask, Conflicts
+from memorist.errors import Invalid, NotFound, Refused
+from memorist.kinds import MEMORY, kind_of
+from memorist.records import Link, Outcome, Record, Trust
+from memorist.remember import consent
+from memorist.remember.changes import Author, Changes
+from memorist.remember.twins import FROM_FILES, NEW, refuse_second
+from memorist.store.index import opposed, stated
+from memorist.store.nouns import LOOKED_AT, shelf_of
+from memorist.store.protocol import Store
+from memorist.store.where import Where
+from memorist.text.claims import (
+    CLEAR,
+    MANY,
+    Claims,
+    Slot,
+    Stance,
+    claims,
+    exchangeable,
+    other_value,
+    same_slot,
+    same_words,
+    unrelated,
+    within,
+)
+from memorist.text.visible import quoted
+
+DisputeKind = Literal["contradictory", "superseded", "ambiguous"]
+Severity = Literal["high", "medium", "low"]
+DISPUTE_KINDS: tuple[DisputeKind, ...] = get_args(DisputeKind)
+LONGEST_SAID = 60  # characters of a value in a reason
+MOST_CLASHES = 3  # memories that one new memory is held against
+CANDIDATES = 8
+LOGS = ("reasoning", "tool_output", "file_change", "summary")  # they tell what happened, and claim nothing for later
+RESOLVE = "`conflicts` shows what contradicts what, and `resolve` says which of the two holds"
+SUPERSEDED = "another value was stated later"
+BOTH = "both"
+BOTH_HOLD = "both hold: "  # how the evidence begins where a conflict was resolved that way
+FOUND = tuple(f"{kind}: " for kind in DISPUTE_KINDS)  # how the evidence of a conflict begins that rules found
+WEIGHTS: dict[Severity, float] = {"high": 1.0, "medium": 0.7, "low": 0.4}
+_RANK: dict[Trust, int] = {"low": 0, "medium": 1, "high": 2}
+Find = Callable[[], tuple[Record, Record]]
+
+
+# ---------------------------------------------------------------- two statements
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """Why two statements contradict one another. `clear`: the newer one tells how it is now."""
+
+    kind: DisputeKind
+    severity: Severity
+    reason: str
+    clear: bool = False
+
+
+def between(old: str, new: str) -> Clash | None:
+    """The first clash of two texts, if there is any.
+
+    >>> between("Billing listens on port 8080", "Billing listens on port 9090").reason
+    'another value: 8080, and 9090'
+    >>> between("Never deploy on Fridays", "Don't deploy on Fridays") is None
+    True
+    """
+    return clash(claims(old), claims(new))
+
+
+def clash(old: Claims, new: Claims, corrects: bool = False) -> Clash | None:
+    """`corrects`: the new one is known to correct something, even where its words do not say so."""
+    corrects = corrects or new.corrects
+    for was, now in product(old.slots, new.slots):
+        found = _other_value(was, now, corrects)
+        if found:
+            return found
+    for before, after in product(old.stances, new.stances):
+        found = _against(before, after, corrects)
+        if found:
+            return found
+    return None
+
+
+def _other_value(was: Slot, now: Slot, corrects: bool) -> Clash | None:
+    grade = min(was.grade, now.grade)
+    if grade == MANY or not same_slot(was, now) or not other_value(was, now) or _of_another_sort(was, now):
+        return None
+    alike = exchangeable(was.said, now.said, now.counted)
+    if not alike and grade != CLEAR:
+        return None
+    reason = f"another value: {_short(was.said)}, and {_short(now.said)}"
+    clear = alike and (grade == CLEAR or corrects)
+    return Clash("superseded" if clear else "ambiguous", "medium" if clear else "low", reason, clear)
+
+
+def _of_another_sort(was: Slot, now: Slot) -> bool:
+    """Postgres, and in Berlin; in Berlin, and on Torstrasse; on Monday, and at noon; Anna, and Irish."""
+    placed = was.how != now.how and not now.counted
+    return placed or unrelated(was.said, now.said, now.counted)
+
+
+def _against(was: Stance, now: Stance, corrects: bool) -> Clash | None:
+    if was.favours == now.favours or was.act != now.act:
+        return None
+    what = " ".join((*([was.act] if was.act else ()), *min((was.words, now.words), key=len)))
+    tones = {was.tone, now.tone}
+    severity: Severity = "high" if tones == {"high"} else "low" if "low" in tones and "high" not in tones else "medium"
+    if same_words(was, now):
+        return Clash("contradictory", severity, f"one is for it, the other against it: {_short(what)}", corrects)
+    rules = bool(was.act) or (was.strict and now.strict)
+    if rules and within(was, now):
+        return Clash("ambiguous", "low", f"one of them only in some case: {_short(what)}")
+    return None
+
+
+def _short(said: str) -> str:
+    return said if len(said) <= LONGEST_SAID else said[: LONGEST_SAID - 1] + "…"
+
+
+# ---------------------------------------------------------------- a memory comes in
+
+
+def look(record: Record, outcome: Outcome, policy: Conflicts, changes: Changes) -> Outcome:
+    """The outcome of a memory that is going to be added, once what contradicts it has been dealt with."""
+    for old, why in _clashes(record, changes):
+        outcome = _settle(old, record, why, outcome, policy, changes)
+    return outcome
+
+
+def meet(record: Record, changes: Changes) -> list[str]:
+    """Flags what contradicts a memory that comes where it was not, as far as that is not known; what there is to say."""
+    said = []
+    for old, why in _clashes(record, changes):
+        if not _is_known(record, old, changes.by.store):
+            said.append(_flag(old, record, why, changes))
+    return said
+
+
+def _clashes(record: Record, changes: Changes) -> list[tuple[Record, Clash]]:
+    if not may_be_disputed(record, changes):
+        return []
+    new = claims(record.text)
+    found = [(old, why) for old in _candidates(record, changes) if (why := _clash(old, record, new, changes.now))]
+    for topic in stated(record.text):
+        changes.claimed.setdefault(topic, []).append(record)
+    return found[:MOST_CLASHES]
+
+
+def may_be_disputed(record: Record, changes: Changes) -> bool:
+    """Whether it is a statement that another may contradict: no turn, no document, no log."""
+    kind = kind_of(record.kind, changes.by.tools.kinds)
+    return kind.layer == MEMORY and kind.recalled and not kind.append_only and kind.name not in LOGS
+
+
+def _candidates(record: Record, changes: Changes) -> list[Record]:
+    """What may be about the same (`store/topics.py`), newest first; first what is not stored yet."""
+    topics = opposed(record.text)
+    if not topics:
+        return []
+    claimed = [other for topic in topics for other in changes.claimed.get(topic, [])[: -LOOKED_AT - 1 : -1]]
+    stored = changes.by.store.stating(topics, shelf_of(record), CANDIDATES)
+    latest = {old.id: changes.records.get(old.id, old) for old in (*claimed, *stored) if old.id != record.id}
+    return [
+        old
+        for old in latest.values()
+        if (old.scope, old.state) == (record.scope, "active") and may_be_disputed(old, changes)
+    ]
+
+
+def _clash(old: Record, record: Record, new: Claims, now: datetime) -> Clash | None:
+    was = claims(old.text)
+    if (was.personal or new.personal) and old.provenance.speaker != record.provenance.speaker:
+        return None  # two people may both say "I live in …"
+    if not _hold_together(old, record, now):
+        return None
+    return clash(was, new, corrects=record.kind == "correction")
+
+
+def _hold_together(old: Record, record: Record, now: datetime) -> bool:
+    """Whether there is a time at which both hold: what was so until May does not contradict what is so from June on."""
+    was, new = old.times, record.times
+    ended = was.valid_to is not None and was.valid_to <= (new.valid_from or now)
+    begins = new.valid_to is not None and new.valid_to <= (was.valid_from or was.created)
+    return not ended and not begins
+
+
+def _is_known(record: Record, old: Record, store: Store) -> bool:
+    """Either of the two came first; and once it was said that both hold, nobody is asked again."""
+    ends = ((record.id, old.id), (old.id, record.id))
+    settled = [store.link(*pair, "relates_to") for pair in ends]
+    return any(store.link(*pair, "contradicts") for pair in ends) or any(
+        each and (each.evidence or "").startswith(BOTH_HOLD) for each in settled
+    )
+
+
+def reworded(record: Record, changes: Changes) -> list[str]:
+    """Flags what contradicts a memory since it has this text, and ends the conflicts that are over: only those that were
+    found by comparing texts; a link that a caller made stays."""
+    said = meet(record, changes)
+    by = changes.by
+    links = [link for link in by.store.links_of([record.id], by.where) if link.kind == "contradicts"]
+    found = [link for link in links if (link.evidence or "").startswith(FOUND)]
+    ends = {end for link in found for end in (link.a, link.b)}
+    known = {each.id: each for each in by.store.get(list(ends), by.where)} | {record.id: record}
+    for link in found:
+        if {link.a, link.b} <= known.keys() and not between(known[link.a].text, known[link.b].text):
+            other = known[link.b if link.a == record.id else link.a]
+            said.append(f"it no longer contradicts memory {other.number}")
+            changes.unlink(known[link.a], link, said[-1])
+    return said
+
+
+def _settle(old: Record, record: Record, why: Clash, outcome: Outcome, policy: Conflicts, changes: Changes) -> Outcome:
+    name = _name(old)
+    if policy == "supersede" and why.clear and _may_retire(old, record):
+        _retire(old, record, f"{why.kind}: {why.reason}", changes)
+        return _told(outcome, f"{name} is superseded by it ({why.reason})", f"`undo` brings {name} back, if both hold")
+    said, advice = _flag(old, record, why, changes), RESOLVE
+    if policy == "ask":
+        asked = consent.queue(_question(old, record, why), record.scope, why.reason, changes.by)
+        advice = asked.because
+        outcome = replace(outcome, pending=asked.id)
+    return _told(outcome, f"{said} ({why.reason})", advice)
+
+
+def _name(old: Record) -> str:
+    return f"memory {old.number}" if old.number else f"memory {old.id}"
+
+
+def _flag(old: Record, record: Record, why: Clash, changes: Changes) -> str:
+    said = f"it contradicts {_name(old)}"
+    link = Link(record.id, old.id, "contradicts", WEIGHTS[why.severity], f"{why.kind}: {why.reason}")
+    changes.link(record, link, said)
+    return said
+
+
+def _may_retire(old: Record, record: Record) -> bool:
+    """Whether the new one may take the place of the old: stated later, trusted no less, said and not read."""
+    said = record.origin not in (*FROM_FILES, "tool") and record.status == "confirmed"
+    return said and _RANK[record.trust] >= _RANK[old.trust] and record.times.at >= old.times.at and not old.pinned
+
+
+def _retired(old: Record, now: datetime, reason: str) -> Record:
+    """The memory as one that held until now."""
+    end = min(old.times.valid_to or now, now)
+    times = replace(old.times, valid_to=max(end, old.times.valid_from or end))
+    return replace(old, state="superseded", reason=reason, times=times)
+
+
+def _retire(old: Record, record: Record, evidence: str, changes: Changes) -> None:
+    """The older one held until now; it stays in the archive, in `as_of` and in the journal."""
+    past = changes.stamped(old, _retired(old, changes.now, SUPERSEDED))
+    changes.put("superseded", old, past, SUPERSEDED)
+    changes.link(record, Link(record.id, old.id, "supersedes", 1.0, evidence), "it tells how it is now")
+
+
+def _told(outcome: Outcome, because: str, advice: str) -> Outcome:
+    whys = [because] if outcome.because == NEW else [outcome.because, because]
+    said = dict.fromkeys((*([outcome.advice] if outcome.advice else ()), advice))
+    return replace(outcome, because="; ".join(whys), advice="; ".join(said))
+
+
+def _question(old: Record, record: Record, why: Clash) -> Ask:
+    older, newer = (consent.shown_in_question(each.text) for each in (old, record))
+    return Ask(
+        "resolve",
+        f"does “{newer}” take the place of “{older}”?",
+        f"the older one ({old.id}) would no longer be recalled; deny to keep both",
+        {"a": record.id, "b": old.id, "because": why.reason},
+    )
+
+
+# ---------------------------------------------------------------- which are open
+
+
+@dataclass(frozen=True, slots=True)
+class Dispute:
+    """Two active memories that contradict one another, until it is said which one holds."""
+
+    a: Record
+    b: Record
+    kind: DisputeKind
+    severity: Severity
+    reason: str
+    since: datetime
+
+
+def disputes(where: Where, limit: int, store: Store) -> list[Dispute]:
+    """Open conflicts, those of the newest memories first."""
+    links = store.linked("contradicts", where, limit)
+    ends = {record.id: record for record in store.get(list({end for k in links for end in (k.a, k.b)}), where)}
+    return [_dispute(link, ends[link.a], ends[link.b], store) for link in links if {link.a, link.b} <= ends.keys()]
+
+
+def _dispute(link: Link, a: Record, b: Record, store: Store) -> Dispute:
+    named, found, reason = (link.evidence or "").partition(": ")
+    kind = next((kind for kind in DISPUTE_KINDS if found and kind == named), None)
+    said = reason if kind else (link.evidence or "they were linked as contradicting")
+    severity: Severity = "high" if link.weight >= 0.9 else "medium" if link.weight >= 0.6 else "low"
+    return Dispute(a, b, kind or "contradictory", severity, said, _since(link, a, b, store))
+
+
+def _since(link: Link, a: Record, b: Record, store: Store) -> datetime:
+    """When they were linked; where the journal no longer tells, since both were there."""
+    for event in reversed(store.journal(link.a)):
+        before = event.before or {}
+        if before.get("other") == link.b and before.get("now") and before["now"][0] == link.kind:
+            return event.at
+    return max(a.times.created, b.times.created)
+
+
+# ---------------------------------------------------------------- closing one
+
+
+def resolve(find: Find, keep: str | int, because: str, by: Author) -> Outcome:
+    """Closes the conflict of two memories: `keep` is "a", "b", "both", or one of the two by number or id."""
+    reason = by.writer.redact(checks.label(because, "the reason"))
+    with by.writer.transaction():
+        a, b = find()
+        for record in (a, b):
+            by.access.must_write(record.scope)
+        kept = _kept(keep, a, b)
+        links = _between(a, b, by.store)
+        _must_be_open(a, b, links)
+        other = b if kept is None or kept.id == a.id else a
+        if kept is not None and _is_so(kept, other, links):
+            return Outcome("unchanged", "it was so already", kept.id, kept)
+        changes = Changes.of(by)
+        for record in (a, b):
+            _close(record, kept, reason, changes)
+        for link in links:
+            changes.unlink(a if link.a == a.id else b, link, reason)
+        first = kept or a
+        if kept is None:
+            changes.link(a, Link(a.id, b.id, "relates_to", 1.0, f"{BOTH_HOLD}{reason}"), reason)
+        else:
+            changes.link(kept, Link(kept.id, other.id, "supersedes", 1.0, reason), reason)
+        batch, stored = changes.commit()
+    told = "both hold" if kept is None else f"memory {kept.number} holds, and memory {other.number} is superseded"
+    return Outcome("changed", f"{told} ({reason})", first.id, stored.get(first.id, first), batch)
+
+
+def _kept(keep: str | int, a: Record, b: Record) -> Record | None:
+    """The one that holds; None: both do."""
+    if keep == BOTH:
+        return None
+    if isinstance(keep, bool) or not isinstance(keep, str | int):
+        raise Invalid(f"keep is 'a', 'b', 'both', or one of the two by number or id, not {quoted(keep)}")
+    named = [record for name, record in (("a", a), ("b", b)) if str(keep) in (name, record.id, str(record.number))]
+    parts = [record for record in (a, b) if len(str(keep)) > 3 and record.id.startswith(str(keep))]
+    found = named or parts
+    if len(found) != 1:
+        raise Invalid(f"keep is 'a', 'b', 'both', or {a.number} or {b.number}, not {quoted(keep)}")
+    return found[0]
+
+
+def _between(a: Record, b: Record, store: Store) -> list[Link]:
+    ends = ((a.id, b.id), (b.id, a.id))
+    found = (store.link(*pair, kind) for kind in ("contradicts", "supersedes") for pair in ends)
+    return [link for link in found if link is not None]
+
+
+def _is_so(kept: Record, other: Record, links: Sequence[Link]) -> bool:
+    """Whether the one holds and the other is superseded by it, and nothing else is said of the two."""
+    said = [(link.a, link.kind) for link in links]
+    return (kept.state, other.state) == ("active", "superseded") and said == [(kept.id, "supersedes")]
+
+
+def _must_be_open(a: Record, b: Record, links: Sequence[Link]) -> None:
+    if a.id == b.id:
+        raise Invalid(f"memory {a.number} cannot contradict itself; name two memories")
+    for record in (a, b):
+        if record.state not in ("active", "superseded"):
+            raise Refused(f"memory {record.number} is {record.state}, so there is nothing to resolve; restore it first")
+    if not links or (a.state, b.state) == ("superseded", "superseded"):
+        raise NotFound(
+            f"memories {a.number} and {b.number} are in no open conflict; `conflicts` lists those that are, and "
+            "`link` with contradicts makes one"
+        )
+
+
+def _close(record: Record, kept: Record | None, reason: str, changes: Changes) -> None:
+    """Puts the memory as it is once the conflict is closed."""
+    holds = kept is None or kept.id == record.id
+    if holds == (record.state == "active"):
+        return
+    if holds:
+        times = replace(record.times, valid_to=None)
+        fresh = changes.stamped(record, replace(record, state="active", reason=None, times=times))
+        refuse_second(record, fresh, changes)
+        return changes.put("restored", record, fresh, reason)
+    if kind_of(record.kind, changes.by.tools.kinds).append_only:
+        raise Refused(
+            f"memory {record.number} is a {record.kind}: what was said stays as it was said; keep='both' closes the conflict"
+        )
+    fresh = changes.stamped(record, _retired(record, changes.now, reason))
+    changes.put("superseded", record, fresh, reason)
+
+
+def approved(details: Mapping[str, Any], by: Author) -> Outcome:
+    """A person agreed that the newer memory (`a`) takes the place of the older one."""
+
+    def both() -> tuple[Record, Record]:
+        found = by.store.get([details["a"], details["b"]], by.where)
+        if len(found) != 2:
+            raise NotFound("one of the two memories is not there any more; deny the question to take it off the list")
+        return found[0], found[1]
+
+    return resolve(both, "a", details["because"], by)

@@ -1,0 +1,138 @@
+"""Erasing: a memory and its past texts, out of every place they lie in, with a receipt that holds no content.
+
+In order: one transaction puts tombstones in the place of the records, empties what told of them, and notes that the files are
+still to be done; their ids go to the list beside the store, so that no backup can bring them back even if the store itself is
+lost; automatic copies beside the store are rewritten or removed; at last the files are scrubbed and searched. Whoever is
+interrupted leaves the note, and the next erasure, or `compact`, does the rest. The report says what could not be reached.
+"""
+
+import re
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, field, replace
+
+from memorist.access import Access
+from memorist.kinds import kind_of
+from memorist.records import Planned, Record, Report
+from memorist.remember.changes import Author
+from memorist.store.copies import clean_copies, clear_leftovers
+from memorist.store.nouns import Finding
+from memorist.store.protocol import Store
+from memorist.store.traces import ErasedIds, strings_in, texts_of
+from memorist.store.where import Where
+from memorist.store.writer import unscrubbed
+from memorist.text.words import terms
+
+ERASED_AT_ONCE = 200  # memories in one transaction
+TOKEN = re.compile(r"\w{6,}")
+PHRASE = 24  # characters of a text that no other text begins with, by all likelihood
+NAMED = 5  # twins
+COPIES_WAIT = 5.0  # seconds for a process that has a copy open
+
+
+def erase(ids: Sequence[str], because: str, where: Where, by: Author, dry_run: bool = False) -> Report:
+    """Erases these memories with all their past texts, as far as they still fit `where`. What is erased already, or may not
+    be written, is left."""
+    erasure = _Erasure(because, where, by)
+    interrupted = bool(checked(by.store, where.access.space))
+    report = Report("erased", dry_run=dry_run)
+    for start in range(0, len(ids), ERASED_AT_ONCE):
+        report = erasure.step(ids[start : start + ERASED_AT_ONCE], report)
+    advice = erasure.same_text()
+    if not dry_run:
+        if interrupted:  # what it left is not among our traces
+            by.store.compact()
+        advice += finish(by, because, erasure.traces)
+    return replace(report, advice="; ".join(advice) or None)
+
+
+def finish(by: Author, because: str = "erased", traces: Set[bytes] = frozenset()) -> list[str]:
+    """Does what an erasure leaves to do in the files, its own or that of an interrupted one; what must be said about it."""
+    store = by.store
+    mark = store.setting(unscrubbed(by.access.space))
+    if not mark:
+        return clear_leftovers(store.path).said
+    everywhere = Where(Access.to_read(by.access.space))  # beyond what the caller may read: ids are no content
+    ids = [brief.id for brief in store.briefs(everywhere.also("state", "eq", "erased"))]
+    ErasedIds(store.path).add(ids)
+    cleaning = clean_copies(store.path, ids, by.access, because, COPIES_WAIT)
+    in_the_way = store.scrub(sorted(traces))
+    if in_the_way is None and cleaning.done:
+        by.writer.scrubbed(by.access.space, mark)
+    return [*cleaning.said, *([in_the_way] if in_the_way else [])]
+
+
+def checked(store: Store, space: str) -> list[Finding]:
+    """Whether an erasure was interrupted before it was through with the files."""
+    if not store.setting(unscrubbed(space)):
+        return []
+    return [Finding(False, "erasures", "one was interrupted before its traces were wiped", "run `memorist compact`")]
+
+
+@dataclass(slots=True)
+class _Erasure:
+    """What one call erases, and what there is to look for afterwards."""
+
+    because: str
+    where: Where
+    by: Author
+    traces: set[bytes] = field(default_factory=set)
+    texts: dict[tuple[str, str], int] = field(default_factory=dict)  # (scope, fingerprint) → the number of one of them
+    gone: set[str] = field(default_factory=set)
+
+    def step(self, ids: Sequence[str], report: Report) -> Report:
+        """One transaction; the report with what it did added."""
+        who = self.where.access
+        with self.by.writer.transaction():
+            records, left = self._erasable([id for id in ids if id not in self.gone])
+            pasts = self.by.store.pasts([record.id for record in records])  # wherever they lie: the same memory
+            known = self.gone | {record.id for record in records}
+            whole = [*records, *(past for past in pasts if past.state != "erased" and past.id not in known)]
+            planned = tuple(Planned(record.id, record.number, self.because) for record in whole)
+            report = replace(report, changed=(*report.changed, *planned), left={**report.left, **left})
+            self._note(whole)
+            if report.dry_run or not whole:
+                return report
+            gone = self.by.writer.erase(whole, who, self.because, report.batch)
+        self.traces |= _traces(whole, gone.words)
+        return replace(report, batch=gone.batch)
+
+    def _erasable(self, ids: Sequence[str]) -> tuple[list[Record], dict[str, str]]:
+        who, found, left = self.where.access, [], {}
+        for record in self.by.store.get(ids, self.where):
+            if record.state == "erased":
+                left[record.id] = "it is erased already"
+            elif not who.may_write(record.scope):
+                left[record.id] = f"this {who.role} access may not write {record.scope}"
+            else:
+                found.append(record)
+        return found, left
+
+    def _note(self, records: Sequence[Record]) -> None:
+        for record in records:
+            self.gone.add(record.id)
+            if kind_of(record.kind, self.by.tools.kinds).deduplicated:
+                self.texts.setdefault((record.scope, record.fingerprint), record.number)
+
+    def same_text(self) -> list[str]:
+        """Other memories with the same text are other memories; but the caller should know of them."""
+        who, said = self.where.access, []
+        for (scope, fingerprint), number in self.texts.items():
+            twins = self.by.store.twins(who.space, scope, [fingerprint]) if who.may_read(scope) else []
+            others = [f"[id:{twin.number}]" for twin in twins if twin.id not in self.gone]
+            if others:
+                more = f" and {len(others) - NAMED:,} more" if len(others) > NAMED else ""
+                shown = ", ".join(others[:NAMED]) + more
+                said.append(f"{shown} in {scope} had the same text as [id:{number}] and were not erased")
+        return said
+
+
+def _traces(records: Sequence[Record], words: Set[str]) -> set[bytes]:
+    """What to look for in the files: words that nothing else holds, as indexed and as written. A text without one, and data,
+    which is not indexed, are looked for by how they begin."""
+    found = set(words)
+    for record in records:
+        tokens = {token for text in texts_of(record) for token in TOKEN.findall(text)}
+        lonely = {token for token in tokens if words >= set(terms(token))}
+        texts = [*strings_in(record.data), *([] if lonely else [record.text])]
+        found |= lonely | {text[: 2 * PHRASE] for text in texts if len(text) >= PHRASE}
+    return {trace.encode() for trace in found}

@@ -1,0 +1,137 @@
+"""What an approved question does: one table from its verb to a function, and the act of deciding.
+
+Only a person approves: an access whose origin is the user's. It is then the person's own act, under their name and with their
+rights, through the same gate as everything else; so it is journalled, can be undone, and happens once.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from memorist import checks
+from memorist.access import Access
+from memorist.design import Tools
+from memorist.errors import Invalid, Refused
+from memorist.records import Outcome, Record, Report
+from memorist.remember import choices, conflicts, consent, edit, erase, gate, promotion
+from memorist.remember.changes import Author
+from memorist.store.nouns import Run
+from memorist.store.where import Where
+from memorist.text.visible import quoted
+
+Done = Outcome | Report
+DECISIONS = ("approve", "deny")
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a question is carried out. `at_once`: in one transaction with its end, so that it happens exactly once; what takes
+    many transactions must do no harm when it is done again."""
+
+    act: Callable[[Mapping[str, Any], Author], Done]
+    at_once: bool = True
+    declined: Callable[[Mapping[str, Any], Author], None] | None = None  # what a person's no does
+
+
+def decide(id: str, decision: str, by: Author) -> Done:
+    """Approves a question, which does what it asked for, or denies it, which only takes it out of the queue."""
+    if decision not in DECISIONS:
+        raise Invalid(f"there is no decision {quoted(decision)}; decide {' or '.join(DECISIONS)}")
+    if decision == "deny":
+        return _deny(id, by)
+    if by.access.origin != "user":
+        raise Refused(
+            "only a person approves: use `memorist review` at a terminal, or an access with origin='user'; "
+            f"this one is {by.access.origin}'s"
+        )
+    way = _way(consent.find(id, by.access, by.store))
+    if way.at_once:
+        with by.writer.transaction():
+            return _approve(consent.find(id, by.access, by.store), way, by)
+    return _approve(consent.find(id, by.access, by.store), way, by)
+
+
+def _approve(run: Run, way: Way, by: Author) -> Done:
+    done = way.act((run.question or {})["details"], by)
+    if not (isinstance(done, Outcome) and done.outcome == "refused"):
+        consent.close(run, "done", done.batch, by)
+    return done
+
+
+def _deny(id: str, by: Author) -> Outcome:
+    """The person says no, or the one who asked takes the question back."""
+    with by.writer.transaction():
+        run = consent.find(id, by.access, by.store)
+        if by.access.origin != "user" and run.owner != by.access.actor:
+            raise Refused(f"q{run.id} was asked by {run.owner}: only they or a person take it back")
+        consent.close(run, "denied", None, by)
+        way = WAYS.get(consent.shown(run).verb)
+        if way is not None and way.declined is not None and by.access.origin == "user":
+            way.declined((run.question or {})["details"], by)
+    return Outcome("changed", f"declined, and nothing was done: {consent.shown(run).summary}", pending=f"q{run.id}")
+
+
+def _way(run: Run) -> Way:
+    verb = consent.shown(run).verb
+    if verb not in WAYS:
+        raise Refused(
+            f"q{run.id} asks for {quoted(verb)}, which this version cannot do; deny it, or use another version"
+        )
+    return WAYS[verb]
+
+
+# ---------------------------------------------------------------- the table
+
+
+def _remember(details: Mapping[str, Any], by: Author) -> Outcome:
+    draft = consent.draft_of(details)
+    return gate.admit([draft], by, str(draft.scope), agreed=True)[0]
+
+
+def _revise(details: Mapping[str, Any], by: Author) -> Outcome:
+    find = partial(_memory, details["id"], by.access, by.tools)
+    changes, version = consent.changes_of(details), details["version"]
+    because, used = details["because"], details["used"]
+    return edit.revise(find, changes, by, version, because, used, agreed=True)
+
+
+def _forget(details: Mapping[str, Any], by: Author) -> Report:
+    where, because = consent.reach_of(details, by.access), details["because"]
+    sweep = edit.Sweep("forgotten", partial(edit.archived, because=because), because, where, by)
+    return sweep.apply([brief.id for brief in by.store.briefs(where)])
+
+
+def _erase(details: Mapping[str, Any], by: Author) -> Report:
+    where = consent.reach_of(details, by.access)
+    ids = [brief.id for brief in by.store.briefs(where)]
+    return erase.erase(ids, details["because"], where, by)
+
+
+def _merge(details: Mapping[str, Any], by: Author) -> Report:
+    """The others go to the archive, and say into which memory they went."""
+    kept = _memory(details["keep"], by.access, by.tools)
+    if kept.state != "active":
+        raise Refused(f"memory {kept.number} is {kept.state}, so nothing can be merged into it; deny the question")
+    because = checks.label(f"merged into [id:{kept.number}]", "the reason")
+    sweep = edit.Sweep("forgotten", partial(edit.archived, because=because), because, by.where, by)
+    return sweep.apply([id for id in details["ids"] if id != kept.id])
+
+
+def _memory(id: str, who: Access, tools: Tools) -> Record:
+    found = tools.store.get([id], Where(who))
+    if not found:
+        raise Refused("the memory that was asked about is not readable here any more; deny the question")
+    return found[0]
+
+
+WAYS: Mapping[str, Way] = {
+    "remember": Way(_remember),
+    "revise": Way(_revise),
+    "forget": Way(_forget, at_once=False),
+    "erase": Way(_erase, at_once=False),
+    "merge": Way(_merge),
+    "promote": Way(promotion.approved, declined=promotion.declined),
+    "alias": Way(choices.accept),
+    "resolve": Way(conflicts.approved),
+}

@@ -1,0 +1,260 @@
+"""Taking back: each event of a batch knows what was there before, so a batch can be undone, newest event first.
+
+What was added is archived; what was changed gets its old values; a revised memory gets its old text back from the superseded
+record. A memory that was changed again since is left alone and named: to undo under later work would lose that work. An undo
+is a batch like any other and can be undone itself.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+from memorist.access import Access
+from memorist.design import Tools
+from memorist.errors import Conflict, Invalid, MemoristError, NotFound, Refused
+from memorist.records import Counters, Event, Link, Planned, Record, Report, from_micros
+from memorist.remember.changes import Author, Changes, counts_of
+from memorist.remember.edit import portions
+from memorist.remember.twins import UNDONE, refuse_second
+from memorist.store.rows import COLUMNS, COUNTERS, from_row, to_row
+from memorist.store.where import Where
+from memorist.store.writer import Clean
+
+EVENTS_AT_ONCE = 500
+UNDID = "undid "
+
+
+def undo(name: str | None, by: Author) -> Report:
+    """Undoes that batch, or this actor's last action."""
+    events = _last_action(by.access, by.tools) if name is None else _named(name, by.tools)
+    batch = events[0].batch
+    if events[0].surface == "upkeep":  # what looked after the whole space is taken back in the whole space
+        by = by.through(by.access.over_the_space(by.access.surface))
+    by_record: dict[str, list[Event]] = {}
+    for event in reversed(events):
+        by_record.setdefault(event.record, []).append(event)
+    report, undoing = Report("undone"), _Undo(batch, by_record, by)
+    for some in portions(list(by_record)):
+        report = undoing.step(some, report)
+    if not report.changed:
+        reasons = "; ".join(dict.fromkeys(report.left.values())) or "there is nothing in it that you may change"
+        raise Conflict(f"{batch} cannot be undone: {reasons}")
+    return report
+
+
+def _named(name: str, tools: Tools) -> list[Event]:
+    if not isinstance(name, str):
+        raise Invalid(f"a batch is named by text such as 'b12', not {type(name).__name__}")
+    events = tools.store.batch(name.strip())
+    if not events:
+        raise NotFound(
+            f"there is no batch {name[:40]!r}; the outcome of each change names its batch, and so does `history`"
+        )
+    return events
+
+
+def _last_action(who: Access, tools: Tools) -> list[Event]:
+    """The newest batch of this actor that touches a memory they may change and that was not undone yet."""
+    undone: set[str] = set()
+    erased: str | None = None
+    for batch, events in groupby(_newest_first(tools), key=lambda event: event.batch):
+        some = list(events)
+        if batch in undone:
+            continue
+        if some[0].verb == "undone":
+            undone.add(_undone_by(some[0]))
+        elif some[0].actor == who.actor and some[0].verb == "erased":
+            erased = erased or batch
+        elif some[0].actor == who.actor and _is_left(some, who, tools):
+            return _after(erased, tools.store.batch(batch))
+    raise _cannot(erased) if erased else NotFound("there is no action of yours to undo here")
+
+
+def _is_left(events: Sequence[Event], who: Access, tools: Tools) -> bool:
+    """Whether there is anything in it to take back: a memory that lives and may be written, and what it was before."""
+    told = [event.record for event in events if event.before is not None or event.because is not None]
+    records = tools.store.get(told, Where(who))
+    return any(who.may_write(record.scope) and record.state != "erased" for record in records)
+
+
+def _after(erased: str | None, events: list[Event]) -> list[Event]:
+    """The last action; but who has erased something since, and now takes back something else, should say so."""
+    if erased:
+        raise _cannot(erased, f"; `undo {events[0].batch}` takes back the action before it")
+    return events
+
+
+def _cannot(erased: str, instead: str = "") -> Refused:
+    return Refused(f"your last action, {erased}, erased memories, and that cannot be undone{instead}")
+
+
+def _undone_by(event: Event) -> str:
+    """The batch that an event of verb `undone` took back."""
+    return (event.because or "").removeprefix(UNDID)
+
+
+def _changed_since(journal: Sequence[Event], batch: str) -> str | None:
+    """The batch that changed the memory after this one, if any. What was undone meanwhile is as if it had not been."""
+    undone: set[str] = set()
+    for event in reversed(journal):
+        if event.batch in undone:
+            continue
+        if event.batch == batch:
+            return None
+        if event.verb != "undone":
+            return event.batch
+        undone.add(_undone_by(event))
+    return "its own undo"
+
+
+def _newest_first(tools: Tools) -> Iterator[Event]:
+    last: int | None = None
+    while events := tools.store.latest(last, EVENTS_AT_ONCE):
+        yield from events
+        last = events[-1].seq
+
+
+@dataclass(frozen=True, slots=True)
+class _Return:
+    """One memory as it is, and as it is going to be: with links that are going to be (and were), and links that go."""
+
+    record: Record
+    after: Record  # with its counters
+    past: Record | None = None  # the record that kept a text which comes back
+    links: tuple[tuple[Link, Link | None], ...] = ()
+    gone: tuple[Link, ...] = ()
+    fresh: Clean | None = None  # the next version, where its row changes
+
+
+@dataclass(frozen=True, slots=True)
+class _Undo:
+    batch: str
+    events: Mapping[str, Sequence[Event]]  # of the whole batch, by memory, newest first
+    by: Author
+
+    @property
+    def because(self) -> str:
+        return UNDID + self.batch
+
+    def step(self, ids: Sequence[str], report: Report) -> Report:
+        """One transaction; the report with what it did added."""
+        planned, left = list(report.changed), dict(report.left)
+        with self.by.writer.transaction():
+            changes = Changes.of(self.by)
+            records = {record.id: record for record in self.by.store.get(ids, self.by.where)}
+            for id in ids:
+                record = records.get(id)
+                if record is not None and record.superseded_by in self.events:
+                    continue  # it goes with the memory whose past text it is
+                try:
+                    returns = self._returns(record, self.events[id], changes)
+                except MemoristError as problem:
+                    left[id] = str(problem)
+                    continue
+                for each in returns:
+                    self._put(each, changes)
+                planned.append(Planned(id, returns[0].record.number, self.because))
+            batch, _ = changes.commit(report.batch)
+        return replace(report, changed=tuple(planned), left=left, batch=batch or report.batch)
+
+    def _returns(self, record: Record | None, events: Sequence[Event], changes: Changes) -> list[_Return]:
+        """How to take these events of one memory back. What stands in the way is raised, before anything is put."""
+        if record is None:
+            raise NotFound("a memory of it is not readable here")
+        self.by.access.must_write(record.scope)
+        if any(event.verb in ("erased", "past erased") for event in events) or record.state == "erased":
+            raise Refused(f"memory {record.number} is erased, and that cannot be undone")
+        later = _changed_since(self.by.store.journal(record.id), self.batch)
+        if later is not None:
+            raise Conflict(f"memory {record.number} was changed again by {later}; undo that first")
+        own = self._without(record, events, changes)
+        self.by.access.must_write(own.after.scope)
+        return [own, *(self._without(past, self.events[past.id], changes) for past in self._pasts(record))]
+
+    def _pasts(self, record: Record) -> list[Record]:
+        """When an undo is undone, the past text that it archived is a past text again."""
+        told = [event.before or {} for event in self.events[record.id] if event.verb == "undone"]
+        others = [before["other"] for before in told if before.get("other") in self.events]
+        found = self.by.store.get(others, Where(Access.to_read(self.by.access.space)))
+        return [past for past in found if past.superseded_by == record.id]
+
+    def _without(self, record: Record, events: Sequence[Event], changes: Changes) -> _Return:
+        """The memory without these events, newest first."""
+        back = _Return(record, record)
+        for event in events:
+            back = self._before(event, back)
+        as_counted = replace(
+            back.after, counters=record.counters, times=replace(back.after.times, used=record.times.used)
+        )
+        if as_counted == record:
+            return back
+        fresh = changes.stamped(record, back.after)
+        refuse_second(record, fresh, changes)
+        return replace(back, fresh=fresh)
+
+    def _before(self, event: Event, back: _Return) -> _Return:
+        if event.verb == "added":
+            return replace(back, after=replace(back.after, state="archived", reason=UNDONE))
+        if event.before is None:
+            raise Refused(f"memory {back.record.number}: what it was before {event.batch} was erased")
+        before, past = dict(event.before), self._past(event.before)
+        links, gone = back.links, back.gone
+        if past is not None:
+            before["text"] = past.text
+            gone = (*gone, Link(back.record.id, past.id, "supersedes"))
+        elif "other" in before:
+            was, now = (_link(back.record.id, before["other"], before[name]) for name in ("was", "now"))
+            links = (*links, (was, now)) if was else links
+            gone = gone if was or now is None else (*gone, now)
+        after = _with_counts(_with_columns(back.after, before), before)
+        return replace(back, after=after, past=past or back.past, links=links, gone=gone)
+
+    def _past(self, before: Mapping[str, Any]) -> Record | None:
+        if "superseded" not in before:
+            return None
+        found = self.by.store.get([before["superseded"]], Where(Access.to_read(self.by.access.space)))
+        if not found or found[0].state == "erased":
+            raise Refused("the text it had before was erased")
+        return found[0]
+
+    def _put(self, back: _Return, changes: Changes) -> None:
+        """What is written, and what an undo of this undo needs."""
+        record = back.record
+        if back.fresh is not None:
+            changes.put("undone", record, back.fresh, self.because)
+        elif back.after != record:
+            changes.count("undone", record, back.after, self.because)
+        elif not back.links and not back.gone:
+            changes.note("undone", record, {}, self.because)
+        for link, was in back.links:
+            changes.link(record, link, self.because, was, verb="undone")
+        for link in back.gone:
+            changes.unlink(record, link, self.because, verb="undone")
+        if back.past is not None:
+            gone = replace(back.past, state="archived", reason=UNDONE)
+            changes.put("undone", back.past, changes.stamped(back.past, gone), self.because)
+
+
+def _link(a: str, b: str, told: Sequence[Any] | None) -> Link | None:
+    """A link as an event tells it: [kind, weight, evidence]."""
+    return None if told is None else Link(a, b, *told)
+
+
+def _with_columns(record: Record, before: Mapping[str, Any]) -> Record:
+    """The record with the columns that an event kept; counters and the time of use are not among them."""
+    row = dict(zip(COLUMNS, to_row(record), strict=True))
+    row |= {name: value for name, value in before.items() if name in row}
+    scope = before.get("scope", record.scope)
+    old = from_row(record.space, scope, record.number, list(row.values()), (None,) * (len(COUNTERS) + 1))
+    return replace(old, counters=record.counters, times=replace(old.times, used=record.times.used))
+
+
+def _with_counts(record: Record, before: Mapping[str, Any]) -> Record:
+    """The record with the counters that an event kept."""
+    had = counts_of(record)
+    if before.keys().isdisjoint(had):
+        return record
+    *counts, used = (before.get(name, value) for name, value in had.items())
+    last = None if used is None else from_micros(used)
+    return replace(record, counters=Counters(*counts), times=replace(record.times, used=last))

@@ -1,0 +1,322 @@
+"""How commands are spelled, and how the words of a command line are read.
+
+The options of a verb are taken from the facade's signature, so that an argument added there is an option here at once:
+what can be given by position is an argument, the rest are options, and what takes several values is an option in the
+singular that may be repeated. Measured for one recall: typer spends 230 ms on its imports, two thirds of them for
+pydantic at the first value; argparse takes 12 ms but cannot read `remember -- -x`; getopt takes one and reads it.
+
+What was given is turned into what the facade takes. A refusal names the place and the fix; nothing is guessed.
+"""
+
+import getopt
+import inspect
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import zip_longest
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin
+
+from memorist.commands import meaning
+from memorist.errors import Invalid, Refused
+from memorist.surfaces.cli.screen import one_line
+from memorist.text.visible import decoded
+
+TYPES: Mapping[Any, str] = {
+    Sequence: "texts", int: "whole", float: "number", bool: "flag", datetime: "time", Mapping: "json",
+}  # fmt: skip
+SEVERAL = ("texts", "paths")  # what may be given more than once
+PLACEHOLDERS = {"text": "TEXT", "texts": "TEXT", "whole": "N", "number": "NUMBER", "time": "TIME", "json": "JSON"}
+FLAGS = {"tags": "--tag", "files": "--file", "kinds": "--kind", "pinned": "--pin", "ids": "--id"}
+SHORT = {"limit": "n", "help": "h"}
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One thing a command takes. Without a flag it is an argument, given by position."""
+
+    name: str
+    help: str
+    flag: str = ""
+    type: str = "text"
+    needed: bool = False
+    placeholder: str = ""
+
+    @property
+    def shown(self) -> str:
+        """As it stands in the help."""
+        if not self.flag:
+            return self.name.upper()
+        short = f"-{SHORT[self.name]}, " if self.name in SHORT else ""
+        return f"{short}{self.flag} {self.placeholder or PLACEHOLDERS.get(self.type, '')}".rstrip()
+
+    @property
+    def takes_value(self) -> bool:
+        return self.type != "flag"
+
+    def take(self, said: str, values: dict[str, Any]) -> None:
+        """Reads what was said, and adds it to the values."""
+        value = READERS[self.type](said, self.flag or self.name.upper()) if self.takes_value else True
+        values[self.name] = [*values.get(self.name, []), value] if self.type in SEVERAL else value
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What `memorist NAME …` does: `perform` takes a `Place` and the values, and gives the exit code."""
+
+    name: str
+    help: str
+    options: tuple[Option, ...]
+    perform: Callable[..., int]
+
+
+JSON = Option("json", "Answers with one JSON document.", "--json", "flag")
+PLACE = (
+    Option("db", "The store's file; the usual one without it.", "--db", "path", placeholder="PATH"),
+    Option("project", "The project; that of this folder without it.", "--project", placeholder="NAME"),
+    Option("scope", "Only there: global, or a name and an id such as user/ann.", "--scope", placeholder="SCOPE"),
+    Option("space", "The space; the usual one without it.", "--space", placeholder="NAME"),
+    JSON,
+)
+HELP = Option("help", "Shows this and ends.", "--help", "flag")
+FILTERS = (
+    Option("kind", "Only this kind; may be repeated.", "--kind", "texts"),
+    Option("tag", "Only with this tag, or one of these.", "--tag", "texts"),
+    Option("state", "active, archived, superseded or erased; active without it.", "--state", "texts"),
+)
+BATCH = Option("batch", "One memory per line of standard input: plain text, or a JSON object.", "--batch", "flag")
+WHY = Option("why", "Shows the factors of each score.", "--why", "flag")
+YES = Option("yes", "Does not ask before it erases.", "--yes", "flag")
+WATCH = Option(
+    "watch", "Stays, and runs at the times of a cron line in UTC, until it is stopped.", "--watch", placeholder="CRON"
+)
+EXTRAS: Mapping[str, tuple[Option, ...]] = {
+    "upkeep": (WATCH,),
+    "remember": (BATCH,), "recall": (WHY,), "list": FILTERS, "count": FILTERS, "timeline": FILTERS,
+    "forget": FILTERS, "erase": (*FILTERS, YES),
+}  # fmt: skip
+
+
+# ---------------------------------------------------------------- from the facade
+
+
+def parameters_of(verb: str) -> dict[str, inspect.Parameter]:
+    """The facade's own parameters of a verb; `**arguments` stands for those of recall."""
+    from memorist.memory import Memory
+
+    found = dict(inspect.signature(getattr(Memory, verb)).parameters)
+    del found["self"]
+    if found.pop("arguments", None):
+        found |= {name: p for name, p in parameters_of("recall").items() if p.kind is p.KEYWORD_ONLY}
+    return found
+
+
+def options_of(verb: str) -> tuple[Option, ...]:
+    """The facade's parameters, what only the command line has, and the place."""
+    own = [_option(verb, parameter) for name, parameter in parameters_of(verb).items() if name != "scope"]
+    return (*own, *EXTRAS.get(verb, ()), *PLACE)
+
+
+def _option(verb: str, parameter: inspect.Parameter) -> Option:
+    name, help = parameter.name, meaning(verb, parameter.name)
+    if parameter.kind is parameter.VAR_POSITIONAL:
+        return Option(name, help, type="texts")
+    several = get_args(parameter.annotation)
+    type = "reference" if {str, datetime} <= set(several) else TYPES.get(_base(parameter.annotation), "text")
+    if parameter.kind is parameter.POSITIONAL_OR_KEYWORD and name != "where":
+        needed = parameter.default is parameter.empty and name not in ("text", "query")  # those may be piped in
+        return Option(name, help, type=type, needed=needed)
+    return Option(name, help, FLAGS.get(name, "--" + name.replace("_", "-")), type)
+
+
+def _base(annotation: Any) -> Any:
+    """What a parameter takes, without `| None`; of several the first, without its own parameters."""
+    if get_origin(annotation) in (Union, UnionType):
+        annotation = next(part for part in get_args(annotation) if part is not NoneType)
+    return get_origin(annotation) or annotation
+
+
+# ---------------------------------------------------------------- reading a command line
+
+
+def parse(command: Command, words: Sequence[str]) -> dict[str, Any]:
+    """What was given, by name. Options may stand anywhere before `--`; a value may begin with a dash."""
+    flagged = _flagged(command)
+    short = "".join(flag[1:] + ":" * option.takes_value for flag, option in flagged.items() if len(flag) == 2)
+    long = [flag[2:] + "=" * option.takes_value for flag, option in flagged.items() if len(flag) > 2]
+    try:
+        pairs, rest = getopt.gnu_getopt(list(words), short, long)
+    except getopt.GetoptError as problem:
+        dash = "; text that begins with a dash goes after --" if "not recognized" in problem.msg else ""
+        raise Invalid(f"{problem.msg}{dash}; see `memorist {command.name} --help`") from problem
+    values: dict[str, Any] = {}
+    for flag, said in pairs:
+        flagged[flag].take(said, values)
+    return values if "help" in values else _placed(command, rest, values)
+
+
+def _flagged(command: Command) -> dict[str, Option]:
+    """The options by their flags, long and short."""
+    options = [option for option in (*command.options, HELP) if option.flag]
+    return {option.flag: option for option in options} | {
+        f"-{SHORT[option.name]}": option for option in options if option.name in SHORT
+    }
+
+
+def _placed(command: Command, rest: list[str], values: dict[str, Any]) -> dict[str, Any]:
+    """The same with the arguments by position."""
+    places = [option for option in command.options if not option.flag]
+    if places and places[-1].type in SEVERAL:
+        places[-1:] = [places[-1]] * max(0, len(rest) - len(places) + 1)
+    for option, said in zip_longest(places, rest):
+        if option is None:
+            raise Invalid(f"{said[:60]!r} is one argument too many; put a text of several words in quotes")
+        if said is not None:
+            option.take(said, values)
+        elif option.needed:
+            raise Invalid(f"{option.name.upper()} is missing; see `memorist {command.name} --help`")
+    return values
+
+
+def help_of(command: Command) -> str:
+    """The help of one command."""
+    places = [option for option in command.options if not option.flag]
+    usage = "".join(f" {o.shown}" if o.needed else f" [{o.shown}]{'…' * (o.type in SEVERAL)}" for o in places)
+    flags = [option for option in command.options if option.flag]
+    lines = [f"Usage: memorist {command.name}{usage} [OPTIONS]", "", f"  {command.help}", ""]
+    shown = [*places, *flags, HELP]
+    width = max(len(option.shown) for option in shown) + 2
+    return "\n".join([*lines, *(f"  {option.shown:<{width}}{option.help}" for option in shown)])
+
+
+# ---------------------------------------------------------------- what was given
+
+LARGEST_TEXT = 4_000_004  # bytes: a million characters of four bytes, and the mark
+LARGEST_BATCH = 1 << 28  # bytes of drafts in one call
+LOOKS_LIKE_A_TIME = re.compile(r"\d{4}-\d\d")
+
+
+def at_terminal() -> bool:
+    """Whether a person sits at the keyboard. A closed standard input is nobody."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def agreed(question: str) -> bool:
+    """Asks at the terminal; without one, only `--yes` will do."""
+    if not at_terminal():
+        raise Refused(f"without a terminal to ask at, this needs --yes: {question}")
+    sys.stderr.write(f"memorist: {one_line(question)} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def text_or_stdin(text: str | None, what: str, *, required: bool) -> str | None:
+    """The text itself; standard input for `-`, and for a missing text that is needed while something is piped in."""
+    if text is not None and text != "-":
+        return text
+    if text is None and not required:
+        return None
+    if text is None and (sys.stdin is None or at_terminal()):
+        raise Invalid(f"the {what} is missing; give it as an argument, or pipe it in")
+    read = decoded(_stdin(LARGEST_TEXT), "standard input")
+    return read.removesuffix("\n").removesuffix("\r")
+
+
+def drafts(defaults: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """One draft per line of standard input: a JSON object of remember's arguments, or plain text."""
+    text = decoded(_stdin(LARGEST_BATCH), "standard input")
+    for number, line in enumerate(text.split("\n"), 1):
+        words = line.strip()
+        if words:
+            given = json_object(words, f"line {number}") if words.startswith("{") else {"text": words}
+            yield {**defaults, **given, **_times(given, number)}
+
+
+def _times(draft: dict[str, Any], line: int) -> dict[str, datetime]:
+    names = [name for name in ("at", "valid_from", "valid_to") if isinstance(draft.get(name), str)]
+    return {name: moment(draft[name], f"{name} in line {line}") for name in names}
+
+
+def _stdin(most: int) -> bytes:
+    if sys.stdin is None:
+        raise Invalid("standard input is closed; give the text as an argument, or pipe it in")
+    read = sys.stdin.buffer.read(most + 1)
+    if len(read) > most:
+        raise Invalid(f"standard input holds more than {most:,} bytes; split it")
+    return read
+
+
+def well_formed(argument: str, name: str) -> str:
+    """An argument as the text it was typed as, also where the locale knows only ASCII."""
+    return argument if argument.isascii() or _encodes(argument) else decoded(os.fsencode(argument), name)
+
+
+def _encodes(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def moment(text: str, name: str) -> datetime:
+    """A time in ISO form, with its zone."""
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError as problem:
+        raise Invalid(f"{name} takes a time such as 2026-05-01T12:00+00:00, not {text[:60]!r}") from problem
+    if found.tzinfo is None:
+        zoned = found.isoformat(timespec="minutes")
+        raise Invalid(f"{name} has no time zone: {text[:60]!r}; add one, such as {zoned}Z or {zoned}+02:00")
+    return found
+
+
+def json_object(text: str, name: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        raise Invalid(f"{name} takes a JSON object, and this is none: {problem}") from problem
+    if not isinstance(value, dict):
+        raise Invalid(f'{name} takes a JSON object such as {{"step": 3}}, not {text[:60]!r}')
+    return value
+
+
+def reference(text: str, name: str) -> str | datetime:
+    """A memory, or a time where it looks like one."""
+    return moment(text, name) if LOOKS_LIKE_A_TIME.match(text) else well_formed(text, name)
+
+
+def whole(text: str, name: str) -> int:
+    try:
+        return int(text)
+    except ValueError as problem:
+        raise Invalid(f"{name} takes a whole number, not {text[:60]!r}") from problem
+
+
+def number(text: str, name: str) -> float:
+    try:
+        return float(text)
+    except ValueError as problem:
+        raise Invalid(f"{name} takes a number, not {text[:60]!r}") from problem
+
+
+def as_given(text: str, name: str) -> str:
+    """A path is bytes to the system, and stays what it is."""
+    return text
+
+
+READERS: Mapping[str, Callable[[str, str], Any]] = {
+    "text": well_formed,
+    "texts": well_formed,
+    "path": as_given,
+    "paths": as_given,
+    "reference": reference,
+    "whole": whole,
+    "number": number,
+    "time": moment,
+    "json": json_object,
+}

@@ -1,0 +1,217 @@
+"""Files at the command line: backups and their return, import and export, and a memory in an editor.
+
+A restore asks first: at a terminal by a question, elsewhere by wanting `--yes`. An export is private and never replaces a file;
+what an import cannot read is told on standard error, and the exit code is 1. An edit is a revision like any other, and refuses
+to overwrite what was changed elsewhere while the editor was open.
+"""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from memorist import engine
+from memorist.commands import ARGUMENTS
+from memorist.errors import Invalid, Refused
+from memorist.files import transfer
+from memorist.records import Draft, Outcome, Record
+from memorist.surfaces.cli import arguments, show
+from memorist.surfaces.cli.arguments import PLACE, Command, Option
+from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
+from memorist.surfaces.cli.verbs import Place, opened
+from memorist.text.visible import decoded, is_blank
+
+EDITORS = ("VISUAL", "EDITOR")
+SHOWN_PROBLEMS = 20  # the rest is counted
+STYLES = {"jsonl": transfer.export, "markdown": transfer.export_markdown}
+
+# ---------------------------------------------------------------- backups
+
+
+def backup(place: Place, path: str | None = None, restore: str | None = None, yes: bool = False) -> int:
+    if restore is not None:
+        if path is not None:
+            raise Invalid("give a file to write, or --restore with a backup to bring back, not both")
+        return _restore(place, Path(restore).expanduser(), yes)
+    with opened(place) as memory:
+        store = Path(memory.status()["store"])
+        done = memory.backup(path or f"{store}.backup-{datetime.now(UTC):%Y%m%dT%H%M%S}Z")
+    screen = Screen.of(place.json)
+    said = f"{screen.styled('backed up', 'good')} {one_line(str(store))} to {one_line(str(done))}"
+    return screen.answer({"backup": done, "store": store}, said)
+
+
+def _restore(place: Place, file: Path, yes: bool) -> int:
+    from memorist.store.open import file_of, restore
+
+    db = engine.setup_for(place.db, place.project, place.space, None).db
+    store = file_of(db)
+    if store is None:
+        raise Refused(f"a backup is restored into a file, not into {db}")
+    if not yes and not arguments.agreed(f"replace {store} by {file}? What is there is kept beside it."):
+        return 1
+    kept = restore(store, file, datetime.now(UTC))
+    screen = Screen.of(place.json)
+    return screen.answer(
+        {"restored": file, "store": store, "kept": kept},
+        f"{screen.styled('restored', 'good')} {one_line(str(store))} from {one_line(str(file))}",
+        *([f"what was there is kept as {one_line(str(kept))}"] if kept else []),
+        "restart programs that have the store open",
+    )
+
+
+# ---------------------------------------------------------------- an editor
+
+
+def edit(place: Place, id: str) -> int:
+    with opened(place) as memory:
+        record = memory.get(id)
+        text = _edited(record)
+        if text == record.text:
+            outcome = Outcome("unchanged", "the text is the same", record.id, record)
+        else:
+            outcome = memory.revise(record.id, text, expected_version=record.version, because="edited")
+        show.show(show.Reply("edit", outcome, memory, {}), Screen.of(place.json))
+    return 0
+
+
+def _edited(record: Record) -> str:
+    """The text after the user's editor had it, in a private file that is gone afterwards."""
+    editor = next((words for name in EDITORS if (words := os.environ.get(name, "").strip())), None)
+    if editor is None:
+        raise Invalid(f"no editor is set; set {' or '.join(EDITORS)}, or use `memorist revise`")
+    with tempfile.TemporaryDirectory(prefix="memorist-") as folder:
+        file = Path(folder) / f"memory-{record.number}.md"
+        file.write_text(record.text + "\n", encoding="utf-8", newline="")
+        try:
+            code = subprocess.run([*shlex.split(editor), str(file)], check=False).returncode
+        except (OSError, ValueError) as problem:
+            raise Invalid(f"the editor {editor!r} cannot be started: {problem}; set EDITOR") from problem
+        if code:
+            raise Refused(f"the editor ended with status {code}; nothing was changed")
+        text = decoded(file.read_bytes(), "the edited text").removesuffix("\n").removesuffix("\r")
+    if is_blank(text):
+        raise Refused(f"the text was emptied, so nothing was changed; `memorist forget {record.number}` hides it")
+    return text
+
+
+# ---------------------------------------------------------------- in
+
+
+def import_command(place: Place, paths: Sequence[str] = (), dry_run: bool = False) -> int:
+    with opened(place, narrowed=False) as memory:
+        done = transfer.import_files(memory, paths, scope=place.scope, dry_run=dry_run)
+        home = memory.home
+    screen = Screen.of(place.json)
+    if screen.json:
+        screen.document(done)
+    elif dry_run:
+        _show_drafts(done.drafts, place.scope or home, screen)
+    else:
+        _show_imported(done, screen)
+    for problem in done.problems[:SHOWN_PROBLEMS]:
+        aside(problem)
+    if len(done.problems) > SHOWN_PROBLEMS:
+        aside(f"and {len(done.problems) - SHOWN_PROBLEMS:,} more; --json names them all")
+    return 1 if done.problems else 0
+
+
+def _show_imported(done: transfer.Imported, screen: Screen) -> None:
+    number = len(done.files)
+    counts = ", ".join(f"{count:,} {name}" for name, count in done.outcomes.items()) or "no memories"
+    screen.line(f"{screen.styled('imported', 'good')} {number:,} {'file' if number == 1 else 'files'}: {counts}")
+    for because, count in done.reasons.items():
+        screen.line(f"  {count:,} unchanged: {one_line(because)}")
+    if done.batch:
+        screen.line(f"`memorist undo {done.batch}` takes it back")
+
+
+def _show_drafts(drafts: Sequence[Draft], home: str, screen: Screen) -> None:
+    rows = [
+        (
+            draft.kind,
+            draft.at.date().isoformat() if draft.at else "",
+            draft.scope or home,
+            draft.title or "",
+            draft.text,
+        )
+        for draft in drafts
+    ]
+    screen.rows(("kind", "happened", "scope", "title", "text"), rows)
+    aside(f"{len(drafts):,} memories would be imported")
+
+
+# ---------------------------------------------------------------- out
+
+
+def export_command(
+    place: Place, path: str | None = None, style: str = "jsonl", where: Mapping[str, Any] | None = None
+) -> int:
+    if style not in STYLES:
+        raise Invalid(f"there is no style {style[:60]!r}; styles are {', '.join(STYLES)}")
+    with opened(place) as memory:
+        lines = STYLES[style](memory, where)
+        screen = Screen.of(place.json)
+        if path is not None:
+            target = Path(path).expanduser()
+            _write_new(target, lines)
+            said = f"{screen.styled('exported', 'good')} to {one_line(str(target))}"
+            screen.answer({"export": target, "bytes": target.stat().st_size}, said)
+        elif screen.json:
+            screen.document([json.loads(line) for line in lines] if style == "jsonl" else {"markdown": "".join(lines)})
+        else:
+            for line in lines:
+                sys.stdout.write(safe(line) if screen.terminal else line)
+    return 0
+
+
+def _write_new(target: Path, lines: Iterator[str]) -> None:
+    """Writes a private file of that name, whole or not at all, where there is none."""
+    try:
+        handle = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    except FileExistsError as problem:
+        raise Invalid(f"{target} is there already; name a new file") from problem
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.writelines(lines)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        target.unlink(missing_ok=True)
+        raise
+
+
+# ---------------------------------------------------------------- the table
+
+BACKUP = (
+    Option("path", "The file to write; one beside the store without it.", type="path"),
+    Option("restore", "Brings this backup back.", "--restore", "path", placeholder="FILE"),
+    Option("yes", "Does not ask before it replaces the store.", "--yes", "flag"),
+)
+IMPORT = (
+    Option("paths", "A Markdown file, a folder with MEMORY.md or memory/*.md, or an export; several may be given.",
+           type="paths"),
+    Option("dry_run", "Shows what is in the files, and imports nothing.", "--dry-run", "flag"),
+)  # fmt: skip
+EXPORT = (
+    Option("path", "The file to write, which must not exist yet; standard output without it.", type="path"),
+    Option("style", "jsonl, which import brings back, or markdown, to read; jsonl without it.", "--style"),
+    Option("where", ARGUMENTS["where"], "--where", "json"),
+)
+_TABLE: dict[str, tuple[tuple[Option, ...], Callable[..., int]]] = {
+    "backup": (BACKUP, backup),
+    "import": (IMPORT, import_command),
+    "export": (EXPORT, export_command),
+    "edit": ((Option("id", ARGUMENTS["id"], needed=True),), edit),
+}
+
+
+def command(name: str, help: str) -> Command:
+    options, perform = _TABLE[name]
+    return Command(name, help, (*options, *PLACE), perform)

@@ -1,0 +1,61 @@
+"""The founding documents' own commands. They are not in the overview; readers of such a document find them, with help.
+
+`memorist memory_store TEXT`, `memory_query`, `memory_reinforce`, `memory_demote` and `memory_update` are the five tools of
+`memorist.seeds.hebbian`, with dashes or underscores; `memorist memories export` is `memorist export`. `memorist slash
+"/remember …"` runs a slash command of `memorist.seeds.curated`.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from memorist import seeds
+from memorist.commands import ARGUMENTS
+from memorist.errors import Refused
+from memorist.seeds.hebbian import Done
+from memorist.surfaces.cli import arguments
+from memorist.surfaces.cli.arguments import PLACE, Command, Option
+from memorist.surfaces.cli.screen import Screen, safe
+from memorist.surfaces.cli.verbs import PATIENCE, Place, opened
+
+ID = Option("id", ARGUMENTS["id"], needed=True)
+CONTENT = Option("content", "The text; standard input without it.")
+TAGS = Option("tags", "Tags, with commas between them.", "--tags")
+LIMIT = Option("limit", ARGUMENTS["limit"], "--limit", "whole")
+QUERY = Option("query", "The words to look for; standard input without them.")
+LINE = Option("line", "The command in quotes, such as '/remember We deploy on Mondays'.", needed=True)
+YES = Option("yes", "Forgets what a keyword finds without asking.", "--yes", "flag")
+_OPTIONS: Mapping[str, tuple[Option, ...]] = {
+    "memory_store": (CONTENT, TAGS),
+    "memory_query": (QUERY, LIMIT),
+    "memory_reinforce": (ID,),
+    "memory_demote": (ID,),
+    "memory_update": (ID, CONTENT, TAGS),
+}
+
+
+def _perform(tool: str, place: Place, **given: Any) -> int:
+    for name in ("content", "query"):
+        if name in {option.name for option in _OPTIONS[tool]}:
+            given[name] = arguments.text_or_stdin(given.get(name), name, required=True)
+    wait = PATIENCE["reading" if tool == "memory_query" else "writing"]
+    with opened(place, wait=wait) as memory:
+        answer = getattr(seeds.hebbian(memory), tool)(**given)
+    Screen.of(place.json).answer(answer, safe(str(answer)))
+    return Refused.exit_code if isinstance(answer, Done) and answer.outcome == "refused" else 0
+
+
+def _slash(place: Place, line: str, yes: bool = False) -> int:
+    """What a keyword would forget is asked for first: at a terminal by a question, elsewhere by wanting `--yes`."""
+    with opened(place, wait=PATIENCE["writing"]) as memory:
+        answer = seeds.curated.slash(memory, line, confirm=yes)
+        if answer.asks and not yes and arguments.at_terminal() and arguments.agreed(f"{safe(answer.text)}\nforget it?"):
+            answer = seeds.curated.slash(memory, f"/forget {answer.ids[0]}")
+    Screen.of(place.json).answer(answer, safe(answer.text))
+    return int(answer.asks)
+
+
+def command(name: str, help: str) -> Command:
+    if name == "slash":
+        return Command(name, help, (LINE, YES, *PLACE), _slash)
+    return Command(name, help, (*_OPTIONS[name], *PLACE), partial(_perform, name))

@@ -1,0 +1,85 @@
+"""`memorist upkeep --watch "0 4 * * *"`: upkeep at the times of a cron line, in the foreground.
+
+It is a program like any other, started and stopped by its user: there is no hidden process. Between two runs it
+holds nothing open. SIGINT and SIGTERM end it with the step under way, and the next upkeep goes on from there.
+"""
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from types import FrameType
+from typing import Any
+
+from memorist.errors import MemoristError
+from memorist.records import Report
+from memorist.surfaces.cli import show
+from memorist.surfaces.cli.screen import Screen, aside, one_line
+from memorist.surfaces.cli.verbs import Place, opened
+from memorist.upkeep import cron
+from memorist.upkeep.runner import LATER
+
+LOOK = 30.0  # seconds between two looks at the clock, which may be set meanwhile, or have slept
+PIECE = 1.0  # seconds of upkeep between two looks at whether to stop
+Wait = Callable[[float], bool]  # waits so many seconds; True as soon as it is time to stop
+
+
+def watch(place: Place, line: str, arguments: dict[str, Any]) -> int:
+    schedule = cron.parse(line, "--watch")
+    screen, stop = Screen.of(place.json), threading.Event()
+    before = {number: signal.signal(number, _stopping(stop)) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        aside(
+            f"upkeep at {schedule.text} (UTC), next {schedule.after(datetime.now(UTC)):%Y-%m-%d %H:%M}; stop with Ctrl-C"
+        )
+        for _ in times(schedule, lambda: datetime.now(UTC), stop.wait):
+            _try(place, arguments, screen, stop)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return 0
+
+
+def times(schedule: cron.Cron, clock: Callable[[], datetime], wait: Wait) -> Iterator[datetime]:
+    """The times of the schedule, each when it has come; one that was slept through comes once. A clock that is set back
+    does not have to catch up."""
+    seen = clock()
+    due = schedule.after(seen)
+    while not wait(min(LOOK, max(0.0, (due - seen).total_seconds()))):
+        now = clock()
+        if now >= due:
+            yield due
+            now = clock()
+            due = schedule.after(now)
+        elif now < seen:
+            due = schedule.after(now)
+        seen = now
+
+
+def _stopping(stop: threading.Event) -> Callable[[int, FrameType | None], None]:
+    return lambda number, frame: stop.set()
+
+
+def _try(place: Place, arguments: dict[str, Any], screen: Screen, stop: threading.Event) -> None:
+    """What is in the way today, such as another writer or a full disk, is told, and may be gone the next time."""
+    try:
+        _look_after(place, arguments, screen, stop)
+    except MemoristError as problem:
+        aside(one_line(str(problem)))
+
+
+def _look_after(place: Place, arguments: dict[str, Any], screen: Screen, stop: threading.Event) -> None:
+    """One run, in pieces short enough to be stopped. One that was too short for anything to come of it is followed by a
+    longer one: a job may need more than that to see that it has nothing to do, and those after it have to come to theirs."""
+    piece = PIECE
+    with opened(place) as memory:
+        while not stop.is_set():
+            reports = memory.upkeep(**{"seconds": piece, **arguments})
+            show.show(show.Reply("upkeep", reports, memory, arguments), screen)
+            if arguments.get("dry_run") or "seconds" in arguments or not _goes_on(reports):
+                return
+            piece = PIECE if any(report.changed or report.rows for report in reports) else 2 * piece
+
+
+def _goes_on(reports: list[Report]) -> bool:
+    return any(report.advice == LATER for report in reports)

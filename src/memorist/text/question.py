@@ -1,0 +1,315 @@
+"""What of a prompt is the question, who is named in it, and what kind of memory it asks for.
+
+Hooks hand over whole prompts, and hosts put much into them that nobody asked: reminders, memory that was injected
+before, results of tools, code, pasted traces. Searching for all of it finds everything but the answer. Each step takes
+out one sort of such text, and is undone if it would leave no word; so a prompt that is nothing but code is still
+searched for. Every step reads the text once, whatever it holds.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+from memorist.text.calendar import MONTHS, WEEKDAYS
+from memorist.text.patterns import regex
+from memorist.text.words import STOP_WORDS, terms
+
+# Blocks that hosts inject; and whatever has one of the parts in its name.
+_INJECTED = frozenset(
+    """function_results function_calls thinking retrieved_documents file_content file_contents user_info git_status
+    local-command-stdout local-command-stderr ide_selection ide_opened_file open_files""".split()
+)
+_INJECTED_PARTS = ("memory", "memories", "reminder", "context", "tool", "environment", "attachment")
+_TAG = regex(r"<(/?)([A-Za-z][\w.:-]*+)([^<>]*+)>")
+_LINE_TAG = regex(r"^[ \t]*+<([A-Za-z][\w.:-]*+)[^<>]*+>", re.MULTILINE)
+_FENCE = regex(r"[ \t]{0,12}(`{3,}+|~{3,}+)([^`\n]*+)$")
+_INLINE_FENCE = regex(r"```[^`\n]++```")
+_DATA_URI = regex(r"\bdata:[^\s,]{0,200},[\w+/=%.~-]*+")
+LONGEST_PLAIN = 40  # characters without a blank that are looked at no closer: a commit's digest has so many
+_LONG_RUN = regex(rf"(?<![\w+/-])[A-Za-z0-9+/_-]{{{LONGEST_PLAIN + 1},}}+={{0,2}}+")
+_HEX = regex(r"(?:0x)?[0-9a-fA-F]+")
+_TRACE = "Traceback (most recent call last)"
+_CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
+_FRAME = regex(r"[ \t]++at [^\n]*[:(]")
+_ROLE = regex(
+    r"^[ \t]{0,8}[*#_]{0,6}[ \t]?(?P<role>user|human|assistant|ai|bot|system|tool)[*_]{0,3}[ \t]{0,4}:[*_]{0,3}",
+    re.MULTILINE | re.IGNORECASE,
+)
+_USERS = frozenset(("user", "human"))
+_WORD = regex(r"\w")
+_BLANKS = regex(r"[^\S\n]+")
+_LINE_ENDS = regex(r" ?\n\s*")
+
+
+def question_of(text: str) -> str:
+    """The part of a prompt that its user wrote; the whole prompt if nothing else is in it. Any str is valid.
+
+    >>> question_of("<system-reminder>Be kind.</system-reminder>\\nWhich  database?")
+    'Which database?'
+    """
+    left = text
+    for step in (_without_blocks, _without_fences, _without_open_block, _without_blobs, _without_traces):
+        left = _unless_empty(step(left), left)
+    left = _unless_empty(_last_user_first(left), left)
+    left = _unless_empty(_without_quotes(left), left)
+    tidy = _LINE_ENDS.sub("\n", _BLANKS.sub(" ", left)).strip()
+    return _unless_empty(tidy, text)
+
+
+def _unless_empty(kept: str, before: str) -> str:
+    return kept if kept is before or _WORD.search(kept) else before
+
+
+def _injected(name: str) -> bool:
+    """Whether hosts inject blocks of this name. <ToolTip> and <AppContext.Provider> are code."""
+    low = name.lower()
+    if name not in (low, name.upper()):
+        return False
+    return low in _INJECTED or any(part in low for part in _INJECTED_PARTS)
+
+
+def _without_blocks(text: str) -> str:
+    """Without what stands between a tag that hosts inject and its end, and without stray ends."""
+    if "<" not in text:
+        return text
+    opened: dict[str, list[int]] = {}
+    cuts = []
+    for tag in _TAG.finditer(text):
+        if not _injected(tag[2]):
+            continue
+        name = tag[2].lower()
+        if tag[1]:
+            begins = opened.get(name)
+            cuts.append((begins.pop() if begins else tag.start(), tag.end()))
+        elif tag[3].endswith("/"):
+            cuts.append(tag.span())
+        else:
+            opened.setdefault(name, []).append(tag.start())
+    return _cut(text, cuts)
+
+
+def _cut(text: str, cuts: Iterable[tuple[int, int]]) -> str:
+    """The text with a blank in place of each stretch; a stretch may lie within another."""
+    pieces, at = [], 0
+    for begin, end in sorted(cuts):
+        if begin >= at:
+            pieces.append(text[at:begin])
+        at = max(at, end)
+    return " ".join([*pieces, text[at:]])
+
+
+def _without_open_block(text: str) -> str:
+    """Without a block that has no end, if something stands before it. In a line, <ToolKit> may be anything."""
+    if "<" not in text:
+        return text
+    for tag in _LINE_TAG.finditer(text):
+        if _injected(tag[1]):
+            return text[: tag.start()]
+    return text
+
+
+def _without_fences(text: str) -> str:
+    """Without fenced code. A fence that is never closed goes on to the end."""
+    if "```" not in text and "~~~" not in text:
+        return text
+    kept, fence = [], ""
+    for line in text.split("\n"):
+        mark = _FENCE.match(line)
+        if fence:
+            if mark and mark[1].startswith(fence) and not mark[2].strip():
+                fence = ""
+        elif mark:
+            fence = mark[1]
+        else:
+            kept.append(line)
+    return _INLINE_FENCE.sub(" ", "\n".join(kept))
+
+
+def _without_blobs(text: str) -> str:
+    """Without data URIs, base64 and hex digests longer than a commit's."""
+    if max(map(len, text.split()), default=0) <= LONGEST_PLAIN and "data:" not in text:
+        return text
+    return _LONG_RUN.sub(lambda run: " " if _is_blob(run[0]) else run[0], _DATA_URI.sub(" ", text))
+
+
+def _is_blob(run: str) -> bool:
+    """Hex, or a mixture that no path and no slug has: they have a joint every few letters."""
+    if _HEX.fullmatch(run):
+        return True
+    mixed = any(map(str.isdigit, run)) and any(map(str.isupper, run)) and any(map(str.islower, run))
+    return mixed and len(run) >= 60 and max(map(len, re.split(r"[/_-]", run))) >= 24
+
+
+def _without_traces(text: str) -> str:
+    """A stack trace shrinks to its exception: frames are the same whatever went wrong."""
+    if _TRACE not in text and " at " not in text:
+        return text
+    kept, margin = [], -1  # how far the trace we are in is indented; -1 outside
+    for line in text.split("\n"):
+        bare = line.lstrip()
+        indent = len(line) - len(bare)
+        if bare.startswith(_TRACE):
+            margin = indent
+        elif margin >= 0 and (indent > margin or not bare):
+            continue
+        elif bare.startswith(_CHAINED) or _FRAME.match(line):
+            margin = -1
+        else:
+            margin = -1
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def _without_quotes(text: str) -> str:
+    if ">" not in text:
+        return text
+    return "\n".join(line for line in text.split("\n") if not line.lstrip().startswith(">"))
+
+
+def _last_user_first(text: str) -> str:
+    """A transcript with its last user message in front and without its labels; any other text as it is."""
+    if ":" not in text:
+        return text
+    labels = list(_ROLE.finditer(text))
+    roles = [label["role"].lower() in _USERS for label in labels]
+    if len(set(roles)) < 2:  # a transcript has a user and another
+        return text
+    ends = [*(label.start() for label in labels[1:]), len(text)]
+    said = [text[label.end() : end].strip() for label, end in zip(labels, ends, strict=True)]
+    asked = [at for at, (user, words) in enumerate(zip(roles, said, strict=True)) if user and words]
+    if not asked:
+        return text
+    last = asked[-1]
+    return "\n".join([said[last], text[: labels[0].start()].strip(), *said[:last], *said[last + 1 :]])
+
+
+# ---------------------------------------------------------------- who is named
+# A name that is no speaker's is a word like any other, and found like one. Of speakers' names, ordinary words (Will, May)
+# count only as they are spelled.
+
+_TITLES = frozenset("dr mr mrs ms prof professor sir st saint lady lord mx".split())
+# What sentences begin with, and few are called.
+_ORDINARY = STOP_WORDS | frozenset(
+    """add agree ain't almost already although always another anything anyone apparently apply aren't ask became besides
+    best better build call can't cannot change check clean close come compare couldn't create currently debug define
+    delete deploy describe despite didn't doesn't don't draft during edit either else enable ensure even every everyone
+    everything everybody explain fact fetch find finally first fix following format generate get give go good got great
+    hadn't happy has hasn't haven't hello help hey hi however i'd i'll i'm i've idea if implement import indeed install
+    instead isn't it's keep last later let let's like list look lots make makes many maybe may meanwhile merge might move
+    much must need neither never next nobody none nope nothing note notice number ok okay one open oh old over people
+    perhaps please print put question read really recall recently refactor remember remind remove rename replace reply
+    run said say says search see send set shall she's shouldn't show since someone something sometimes somewhere soon
+    sorry start stop suggest summarize summarise sure take test thank thanks that's there's therefore they're thing
+    things think today tomorrow translate true try turn two unless update use using usually verify via wait want wasn't
+    we're weren't well what's when's where's whether who's why's within without won't work would wouldn't write wrote
+    yeah yes yesterday yet you're""".split()
+)
+_NOT_NAMES = frozenset({*MONTHS, *WEEKDAYS} - {"jan"})
+# The Latin alphabet with its accents: a name beside a Chinese character is a whole word all the same.
+_LATIN = "A-Za-z0-9_\u00c0-\u024f"
+_ANY_BLANKS = regex(r"\s+")
+_BEFORE_SIGN = regex(r"\s+(?=[,.;:!?)])")
+
+
+def speakers_in(question: str, known: Iterable[str]) -> list[str]:
+    """Which of the known speakers a question names, in the order of their mention, each as it is known.
+
+    >>> speakers_in("What did caroline's brother tell Mel?", ["Mel", "Caroline Smith", "Bo"])
+    ['Caroline Smith', 'Mel']
+    """
+    text = unicodedata.normalize("NFC", question)
+    forms = _forms(text, known)
+    found: dict[str, None] = {}
+    for match in _pattern(forms).finditer(text) if forms else ():
+        found[forms[(match.lastindex or 1) - 1][1]] = None
+    return list(found)
+
+
+def without_names(question: str, names: Iterable[str]) -> str:
+    """The question without these names and their possessives; as it was if no word would be left.
+
+    >>> without_names("What did Caroline's brother say?", ["Caroline"])
+    'What did brother say?'
+    """
+    text = unicodedata.normalize("NFC", question)
+    forms = _forms(text, names)
+    if not forms:
+        return question
+    left = _ANY_BLANKS.sub(" ", _pattern(forms).sub(" ", text))
+    left = _BEFORE_SIGN.sub("", left).strip()
+    return left if any(map(str.isalnum, left)) else question
+
+
+def _forms(text: str, known: Iterable[str]) -> list[tuple[str, str]]:
+    """The ways to name each speaker that occur in the text, the longest first: (as written, as known).
+
+    A first name is enough, unless two of them share it. Only what occurs is kept, so that a thousand speakers cost
+    a thousand lookups and no pattern of a thousand names.
+    """
+    people = [(unicodedata.normalize("NFC", name).split(), name) for name in dict.fromkeys(known)]
+    firsts = Counter(words[0].casefold() for words, _ in people if words)
+    folded = text.casefold()
+    forms = []
+    for words, name in people:
+        if not words or words[0].casefold() not in folded:
+            continue
+        forms.append((" ".join(words), name))
+        first = words[0]
+        if len(words) > 1 and firsts[first.casefold()] == 1 and first.rstrip(".").lower() not in _TITLES:
+            forms.append((first, name))
+    return sorted(forms, key=lambda form: -len(form[0]))
+
+
+def _pattern(forms: list[tuple[str, str]]) -> re.Pattern[str]:
+    """Finds any of the forms; the number of the group tells which."""
+    options = "|".join(f"({_matcher(form)})" for form, _ in forms)
+    return re.compile(rf"(?:{options})(?:['’]s(?![{_LATIN}])|['’](?!\w))?", re.IGNORECASE)
+
+
+def _matcher(form: str) -> str:
+    """Whole words in any case; short ones and ordinary words as they are written; other scripts anywhere."""
+    spelled = r"\s+".join(map(re.escape, form.split()))
+    if any(char.isalpha() and char > "\u024f" for char in form):
+        return spelled
+    if len(form) < 3 or form.lower() in _ORDINARY or form.lower() in _NOT_NAMES:
+        spelled = f"(?-i:{spelled})"
+    return rf"(?<![{_LATIN}]){spelled}(?![{_LATIN}])"
+
+
+# ---------------------------------------------------------------- which kind is asked for: a guess, never a filter
+
+KIND_WORDS: Mapping[str, str] = {
+    "warning": "warning warn never avoid careful caution danger dangerous beware pitfall gotcha forbidden",
+    "decision": "decision decide decided choose chose chosen agreed settled picked instead reason",
+    "architecture": "architecture structure module layer boundary component service design diagram",
+    "error": "error exception bug fail failed failure crash crashed broken traceback fix fixed resolved",
+    "pattern": "pattern convention idiom style naming format always",
+    "preference": "preference prefer prefers preferred like likes favourite favorite rather",
+    "file_change": "changed renamed moved edited rewrote refactored deleted file",
+    "progress": "progress done finished remaining todo started blocked milestone",
+    "note": "discovery discovered found noticed learned learnt turns",
+}
+
+
+@cache
+def _kind_of() -> Mapping[str, str]:
+    return {term: kind for kind, words in KIND_WORDS.items() for term in terms(words)}
+
+
+def kinds_in(text: str) -> list[str]:
+    """The kinds that the text speaks of, the one with most words first; earlier words break ties.
+
+    >>> kinds_in("Never deploy on Fridays")
+    ['warning']
+    """
+    counted: dict[str, int] = {}
+    kind_of = _kind_of()
+    for term in terms(text):
+        kind = kind_of.get(term)
+        if kind is not None:
+            counted[kind] = counted.get(kind, 0) + 1
+    return sorted(counted, key=lambda kind: -counted[kind])

@@ -1,0 +1,168 @@
+"""Jobs that only suggest: other words for words, and other shares for the lanes of a prompt. Nothing changes until a person
+accepts it.
+
+*Aliases* come out of what memories and questions themselves say. Three signs are read. Brackets: "continuous integration (CI)"
+says it outright. Parts of names: `cfg` is made of the letters of "config", and both stand in the same memories. Use: people
+asked with a word that no memory holds, and what helped them then holds the same other word each time.
+
+*Lanes* are told from receipts: what was shown by which lane, and what of it was used. A share is a decision about what a model
+gets to see, and it belongs in the design's file, where a person can read it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from memorist.access import Access
+from memorist.design import Ask, Proposal, Tools
+from memorist.recall.stages.words import effective
+from memorist.records import Record
+from memorist.remember.edit import use_key
+from memorist.store.choices import chosen
+from memorist.store.nouns import Receipt, shelf_of
+from memorist.store.protocol import Store
+from memorist.store.where import Order, Where
+from memorist.text.words import STOP_WORDS, query_terms
+
+Pair = tuple[str, str]  # a word, and another that it seems to mean
+LATEST = 2000  # memories and questions that are read
+FAMILIES = ("project", "user", "global")  # what dies with its session needs no aliases
+OUTRIGHT = 100  # how much more brackets say than the rest
+BRACKETS = re.compile(r"([A-Za-z][\w-]*(?:[ ][A-Za-z][\w-]*){0,4}) \(([A-Za-z][\w-]{1,15})\)")
+WORD = re.compile(r"[A-Za-z]{2,24}")
+BECAUSE = "memories and questions use the one for the other"
+LEAST = 20  # receipts with a use; fewer say nothing
+STEP = 0.1  # a share moves by so much at most
+PROTECTED = ("", "turns")  # what came by no lane
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestAliases:
+    """Asks, for at most so many pairs of words, whether one means the other."""
+
+    most: int = 10
+    times: int = 2  # that a sign must be seen, unless it is said outright
+    name: ClassVar[str] = "suggest_aliases"
+
+    def propose(self, who: Access, tools: Tools) -> Proposal:
+        where = Where(who).also("state", "eq", "active")
+        by_scope: dict[str, list[Record]] = {}
+        for record in tools.store.find(where, Order("number"), LATEST):
+            if record.scope.partition("/")[0] in FAMILIES and who.may_write(record.scope):
+                by_scope.setdefault(record.scope, []).append(record)
+        asks = [ask for scope, records in by_scope.items() for ask in self._asks(scope, records, who, tools)]
+        said = "; ".join(ask.summary for ask in asks[: self.most])
+        return Proposal("changed", _unchanged, BECAUSE, (), said or None, tuple(asks[: self.most]))
+
+    def _asks(self, scope: str, records: Sequence[Record], who: Access, tools: Tools) -> Iterator[Ask]:
+        signs = Counter(pair for record in records for pair in _parts_of_names(record))
+        signs.update(_used_for(records, who, tools))
+        signs.update({pair: OUTRIGHT for record in records for pair in _in_brackets(record)})
+        known = effective(chosen(tools.store, who.space, scope).aliases)
+        for (word, other), seen in sorted(signs.items(), key=lambda each: (-each[1], each[0])):
+            if seen >= self.times and not _is_known(word, other, known):
+                summary = f"in {scope}, let {word!r} also find {other!r}"
+                yield Ask("alias", summary, None, {"word": word, "others": [other], "scope": scope})
+
+
+def _in_brackets(record: Record) -> Iterator[Pair]:
+    """`continuous integration (CI)`: the words before, as many as the letters are."""
+    for before, short in BRACKETS.findall(record.text):
+        words = before.split()[-len(short) :]
+        if len(words) == len(short) > 1 and [word[0].lower() for word in words] == list(short.lower()):
+            yield short.lower(), " ".join(words).lower()
+
+
+def _parts_of_names(record: Record) -> Iterator[Pair]:
+    """A short part and a long word of the same memory, where the one is written with letters of the other."""
+    said = " ".join((record.text, *record.tags, *record.files))
+    words = {word.lower() for part in WORD.findall(said) for word in _humps(part)} - STOP_WORDS
+    long = [word for word in words if len(word) >= 6]
+    for short in (word for word in words if 2 <= len(word) <= 4):
+        yield from ((short, word) for word in long if _abbreviates(short, word))
+
+
+def _humps(word: str) -> list[str]:
+    return re.findall(r"[A-Z]?[a-z]+|[A-Z]+", word)
+
+
+def _abbreviates(short: str, long: str) -> bool:
+    """Its first letter, then only consonants in their order; what the long word begins with is found anyway."""
+    letters = iter(long)
+    in_order = all(letter in letters for letter in short)
+    return in_order and short[0] == long[0] and not long.startswith(short) and not set(short[1:]) & set("aeiou")
+
+
+def _used_for(records: Sequence[Record], who: Access, tools: Tools) -> Counter[Pair]:
+    """Words of questions that no memory there holds, and the tags of what was of use to who asked so."""
+    useful = {record.id: record for record in records if record.counters.used or record.counters.up}
+    pairs: Counter[Pair] = Counter()
+    for receipt in tools.store.receipts(who.space, LATEST) if useful else ():
+        helped = next((useful[id] for id, _ in receipt.shown if id in useful), None)
+        if helped is not None:
+            words = {word.lower() for word in WORD.findall(receipt.query) if len(word) > 2} - STOP_WORDS
+            unknown = [word for word in words if not _holds(query_terms(word), helped, who, tools)]
+            asked = set(query_terms(receipt.query))
+            others = [tag.lower() for tag in helped.tags if not asked & set(query_terms(tag))]
+            pairs.update((word, other) for word in unknown for other in others)
+    return pairs
+
+
+def _holds(terms: Sequence[str], record: Record, who: Access, tools: Tools) -> bool:
+    shelf, where = [shelf_of(record)], Where(who)
+    return any(term in tools.store.vocabulary(term, shelf, where, 1) for term in terms)
+
+
+def _is_known(word: str, other: str, known: Mapping[str, tuple[str, ...]]) -> bool:
+    return other in known.get(word, ()) or word in known.get(other, ()) or query_terms(word) == query_terms(other)
+
+
+def _unchanged(record: Record) -> Record:
+    return record
+
+
+# ---------------------------------------------------------------- lanes
+
+
+@dataclass(frozen=True, slots=True)
+class TuneLanes:
+    """Compares what each lane was given with what was used of it, over the last so many receipts."""
+
+    receipts: int = 500
+    name: ClassVar[str] = "tune_lanes"
+
+    def propose(self, who: Access, tools: Tools) -> Proposal:
+        lines = [line for line in tools.store.receipts(who.space, self.receipts) if line.rendered and line.shown]
+        used = [by_lane for line in lines if (by_lane := _used(line, tools.store))]
+        return Proposal("tuned", _unchanged, "nothing is changed by it", [], _advice(lines, used))
+
+
+def _used(line: Receipt, store: Store) -> Counter[str]:
+    """How many memories of each lane the answer to this prompt used."""
+    items: Sequence[Any] = (line.rendered or {}).get("items", ())
+    return Counter(lane for id, lane in items if lane not in PROTECTED and store.key_use(use_key(line.id, id)))
+
+
+def _advice(lines: Sequence[Receipt], used: Sequence[Counter[str]]) -> str:
+    if len(used) < LEAST:
+        return f"{len(used)} of the last {len(lines)} contexts have a reported use, {LEAST} are needed; see `used`"
+    helped = sum(used, Counter[str]())
+    given: Counter[str] = Counter()
+    for line in lines:
+        for lane, spent in (line.rendered or {}).get("lanes", {}).items():
+            given[lane] += spent["spent"]
+    total, paid = helped.total(), max(1, given.total())
+    shares = {lane: given[lane] / paid for lane in given}
+    wanted = {lane: shares[lane] + max(-STEP, min(STEP, helped[lane] / total - shares[lane])) for lane in shares}
+    moved = [
+        f"{lane} {shares[lane]:.2f} → {wanted[lane]:.2f}" for lane in shares if _differs(shares[lane], wanted[lane])
+    ]
+    if not moved:
+        return f"the lanes earn what they get, by {len(used)} contexts with a reported use"
+    return f"by {len(used)} contexts with a reported use, of the tokens spent: {', '.join(moved)}; `lane.NAME.share` sets it"
+
+
+def _differs(a: float, b: float) -> bool:
+    return abs(a - b) >= 0.02
