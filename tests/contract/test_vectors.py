@@ -39,7 +39,7 @@ from memorist.store.sqlite.scan import Block, Scan
 from memorist.store.sqlite.vectors import closed
 from memorist.store.where import Where
 from memorist.testing import EVERYWHERE, a_record, sealed, stored
-from memorist.testing.keeping import a_tombstone
+from memorist.testing.records import a_tombstone
 from memorist.text.vectors import direction, pack, unpack
 
 TORTURE = os.environ.get("MEMORIST_TORTURE") == "1"

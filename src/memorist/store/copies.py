@@ -25,7 +25,7 @@ from memorist.store.writer import Writer, unscrubbed
 AUTOMATIC = re.compile(r"\.(before-[\w.-]+\.bak|replaced-[0-9TZ]+)")
 ON_REQUEST = re.compile(r"\.backup-[0-9TZ]+")
 UNFINISHED = 600.0  # seconds after which a copy that nobody finished is taken for a leftover of a crash
-AT_ONCE = 200
+IDS_AT_ONCE = 200
 
 
 @dataclass(slots=True)
@@ -68,8 +68,8 @@ def erase_again(store: Store, ids: Iterable[str], spaces: Collection[str], who: 
     writer, wanted = Writer(store, now_utc), list(ids)
     for space in spaces:
         keeper = replace(Access.to_read(space), actor=who.actor, surface=who.surface)
-        for start in range(0, len(wanted), AT_ONCE):
-            found = store.get(wanted[start : start + AT_ONCE], Where(keeper))
+        for start in range(0, len(wanted), IDS_AT_ONCE):
+            found = store.get(wanted[start : start + IDS_AT_ONCE], Where(keeper))
             if there := [record for record in found if record.state != "erased"]:
                 writer.erase(there, keeper, because)
         mark = store.setting(unscrubbed(space))

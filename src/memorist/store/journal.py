@@ -41,7 +41,7 @@ ANCHORED_EVERY = 60.0  # seconds
 LOOKS = 100  # at a record that others keep changing
 JUMP = timedelta(days=7)
 SETTLED = timedelta(days=1)  # so long after a step the clock is believed again
-LOOKED_AT = 200  # events that are read one by one; of those before, only as many as a bisection takes
+EVENTS_LOOKED_AT = 200  # events that are read one by one; of those before, only as many as a bisection takes
 log = logging.getLogger("memorist")
 
 
@@ -325,7 +325,7 @@ def _emptied_by(event: Event) -> set[int]:
 # ---------------------------------------------------------------- the clock
 
 
-def jump(store: "Store", now: datetime, events: int = LOOKED_AT) -> str | None:
+def jump(store: "Store", now: datetime, events: int = EVENTS_LOOKED_AT) -> str | None:
     """How far the clock moved since the last write, or between two writes a short while ago, if that is too far."""
     later, looked_at = now, store.latest(None, events)
     for event in looked_at:

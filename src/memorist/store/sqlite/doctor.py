@@ -37,7 +37,7 @@ PATIENCE = 30_000  # milliseconds
 SAFE_SQLITE = (3, 51, 3)  # earlier ones can lose a race between two checkpoints and damage the file
 REBUILD = "`memorist doctor --repair` makes it anew from the records, after a backup"
 RESTORE = "`memorist backup --restore FILE` brings a backup back"
-WORDS = (
+WORDS_OF = (
     "SELECT s.space, s.scope, s.layer, w.start, w.end, w.prepared, w.length FROM words w JOIN shelves s ON s.id = w.shelf"
     f" WHERE w.id >= ?1 * {CHUNKS} AND w.id < (?1 + 1) * {CHUNKS} ORDER BY w.id"
 )
@@ -192,7 +192,7 @@ def _is_stale(one: apsw.Connection, record: Record) -> bool:
         (shelf.space, shelf.scope, shelf.layer, row.start, row.end, row.prepared, len(row.terms))
         for row in index_rows(record)
     ]
-    return one.execute(WORDS, (record.number,)).fetchall() != wanted
+    return one.execute(WORDS_OF, (record.number,)).fetchall() != wanted
 
 
 def _seen_twice(

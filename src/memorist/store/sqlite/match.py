@@ -14,7 +14,7 @@ from memorist.errors import StoreDamaged
 from memorist.store.index import CHUNKS
 from memorist.store.nouns import Fact, Match, Matches, Shelf
 from memorist.store.sqlite.connection import Connections, one_moment
-from memorist.store.sqlite.read import FROM, SELECT, Reading, Shelves, where_sql
+from memorist.store.sqlite.read import FROM, SELECT, RecordReader, Shelves, where_sql
 from memorist.store.where import Where, canonical
 from memorist.text import bm25
 
@@ -142,7 +142,7 @@ class _Sound:
 SOUND = _Sound()
 
 
-class Matching(Reading):
+class WordMatcher(RecordReader):
     """What fits a question by its words."""
 
     _connections: Connections

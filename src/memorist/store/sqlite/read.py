@@ -43,7 +43,7 @@ NEVER: Fragment = ("0", [])
 ALWAYS: Fragment = ("1", [])
 COMPARE = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 ALWAYS_SHOWN = ("convention", "summary", "narrative")  # kinds that are looked up for every prompt, and are few
-COUNTED = {"up", "down", "used", "surfaced", "rejected", "strength"}
+COUNTER_FIELDS = {"up", "down", "used", "surfaced", "rejected", "strength"}
 JSON_TYPES = {
     "number": "'integer','real'",
     "text": "'text'",
@@ -218,7 +218,7 @@ def order_sql(order: Order) -> str:
 
 def column(field: str) -> str:
     """The SQL expression of an allow-listed field."""
-    if field in COUNTED:
+    if field in COUNTER_FIELDS:
         return f"ifnull(c.{field}, 0)"
     return {"scope": "s.scope", "last_used": "c.last_used"}.get(field, f"r.{field}")
 
@@ -314,7 +314,7 @@ def _bound(value: Any) -> Any:
 # ---------------------------------------------------------------- records and links
 
 
-class Reading:
+class RecordReader:
     """What was remembered, read."""
 
     _connections: Connections

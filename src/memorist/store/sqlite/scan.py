@@ -437,7 +437,7 @@ def _blocks(one: apsw.Connection, generation: Generation, shelf: int, after: int
     return (Block(*row) for row in one.execute(sql, (generation.id, shelf, after)))
 
 
-class Comparing:
+class VectorMatcher:
     """What fits a question by its meaning."""
 
     _connections: Connections

@@ -27,7 +27,7 @@ from memorist.store.nouns import Erased, Finding, Sealed, Shelf, shelf_of
 from memorist.store.rows import COLUMNS
 from memorist.store.sqlite.connection import Connections, explained
 from memorist.store.sqlite.ledger import Ledger
-from memorist.store.sqlite.match import Matching
+from memorist.store.sqlite.match import WordMatcher
 from memorist.store.sqlite.migrate import (
     DELETE_TOPICS,
     INSERT_TOPICS,
@@ -39,8 +39,8 @@ from memorist.store.sqlite.migrate import (
     version_of,
 )
 from memorist.store.sqlite.read import Shelves
-from memorist.store.sqlite.scan import Comparing, VectorCache
-from memorist.store.sqlite.vectors import Embedding, Move
+from memorist.store.sqlite.scan import VectorCache, VectorMatcher
+from memorist.store.sqlite.vectors import Move, VectorKeeper
 from memorist.store.where import canonical
 from memorist.text.visible import visible
 
@@ -56,7 +56,7 @@ OWN_WORDS = f"FROM words WHERE id >= ?1 * {CHUNKS} AND id < (?1 + 1) * {CHUNKS}"
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class OldRow:
     """What the store holds of a record that is written again."""
 
     number: int
@@ -68,7 +68,7 @@ class Known:
     state: str
 
 
-class SqliteStore(Matching, Comparing, Embedding, Ledger):
+class SqliteStore(WordMatcher, VectorMatcher, VectorKeeper, Ledger):
     """`memorist.store.protocol.Store` over one SQLite file; in RAM if none is named."""
 
     def __init__(self, path: Path | None = None, wait: float = 30.0, schema: Path = SCHEMA) -> None:
@@ -255,14 +255,14 @@ class SqliteStore(Matching, Comparing, Embedding, Ledger):
         self._connections.close()
 
 
-def _known(one: apsw.Connection, ids: Sequence[str]) -> Mapping[str, Known]:
+def _known(one: apsw.Connection, ids: Sequence[str]) -> Mapping[str, OldRow]:
     if not ids:
         return {}
     sql = (
         "SELECT r.id, r.number, r.shelf, s.vectors, r.text, r.title, r.kind, r.state FROM records r"
         " JOIN shelves s ON s.id = r.shelf WHERE r.id IN (SELECT value FROM json_each(?))"
     )
-    return {id: Known(*rest) for id, *rest in one.execute(sql, (canonical(list(ids)),))}
+    return {id: OldRow(*rest) for id, *rest in one.execute(sql, (canonical(list(ids)),))}
 
 
 def _write_row(one: apsw.Connection, sealed: Sealed, shelf: int, number: int | None) -> int:
@@ -289,7 +289,7 @@ def changed_words(one: apsw.Connection, record: Record, shelf: int, number: int,
     return rows
 
 
-def _changed_topics(one: apsw.Connection, record: Record, number: int, old: Known | None) -> list[tuple[int, int]]:
+def _changed_topics(one: apsw.Connection, record: Record, number: int, old: OldRow | None) -> list[tuple[int, int]]:
     """The topics to add. Those of a text that it no longer has are taken away."""
     if old is not None:
         was, now = (each.state != "erased" and states(each.kind) for each in (old, record))
@@ -299,7 +299,7 @@ def _changed_topics(one: apsw.Connection, record: Record, number: int, old: Know
     return [(topic, number) for topic in topics_of(record)]
 
 
-def _moves(old: Known | None, record: Record, shelf: int) -> list[Move]:
+def _moves(old: OldRow | None, record: Record, shelf: int) -> list[Move]:
     """What becomes of its vectors, if it has any."""
     if old is None or not old.has_vectors:
         return []

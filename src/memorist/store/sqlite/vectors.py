@@ -75,7 +75,7 @@ def extended(rows: bytes, codes: bytes, more: Mapping[int, bytes]) -> tuple[byte
     return rows + behind[0], codes + behind[1]
 
 
-class Embedding:
+class VectorKeeper:
     """The generations of a store's vectors, and their rows."""
 
     _connections: Connections
