@@ -116,7 +116,7 @@ class Shelves:
         finally:
             self._here.view, self._here.reading = None, False
 
-    def look_anew(self) -> None:
+    def forget_view(self) -> None:
         """This thread writes: whatever becomes of it, what comes after it is looked at again."""
         self._here.view = None
 

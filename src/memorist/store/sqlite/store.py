@@ -149,7 +149,7 @@ class SqliteStore(WordMatcher, VectorMatcher, VectorKeeper, Ledger):
 
     @contextmanager
     def transaction(self, durable: bool = True, wait: float | None = None) -> Iterator[None]:
-        self._shelves.look_anew()
+        self._shelves.forget_view()
         try:
             with self._connections.transaction(durable, wait):
                 yield
