@@ -148,7 +148,8 @@ class Engine:
         self._writer = Writer(store, clock, meaning)
         own = {**here.kinds, **(kinds or {})}
         self._tools = Tools(store, clock, count_tokens, own, meaning, confirm, rerank, here.times)
-        self._writer.refuse_secret(f"{self.space} {self.home}", "the space or project")
+        for name in (self.space, self.home):
+            self._writer.refuse_secret(name, "the space or project")
         self._monitor = recall.pipeline.Monitor()
         self._slices = upkeep.due.Slices(self._tools, self._writer, self._off_because, self._tell_all)
         self._slices.opened(self.design, self.access)

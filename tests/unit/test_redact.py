@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memorist.redact import RULES, Redactor, Secret
+from memorist.redact import RULES, Redactor, Secret, _scan
 
 PROPERTY = settings(deadline=None)
 
@@ -163,6 +163,19 @@ def test_what_is_secret_by_its_surroundings_is_found_and_the_rest_stays(type: st
         assert redactor.find(text) == [Secret(type, start, start + len(secret))]
         left, right = redactor.redact(text).split("[secret:")
         assert left == text[:start] and right.partition("]")[2] == text[start + len(secret) :]
+
+
+def test_a_fresh_process_finds_the_same_without_building_rules_for_plain_words() -> None:
+    rng = random.Random("fresh")
+    samples = [make(rng, format[1:]) for format in FORMATS] + [
+        frame.format(make(rng, parts)) for _, frame, parts in CONTEXTS
+    ]
+    for text in (*samples, key_block(rng, "PRIVATE KEY"), "AUTHORIZATION: Basic dTpw", "a://b:c9@d"):
+        _scan.cache_clear()
+        assert Redactor(b"key").find(text), text
+    _scan.cache_clear()
+    assert Redactor(b"key").find("which port does the billing service run on?") == []
+    assert _scan.cache_info().currsize == 0
 
 
 def test_every_rule_has_a_sample() -> None:

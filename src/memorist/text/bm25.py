@@ -66,8 +66,9 @@ class Yardstick:
     def scores(self, rows: Mapping[int, str]) -> Iterator[Scored]:
         """Of each of these rows. Strings are searched as they are: to take them apart costs three times as much."""
         sought = [(term, f" {term} ", f" {term} {term} ", w * (K1 + 1)) for term, w in self.weights.items()]
+        average = self.average
         for row, held in rows.items():
-            norm = K1 * (1 - B + B * held.count(" ") / self.average)
+            norm = K1 * (1 - B + B * held.count(" ") / average)
             ended = held + " "
             score, matched = 0.0, []
             for term, written, twice, weight in sought:

@@ -121,6 +121,7 @@ class Table:
                 total += own[name] * value
             self.sums[number] = total
         self.standing = self._standing()
+        self._stands = Signal("standing", 1.0, 1.0, self.standing)
 
     def best(self, limit: int, spare: int) -> list[int]:
         """All of them in order, but behind the first `limit` come so many that helped before: votes may lift them."""
@@ -137,7 +138,7 @@ class Table:
             for name, value in self.features(candidate)
             if weights[name] * value
         ]
-        return (*found, Signal("standing", 1.0, 1.0, self.standing))
+        return (*found, self._stands)
 
     def features(self, candidate: Candidate) -> list[tuple[str, float]]:
         fact = candidate.fact
