@@ -27,7 +27,7 @@ reads = ["project", "user", "global"]
 pool = 100
 [recall.votes]
 reinforce = 5
-[upkeep.retain]
+[upkeep.prune]
 max_size = "50 MB"
 percent = 2
 """
@@ -81,7 +81,7 @@ def test_stages_and_jobs_can_be_chosen(tmp_path: Path) -> None:
     [('"100MB"', 100 * MEGABYTE), ('"1.5 gb"', 1536 * MEGABYTE), ("2000000", 2_000_000), ('" 1 TB "', 1 << 40)],
 )
 def test_sizes_are_read_as_people_write_them(size: str, bytes: int, tmp_path: Path) -> None:
-    mine = own.load(write(tmp_path / "mine.toml", f'base = "hebbian"\n[upkeep.retain]\nmax_size = {size}'))
+    mine = own.load(write(tmp_path / "mine.toml", f'base = "hebbian"\n[upkeep.prune]\nmax_size = {size}'))
     assert mine.upkeep == (Prune(bytes),)
 
 
@@ -157,15 +157,15 @@ STAGES = 'stages = ["understand", "words", "believed", "weigh", "keep_best"]\n'
         ('base = "hebbian"\n[recall.drop_weak]\nshare = 1.5', "recall.drop_weak.share must be a number from 0 to 1"),
         ('base = "hebbian"\njobs = ["tidy"]', "jobs: there is no 'tidy'; names are prune"),
         (
-            'base = "hebbian"\njobs = []\n[upkeep.retain]\npercent = 1',
-            "upkeep.retain: jobs has no such name; it has none",
+            'base = "hebbian"\njobs = []\n[upkeep.prune]\npercent = 1',
+            "upkeep.prune: jobs has no such name; it has none",
         ),
-        ('base = "hebbian"\n[upkeep.retain]\nmax_size = "big"', "upkeep.retain.max_size must be a size from 1 MB"),
-        ('base = "hebbian"\n[upkeep.retain]\nmax_size = 100', "upkeep.retain.max_size must be a size from 1 MB"),
-        ('base = "hebbian"\n[upkeep.retain]\nmax_size = 1.5', "upkeep.retain.max_size must be a size"),
-        ('base = "hebbian"\n[upkeep.retain]\nmax_size = "-5 MB"', "upkeep.retain.max_size must be a size"),
-        ('base = "hebbian"\n[upkeep.retain]\npercent = 0', "upkeep.retain.percent must be a number from 0.01 to 100"),
-        ('base = "hebbian"\n[upkeep.retain]\npercent = 101', "upkeep.retain.percent must be a number"),
+        ('base = "hebbian"\n[upkeep.prune]\nmax_size = "big"', "upkeep.prune.max_size must be a size from 1 MB"),
+        ('base = "hebbian"\n[upkeep.prune]\nmax_size = 100', "upkeep.prune.max_size must be a size from 1 MB"),
+        ('base = "hebbian"\n[upkeep.prune]\nmax_size = 1.5', "upkeep.prune.max_size must be a size"),
+        ('base = "hebbian"\n[upkeep.prune]\nmax_size = "-5 MB"', "upkeep.prune.max_size must be a size"),
+        ('base = "hebbian"\n[upkeep.prune]\npercent = 0', "upkeep.prune.percent must be a number from 0.01 to 100"),
+        ('base = "hebbian"\n[upkeep.prune]\npercent = 101', "upkeep.prune.percent must be a number"),
         ("base =", "not valid TOML"),
         ("#" * 70_000, "it cannot be a design"),
     ],

@@ -453,10 +453,10 @@ def _write(key: str, value: str | float | None) -> Path:
         return file
     if file.exists() and not file.is_file():
         raise Invalid(f"{file} is no regular file and is not replaced; name another with MEMORIST_CONFIG")
-    wanted = {name: kept for name, kept in old.items() if name != key} | ({} if value is None else {key: value})
     before = toml.read(file, 0, "a settings file") if file.exists() else ""
     text = _edited(before, key, None if value is None else toml.written(value))
-    if not _says(text, wanted, file):
+    wanted = old | {key: value}
+    if not _says(text, {name: kept for name, kept in wanted.items() if kept is not None}, file):
         raise Invalid(f"{file} writes {key} in a way that cannot be changed line by line; change it by hand")
     return _replace(file, text)
 
