@@ -1,6 +1,6 @@
 """Who is this project? Every surface asks here, so that a write through one is found through all the others (W4-1).
 
-Three answers, the surest first: the name somebody gave; the version-control remote, which stays the same when a
+Three answers, the surest first: the name that was given; the version-control remote, which stays the same when a
 checkout is moved or cloned again (W4-9); the path. `how` records which one it was, because an answer by path ends when
 the folder moves. All worktrees of a repository are one project. git's and Mercurial's files are read directly: starting
 `git` costs more than a recall, and it may be missing. Of a remote's address only host and path are used: users,

@@ -282,7 +282,7 @@ def arranged(items: Sequence[Item]) -> list[Item]:
 
 
 def _derived_mark(content: str, others: str, digest: Digest) -> str:
-    """The same while the content is, unless somebody wrote it down in a memory that stands beside it."""
+    """The same while the content is, unless a memory that stands beside it holds that very mark."""
     for again in range(1000):
         mark = _letters(int(digest(f"mark {again} {content}"), 16))
         if mark not in content and mark not in others:
