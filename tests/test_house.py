@@ -80,7 +80,7 @@ def test_names_explain_themselves(path: Path) -> None:
 # ---------------------------------------------------------------- size
 
 LONG: dict[str, str] = {}  # modules that may be longer, each with its reason
-BRANCHY = 101  # functions with more than ten branches: lower it when their number falls, never raise it
+BRANCHY = 100  # functions with more than ten branches: lower it when their number falls, never raise it
 MOST_BRANCHES = 25
 
 
@@ -108,11 +108,11 @@ EVERYWHERE = 3  # a constant of one name in more modules than this says too litt
 STILL = set(
     """
 remember/arriving.py remember/choosing.py remember/deciding.py remember/promoting.py
-remember/resolving.py remember/undoing.py remember/using.py surfaces/cli/keeping.py testing/keeping.py
+remember/resolving.py remember/undoing.py remember/using.py surfaces/cli/keeping.py
 Answer Block Clash Due Finding Found Index Known Line Opened Part Place Plan Reading Row Times
 AT_ONCE COUNTED LONGEST MOST PARTS SHORT WORDS
 """.split()
-) | {"store/in_memory.py erase"}
+)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SRC)))
@@ -202,7 +202,7 @@ def test_only_the_settings_read_the_environment() -> None:
 
 @pytest.mark.covers("W1-6")
 def test_schema_steps_never_drop() -> None:
-    for step in (SRC / "store" / "schema").glob("*.sql"):
+    for step in (SRC / "store" / "sqlite" / "schema").glob("*.sql"):
         assert not re.search(r"\b(DROP|DELETE FROM|TRUNCATE)\b", step.read_text(encoding="utf-8"), re.I), step
 
 

@@ -24,7 +24,7 @@ from memorist.project import Project, resolve_project
 from memorist.records import Context, LinkKind, Outcome, Recall, Record, Report, Scope, from_micros, now_utc
 from memorist.store import choices
 from memorist.store.meaning import Meaning
-from memorist.store.protocol import Store
+from memorist.store.open import IN_RAM, open_store
 from memorist.store.where import Where
 from memorist.store.writer import Writer, looked_after
 from memorist.surfaces import settings
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from memorist.recall.query import Query
     from memorist.remember.changes import Author
 
-IN_RAM = ":memory:"
 RECEIPTS_READ = 200  # for when something last went into a prompt; what is older than these was long ago
 WAITING_AT_MOST = 10_000  # rows that a status counts; with more it says so many
 Filter = Mapping[str, Any]
@@ -111,25 +110,6 @@ def tuned(design: Design | str, here: settings.Settings) -> Design:
 def embedder(embed: Embedder | str, asked: bool = True) -> Choice:
     """The embedder that is meant. Keys are read from the environment, by the settings, when they are sent."""
     return chosen(embed, settings.secret, asked)
-
-
-def open_store(db: str, wait: float) -> Store:
-    """The store at that path: what kind it is, its name says."""
-    if db == IN_RAM:
-        from memorist.store.sqlite import SqliteStore
-
-        return SqliteStore(wait=wait)
-    if "://" in db:
-        raise Invalid(f"{db.partition('://')[0]}:// stores are not available; name a file, or ':memory:'")
-    from memorist.store.copies import is_json
-
-    if is_json(Path(db)):
-        from memorist.store.json_file.store import JsonFileStore
-
-        return JsonFileStore(Path(db).expanduser(), wait)
-    from memorist.store.sqlite import SqliteStore
-
-    return SqliteStore(Path(db).expanduser(), wait)
 
 
 # ---------------------------------------------------------------- an open memory

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from memorist.remember.conflicts import Dispute
     from memorist.remember.consent import Pending
     from memorist.remember.promotion import Weighed
-    from memorist.store.chain import Audit
+    from memorist.store.journal import Audit
 
 BATCH = 250  # drafts in one transaction of remember_many
 

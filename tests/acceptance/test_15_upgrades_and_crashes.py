@@ -21,8 +21,8 @@ from faults.processes import Child, all_at_once, needs_fork
 from memorist import Memory
 from memorist.errors import MemoristError, StoreDamaged, StoreTooNew
 from memorist.kinds import Kind
-from memorist.store.migrate import SCHEMA
 from memorist.store.sqlite import SqliteStore
+from memorist.store.sqlite.migrate import SCHEMA
 
 TODAY = len(list(SCHEMA.glob("*.sql")))
 NEXT = TODAY + 1

@@ -11,7 +11,7 @@ import pytest
 
 import memorist.store
 from contract import test_stores
-from memorist.engine import open_store as opened
+from memorist.store.open import open_store as opened
 from memorist.store.protocol import Store
 from memorist.store.where import Where, order_of
 from memorist.testing import EVERYWHERE, StoreContract, stored

@@ -29,18 +29,17 @@ from hypothesis.stateful import (
 
 from memorist.kinds import ARCHIVE, MEMORY, TURNS
 from memorist.records import Record
-from memorist.store import scan as scans
-from memorist.store import vector_cache
 from memorist.store.index import CHUNKS, block_of, embedded_rows
 from memorist.store.json_file.store import JsonFileStore
 from memorist.store.nouns import Generation, Shelf, shelf_of
 from memorist.store.protocol import Store
-from memorist.store.scan import Block, Scan
 from memorist.store.sqlite import SqliteStore
-from memorist.store.vector_rows import closed
+from memorist.store.sqlite import scan as scans
+from memorist.store.sqlite.scan import Block, Scan
+from memorist.store.sqlite.vectors import closed
 from memorist.store.where import Where
 from memorist.testing import EVERYWHERE, a_record, sealed, stored
-from memorist.testing.keeping import a_tombstone
+from memorist.testing.records import a_tombstone
 from memorist.text.vectors import direction, pack, unpack
 
 TORTURE = os.environ.get("MEMORIST_TORTURE") == "1"
@@ -404,7 +403,7 @@ def test_many_threads_read_while_one_writes(tmp_path: Path) -> None:
         record = records[n % 40]
         stored(store, replace(record, state="archived" if n % 3 else "active"))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(vector_cache, "MOST_BYTES", 0 if n % 2 else 10**9)
+            patch.setattr(scans, "MOST_BYTES", 0 if n % 2 else 10**9)
             numbers_near(store, generation)
     done.set()
     for reader in readers:

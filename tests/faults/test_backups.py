@@ -21,7 +21,7 @@ from conftest import rounds
 from faults.processes import Child, needs_fork
 from memorist import Memory
 from memorist.errors import MemoristError, StoreDamaged, StoreUnavailable
-from memorist.store.restore import restore
+from memorist.store.open import restore
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 WRITERS = 2

@@ -21,7 +21,7 @@ from conftest import rounds
 from memorist import Memory
 from memorist.errors import NotFound, StoreDamaged
 from memorist.store.nouns import Finding
-from memorist.store.restore import restore
+from memorist.store.open import restore
 
 STATES = {"state": {"$in": ["active", "archived", "superseded"]}}
 NOW = datetime(2026, 5, 1, tzinfo=UTC)

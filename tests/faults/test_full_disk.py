@@ -21,8 +21,8 @@ from faults.disks import files_at_most, files_of_any_size, fill, own_disk
 from faults.processes import Child, needs_fork
 from memorist import Memory
 from memorist.errors import StoreUnavailable
-from memorist.store.migrate import SCHEMA
 from memorist.store.sqlite import SqliteStore
+from memorist.store.sqlite.migrate import SCHEMA
 from memorist.testing import a_record, stored
 
 FULL = r"disk is full.*nothing was lost.*try again"

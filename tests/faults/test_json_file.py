@@ -26,6 +26,7 @@ from faults.test_kill import assert_whole, keep_remembering, killed_after, kille
 from memorist import Memory
 from memorist.errors import Invalid, StoreDamaged, StoreTooNew, StoreUnavailable
 from memorist.records import now_utc
+from memorist.store.index import stated
 from memorist.store.json_file import files as json_files
 from memorist.store.json_file import log as json_log
 from memorist.store.json_file import snapshot as json_snapshot
@@ -33,7 +34,6 @@ from memorist.store.json_file import store as json_file
 from memorist.store.json_file import tables
 from memorist.store.json_file.store import JsonFileStore
 from memorist.store.nouns import Shelf
-from memorist.store.topics import stated
 from memorist.store.where import Order, Where
 from memorist.store.writer import Writer
 from memorist.testing import EVERYWHERE, a_record, stored

@@ -18,7 +18,7 @@ from conftest import TORTURE, rounds
 from memorist import Memory
 from memorist.designs import BALANCED
 from memorist.records import now_utc
-from memorist.store.connection import Connections
+from memorist.store.sqlite.connection import Connections
 from memorist.testing import MovableClock
 from memorist.upkeep.retain import Prune
 

@@ -19,8 +19,8 @@ import pytest
 from conftest import rounds
 from faults.processes import all_at_once, needs_fork
 from memorist import Memory
-from memorist.store.migrate import SCHEMA, migrations_in
 from memorist.store.sqlite import SqliteStore
+from memorist.store.sqlite.migrate import SCHEMA, migrations_in
 from memorist.testing import a_record, an_event, journalled, sealed
 
 pytestmark = needs_fork

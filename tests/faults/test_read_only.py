@@ -13,8 +13,8 @@ import pytest
 from faults.processes import Child, needs_fork
 from memorist import Memory
 from memorist.errors import StoreUnavailable
-from memorist.store.migrate import SCHEMA
 from memorist.store.sqlite import SqliteStore
+from memorist.store.sqlite.migrate import SCHEMA
 
 NOBODY = 65534
 

@@ -24,7 +24,7 @@ from memorist.access import Access
 from memorist.errors import StoreUnavailable
 from memorist.kinds import LAYERS
 from memorist.store.nouns import Finding, Shelf
-from memorist.store.restore import restore
+from memorist.store.open import restore
 from memorist.store.sqlite import SqliteStore
 from memorist.store.where import Where
 from memorist.text.vectors import pack

@@ -28,9 +28,9 @@ from memorist import Draft, Memory
 from memorist.errors import MemoristError, NotFound, StoreUnavailable
 from memorist.files.transfer import export, import_files
 from memorist.remember import erase as erasing
-from memorist.store.erased import ErasedIds
 from memorist.store.json_file import restore as json_restore
-from memorist.store.restore import restore
+from memorist.store.open import restore
+from memorist.store.traces import ErasedIds
 from memorist.store.writer import Writer
 from memorist.text.twins import fingerprint
 from memorist.text.vectors import pack
@@ -436,7 +436,7 @@ def test_what_is_erased_while_a_backup_is_restored_stays_erased(
     with Memory(path, project="atlas") as memory:
         kept = memory.remember("The heronqualm nests at the weir")
         memory.backup(backup)
-    from memorist.store import restore as restoring
+    from memorist.store.sqlite import restore as restoring
 
     aside = restoring.put_anchor_aside
 
@@ -462,7 +462,7 @@ def test_a_restore_cut_off_before_its_anchor_is_set_looks_like_no_tampering(
         memory.remember("Alpha lies north")
         memory.backup(backup)
         memory.remember("Beta lies south")
-    from memorist.store import restore as restoring
+    from memorist.store.sqlite import restore as restoring
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt

@@ -66,8 +66,8 @@ def test_backups(root: Path) -> None:
 
 
 def test_the_backup_before_an_upgrade(root: Path, tmp_path: Path) -> None:
-    from memorist.store.migrate import SCHEMA
     from memorist.store.sqlite import SqliteStore
+    from memorist.store.sqlite.migrate import SCHEMA
 
     with Memory(root / "memory.db") as memory:
         memory.remember("Something to keep")

@@ -16,7 +16,7 @@ import pytest
 from memorist import Memory
 from memorist.access import Access, access_for
 from memorist.errors import Invalid, MemoristError, NotFound, OutOfScope
-from memorist.store.restore import restore
+from memorist.store.open import restore
 
 CANARY = "canary"
 LOOK_ALIKES = (

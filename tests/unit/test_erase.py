@@ -12,8 +12,7 @@ from memorist.access import access_for
 from memorist.errors import Conflict, Invalid, NotFound, OutOfScope, Refused, StoreUnavailable
 from memorist.records import Draft, Event
 from memorist.remember import erase as erasing
-from memorist.store.audit import seal
-from memorist.store.chain import Audit, ChainLink, event_mac
+from memorist.store.journal import Audit, ChainLink, event_mac, seal
 from memorist.store.writer import unscrubbed
 from memorist.testing import MovableClock
 

@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from memorist import Memory
-from memorist.store.topics import RULES, stated
+from memorist.store.index import RULES, stated
 from unit.near_misses import conflicts, near_misses
 
 OF_THE_RULES = {"2": "77f83a4a9936bfec"}

@@ -31,9 +31,9 @@ from memorist.records import Link, Outcome, Record, Trust
 from memorist.remember import consent
 from memorist.remember.changes import Author, Changes
 from memorist.remember.twins import FROM_FILES, NEW, refuse_second
+from memorist.store.index import opposed, stated
 from memorist.store.nouns import LOOKED_AT, shelf_of
 from memorist.store.protocol import Store
-from memorist.store.topics import opposed, stated
 from memorist.store.where import Where
 from memorist.text.claims import (
     CLEAR,

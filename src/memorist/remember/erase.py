@@ -14,11 +14,10 @@ from memorist.access import Access
 from memorist.kinds import kind_of
 from memorist.records import Planned, Record, Report
 from memorist.remember.changes import Author
-from memorist.store.copies import Cleaning, clean_copies, clear_leftovers
-from memorist.store.erased import ErasedIds
+from memorist.store.copies import clean_copies, clear_leftovers
 from memorist.store.nouns import Finding
 from memorist.store.protocol import Store
-from memorist.store.texts import strings_in, texts_of
+from memorist.store.traces import ErasedIds, strings_in, texts_of
 from memorist.store.where import Where
 from memorist.store.writer import unscrubbed
 from memorist.text.words import terms
@@ -51,13 +50,11 @@ def finish(by: Author, because: str = "erased", traces: Set[bytes] = frozenset()
     store = by.store
     mark = store.setting(unscrubbed(by.access.space))
     if not mark:
-        return [] if store.path is None else clear_leftovers(store.path).said
+        return clear_leftovers(store.path).said
     everywhere = Where(Access.to_read(by.access.space))  # beyond what the caller may read: ids are no content
     ids = [brief.id for brief in store.briefs(everywhere.also("state", "eq", "erased"))]
-    cleaning = Cleaning()
-    if store.path is not None:
-        ErasedIds(store.path).add(ids)
-        cleaning = clean_copies(store.path, ids, by.access, because, COPIES_WAIT)
+    ErasedIds(store.path).add(ids)
+    cleaning = clean_copies(store.path, ids, by.access, because, COPIES_WAIT)
     in_the_way = store.scrub(sorted(traces))
     if in_the_way is None and cleaning.done:
         by.writer.scrubbed(by.access.space, mark)

@@ -5,9 +5,8 @@ the copy. A backup that a user made is the user's; it is named, and a restore of
 """
 
 import re
-import shutil
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,15 +14,17 @@ from pathlib import Path
 from memorist.access import Access
 from memorist.errors import MemoristError, StoreUnavailable
 from memorist.records import now_utc
+from memorist.store.journal import Anchor, ChainLink
+from memorist.store.open import files_of, open_copy
 from memorist.store.protocol import Store
+from memorist.store.traces import ErasedIds
 from memorist.store.where import Where
 from memorist.store.writer import Writer, unscrubbed
 
 AUTOMATIC = re.compile(r"\.(before-[\w.-]+\.bak|replaced-[0-9TZ]+)")
 ON_REQUEST = re.compile(r"\.backup-[0-9TZ]+")
-BESIDE = ("-wal", "-shm", ".anchor", ".erased", ".lock")
 UNFINISHED = 600.0  # seconds after which a copy that nobody finished is taken for a leftover of a crash
-AT_ONCE = 200
+IDS_AT_ONCE = 200
 
 
 @dataclass(slots=True)
@@ -38,17 +39,19 @@ class Cleaning:
         self.said.append(f"{why}; `memorist compact` tries again")
 
 
-def clean_copies(store: Path, ids: Sequence[str], who: Access, because: str, wait: float) -> Cleaning:
+def clean_copies(store: Path | None, ids: Sequence[str], who: Access, because: str, wait: float) -> Cleaning:
     """Erases these in every automatic copy, and removes what crashes left; names the backups that are there."""
     cleaning = clear_leftovers(store)
+    if store is None:
+        return cleaning
     for copy in _beside(store, AUTOMATIC):
         try:
-            with closing(_opened(copy, wait)) as there:
+            with closing(open_copy(copy, wait)) as there:
                 erase_again(there, ids, [who.space], who, because)
         except StoreUnavailable as problem:
             cleaning.not_yet(f"the automatic copy {copy.name} could not be cleaned ({problem})")
         except MemoristError:  # of an older schema, or damaged: then it cannot be cleaned, only removed
-            for file in _files_of(copy):
+            for file in files_of(copy):
                 file.unlink(missing_ok=True)
             cleaning.said.append(f"the automatic copy {copy.name} could not be cleaned and was removed")
     backups = [file.name for file in _beside(store, ON_REQUEST)]
@@ -64,8 +67,8 @@ def erase_again(store: Store, ids: Iterable[str], spaces: Collection[str], who: 
     writer, wanted = Writer(store, now_utc), list(ids)
     for space in spaces:
         keeper = replace(Access.to_read(space), actor=who.actor, surface=who.surface)
-        for start in range(0, len(wanted), AT_ONCE):
-            found = store.get(wanted[start : start + AT_ONCE], Where(keeper))
+        for start in range(0, len(wanted), IDS_AT_ONCE):
+            found = store.get(wanted[start : start + IDS_AT_ONCE], Where(keeper))
             if there := [record for record in found if record.state != "erased"]:
                 writer.erase(there, keeper, because)
         mark = store.setting(unscrubbed(space))
@@ -76,51 +79,51 @@ def erase_again(store: Store, ids: Iterable[str], spaces: Collection[str], who: 
     writer.close()
 
 
-def clear_leftovers(store: Path) -> Cleaning:
-    """Removes copies that a killed process did not finish. Those that somebody may still be writing are named."""
-    cleaning, name = Cleaning(), _literal(store.name)
+def erase_what_is_listed(store: Store, db: Path, more: Set[str] = frozenset()) -> None:
+    """What the list beside that store names, and these, stays erased in this one. Asked twice: before the backup takes the
+    store's place, and after, because another process may have erased meanwhile."""
+    ids = ErasedIds(db).read() | more
+    if ids:
+        spaces = {sealed.record.space for sealed in store.seals()}
+        restorer = Access(actor="memorist", surface="restore")
+        erase_again(store, ids, spaces, restorer, "it had been erased before this backup was restored")
+
+
+def put_anchor_aside(db: Path, kept: Path | None) -> None:
+    """Before the store is replaced: an anchor of another journal would be taken for tampering; one that is missing is not."""
+    anchor = db.with_name(db.name + ".anchor")
+    if anchor.exists() and kept is not None:
+        anchor.replace(kept.with_name(kept.name + ".anchor"))
+    anchor.unlink(missing_ok=True)
+
+
+def set_anchor(db: Path, head: ChainLink | None) -> None:
+    if head is not None:
+        fresh = Anchor(db)
+        fresh.note(head)
+        fresh.write()
+
+
+def clear_leftovers(store: Path | None) -> Cleaning:
+    """Removes copies that a killed process did not finish. Those that another one may still be writing are named."""
+    cleaning = Cleaning()
+    if store is None:
+        return cleaning
+    name = _literal(store.name)
     partial = [file for file in store.parent.glob(f"{name}*.partial") if ".anchor." not in file.name]
     for left in [*partial, *store.parent.glob(f".{name}.restoring-*")]:
         try:
             if time.time() - left.stat().st_mtime < UNFINISHED:
                 cleaning.not_yet(f"{left.name} was begun a short while ago and may hold it")
             elif left.is_dir():
+                import shutil  # a cold start need not load it
+
                 shutil.rmtree(left)
             else:
                 left.unlink()
         except FileNotFoundError:  # it was finished meanwhile
             continue
     return cleaning
-
-
-def is_json(path: Path) -> bool:
-    """Whether a store of that name, or a copy of one, is a JSON file. Nobody looks inside: opening and closing an SQLite
-    file would drop its locks."""
-    name = path.name.lower()
-    return name.endswith(".json") or any(f".json{copy}" in name for copy in (".backup-", ".replaced-"))
-
-
-def _opened(copy: Path, wait: float) -> Store:
-    """A copy that opening does not change; the stores themselves know of their copies, hence the late imports."""
-    if is_json(copy):
-        from memorist.store.json_file.store import JsonFileStore
-
-        return JsonFileStore(copy, wait)
-    from memorist.store.sqlite import SqliteStore
-
-    if not SqliteStore.has_this_schema(copy, wait):
-        raise MemoristError(f"{copy} has another schema")
-    return SqliteStore(copy, wait)
-
-
-def _files_of(copy: Path) -> list[Path]:
-    """The copy and everything that was kept beside it as long as it was a store."""
-    beside = [copy, *(copy.with_name(copy.name + end) for end in BESIDE)]
-    if not is_json(copy):
-        return beside
-    from memorist.store.json_file.files import Files
-
-    return [*beside, *Files(copy).all()]
 
 
 def _beside(store: Path, pattern: re.Pattern[str]) -> list[Path]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from memorist.records import Event, Link, Record
-from memorist.store.chain import ChainLink
+from memorist.store.journal import ChainLink
 from memorist.store.where import Order, Where
 from memorist.text.bm25 import Found, Yardstick
 
@@ -115,7 +115,7 @@ class Store(Protocol):
         """Links of a kind whose both ends fit; those of the newest records first."""
 
     def stating(self, topics: Sequence[int], shelf: Shelf, limit: int) -> list[Record]:
-        """Records of the shelf that make a claim about one of these topics (`store/topics.py`); newest first."""
+        """Records of the shelf that make a claim about one of these topics (`store/index.py`); newest first."""
 
     def scopes(self, space: str) -> dict[str, int]:
         """Every scope of the space and how many active records it holds."""

@@ -1,9 +1,13 @@
-"""Looking for words, and parts of vectors, in the bytes of a file, also inside of something longer: columns lie side by side."""
+"""What erasing looks for, and what it remembers: every text of a record, words in the bytes of a file, the ids of what is gone."""
 
 import json
-from collections.abc import Callable, Collection, Sequence
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
-from memorist.store.texts import strings_in
+from memorist.errors import StoreUnavailable
+from memorist.records import Record
 from memorist.text.words import terms
 
 FEW = 12  # words that are looked for one by one, which is ten times faster than one expression
@@ -11,8 +15,36 @@ MANY = 300  # words in one expression: a few thousand would not fit into its mem
 SHORTEST = 6  # bytes: shorter ones are found by chance in any file
 
 
+def texts_of(record: Record) -> Iterator[str]:
+    """Every text a caller can have put into the record."""
+    said = record.provenance
+    yield record.text
+    yield from record.tags
+    yield from record.files
+    yield from strings_in(record.data)
+    for text in (
+        record.title, record.reason, record.season, said.actor, said.surface, said.session, said.role, said.speaker,
+        said.agent, said.task, said.narrative, said.snippet, said.confidence_because,
+    ):  # fmt: skip
+        if text:
+            yield text
+
+
+def strings_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            yield key
+            yield from strings_in(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from strings_in(each)
+
+
 def finder(traces: Sequence[bytes]) -> Callable[[bytes], bool]:
-    """Whether some bytes hold one of these."""
+    """Whether some bytes hold one of these words or parts of vectors, also inside of something longer: columns lie side by
+    side."""
     if len(traces) <= FEW:
         return lambda block: any(trace in block for trace in traces)
     import re2  # type: ignore[import-untyped]
@@ -27,3 +59,44 @@ def finder(traces: Sequence[bytes]) -> Callable[[bytes], bool]:
 def tells(document: str, ids: Collection[str], words: Collection[str]) -> bool:
     """Whether a text in JSON names one of these ids, or holds one of these words."""
     return any(text in ids or any(term in words for term in terms(text)) for text in strings_in(json.loads(document)))
+
+
+class ErasedIds:
+    """The ids of what was erased, beside the store: a backup made before must not bring it back, also when the store itself is
+    gone. Ids hold no content."""
+
+    def __init__(self, store: Path | None) -> None:
+        self._path = store.with_name(store.name + ".erased") if store else None
+
+    def read(self) -> set[str]:
+        if self._path is None or not self._path.exists():
+            return set()
+        try:
+            return set(self._path.read_text(encoding="ascii", errors="replace").split())
+        except OSError as problem:
+            raise StoreUnavailable(
+                f"{self._path}, which names what was erased, cannot be read: {problem.strerror}; mend it, then `memorist compact`"
+            ) from problem
+
+    def add(self, ids: Iterable[str]) -> None:
+        """One write at the end of the file, so that several processes can add at once."""
+        if self._path is None:
+            return
+        lines = "".join(f"{id}\n" for id in sorted(set(ids) - self.read())).encode()
+        if not lines:
+            return
+        try:
+            file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o600)
+            try:
+                if os.write(file, b"\n" + lines) <= len(
+                    lines
+                ):  # the first newline ends what a full disk left unfinished
+                    raise OSError(28, "the disk is full")
+                os.fsync(file)
+            finally:
+                os.close(file)
+        except OSError as problem:
+            raise StoreUnavailable(
+                f"it is erased in the store, but {self._path} cannot be written: {problem.strerror}; "
+                "make room, and `memorist compact` does what is left to do"
+            ) from problem

@@ -21,15 +21,12 @@ from memorist.access import Access
 from memorist.errors import Invalid, StoreUnavailable
 from memorist.records import Counters, Event, Link, Record, Times, changed, to_micros
 from memorist.redact import Redactor
-from memorist.store.anchor import Anchor
-from memorist.store.audit import audit, seal
-from memorist.store.chain import Audit, ChainLink, event_mac, next_link
 from memorist.store.choices import forget_words
-from memorist.store.clock import jump
+from memorist.store.journal import Anchor, Audit, ChainLink, audit, event_mac, jump, next_link, seal
 from memorist.store.meaning import Ahead, Generations, Meaning, secret_of
 from memorist.store.nouns import Counted, KeyUse, Receipt, Run, Sealed
 from memorist.store.protocol import Store
-from memorist.store.texts import texts_of
+from memorist.store.traces import texts_of
 from memorist.store.where import Where
 from memorist.text.twins import fingerprint
 

@@ -29,6 +29,7 @@ from memorist.kinds import Kind, own_kinds
 from memorist.models.embed import checked_name
 from memorist.project import repository_root, resolve_project
 from memorist.records import Scope
+from memorist.store.open import file_of
 from memorist.text import toml
 from memorist.text.dates import READERS
 from memorist.text.visible import quoted
@@ -172,10 +173,9 @@ def _given_file(given: str) -> Path:
 
 
 def _absolute(value: str, base: Path) -> str:
-    if value == ":memory:" or "://" in value:
-        return value
     try:
-        return str((base / Path(value).expanduser()).absolute())
+        file = file_of(value)
+        return value if file is None else str((base / file).absolute())
     except (RuntimeError, OSError) as problem:
         raise Invalid(f"the path {value!r} cannot be used: {problem}; give a full path") from problem
 
@@ -269,12 +269,17 @@ def _default(key: str) -> Any:
 
 
 def _login() -> str:
-    import getpass
-
+    names = (_env(variable) for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"))  # where getpass looks first
     try:
-        return one_line("actor", getpass.getuser())
+        return one_line("actor", next(filter(None, names), None) or _account())
     except (Invalid, OSError, KeyError, ImportError):  # a container's user without a name
         return "unknown"
+
+
+def _account() -> str:
+    import getpass
+
+    return getpass.getuser()
 
 
 # ---------------------------------------------------------------- what each setting may be

@@ -12,7 +12,7 @@ It needs pytest; the engine itself never imports this.
 import pytest
 
 pytest.register_assert_rewrite(
-    "memorist.testing.contract", "memorist.testing.keeping", "memorist.testing.meaning"
+    "memorist.testing.contract", "memorist.testing.meaning"
 )  # before it is imported, or failures say nothing
 
 from memorist.testing.contract import StoreContract  # noqa: E402

@@ -16,8 +16,7 @@ from memorist.records import Counters, Provenance, Record, Times
 from memorist.store.nouns import Counted, Generation, Shelf, footprint, shelf_of
 from memorist.store.protocol import Store
 from memorist.store.where import Where
-from memorist.testing.keeping import a_tombstone
-from memorist.testing.records import ATLAS, EVERYWHERE, START, a_record, moment, sealed, stored
+from memorist.testing.records import ATLAS, EVERYWHERE, START, a_record, a_tombstone, moment, sealed, stored
 from memorist.text.bm25 import Found
 from memorist.text.vectors import pack, unpack
 from memorist.text.words import terms

@@ -11,7 +11,7 @@ from typing import Any
 
 from memorist.access import Access
 from memorist.records import Event, Provenance, Record, Times, new_id, utc
-from memorist.store.chain import ChainLink, event_mac, next_link
+from memorist.store.journal import ChainLink, event_mac, next_link, seal
 from memorist.store.nouns import Sealed
 from memorist.store.protocol import Store
 from memorist.store.rows import checksum, to_row
@@ -94,3 +94,9 @@ def journalled(store: Store, *events: Event) -> ChainLink:
 
 def moment(days: float) -> datetime:
     return START + timedelta(days=days)
+
+
+def a_tombstone(record: Record) -> Sealed:
+    times = Times(record.times.created, record.times.created, moment(3))
+    stone = Record(record.id, record.space, record.scope, record.kind, "", times, record.number, state="erased")
+    return seal(stone, b"another key 1234")

@@ -66,8 +66,9 @@ class Yardstick:
     def scores(self, rows: Mapping[int, str]) -> Iterator[Scored]:
         """Of each of these rows. Strings are searched as they are: to take them apart costs three times as much."""
         sought = [(term, f" {term} ", f" {term} {term} ", w * (K1 + 1)) for term, w in self.weights.items()]
+        average = self.average
         for row, held in rows.items():
-            norm = K1 * (1 - B + B * held.count(" ") / self.average)
+            norm = K1 * (1 - B + B * held.count(" ") / average)
             ended = held + " "
             score, matched = 0.0, []
             for term, written, twice, weight in sought:
@@ -99,12 +100,20 @@ def rank(terms: Sequence[str], index: Index, want: int) -> tuple[list[Scored], Y
     yardstick = Yardstick({term: weight[term] for term in known}, average, sum(weight.values()) * (K1 + 1))
     if not known:
         return [], yardstick
-    pool = max(POOL, want)
-    read, complete = _read(known, frequency, index, MOST_ROWS, ENOUGH_ROWS)
-    candidates = _visible(_by_coverage(read, weight), index, pool)
-    if not complete and len(candidates) < pool:  # a filter left few of them: now every row counts
-        read, _ = _read(known, frequency, index, total, total * MOST_TERMS)
-        candidates = _visible(_by_coverage(read, weight), index, pool)
+    pool, candidates = max(POOL, want), dict[int, str]()
+    for most, enough in ((MOST_ROWS, ENOUGH_ROWS), (total, total * MOST_TERMS)):
+        read: dict[str, Sequence[int]] = {}
+        for term in known[:MOST_TERMS]:
+            if any(read.values()) and sum(map(len, read.values())) + frequency[term] > enough:
+                break
+            read[term] = index.holding(term, most)
+        rows, candidates = _few_each(_by_coverage(read, weight), index), {}
+        while len(candidates) < pool and (batch := list(islice(rows, pool))):  # a filter may refuse many
+            candidates.update(index.contents(batch))
+        candidates = dict(islice(candidates.items(), pool))
+        complete = len(read) == len(known) and all(frequency[term] <= most for term in read)
+        if complete or len(candidates) >= pool:  # else a filter left few of them, and now every row counts
+            break
     scored = list(yardstick.scores(candidates))
     scored.sort(key=lambda each: (-each.score, -each.row))
     return scored[:want], yardstick
@@ -123,20 +132,6 @@ def scores(yardstick: Yardstick, index: Index, rows: Mapping[int, str]) -> dict[
 def idf(frequency: int, total: int) -> float:
     """How much a term tells. Never zero: a word found in every row still tells a little."""
     return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5)) if total >= frequency else 0.1
-
-
-def _read(
-    known: Sequence[str], frequency: Mapping[str, int], index: Index, most: int, enough: int
-) -> tuple[dict[str, Sequence[int]], bool]:
-    """The rows of the rarest terms, and whether these are all rows that hold any of the terms."""
-    rows: dict[str, Sequence[int]] = {}
-    read = 0
-    for term in known[:MOST_TERMS]:
-        if read and read + frequency[term] > enough:
-            return rows, False
-        rows[term] = index.holding(term, most)
-        read += len(rows[term])
-    return rows, len(rows) == len(known) and all(frequency[term] <= most for term in rows)
 
 
 def _by_coverage(read: Mapping[str, Sequence[int]], weight: Mapping[str, float]) -> Iterable[int]:
@@ -172,15 +167,6 @@ def _of_several(held: Sequence[Sequence[int]]) -> dict[int, int]:
         for row in several.intersection(rows):
             masks[row] |= 1 << bit
     return masks
-
-
-def _visible(rows: Iterable[int], index: Index, most: int) -> dict[int, str]:
-    """The first `most` rows that pass the filter, few of any one record, read in batches: a filter may refuse many."""
-    found: dict[int, str] = {}
-    rows = _few_each(rows, index)
-    while len(found) < most and (batch := list(islice(rows, most))):
-        found.update(index.contents(batch))
-    return dict(islice(found.items(), most))
 
 
 def _few_each(rows: Iterable[int], index: Index) -> Iterator[int]:

@@ -26,7 +26,7 @@ from memorist.design import Clock, Proposal, Tools
 from memorist.errors import Refused
 from memorist.kinds import KINDS, MEMORY, Kind, kind_of
 from memorist.records import Record
-from memorist.store.clock import jump
+from memorist.store.journal import jump
 from memorist.store.nouns import Brief, footprint
 from memorist.store.where import Order, Where
 from memorist.worth import QUARANTINE, faded, proved, reinforced, score

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from memorist.errors import Invalid, MemoristError, StoreDamaged
 from memorist.records import now_utc
+from memorist.store.copies import erase_what_is_listed, put_anchor_aside, set_anchor
 from memorist.store.files import create_private
 from memorist.store.json_file import files as json_files
 from memorist.store.json_file import snapshot as json_snapshot
 from memorist.store.json_file.files import Files
 from memorist.store.json_file.snapshot import Unreadable
 from memorist.store.json_file.store import JsonFileStore
-from memorist.store.restore import erase_what_is_listed, put_anchor_aside, set_anchor
 from memorist.store.writer import Writer
 
 

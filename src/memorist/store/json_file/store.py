@@ -19,9 +19,9 @@ import apsw
 
 from memorist.errors import Invalid, StoreDamaged, StoreUnavailable
 from memorist.records import now_utc
-from memorist.store.anchor import Anchor
-from memorist.store.connection import explained
 from memorist.store.files import size_of
+from memorist.store.index import topics_of
+from memorist.store.journal import Anchor
 from memorist.store.json_file import files as json_files
 from memorist.store.json_file import log as json_log
 from memorist.store.json_file import snapshot as json_snapshot
@@ -31,9 +31,8 @@ from memorist.store.json_file.log import unavailable
 from memorist.store.json_file.snapshot import Sections, Unreadable
 from memorist.store.nouns import Finding, Size
 from memorist.store.sqlite import SqliteStore
-from memorist.store.topic_rows import INSERT_TOPICS
-from memorist.store.topic_rows import make_anew as make_topics
-from memorist.store.topics import topics_of
+from memorist.store.sqlite.connection import explained
+from memorist.store.sqlite.migrate import INSERT_TOPICS, rebuild_topics
 from memorist.text.visible import visible
 
 FOLD_AT = 8_000_000  # bytes of log, unless the snapshot is larger: opening stays fast, and folding stays rare
@@ -288,7 +287,7 @@ class JsonFileStore(SqliteStore):
         if self.setting(name) is None:
             with super().transaction(durable=False):
                 if self.setting(name) is None:
-                    {"words": tables.make_words, "topics": make_topics}[name](self._connections.here())
+                    {"words": tables.make_words, "topics": rebuild_topics}[name](self._connections.here())
 
     match = needing("words", SqliteStore.match)
     match_numbers = needing("words", SqliteStore.match_numbers)

@@ -20,12 +20,12 @@ import apsw
 from memorist.records import from_micros, to_micros
 from memorist.store.index import CHUNKS, GROUP, PARTS, block_of, rows_of
 from memorist.store.json_file.snapshot import Row, Sections
-from memorist.store.migrate import SCHEMA, migrate, migrations_in
 from memorist.store.nouns import Sealed, Shelf, layer_of
 from memorist.store.rows import COLUMNS, COUNTERS, from_row, tally
-from memorist.store.vector_rows import BLOCKS, PUT, closed, opened
+from memorist.store.sqlite.match import rebuild
+from memorist.store.sqlite.migrate import SCHEMA, migrate, migrations_in
+from memorist.store.sqlite.vectors import BLOCKS, PUT, closed, opened
 from memorist.store.where import canonical
-from memorist.store.word_index import rebuild
 
 Key = tuple[Any, ...]
 

@@ -48,12 +48,12 @@ def backup(place: Place, path: str | None = None, restore: str | None = None, ye
 
 
 def _restore(place: Place, file: Path, yes: bool) -> int:
-    from memorist.store.restore import restore
+    from memorist.store.open import file_of, restore
 
     db = engine.setup_for(place.db, place.project, place.space, None).db
-    if db == engine.IN_RAM or "://" in db:
+    store = file_of(db)
+    if store is None:
         raise Refused(f"a backup is restored into a file, not into {db}")
-    store = Path(db).expanduser()
     if not yes and not arguments.agreed(f"replace {store} by {file}? What is there is kept beside it."):
         return 1
     kept = restore(store, file, datetime.now(UTC))

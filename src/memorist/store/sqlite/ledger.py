@@ -5,21 +5,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+import apsw
+
 from memorist.errors import StoreDamaged
 from memorist.records import Event, Link, from_micros, to_micros
-from memorist.store.chain import ChainLink
-from memorist.store.connection import Connections, translated
+from memorist.store.journal import ChainLink
 from memorist.store.nouns import RENDERED_AT_MOST, Counted, KeyUse, Receipt, Run, Size
 from memorist.store.rows import COUNTERS, tally
+from memorist.store.sqlite.connection import Connections
 from memorist.store.where import canonical
 
 LINKS_AT_ONCE = 500
 EVENT_TYPES = (str, str, str, str, str, str, bytes, bytes)  # verb, id, actor, surface, batch, because, mac, after
 MOST_EVENTS = 2**62
-LINKS = (
-    "SELECT a.id, b.id, l.kind, l.weight, l.evidence FROM links l"
-    " JOIN records a ON a.number = l.a JOIN records b ON b.number = l.b"
-)
 RECEIPT = "id, at, space, query, actor, surface, session, ms, shown, empty_because, rendered"
 RUN = "id, space, name, state, owner, lease, at, updated, batch, checkpoint, changed, problem, question"
 
@@ -29,19 +27,17 @@ class Ledger:
 
     _connections: Connections
 
-    @translated
     def journal(self, record: str) -> list[Event]:
         return self._events("WHERE r.id = ? ORDER BY j.seq", (record,))
 
-    @translated
     def _events(self, rest: str, values: Sequence[Any] = ()) -> list[Event]:
         sql = (
             "SELECT j.verb, r.id, j.at, j.actor, j.surface, j.batch, j.because, j.before, j.seq, j.mac, j.after"
             f" FROM journal j JOIN records r ON r.number = j.record {rest}"
         )
-        return [_event(row) for row in self._connections.here().execute(sql, values)]
+        with self._connections as one:
+            return [_event(row) for row in one.execute(sql, values)]
 
-    @translated
     def batch(self, name: str) -> list[Event]:
         """A batch bears the number of its first event, so nothing before that is looked at."""
         first = int(name[1:]) if name[1:].isdecimal() and len(name) < 19 else None
@@ -49,18 +45,14 @@ class Ledger:
             return []
         return self._events("WHERE j.seq >= ? AND j.batch = ? ORDER BY j.seq", (first, name))
 
-    @translated
     def latest(self, before: int | None, limit: int) -> list[Event]:
         return self._events("WHERE j.seq < ? ORDER BY j.seq DESC LIMIT ?", (before or MOST_EVENTS, limit))
 
-    @translated
     def chain(self) -> Iterator[tuple[ChainLink, list[Event]]]:
-        return self._walk_chain()
-
-    def _walk_chain(self) -> Iterator[tuple[ChainLink, list[Event]]]:
         """Short reads of a few hundred links each: a long open cursor would keep the log from being folded in."""
         last = 0
-        while links := self._links_after(last):
+        sql = "SELECT seq, digest FROM journal WHERE seq > ? AND digest IS NOT NULL ORDER BY seq LIMIT ?"
+        while links := self._lines(sql, (last, LINKS_AT_ONCE)):
             events = self._events("WHERE j.seq > ? AND j.seq <= ? ORDER BY j.seq", (last, links[-1][0]))
             for seq, digest in links:
                 some = [event for event in events if last < event.seq <= seq]
@@ -71,35 +63,25 @@ class Ledger:
         if beyond:
             yield ChainLink(last + 1, beyond[-1].seq, b"no digest"), beyond
 
-    @translated
-    def _links_after(self, last: int) -> list[tuple[int, bytes]]:
-        sql = "SELECT seq, digest FROM journal WHERE seq > ? AND digest IS NOT NULL ORDER BY seq LIMIT ?"
-        found: list[Any] = self._connections.here().execute(sql, (last, LINKS_AT_ONCE)).fetchall()
-        return found
+    def _lines(self, sql: str, values: Sequence[Any]) -> list[Any]:
+        with self._connections as one:
+            return one.execute(sql, values).fetchall()
 
-    @translated
     def receipts(self, space: str, limit: int, id: str | None = None) -> list[Receipt]:
         chosen = "" if id is None else "id = ? AND "
         sql = f"SELECT {RECEIPT} FROM recalls WHERE {chosen}space = ? ORDER BY at DESC, id DESC LIMIT ?"
         values = (space, limit) if id is None else (id, space, limit)
-        rows: list[Any] = self._connections.here().execute(sql, values).fetchall()
-        return [_receipt(row) for row in rows]
+        return [_receipt(row) for row in self._lines(sql, values)]
 
-    @translated
     def runs(self, space: str, job: str | None, limit: int) -> list[Run]:
         sql = f"SELECT {RUN} FROM jobs WHERE space = ? AND ifnull(name = ?, 1) ORDER BY id DESC LIMIT ?"
-        rows: list[Any] = self._connections.here().execute(sql, (space, job, limit)).fetchall()
-        return [_run(row) for row in rows]
+        return [_run(row) for row in self._lines(sql, (space, job, limit))]
 
-    @translated
     def questions(self, space: str) -> list[Run]:
         sql = f"SELECT {RUN} FROM jobs WHERE space = ? AND state = 'asks' ORDER BY id"
-        rows: list[Any] = self._connections.here().execute(sql, (space,)).fetchall()
-        return [_run(row) for row in rows]
+        return [_run(row) for row in self._lines(sql, (space,))]
 
-    @translated
     def save_run(self, run: Run) -> int:
-        one = self._connections.here()
         moments = (to_micros(run.lease), to_micros(run.at), to_micros(run.updated))
         checkpoint = canonical(dict(run.checkpoint))
         question = None if run.question is None else canonical(dict(run.question))
@@ -107,95 +89,76 @@ class Ledger:
         values = (run.space, run.job, run.state, run.owner, *moments, *said)
         sql = f"INSERT INTO jobs ({RUN}) VALUES (?{', ?' * len(values)}) ON CONFLICT (id) DO UPDATE SET "
         changes = ", ".join(f"{name} = excluded.{name}" for name in RUN.split(", ")[1:])
-        one.execute(sql + changes, (run.id or None, *values))
-        return run.id or one.last_insert_rowid()
+        with self._connections as one:
+            one.execute(sql + changes, (run.id or None, *values))
+            return run.id or one.last_insert_rowid()
 
-    @translated
     def size(self) -> Size:
-        one = self._connections.here()
-        page = one.execute("PRAGMA page_size").get if self._connections.path else 0
-        pages, free = one.execute("PRAGMA page_count").get, one.execute("PRAGMA freelist_count").get
         counts = "SELECT (SELECT count(*) FROM records), (SELECT count(*) FROM journal), (SELECT count(*) FROM recalls)"
-        records, events, receipts = one.execute(counts).get
+        with self._connections as one:
+            page = one.execute("PRAGMA page_size").get if self._connections.path else 0
+            pages, free = one.execute("PRAGMA page_count").get, one.execute("PRAGMA freelist_count").get
+            records, events, receipts = one.execute(counts).get
         return Size(records, pages * page, (pages - free) * page, events, receipts)
 
-    @translated
     def setting(self, name: str) -> str | None:
-        value: str | None = self._connections.here().execute("SELECT value FROM settings WHERE name = ?", (name,)).get
+        with self._connections as one:
+            value: str | None = one.execute("SELECT value FROM settings WHERE name = ?", (name,)).get
         return value
 
-    @translated
     def head(self) -> ChainLink | None:
-        row = self._connections.here().execute("SELECT seq, digest FROM journal ORDER BY seq DESC LIMIT 1").get
+        with self._connections as one:
+            row = one.execute("SELECT seq, digest FROM journal ORDER BY seq DESC LIMIT 1").get
         return ChainLink(row[0], row[0], row[1] or b"") if row else None
 
-    @translated
     def append(self, events: Sequence[Event], link: ChainLink) -> None:
-        self._connections.here().executemany(
+        sql = (
             "INSERT INTO journal (seq, at, actor, surface, verb, record, batch, because, before, mac, after, digest)"
-            " VALUES (?, ?, ?, ?, ?, (SELECT number FROM records WHERE id = ?), ?, ?, ?, ?, ?, ?)",
-            [
-                (e.seq, to_micros(e.at), e.actor, e.surface, e.verb, e.record, e.batch, e.because,
-                 None if e.before is None else canonical(dict(e.before)), e.mac, e.after,
-                 link.digest if e.seq == link.last else None)
-                for e in events
-            ],
-        )  # fmt: skip
-
-    @translated
-    def key_use(self, key: str) -> KeyUse | None:
-        row = (
-            self._connections.here()
-            .execute("SELECT draft, record, outcome, at FROM key_uses WHERE key = ?", (key,))
-            .get
+            " VALUES (?, ?, ?, ?, ?, (SELECT number FROM records WHERE id = ?), ?, ?, ?, ?, ?, ?)"
         )
+        rows = [
+            (e.seq, to_micros(e.at), e.actor, e.surface, e.verb, e.record, e.batch, e.because,
+             None if e.before is None else canonical(dict(e.before)), e.mac, e.after,
+             link.digest if e.seq == link.last else None)
+            for e in events
+        ]  # fmt: skip
+        with self._connections as one:
+            one.executemany(sql, rows)
+
+    def key_use(self, key: str) -> KeyUse | None:
+        with self._connections as one:
+            row = one.execute("SELECT draft, record, outcome, at FROM key_uses WHERE key = ?", (key,)).get
         return KeyUse(key, row[0], row[1], row[2], from_micros(row[3])) if row else None
 
-    @translated
     def write_key_uses(self, uses: Sequence[KeyUse]) -> None:
         rows = [(use.key, use.draft, use.record, use.outcome, to_micros(use.at)) for use in uses]
-        self._connections.here().executemany("INSERT INTO key_uses VALUES (?, ?, ?, ?, ?)", rows)
+        with self._connections as one:
+            one.executemany("INSERT INTO key_uses VALUES (?, ?, ?, ?, ?)", rows)
 
-    @translated
     def log(self, receipts: Sequence[Receipt], most: int, oldest: datetime) -> None:
-        one = self._connections.here()
-        one.executemany(
-            f"INSERT INTO recalls ({RECEIPT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (r.id, to_micros(r.at), r.space, r.query, r.actor, r.surface, r.session, r.ms, canonical(r.shown),
-                 r.empty_because, None if r.rendered is None else canonical(dict(r.rendered)))
-                for r in receipts
-            ],
-        )  # fmt: skip
-        one.execute("DELETE FROM recalls WHERE at < ?", (to_micros(oldest),))
-        self._keep_newest("recalls", most)
-        if any(line.rendered is not None for line in receipts):
-            self._keep_newest("recalls INDEXED BY recalls_rendered WHERE rendered IS NOT NULL", RENDERED_AT_MOST)
+        rows = [
+            (r.id, to_micros(r.at), r.space, r.query, r.actor, r.surface, r.session, r.ms, canonical(r.shown),
+             r.empty_because, None if r.rendered is None else canonical(dict(r.rendered)))
+            for r in receipts
+        ]  # fmt: skip
+        with self._connections as one:
+            one.executemany(f"INSERT INTO recalls ({RECEIPT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+            one.execute("DELETE FROM recalls WHERE at < ?", (to_micros(oldest),))
+            _keep_newest(one, "recalls", most)
+            if any(line.rendered is not None for line in receipts):
+                lines = "recalls INDEXED BY recalls_rendered WHERE rendered IS NOT NULL"
+                _keep_newest(one, lines, RENDERED_AT_MOST)
 
-    def _keep_newest(self, lines: str, most: int) -> None:
-        """Counted in an index, because a context leaves its line before it is handed out: the log is not read through."""
-        one = self._connections.here()
-        over = one.execute(f"SELECT count(*) FROM {lines}").get - most
-        if over > 0:
-            one.execute(
-                f"DELETE FROM recalls WHERE rowid IN (SELECT rowid FROM {lines} ORDER BY rowid LIMIT ?)", (over,)
-            )
-
-    @translated
     def set_setting(self, name: str, value: str) -> None:
         sql = "INSERT INTO settings VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
-        self._connections.here().execute(sql, (name, value))
+        with self._connections as one:
+            one.execute(sql, (name, value))
 
     def _numbers(self, ids: Sequence[str]) -> Mapping[str, int]:
         sql = "SELECT id, number FROM records WHERE id IN (SELECT value FROM json_each(?))"
-        return {id: found for id, found in self._connections.here().execute(sql, (canonical(list(ids)),))}
+        with self._connections as one:
+            return {id: found for id, found in one.execute(sql, (canonical(list(ids)),))}
 
-    @translated
-    def link(self, a: str, b: str, kind: str) -> Link | None:
-        row = self._connections.here().execute(f"{LINKS} WHERE (a.id, b.id, l.kind) = (?, ?, ?)", (a, b, kind)).get
-        return Link(*row) if row else None
-
-    @translated
     def count_up(self, counted: Sequence[Counted]) -> None:
         numbers = self._numbers([each.record for each in counted])
         rows = []
@@ -205,26 +168,44 @@ class Ledger:
             rows.append((numbers[each.record], *values, tally(numbers[each.record], values)))
         names = (*COUNTERS, "last_used", "tally")
         changes = ", ".join(f"{name} = excluded.{name}" for name in names)
-        self._connections.here().executemany(
-            f"INSERT INTO counters (record, {', '.join(names)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-            f" ON CONFLICT (record) DO UPDATE SET {changes}",
-            rows,
-        )
+        sql = f"INSERT INTO counters (record, {', '.join(names)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        with self._connections as one:
+            one.executemany(f"{sql} ON CONFLICT (record) DO UPDATE SET {changes}", rows)
 
-    @translated
     def write_links(self, links: Sequence[Link], removed: Sequence[Link]) -> None:
         numbers = self._numbers([end for link in (*links, *removed) for end in (link.a, link.b)])
-        one = self._connections.here()
-        one.executemany(
-            "DELETE FROM links WHERE (a, kind, b) = (?, ?, ?)",
-            [(numbers[link.a], link.kind, numbers[link.b]) for link in removed],
-        )
+        gone = [(numbers[link.a], link.kind, numbers[link.b]) for link in removed]
         rows = [(numbers[k.a], numbers[k.b], k.kind, float(k.weight), k.evidence) for k in links]
-        one.executemany(
+        put = (
             "INSERT INTO links (a, b, kind, weight, evidence, tally) VALUES (?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET weight = excluded.weight, evidence = excluded.evidence, tally = excluded.tally",
-            [(*row, tally(row[0], row[1:])) for row in rows],
+            " ON CONFLICT DO UPDATE SET weight = excluded.weight, evidence = excluded.evidence, tally = excluded.tally"
         )
+        with self._connections as one:
+            one.executemany("DELETE FROM links WHERE (a, kind, b) = (?, ?, ?)", gone)
+            one.executemany(put, [(*row, tally(row[0], row[1:])) for row in rows])
+
+    # ------------------------------------------------------------ counted in the whole space
+
+    def happened(self, space: str, verbs: Sequence[str], surface: str | None = None) -> int:
+        # CROSS: the journal once, and then the few records; the other way round it is looked up for every record.
+        sql = (
+            "SELECT count(*) FROM journal j CROSS JOIN records r ON r.number = j.record CROSS JOIN shelves s ON s.id = r.shelf"
+            " WHERE j.verb IN (SELECT value FROM json_each(?)) AND ifnull(j.surface = ?, 1) AND s.space = ?"
+        )
+        with self._connections as one:
+            return int(one.execute(sql, (canonical(list(verbs)), surface, space)).get)
+
+    def uses(self, space: str) -> int:
+        counted = "counters c JOIN records r ON r.number = c.record JOIN shelves s ON s.id = r.shelf"
+        with self._connections as one:
+            return int(one.execute(f"SELECT total(c.used) FROM {counted} WHERE s.space = ?", (space,)).get)
+
+
+def _keep_newest(one: apsw.Connection, lines: str, most: int) -> None:
+    """Counted in an index, because a context leaves its line before it is handed out: the log is not read through."""
+    over = one.execute(f"SELECT count(*) FROM {lines}").get - most
+    if over > 0:
+        one.execute(f"DELETE FROM recalls WHERE rowid IN (SELECT rowid FROM {lines} ORDER BY rowid LIMIT ?)", (over,))
 
 
 def _event(row: Sequence[Any]) -> Event:

@@ -9,7 +9,6 @@ In RAM there is no write-ahead log: a reader and a writer wait for each other. S
 the other threads' transactions waiting, in the same queue as theirs.
 """
 
-import functools
 import itertools
 import os
 import random
@@ -19,16 +18,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
 import apsw
 
 from memorist.errors import Invalid, MemoristError, StoreDamaged, StoreUnavailable
 from memorist.store.files import size_of
-
-P = ParamSpec("P")
-T = TypeVar("T")
-S = TypeVar("S")
 
 PRAGMAS = """
 PRAGMA foreign_keys = ON;
@@ -47,25 +42,6 @@ _databases = itertools.count(1)  # in RAM; their names are known to the whole pr
 _inherited: list[Any] = []  # connections of a parent process: closing them here would drop the parent's locks
 
 
-def translated(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
-    """Turns SQLite's errors into ours, with the fact and the next step."""
-
-    @functools.wraps(method)
-    def speaking(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return method(self, *args, **kwargs)
-        except apsw.Error as problem:
-            raise explained(problem) from problem
-        except UnicodeEncodeError as problem:
-            raise Invalid(
-                "a text holds half a character (a lone surrogate), which no store can hold; remove it"
-            ) from problem
-        except UnicodeDecodeError as problem:
-            raise explained(apsw.CorruptError("a text is not UTF-8")) from problem
-
-    return speaking
-
-
 @contextmanager
 def one_moment(connection: apsw.Connection) -> Iterator[None]:
     """Everything read inside is from the same moment, whatever others write meanwhile."""
@@ -80,7 +56,12 @@ def one_moment(connection: apsw.Connection) -> Iterator[None]:
             connection.execute("ROLLBACK")
 
 
-def explained(problem: apsw.Error) -> MemoristError:
+def explained(problem: Exception) -> MemoristError:
+    """SQLite's error in our words: the fact, and the next step."""
+    if isinstance(problem, UnicodeEncodeError):
+        return Invalid("a text holds half a character (a lone surrogate), which no store can hold; remove it")
+    if isinstance(problem, UnicodeDecodeError):
+        problem = apsw.CorruptError("a text is not UTF-8")
     said = str(problem) or type(problem).__name__
     if isinstance(problem, apsw.BusyError | apsw.LockedError):
         return StoreUnavailable("another process kept the store busy for too long; nothing was written, try again")
@@ -108,13 +89,16 @@ def explained(problem: apsw.Error) -> MemoristError:
     )
 
 
-def _lacks_a_part(problem: apsw.Error) -> bool:
+def _lacks_a_part(problem: Exception) -> bool:
     """Our statements name only what the schema makes, so what is not there is damage."""
     return isinstance(problem, apsw.SQLError) and re.search(r"no such|has no column", str(problem)) is not None
 
 
 class Connections:
-    """One connection per thread to one file, or to a database in RAM if there is no path."""
+    """One connection per thread to one file, or to a database in RAM if there is no path.
+
+    `with connections as one:` gives this thread's, and turns SQLite's errors into ours.
+    """
 
     def __init__(self, path: Path | None, wait: float, writable: bool = True) -> None:
         self.path = path
@@ -144,6 +128,13 @@ class Connections:
         """The file is a store that we may change; closing may fold its log in."""
         self._accepted = True
         self.here().config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+
+    def __enter__(self) -> apsw.Connection:
+        return self.here()
+
+    def __exit__(self, _: object, problem: BaseException | None, __: object) -> None:
+        if isinstance(problem, apsw.Error | UnicodeEncodeError | UnicodeDecodeError):
+            raise explained(problem) from problem
 
     def here(self) -> apsw.Connection:
         """This thread's connection."""

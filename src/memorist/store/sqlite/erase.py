@@ -15,9 +15,9 @@ from pathlib import Path
 import apsw
 
 from memorist.errors import StoreUnavailable
-from memorist.store.connection import Connections, patience
 from memorist.store.index import CHUNKS
 from memorist.store.nouns import Erased
+from memorist.store.sqlite.connection import Connections, patience
 from memorist.store.traces import SHORTEST, finder, tells
 from memorist.store.where import canonical
 from memorist.text.words import terms

@@ -9,41 +9,28 @@ the restored journal.
 
 import shutil
 import tempfile
-from collections.abc import Set
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
 import apsw
 
-from memorist.access import Access
 from memorist.errors import Invalid, StoreDamaged
 from memorist.records import now_utc
-from memorist.store.anchor import Anchor
-from memorist.store.chain import ChainLink
-from memorist.store.checkup import NOT_OF_THE_FILE
-from memorist.store.connection import explained
-from memorist.store.copies import erase_again, is_json
-from memorist.store.erased import ErasedIds
+from memorist.store.copies import erase_what_is_listed, put_anchor_aside, set_anchor
 from memorist.store.files import create_private, size_of
-from memorist.store.migrate import SCHEMA, copy_verified, migrations_in, version_of
-from memorist.store.protocol import Store
-from memorist.store.sqlite import SqliteStore
+from memorist.store.journal import ChainLink
+from memorist.store.sqlite.connection import explained
+from memorist.store.sqlite.doctor import NOT_OF_THE_FILE
+from memorist.store.sqlite.migrate import SCHEMA, copy_verified, migrations_in, version_of
+from memorist.store.sqlite.store import SqliteStore
 from memorist.store.writer import Writer
 
 PATIENCE = 30_000  # milliseconds for other writers
 
 
-def restore(db: Path, backup: Path, now: datetime) -> Path | None:
-    """Replaces the store by the backup. Returns where the replaced one was kept; None where there was none."""
-    if not backup.is_file():
-        raise Invalid(f"{backup} is no file; name the backup to restore")
-    if db.exists() and db.samefile(backup):
-        raise Invalid(f"{backup} is the store itself; name a backup of it")
-    if is_json(db):
-        from memorist.store.json_file.restore import replaced
-
-        return replaced(db, backup, now)
+def replaced(db: Path, backup: Path, now: datetime) -> Path | None:
+    """Where the replaced store was kept, if there was one."""
     create_private(db)
     with tempfile.TemporaryDirectory(prefix=f".{db.name}.restoring-", dir=db.parent) as folder:
         fresh = Path(folder) / "store.db"
@@ -140,31 +127,6 @@ def _replace(db: Path, fresh: Path) -> None:
         with target.backup("main", source, "main") as pages:
             pages.step()
         target.execute("PRAGMA journal_mode = WAL")
-
-
-def erase_what_is_listed(store: Store, db: Path, more: Set[str] = frozenset()) -> None:
-    """What the list beside that store names, and these, stays erased in this one. Asked twice: before the backup takes the
-    store's place, and after, because somebody may have erased meanwhile."""
-    ids = ErasedIds(db).read() | more
-    if ids:
-        spaces = {sealed.record.space for sealed in store.seals()}
-        restorer = Access(actor="memorist", surface="restore")
-        erase_again(store, ids, spaces, restorer, "it had been erased before this backup was restored")
-
-
-def put_anchor_aside(db: Path, kept: Path | None) -> None:
-    """Before the store is replaced: an anchor of another journal would be taken for tampering; one that is missing is not."""
-    anchor = db.with_name(db.name + ".anchor")
-    if anchor.exists() and kept is not None:
-        anchor.replace(kept.with_name(kept.name + ".anchor"))
-    anchor.unlink(missing_ok=True)
-
-
-def set_anchor(db: Path, head: ChainLink | None) -> None:
-    if head is not None:
-        fresh = Anchor(db)
-        fresh.note(head)
-        fresh.write()
 
 
 def _connection(path: Path, flags: int) -> apsw.Connection:

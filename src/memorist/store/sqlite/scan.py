@@ -1,21 +1,34 @@
-"""The vectors of one shelf in RAM, and what of them is most like a question.
+"""The vectors of an SQLite store in RAM, shelf by shelf, and what of them is most like a question.
 
 Every row is compared, in parts that fit the processor's cache: exact, and fast enough up to a hundred thousand rows. Above
 that the signs of the components come first, one bit each: they say cheaply which twelfth of the rows is worth comparing at
 full length. The first ten of a million are then found with a share of 0.99 in a third of the time (docs/LOG.md).
 
-Rows lie in blocks, because a store writes and reads blocks: one that changed is put in the place of what it was.
+Rows lie in blocks, because a store writes and reads blocks: one that changed is put in the place of what it was. A shelf counts
+the changes to its vectors and a block knows the count at its last change: so what another process wrote is read block by block
+before a question, and nothing else is. What a transaction has not committed yet is put into a copy of its own: if it is rolled
+back, the count is used again for something else. All is forgotten when the file's content was replaced by a backup.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import apsw
+
+from memorist.errors import StoreDamaged
+from memorist.kinds import ARCHIVE
 from memorist.store.index import CHUNKS, GROUP, PARTS
-from memorist.store.nouns import Near
-from memorist.text.vectors import split
+from memorist.store.nouns import Generation, Near, Shelf
+from memorist.store.sqlite.connection import Connections, one_moment
+from memorist.store.sqlite.match import AMONG, ON_SHELVES
+from memorist.store.sqlite.read import Shelves, View, where_sql
+from memorist.store.sqlite.vectors import DAMAGED
+from memorist.store.where import Clause, Where, canonical
+from memorist.text.vectors import direction, split
 
 if TYPE_CHECKING:
     from numpy import float32, int64
@@ -31,6 +44,8 @@ EXACT_ROWS = 100_000
 SHARE = 12  # of a large shelf, the part that is compared at full length: one in so many
 SAMPLE = 4096  # rows that stand for all of a large shelf where only their mean is asked
 BLOCKS_AT_ONCE = 512  # put into an empty scan at once
+MOST_BYTES = 1_500_000_000  # of vectors in RAM
+ACTIVE = Clause("state", "eq", "active")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +105,6 @@ class Scan:
 
     def clear(self) -> None:
         self.count, self._places, self._further = 0, {}, {}
-
-    def blocks(self, group: int) -> list[int]:
-        """The blocks that are here of the records of that group."""
-        return [block for block in (group * PARTS, *self._further.get(group, ())) if block in self._places]
 
     def fill(self, blocks: Iterable[Block]) -> None:
         """Puts many blocks in, each of them once; some may be there already."""
@@ -336,3 +347,154 @@ def _nothing() -> "NDArray[Any]":
     import numpy as np
 
     return np.zeros(0, np.int64)
+
+
+# ---------------------------------------------------------------- all shelves of a store
+
+
+class _Held:
+    """A shelf's scan, and the version of the shelf that it shows."""
+
+    def __init__(self, dimension: int) -> None:
+        self.scan = Scan(dimension)
+        self.version = 0
+
+
+class VectorCache:
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._schema: int | None = None
+        self._held: dict[tuple[int, int], _Held] = {}  # by generation and shelf; the one used last at the end
+
+    @contextmanager
+    def scans(
+        self, one: apsw.Connection, schema: int | None, generation: Generation, versions: Mapping[int, int]
+    ) -> Iterator[list[Scan]]:
+        """Shelves, given with how often their vectors changed, as this connection sees them, or newer; nobody changes them
+        meanwhile. Inside of `one_moment`."""
+        found = sorted((shelf, version) for shelf, version in versions.items() if version)
+        self._forget(one, generation)
+        held = self._hold(schema, generation, [shelf for shelf, _ in found])
+        with ExitStack() as locks:
+            scans = []
+            for (shelf, version), each in zip(found, held, strict=True):
+                locks.enter_context(each.scan.lock)  # in the order of their numbers, so that nobody waits in a ring
+                scans.append(_current(one, generation, shelf, version, each))
+            self._bound(len(held))
+            yield scans
+
+    def _forget(self, one: apsw.Connection, generation: Generation) -> None:
+        """Lets go of generations that nobody reads any more."""
+        if all(key[0] == generation.id for key in list(self._held)):
+            return
+        living = {id for (id,) in one.execute("SELECT id FROM generations WHERE state <> 'retired'")}
+        with self._lock:
+            self._held = {key: held for key, held in self._held.items() if key[0] in living}
+
+    def _hold(self, schema: int | None, generation: Generation, shelves: Sequence[int]) -> list[_Held]:
+        with self._lock:
+            if schema != self._schema:
+                self._schema, self._held = schema, {}
+            for shelf in shelves:
+                key = generation.id, shelf
+                self._held[key] = self._held.pop(key) if key in self._held else _Held(generation.dimension)
+            return [self._held[generation.id, shelf] for shelf in shelves]
+
+    def _bound(self, in_use: int) -> None:
+        """Lets go of the shelves that were not asked for the longest, if all take too much room."""
+        with self._lock:
+            total = sum(each.scan.size for each in self._held.values())
+            for key in list(self._held)[: max(0, len(self._held) - in_use)]:
+                if total <= MOST_BYTES:
+                    return
+                total -= self._held.pop(key).scan.size
+
+
+def _current(one: apsw.Connection, generation: Generation, shelf: int, version: int, held: _Held) -> Scan:
+    if version <= held.version:
+        return held.scan
+    try:
+        if one.txn_state("main") == apsw.SQLITE_TXN_WRITE:
+            private = held.scan.copy()
+            private.fill(_blocks(one, generation, shelf, held.version))
+            return private
+        if not held.version:
+            sql = "SELECT sum(count) FROM vectors WHERE generation = ? AND shelf = ?"
+            held.scan.reserve(one.execute(sql, (generation.id, shelf)).get or 0)
+        held.scan.fill(_blocks(one, generation, shelf, held.version))
+    except BaseException as problem:
+        held.version = 0  # whatever stopped us, the next one reads everything
+        held.scan.clear()
+        if isinstance(problem, ValueError | TypeError):  # sizes that do not fit each other
+            raise StoreDamaged(DAMAGED) from problem
+        raise
+    held.version = version
+    return held.scan
+
+
+def _blocks(one: apsw.Connection, generation: Generation, shelf: int, after: int) -> Iterator[Block]:
+    sql = "SELECT block, rows, codes FROM vectors WHERE generation = ? AND shelf = ? AND version > ?"
+    return (Block(*row) for row in one.execute(sql, (generation.id, shelf, after)))
+
+
+class VectorMatcher:
+    """What fits a question by its meaning."""
+
+    _connections: Connections
+    _shelves: Shelves
+    _vector_cache: VectorCache
+
+    def nearest(
+        self, generation: int, vector: "Floats", shelves: Sequence[Shelf], where: Where, limit: int, exact: bool = False
+    ) -> Near:
+        with self._connections as one, one_moment(one):
+            view, known = self._shelves.now(one), self._shelves.generation(one, generation)
+            if known is None or known.state == "retired":
+                return Near()
+            ids = view.readable(shelves, where.access)
+            question, visible = direction(vector, known.dimension), _seen_through(one, ids, shelves, where)
+            with self._scans(one, view, known, ids) as scans:
+                return nearest(scans, question, limit, exact, visible)
+
+    def similarities(
+        self, generation: int, vector: "Floats", shelves: Sequence[Shelf], numbers: Sequence[int]
+    ) -> dict[int, float]:
+        with self._connections as one, one_moment(one):
+            view, known = self._shelves.now(one), self._shelves.generation(one, generation)
+            if known is None or known.state == "retired":
+                return {}
+            question = direction(vector, known.dimension)
+            with self._scans(one, view, known, view.ids(shelves)) as scans:
+                parts = [scan.of(question, numbers) for scan in scans]
+        best = {number: cosine for part in parts for number, cosine in part.items()}
+        return {number: best[number] for number in numbers if number in best}
+
+    def directions(self, generation: int, shelves: Sequence[Shelf], numbers: Sequence[int]) -> dict[int, "Floats"]:
+        with self._connections as one, one_moment(one):
+            view, known = self._shelves.now(one), self._shelves.generation(one, generation)
+            if known is None or known.state == "retired":
+                return {}
+            with self._scans(one, view, known, view.ids(shelves)) as scans:
+                return {number: found for scan in scans for number, found in scan.directions(numbers).items()}
+
+    def _scans(
+        self, one: apsw.Connection, view: View, known: Generation, ids: Sequence[int]
+    ) -> AbstractContextManager[list[Scan]]:
+        sizes = self._shelves.sizes(one, view, ids)
+        versions = {id: changes for id, (_, _, changes) in zip(ids, sizes, strict=True)}
+        return self._vector_cache.scans(one, view.seen.schema, known, versions)
+
+
+def _seen_through(one: apsw.Connection, ids: Sequence[int], shelves: Sequence[Shelf], where: Where) -> Visible | None:
+    """Which of some records pass the filter; None where lying on these shelves says it already."""
+    archived = any(shelf.layer == ARCHIVE for shelf in shelves)
+    clauses = tuple(clause for clause in where.clauses if archived or clause != ACTIVE)
+    if not clauses:
+        return None
+    condition, values = where_sql(Where(where.access, clauses))
+    sql = f"SELECT r.number {AMONG} WHERE {ON_SHELVES} AND {condition}"
+
+    def visible(numbers: Sequence[int]) -> set[int]:
+        return {number for (number,) in one.execute(sql, (canonical(numbers), canonical(ids), *values))}
+
+    return visible

@@ -1,38 +1,43 @@
-"""What a doctor can see in an SQLite store. Each check finds damage that the others cannot.
+"""What a doctor can see and repair in an SQLite store. Each check finds damage that the others cannot.
 
 SQLite's own integrity check sees broken pages; FTS5's check with rank 1 sees an index that differs from its content (the
 check with rank 0, and integrity_check, do not); computing the index rows again sees content that differs from the text;
 checksums see flipped bits in what is otherwise well-formed.
+
+A repair touches only what can be computed again from the records: index rows, the FTS5 index over them, the sizes of the
+shelves, vectors that belong to nothing, and triggers, views and indexes of the schema. Where anything else is damaged nothing is
+changed at all: an index made from a damaged text would hide the damage. All of it is one transaction, and the store as it was is
+kept beside it first.
 """
 
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from pathlib import Path
 
 import apsw
 
 from memorist.access import Access
 from memorist.errors import Invalid, StoreDamaged
-from memorist.records import Record
-from memorist.store.connection import one_moment
+from memorist.records import Record, now_utc
 from memorist.store.index import CHUNKS, index_rows
-from memorist.store.migrate import of_the_index
 from memorist.store.nouns import Finding, shelf_of
 from memorist.store.rows import COUNTERS, checksum, tally
-from memorist.store.topic_rows import differ
-from memorist.store.vector_checkup import bad_blocks
+from memorist.store.sqlite.connection import one_moment
+from memorist.store.sqlite.match import rebuild
+from memorist.store.sqlite.migrate import copy_verified, of_the_index, rebuild_topics, topics_differ
+from memorist.store.sqlite.store import INSERT_WORDS, SqliteStore, changed_words
+from memorist.store.sqlite.vectors import bad_blocks, drop_homeless
 from memorist.store.where import Where
-
-if TYPE_CHECKING:
-    from memorist.store.sqlite import SqliteStore
+from memorist.store.writer import Writer
 
 PATIENCE = 30_000  # milliseconds
 SAFE_SQLITE = (3, 51, 3)  # earlier ones can lose a race between two checkpoints and damage the file
 REBUILD = "`memorist doctor --repair` makes it anew from the records, after a backup"
 RESTORE = "`memorist backup --restore FILE` brings a backup back"
-WORDS = (
+WORDS_OF = (
     "SELECT s.space, s.scope, s.layer, w.start, w.end, w.prepared, w.length FROM words w JOIN shelves s ON s.id = w.shelf"
     f" WHERE w.id >= ?1 * {CHUNKS} AND w.id < (?1 + 1) * {CHUNKS} ORDER BY w.id"
 )
@@ -41,7 +46,7 @@ LAYER = "SELECT s.layer FROM records r JOIN shelves s ON s.id = r.shelf WHERE r.
 NOT_OF_THE_FILE = ("sqlite", "permissions")  # checks that say nothing about what the file holds
 
 
-def checkup(one: apsw.Connection, store: "SqliteStore") -> list[Finding]:
+def checkup(one: apsw.Connection, store: SqliteStore) -> list[Finding]:
     checks: Mapping[str, Callable[[], Iterable[Finding]]] = {
         "sqlite": lambda: [_version()],
         "file": lambda: [_integrity(one, store)],
@@ -75,7 +80,7 @@ def _version() -> Finding:
 
 
 @contextmanager
-def _fresh(one: apsw.Connection, store: "SqliteStore") -> Iterator[apsw.Connection]:
+def _fresh(one: apsw.Connection, store: SqliteStore) -> Iterator[apsw.Connection]:
     """A connection of its own: on one in use, FTS5 looks at pages it remembers and calls others' writes corruption. In RAM
     nobody else can look while this one writes."""
     if store.database is None and one.in_transaction:
@@ -87,7 +92,7 @@ def _fresh(one: apsw.Connection, store: "SqliteStore") -> Iterator[apsw.Connecti
         yield fresh
 
 
-def _integrity(one: apsw.Connection, store: "SqliteStore") -> Finding:
+def _integrity(one: apsw.Connection, store: SqliteStore) -> Finding:
     with _fresh(one, store) as fresh:
         said = [row[0] for row in fresh.execute("PRAGMA integrity_check(20)")]
         # Index rows and vectors that point nowhere are seen where every record's words are computed anew.
@@ -101,7 +106,7 @@ def _integrity(one: apsw.Connection, store: "SqliteStore") -> Finding:
     return Finding(False, "file", "; ".join(said), REBUILD if all(map(of_the_index, said)) else RESTORE)
 
 
-def _schema(one: apsw.Connection, store: "SqliteStore") -> Finding:
+def _schema(one: apsw.Connection, store: SqliteStore) -> Finding:
     """Without a trigger the index would go astray unseen."""
     odd = schema_differences(one, store)
     names = sorted({item.name for item in odd})
@@ -119,7 +124,7 @@ class SchemaItem:
     wanted: bool  # a new store has it; otherwise only this one does
 
 
-def schema_differences(one: apsw.Connection, store: "SqliteStore") -> list[SchemaItem]:
+def schema_differences(one: apsw.Connection, store: SqliteStore) -> list[SchemaItem]:
     """What a new store has and this one has not, and the other way round."""
     with closing(apsw.Connection(":memory:")) as fresh:
         for step in store.steps:
@@ -133,7 +138,7 @@ def schema_differences(one: apsw.Connection, store: "SqliteStore") -> list[Schem
     ]
 
 
-def _word_index(one: apsw.Connection, store: "SqliteStore") -> Finding:
+def _word_index(one: apsw.Connection, store: SqliteStore) -> Finding:
     try:
         one.execute("INSERT INTO word_index (word_index, rank) VALUES ('integrity-check', 1)")
         same = _has_all_postings(one, store)
@@ -146,7 +151,7 @@ def _word_index(one: apsw.Connection, store: "SqliteStore") -> Finding:
     return Finding(True, "index", "the word index equals its content")
 
 
-def _has_all_postings(one: apsw.Connection, store: "SqliteStore") -> bool:
+def _has_all_postings(one: apsw.Connection, store: SqliteStore) -> bool:
     """Whether the index says of every row what its content says. FTS5's own check joins one number per posting by XOR, and
     our row numbers end alike: a word with one letter changed escapes it whenever an even number of rows hold the word."""
     with _fresh(one, store) as fresh:
@@ -159,7 +164,7 @@ def _has_all_postings(one: apsw.Connection, store: "SqliteStore") -> bool:
             return indexed == sum(hash((id, term)) for id, words in rows for term in set(str(words).split(" ")[1:]))
 
 
-def _rows(one: apsw.Connection, store: "SqliteStore") -> Iterator[Finding]:
+def _rows(one: apsw.Connection, store: SqliteStore) -> Iterator[Finding]:
     """Checksums, and the place and the words of each record computed anew."""
     changed, astray, stale = [], [], []
     for sealed in store.seals():
@@ -187,11 +192,11 @@ def _is_stale(one: apsw.Connection, record: Record) -> bool:
         (shelf.space, shelf.scope, shelf.layer, row.start, row.end, row.prepared, len(row.terms))
         for row in index_rows(record)
     ]
-    return one.execute(WORDS, (record.number,)).fetchall() != wanted
+    return one.execute(WORDS_OF, (record.number,)).fetchall() != wanted
 
 
 def _seen_twice(
-    one: apsw.Connection, store: "SqliteStore", record: Record, wrong: Callable[[apsw.Connection, Record], bool]
+    one: apsw.Connection, store: SqliteStore, record: Record, wrong: Callable[[apsw.Connection, Record], bool]
 ) -> bool:
     """The second time with the record from the same moment: others may have written between the first two looks."""
     if not wrong(one, record):
@@ -224,7 +229,7 @@ def _shelf_counts(one: apsw.Connection) -> Finding:
 
 def _topics(one: apsw.Connection) -> Finding:
     with one_moment(one):
-        wrong = differ(one)
+        wrong = topics_differ(one)
     if wrong:
         return Finding(False, "topics", "memories are not found by what contradicts them", REBUILD)
     return Finding(True, "topics", "every claim is found by what contradicts it")
@@ -242,7 +247,7 @@ def _counted(check: str, bad: Sequence[object], fine: str, wrong: str, advice: s
     return Finding(False, check, f"{len(bad)} ({named}) {wrong}", advice)
 
 
-def _permissions(store: "SqliteStore") -> Iterator[Finding]:
+def _permissions(store: SqliteStore) -> Iterator[Finding]:
     """The store and what lies beside it are the user's alone."""
     path = store.database
     if path is None:
@@ -254,3 +259,68 @@ def _permissions(store: "SqliteStore") -> Iterator[Finding]:
         yield Finding(False, "permissions", f"others can open {', '.join(open_to_others)}", advice)
     else:
         yield Finding(True, "permissions", "the files are private")
+
+
+# ---------------------------------------------------------------- repair
+
+
+def repair(one: apsw.Connection, store: SqliteStore) -> list[Finding]:
+    wrong = [finding for finding in checkup(one, store) if not finding.ok and finding.check not in NOT_OF_THE_FILE]
+    beyond = [f"{finding.check}: {finding.detail}" for finding in wrong if finding.advice != REBUILD]
+    beyond += [f"journal: {problem}" for problem in Writer(store, now_utc).audit().problems]
+    if beyond:
+        said = "; ".join(beyond[:3])
+        return [
+            Finding(False, "repair", f"nothing was changed: the damage is not in the index alone ({said})", RESTORE)
+        ]
+    if not wrong:
+        return [Finding(True, "repair", "there was nothing to repair")]
+    with store.transaction():
+        kept = f"; the store as it was is {_keep(store.database).name}" if store.database else ""
+        rewritten = _rebuild(one, store)
+    names = ", ".join(finding.check for finding in wrong)
+    detail = f"healed {names}; the words of {rewritten:,} records were wrong{kept}"
+    return [Finding(True, "repair", detail)]
+
+
+def _keep(path: Path) -> Path:
+    """A verified copy of the store as it was; under the lock, so that nobody writes between it and the repair."""
+    target = path.with_name(f"{path.name}.before-repair-{datetime.now(UTC):%Y%m%dT%H%M%S.%f}Z.bak")
+    with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as reader:
+        copy_verified(reader, target)
+    return target
+
+
+def _rebuild(one: apsw.Connection, store: SqliteStore) -> int:
+    """How many records had other index rows than their text makes."""
+    _drop_triggers(one, store)
+    rewritten = _rewrite_words(one, store)
+    for item in schema_differences(one, store):
+        if item.wanted and item.sql:
+            one.execute(item.sql)
+    rebuild(one)
+    drop_homeless(one)
+    rebuild_topics(one)
+    one.execute("INSERT INTO word_index (word_index, rank) VALUES ('integrity-check', 1)")  # or take everything back
+    return rewritten
+
+
+def _drop_triggers(one: apsw.Connection, store: SqliteStore) -> None:
+    """A trigger would take rows out of an index they are not in. What a new store does not have goes as well."""
+    triggers = one.execute("SELECT type, name FROM sqlite_schema WHERE type = 'trigger'").fetchall()
+    odd = [(item.type, item.name) for item in schema_differences(one, store) if not item.wanted]
+    for type, name in dict.fromkeys((*triggers, *odd)):
+        quoted = str(name).replace('"', '""')
+        one.execute(f'DROP {type} IF EXISTS "{quoted}"')
+
+
+def _rewrite_words(one: apsw.Connection, store: SqliteStore) -> int:
+    rewritten = 0
+    one.execute(f"DELETE FROM words WHERE id / {CHUNKS} IN ({ORPHANS})")
+    for sealed in store.seals():
+        number = sealed.record.number
+        shelf: int = one.execute("SELECT shelf FROM records WHERE number = ?", (number,)).get
+        before = one.total_changes()
+        one.executemany(INSERT_WORDS, changed_words(one, sealed.record, shelf, number, new=False))
+        rewritten += one.total_changes() > before
+    return rewritten

@@ -1,0 +1,361 @@
+"""The journal of a store: how its events are sealed, and whether they still say what happened.
+
+*The chain*: each transaction adds one link, a digest over the previous link and this transaction's events. An event enters it by
+two keyed digests, `mac` (what was there before, and why it changed) and `after` (the record as it was then), never by
+its content: `erase` can destroy the content and the record's key, and the chain still verifies.
+*The anchor*: a chain cannot notice that its own end was cut off, so its head is also written beside the store.
+*The audit*: chain, anchor, every record and every event against their seals. An erased record is a tombstone under a new key,
+its earlier events are empty, and the event of its erasure names what else had to be emptied. Anything emptied beyond that is
+tampering. Events are checked as they come by; only those that contradict their seal at once are kept until the end, when it is
+known what was erased.
+*The clock*: a machine that wakes up in 2038, or ten years ago, would find everything stale at once. Each write carries the time
+at which it was made, so the journal knows how the clock went: a step of more than a week between two writes, or since the last
+one, may be a long holiday as well as a jump, and nothing is lost if what goes by age waits for another day.
+"""
+
+import errno
+import hashlib
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memorist.access import Access
+from memorist.errors import Invalid, StoreDamaged
+from memorist.records import Event, Record, to_micros
+from memorist.store.files import replace_private
+from memorist.store.nouns import Sealed
+from memorist.store.rows import checksum, to_row
+from memorist.store.where import Where, canonical
+
+if TYPE_CHECKING:
+    from memorist.store.protocol import Store
+
+START = bytes(32)
+ANCHORED_EVERY = 60.0  # seconds
+LOOKS = 100  # at a record that others keep changing
+JUMP = timedelta(days=7)
+SETTLED = timedelta(days=1)  # so long after a step the clock is believed again
+EVENTS_LOOKED_AT = 200  # events that are read one by one; of those before, only as many as a bisection takes
+log = logging.getLogger("memorist")
+
+
+@dataclass(frozen=True, slots=True)
+class ChainLink:
+    """The events `first` … `last` of one transaction and the digest that ties them to all before."""
+
+    first: int
+    last: int
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What an audit saw. `problems` is empty when everything agrees; each names the place."""
+
+    ok: bool
+    events: int
+    records: int
+    problems: tuple[str, ...] = ()
+
+
+def event_mac(key: bytes, before: Mapping[str, Any] | None, because: str | None) -> bytes:
+    """The digest of an event's own content, under the record's key."""
+    content = canonical([None if before is None else dict(before), because])
+    return hashlib.blake2b(content.encode(), digest_size=16, key=key).digest()
+
+
+def next_link(previous: ChainLink | None, events: Sequence[Event]) -> ChainLink:
+    """The link for these events, which carry their numbers already."""
+    digest = hashlib.blake2b(previous.digest if previous else START, digest_size=32)
+    for event in events:
+        digest.update(_facts(event))
+    return ChainLink(events[0].seq, events[-1].seq, digest.digest())
+
+
+def broken(links: Iterable[tuple[ChainLink, Sequence[Event]]]) -> str | None:
+    """Why the chain does not verify, naming the first bad place, or None. `links` come in order with their events."""
+    previous: ChainLink | None = None
+    for link, events in links:
+        expected_first = previous.last + 1 if previous else 1
+        numbers = [event.seq for event in events]
+        if link.first != expected_first or numbers != list(range(link.first, link.last + 1)):
+            return f"event {expected_first} or one after it is missing or out of place"
+        if next_link(previous, events).digest != link.digest:
+            return f"an event from {link.first} to {link.last} was changed after it was written"
+        previous = link
+    return None
+
+
+def _facts(event: Event) -> bytes:
+    facts = (
+        event.seq,
+        to_micros(event.at),
+        event.actor,
+        event.surface,
+        event.verb,
+        event.record,
+        event.batch,
+    )
+    return canonical(facts).encode() + event.mac + event.after
+
+
+# ---------------------------------------------------------------- the anchor
+
+
+class Anchor:
+    """The head of the chain, written beside the store: a chain alone cannot show that its end was cut off.
+
+    A head ahead of the anchor is normal; an anchor ahead of the head means that something was cut or restored.
+    """
+
+    def __init__(self, store: Path | None) -> None:
+        self._path = store.with_name(store.name + ".anchor") if store else None
+        self._head: ChainLink | None = None
+        # The first one is written at once: from then on a lost store can be told from a new one.
+        self._written = -ANCHORED_EVERY if self.read() == Anchored() else time.monotonic()
+        self._lock = threading.Lock()
+
+    def note(self, head: ChainLink) -> None:
+        with self._lock:
+            if self._head is None or head.last > self._head.last:
+                self._head = head
+        if time.monotonic() - self._written >= ANCHORED_EVERY:
+            self.write()
+
+    def write(self) -> None:
+        """Never goes back: another process may have come further, and a cut behind it would then escape."""
+        with self._lock:
+            head, self._head = self._head, None
+            self._written = time.monotonic()
+            if self._path is not None and head is not None and head.last > (self.read().event or 0):
+                self._replace(self._path, head)
+
+    @staticmethod
+    def _replace(path: Path, head: ChainLink) -> None:
+        try:
+            replace_private(path, json.dumps({"event": head.last, "digest": head.digest.hex()}) + "\n")
+        except OSError as problem:  # what it anchors is stored; the next one is as good
+            log.warning("%s was not written: %s", path, problem)
+
+    def read(self) -> "Anchored":
+        if self._path is None:
+            return Anchored()
+        try:
+            said = json.loads(self._path.read_text(encoding="utf-8"))
+            return Anchored(int(said["event"]), bytes.fromhex(said["digest"]))
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as problem:
+            if isinstance(problem, OSError) and problem.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
+                return Anchored()
+            return Anchored(flaw=f"the anchor {self._path.name} cannot be read")
+
+
+def refuse_if_lost(store: Path, is_empty: Callable[[], bool]) -> None:
+    """An empty store whose anchor knows events was lost, and is no new one. The anchor is read first: it is written
+    after the store, so what others do meanwhile cannot look like a loss."""
+    anchored = Anchor(store).read()
+    if anchored == Anchored() or not is_empty():
+        return
+    knows = anchored.flaw or f"{store.name}.anchor beside it knows {anchored.event:,} events"
+    raise StoreDamaged(
+        f"{store} is empty or gone, but {knows}; it was left as it is. `memorist backup --restore FILE` brings a backup "
+        f"back; to begin anew, remove {store.name}.anchor"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Anchored:
+    """What an anchor says; nothing where there is none."""
+
+    event: int | None = None
+    digest: bytes = b""
+    flaw: str | None = None
+
+    def problems(self, digests: Mapping[int, bytes]) -> list[str]:
+        if self.flaw:
+            return [self.flaw]
+        if self.event is None or digests.get(self.event) == self.digest:
+            return []
+        if self.event in digests:
+            return [f"the journal up to event {self.event} is not the one the anchor saw"]
+        return [
+            f"the anchor knows event {self.event}, the journal does not: its end was cut off, or an older file restored"
+        ]
+
+
+# ---------------------------------------------------------------- the audit
+
+
+def seal(record: Record, key: bytes, new: bool = False) -> Sealed:
+    row = to_row(record)
+    return Sealed(record, row, key, checksum(key, record.space, record.scope, row), new)
+
+
+def audit(store: "Store", anchored: Anchored) -> Audit:
+    """`anchored` was read before: what others add meanwhile is then not missed."""
+    walk = Walk(store)
+    problems: list[str] = []
+    try:
+        problems += walk.records()
+        links = walk.journal()
+        flaw = broken(links)
+        chain = [f"the journal's chain is broken: {flaw}"] if flaw else []
+        for _ in links:  # one bad link must not make every record after it look bad
+            pass
+        problems = [*chain, *anchored.problems(walk.digests), *problems, *walk.differences(), *walk.misfits()]
+    except (StoreDamaged, Invalid) as problem:  # invalid: the name of a space or scope that a flipped bit spoilt
+        return Audit(False, walk.events, 0, (*problems, str(problem)))
+    return Audit(not problems, walk.events, len(walk.seals), tuple(problems))
+
+
+@dataclass(slots=True)
+class Seal:
+    """What a record must fit: its key, its checksum, whether it is a tombstone."""
+
+    number: int
+    space: str
+    key: bytes
+    checksum: bytes
+    erased: bool
+
+
+@dataclass(slots=True)
+class Walk:
+    store: "Store"
+    seals: dict[str, Seal] = field(default_factory=dict)
+    digests: dict[int, bytes] = field(default_factory=dict)
+    events: int = 0
+    last: dict[str, bytes] = field(default_factory=dict)  # what the journal last made of each record
+    odd: list[Event] = field(default_factory=list)  # what does not fit its key
+    emptied: set[int] = field(default_factory=set)  # what erasures say they emptied
+
+    def records(self) -> Iterator[str]:
+        for sealed in self.store.seals():
+            record = sealed.record
+            erased = record.state == "erased"
+            self.seals[record.id] = Seal(record.number, record.space, sealed.key, sealed.checksum, erased)
+            if seal(record, sealed.key).checksum != sealed.checksum:
+                yield f"memory {record.number} ({record.id}) does not fit its checksum"
+                self.seals[record.id].checksum = b""  # said once
+
+    def journal(self) -> Iterator[tuple[ChainLink, Sequence[Event]]]:
+        for link, events in self.store.chain():
+            self.digests[link.last] = link.digest
+            self.events += len(events)
+            for event in events:
+                self.last[event.record] = event.after
+                known = self.seals.get(event.record)
+                if known and not _fits(event, known.key):
+                    self.odd.append(event)
+                elif known and known.erased:
+                    self.emptied |= _emptied_by(event)
+            yield link, events
+
+    def differences(self) -> Iterator[str]:
+        """Records that are not as the journal last left them."""
+        for id, known in self.seals.items():
+            if known.checksum and self.last.get(id) != known.checksum and not self._changed_meanwhile(id, known):
+                yield f"memory {known.number} ({id}) is not as the journal last left it"
+
+    def misfits(self) -> Iterator[str]:
+        """Events that were changed: all odd ones but those that an erasure emptied, which then must be empty. Others may have
+        written and erased since the records were read, so what is odd still is looked at again, with its record as it is."""
+        odd = [event for event in self.odd if not self._is_explained(event, self.seals[event.record].erased)]
+        if odd:
+            self._read_on()
+        for event in odd:
+            record, key = self._now(event.record)
+            again = next((each for each in self.store.journal(event.record) if each.seq == event.seq), event)
+            erased = record is not None and record.state == "erased"
+            if (key and _fits(again, key)) or self._is_explained(again, erased):
+                continue
+            told = erased or event.seq in self.emptied
+            yield f"event {event.seq} {'tells of an erased memory' if told else 'was changed after it was written'}"
+
+    def _is_explained(self, event: Event, erased: bool) -> bool:
+        """Whether it is empty because it had to be."""
+        expected = event.seq in self.emptied or (erased and event.verb != "erased")
+        return expected and event.before is None and event.because is None
+
+    def _read_on(self) -> None:
+        """What was emptied by erasures that came after the records were read."""
+        later = [event for event in self.odd if event.verb == "erased"]
+        before: int | None = None
+        while events := [e for e in self.store.latest(before, 500) if e.seq > max(self.digests, default=0)]:
+            later += [event for event in events if event.verb == "erased"]
+            before = events[-1].seq
+        for event in later:
+            record, key = self._now(event.record)
+            if record is not None and record.state == "erased" and key and _fits(event, key):
+                self.emptied |= _emptied_by(event)
+
+    def _now(self, id: str) -> tuple[Record | None, bytes | None]:
+        known = self.seals.get(id)  # a record that was added since has nothing emptied yet
+        found = self.store.get([id], Where(Access.to_read(known.space))) if known else []
+        return next(iter(found), None), self.store.keys([id]).get(id)
+
+    def _changed_meanwhile(self, id: str, seen: Seal) -> bool:
+        """Whether somebody wrote it during the audit: a second look at the record, between two equal looks at its end of
+        the journal, finds them in agreement."""
+        everywhere = Where(Access.to_read(seen.space))
+        for _ in range(LOOKS):
+            before = self.store.journal(id)[-1:]
+            found = self.store.get([id], everywhere)
+            key = self.store.keys([id]).get(id)
+            if before and before == self.store.journal(id)[-1:]:
+                return bool(found and key and seal(found[0], key).checksum == before[0].after)
+        return True
+
+
+def _fits(event: Event, key: bytes) -> bool:
+    return event_mac(key, event.before, event.because) == event.mac
+
+
+def _emptied_by(event: Event) -> set[int]:
+    """The events before it that an erasure says it emptied."""
+    told = (event.before or {}).get("events", ()) if event.verb == "erased" else ()
+    return {seq for seq in told if seq < event.seq}
+
+
+# ---------------------------------------------------------------- the clock
+
+
+def jump(store: "Store", now: datetime, events: int = EVENTS_LOOKED_AT) -> str | None:
+    """How far the clock moved since the last write, or between two writes a short while ago, if that is too far."""
+    later, looked_at = now, store.latest(None, events)
+    for event in looked_at:
+        if abs(later - event.at) > JUMP:
+            return _said(event.at, later)
+        if abs(now - event.at) > SETTLED:
+            return None
+        later = event.at
+    return _before_today(store, now, looked_at[-1]) if len(looked_at) == events else None
+
+
+def _before_today(store: "Store", now: datetime, first: Event) -> str | None:
+    """The same where more was written today than anybody reads, as an import does: halves the way to the first of it."""
+    before: Event | None = None
+    low = 0  # no event up to this number is of today
+    while low < first.seq - 1:
+        middle = (low + first.seq) // 2
+        event = next(iter(store.latest(middle + 1, 1)), None)
+        if event is not None and abs(now - event.at) <= SETTLED:
+            first = event
+        else:
+            low, before = middle, event
+    return _said(before.at, first.at) if before and abs(first.at - before.at) > JUMP else None
+
+
+def _said(before: datetime, after: datetime) -> str:
+    how = "forward" if after > before else "back"
+    days = abs(after - before).days
+    silence = ", or nothing was written for so long" if after > before else ""
+    return (
+        f"the clock went {how} by {days:,} days after {before:%Y-%m-%d %H:%M} UTC{silence}; nothing expires by age until "
+        f"it has been in use for {SETTLED.days * 24} hours. If it is wrong, set it right first"
+    )

@@ -1,0 +1,74 @@
+"""Which store a name means: the one place that knows the backends. Everything else sees `memorist.store.protocol.Store`.
+
+`:memory:` is a store in RAM, a name that ends in `.json` a JSON file, every other name an SQLite file.
+"""
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memorist.errors import Invalid, MemoristError
+
+if TYPE_CHECKING:
+    from memorist.store.protocol import Store
+
+IN_RAM = ":memory:"
+
+
+def open_store(name: str, wait: float) -> "Store":
+    """Opens the store, or makes a new one where there is none."""
+    if "://" in name:
+        raise Invalid(f"{name.partition('://')[0]}:// stores are not available; name a file, or ':memory:'")
+    file = file_of(name)
+    if file is not None and is_json(file):
+        from memorist.store.json_file.store import JsonFileStore
+
+        return JsonFileStore(file, wait)
+    from memorist.store.sqlite import SqliteStore
+
+    return SqliteStore(file, wait)
+
+
+def file_of(name: str) -> Path | None:
+    """The file that holds it; None where it is in RAM or behind an address."""
+    return None if name == IN_RAM or "://" in name else Path(name).expanduser()
+
+
+def restore(db: Path, backup: Path, now: datetime) -> Path | None:
+    """Replaces the store by the backup. Returns where the replaced one was kept; None where there was none."""
+    if not backup.is_file():
+        raise Invalid(f"{backup} is no file; name the backup to restore")
+    if db.exists() and db.samefile(backup):
+        raise Invalid(f"{backup} is the store itself; name a backup of it")
+    if is_json(db):
+        from memorist.store.json_file.restore import replaced
+    else:
+        from memorist.store.sqlite.restore import replaced
+    return replaced(db, backup, now)
+
+
+def is_json(path: Path) -> bool:
+    """Whether a store of that name, or a copy of one, is a JSON file. Nobody looks inside: opening and closing an SQLite
+    file would drop its locks."""
+    name = path.name.lower()
+    return name.endswith(".json") or any(f".json{copy}" in name for copy in (".backup-", ".replaced-"))
+
+
+def open_copy(copy: Path, wait: float) -> "Store":
+    """A copy of a store, if opening does not change it."""
+    if not is_json(copy):
+        from memorist.store.sqlite import SqliteStore
+
+        if not SqliteStore.has_this_schema(copy, wait):
+            raise MemoristError(f"{copy} has another schema")
+    return open_store(str(copy), wait)
+
+
+def files_of(copy: Path) -> list[Path]:
+    """The copy and everything that was kept beside it as long as it was a store."""
+    beside = [copy, *(copy.with_name(copy.name + end) for end in ("-wal", "-shm", ".anchor", ".erased", ".lock"))]
+    if not is_json(copy):
+        return beside
+    from memorist.store.json_file.files import Files
+
+    return [*beside, *Files(copy).all()]

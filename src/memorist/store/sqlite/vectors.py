@@ -1,0 +1,354 @@
+"""The vectors of an SQLite store: blocks of rows that follow their records from shelf to shelf.
+
+A block is read, changed and written as one, and carries the number of its shelf's last change. A vector belongs to the text
+and title of its record alone: a new tag or another scope does not make it wrong, another text does. Vectors are derived, so
+one that belongs to no index row, or not to its block or model, is dropped without a loss: upkeep makes it again.
+"""
+
+import itertools
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+
+from memorist.errors import Conflict, Invalid, Refused, StoreDamaged
+from memorist.records import now_utc, to_micros
+from memorist.store.index import CHUNKS, GROUP, PARTS, block_of, blocks_of, embedded_text
+from memorist.store.nouns import Generation, Piece
+from memorist.store.sqlite.connection import Connections, one_moment
+from memorist.store.sqlite.read import Shelves
+from memorist.store.where import canonical
+from memorist.text.vectors import SCALE, are_sound, check_dimension
+
+STATES = ("filling", "current", "retired")
+ROWS_OF_A_GROUP = GROUP * CHUNKS
+MOST_ROWS = 2**63 - 1
+NEWEST_GROUPS = 64  # that are looked at first for rows without a vector: a millisecond
+BLOCKS = "SELECT block, rows, codes FROM vectors WHERE generation = ? AND shelf = ? AND block >= ? AND block < ?"
+MISSING = (
+    "SELECT ifnull(sum(w.n - (SELECT ifnull(sum(v.count), 0) FROM vectors v"
+    " WHERE v.generation = ?3 AND v.shelf = w.shelf AND v.block >= ?4 AND v.block < ?5)), 0)"
+    " FROM (SELECT shelf, count(*) AS n FROM words WHERE id >= ?1 AND id < ?2 GROUP BY shelf) w"
+)
+PUT = (
+    "INSERT INTO vectors (generation, shelf, block, version, count, rows, codes) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT DO UPDATE SET version = excluded.version, count = excluded.count, rows = excluded.rows,"
+    " codes = excluded.codes"
+)
+DAMAGED = (
+    "the vectors contradict the records; they were left as they are. `memorist doctor --repair` drops those that belong to "
+    "nothing, and upkeep makes them again"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A record that leaves a shelf for another; for none, if its vectors are of no use any more."""
+
+    number: int
+    old: int
+    new: int | None
+
+
+def opened(rows: bytes, codes: bytes) -> dict[int, bytes]:
+    """The vectors of a block by their rows."""
+    count = len(rows) // 8
+    width = len(codes) // count if count else 0
+    if len(rows) % 8 or len(codes) != count * width:
+        raise StoreDamaged(DAMAGED)
+    parts = (codes[start : start + width] for start in range(0, len(codes), width or 1))
+    return dict(zip(struct.unpack(f"<{count}q", rows), parts, strict=True))
+
+
+def closed(vectors: Mapping[int, bytes]) -> tuple[bytes, bytes]:
+    rows = sorted(vectors)
+    return struct.pack(f"<{len(rows)}q", *rows), b"".join(vectors[row] for row in rows)
+
+
+def extended(rows: bytes, codes: bytes, more: Mapping[int, bytes]) -> tuple[bytes, bytes]:
+    """A block with these put in. New rows mostly come behind those that are there, and nothing has to be taken apart."""
+    if rows and min(more) <= struct.unpack("<q", rows[-8:])[0]:
+        return closed(opened(rows, codes) | dict(more))
+    behind = closed(more)
+    return rows + behind[0], codes + behind[1]
+
+
+class VectorKeeper:
+    """The generations of a store's vectors, and their rows."""
+
+    _connections: Connections
+    _shelves: Shelves
+
+    def add_generation(self, model: str, dimension: int) -> Generation:
+        check_dimension(dimension)
+        sql = "INSERT INTO generations (model, dimension, state, at) VALUES (?, ?, 'filling', ?)"
+        with self._connections as one:
+            one.execute(sql, (model, dimension, to_micros(now_utc())))
+            return Generation(one.last_insert_rowid(), model, dimension, "filling")
+
+    def set_generation(self, id: int, state: str) -> None:
+        with self._connections as one:
+            if self._shelves.generation(one, id) is None:
+                raise Conflict(f"there is no generation {id} of vectors any more")
+            if state not in STATES:
+                raise Invalid(f"a generation of vectors is {', '.join(STATES)}, not {state!r:.60}")
+            if state == "current":
+                one.execute("UPDATE generations SET state = 'retired' WHERE state = 'current'")
+            one.execute("UPDATE generations SET state = ? WHERE id = ?", (state, id))
+
+    # ------------------------------------------------------------ changing
+
+    def put_vectors(self, generation: int, vectors: Mapping[int, bytes]) -> None:
+        sql = "SELECT id, shelf FROM words WHERE id IN (SELECT value FROM json_each(?))"
+        with self._connections as one:
+            _check(self._shelves.generation(one, generation), generation, vectors)
+            shelves: dict[int, int] = dict(one.execute(sql, (canonical(list(vectors)),)))
+            lost = next((row for row in vectors if row not in shelves), None)
+            if lost is not None:
+                raise Conflict(f"memory {lost // CHUNKS} changed while it was embedded; embed it again")
+            self._add(one, {(generation, shelves[row], row): vector for row, vector in vectors.items()}, {})
+
+    def _move(self, one: apsw.Connection, moves: Sequence[Move]) -> list[bytes]:
+        """Takes the vectors of these records, of every generation, along to their new shelves. Those that went."""
+        goals = {move.number: move.new for move in moves}
+        places = dict.fromkeys((move.old, blocks_of(move.number)) for move in moves)
+        versions: dict[int, int] = {}
+        carried: dict[tuple[int, int, int], bytes] = {}
+        gone: list[bytes] = []
+        for generation, (old, blocks) in itertools.product(self._shelves.generations(one), places):
+            found: list[Any] = one.execute(BLOCKS, (generation.id, old, blocks.start, blocks.stop)).fetchall()
+            for block, rows, codes in found:
+                held = opened(rows, codes)
+                leaving = {row: vector for row, vector in held.items() if row // CHUNKS in goals}
+                if leaving:
+                    staying = {row: vector for row, vector in held.items() if row not in leaving}
+                    _write(one, generation.id, old, block, closed(staying), versions)
+                for row, vector in leaving.items():
+                    new = goals[row // CHUNKS]
+                    if new is None:
+                        gone.append(vector)
+                    else:
+                        carried[generation.id, new, row] = vector
+        self._add(one, carried, versions)
+        return gone
+
+    def _add(
+        self, one: apsw.Connection, vectors: Mapping[tuple[int, int, int], bytes], versions: dict[int, int]
+    ) -> None:
+        """Puts vectors, by generation, shelf and row, into their blocks."""
+        parts: dict[tuple[int, int, int], dict[int, bytes]] = {}
+        for (generation, shelf, row), vector in vectors.items():
+            parts.setdefault((generation, shelf, block_of(row)), {})[row] = vector
+        for (generation, shelf, block), part in parts.items():
+            held: Any = one.execute(BLOCKS, (generation, shelf, block, block + 1)).get
+            content = extended(held[1], held[2], part) if held else closed(part)
+            _write(one, generation, shelf, block, content, versions)
+
+    def drop_vectors(self, generation: int, most: int) -> int:
+        gone, some = 0, "SELECT rowid, count FROM vectors WHERE generation = ? LIMIT ?"
+        with self._connections as one:
+            known = self._shelves.generation(one, generation)
+            if known is not None and known.state != "retired":
+                raise Refused(
+                    f"generation {generation} of the vectors is in use; retire it before its vectors are dropped"
+                )
+            while True:
+                blocks: list[Any] = one.execute(some, (generation, (most - gone) // GROUP + 1)).fetchall()
+                if not blocks:
+                    break
+                for id, count in blocks:
+                    if count > most - gone:
+                        if gone < most:
+                            _drop_first(one, id, most - gone)
+                        return most
+                    one.execute("DELETE FROM vectors WHERE rowid = ?", (id,))
+                    gone += count
+            one.execute("DELETE FROM generations WHERE id = ?", (generation,))
+        return gone
+
+    # ------------------------------------------------------------ what has none yet
+
+    def unembedded(self, generation: int, after: int, limit: int) -> list[Piece]:
+        """Blocks are counted, not read, as long as they hold as many vectors as their records have rows."""
+        total = "SELECT ifnull(sum(count), 0) FROM vectors WHERE generation = ?"
+        with self._connections as one, one_moment(one):
+            rows: int = one.execute("SELECT ifnull(sum(chunks), 0) FROM shelves").get
+            missing = rows - one.execute(total, (generation,)).get
+            if not missing:
+                return []
+            start = max(after, _before_the_last(one, generation, missing))
+            return _pieces(one, list(itertools.islice(_without(one, generation, start), limit)))
+
+    def pieces(self, numbers: Sequence[int], generation: int) -> list[Piece]:
+        sql = (
+            "SELECT w.id, w.shelf FROM json_each(?) j CROSS JOIN words w"
+            f" ON w.id >= j.value * {CHUNKS} AND w.id < (j.value + 1) * {CHUNKS} ORDER BY w.id"
+        )
+        with self._connections as one, one_moment(one):
+            rows: list[Any] = one.execute(sql, (canonical(sorted(set(numbers))),)).fetchall()
+            return _pieces(one, _bare(one, generation, rows))
+
+
+def _check(generation: Generation | None, id: int, vectors: Mapping[int, bytes]) -> None:
+    """A process may still hold a model that another one has just replaced."""
+    if generation is None or generation.state == "retired":
+        raise Conflict(
+            f"generation {id} of the vectors was replaced meanwhile; embed with the model of the current one"
+        )
+    wrong = next((vector for vector in vectors.values() if len(vector) != generation.bytes), None)
+    if wrong is not None:
+        raise Invalid(
+            f"a packed vector of {len(wrong):,} bytes is no vector of {generation.model[:60]}: "
+            f"{generation.dimension:,} dimensions take {generation.bytes:,}"
+        )
+
+
+def _write(
+    one: apsw.Connection,
+    generation: int,
+    shelf: int,
+    block: int,
+    content: tuple[bytes, bytes],
+    versions: dict[int, int],
+) -> None:
+    """A block that is emptied is not deleted: who holds it in RAM would not hear of it."""
+    if shelf not in versions:
+        versions[shelf] = next_version(one, shelf)
+    one.execute(PUT, (generation, shelf, block, versions[shelf], len(content[0]) // 8, *content))
+
+
+def next_version(one: apsw.Connection, shelf: int) -> int:
+    version: int = one.execute("UPDATE shelves SET vectors = vectors + 1 WHERE id = ? RETURNING vectors", (shelf,)).get
+    return version
+
+
+def _drop_first(one: apsw.Connection, id: int, most: int) -> None:
+    """Takes some of a block's vectors away."""
+    held: Any = one.execute("SELECT rows, codes FROM vectors WHERE rowid = ?", (id,)).get
+    left = dict(sorted(opened(*held).items())[most:])
+    sql = "UPDATE vectors SET count = ?, rows = ?, codes = ? WHERE rowid = ?"
+    one.execute(sql, (len(left), *closed(left), id))
+
+
+def _before_the_last(one: apsw.Connection, generation: int, missing: int) -> int:
+    """The row behind which all those lie that have no vector, if they are among the newest, as they mostly are; else 0."""
+    first = MOST_ROWS
+    for _ in range(NEWEST_GROUPS):
+        found: int | None = one.execute("SELECT id FROM words WHERE id < ? ORDER BY id DESC LIMIT 1", (first,)).get
+        if found is None:
+            break
+        first = found // ROWS_OF_A_GROUP * ROWS_OF_A_GROUP
+        missing -= _missing(one, generation, first)
+        if missing == 0:
+            return first - 1
+    return 0
+
+
+def _missing(one: apsw.Connection, generation: int, first: int) -> int:
+    """How many rows of a group have no vector."""
+    block = block_of(first)
+    missing: int = one.execute(MISSING, (first, first + ROWS_OF_A_GROUP, generation, block, block + PARTS)).get
+    return missing
+
+
+def _without(one: apsw.Connection, generation: int, after: int) -> Iterator[int]:
+    last = after
+    while found := one.execute("SELECT id FROM words WHERE id > ? ORDER BY id LIMIT 1", (last,)).get:
+        first = found // ROWS_OF_A_GROUP * ROWS_OF_A_GROUP
+        last = first + ROWS_OF_A_GROUP - 1
+        if _missing(one, generation, first):
+            rows: list[Any] = one.execute(
+                "SELECT id, shelf FROM words WHERE id >= ? AND id <= ?", (first, last)
+            ).fetchall()
+            yield from (row for row in _bare(one, generation, rows) if row > after)
+
+
+def _bare(one: apsw.Connection, generation: int, rows: Sequence[tuple[int, int]]) -> list[int]:
+    """Those of these rows, given with their shelves, that have no vector."""
+    sql = "SELECT rows FROM vectors WHERE (generation, shelf, block) = (?, ?, ?)"
+    held: set[int] = set()
+    for shelf, block in {(shelf, block_of(row)) for row, shelf in rows}:
+        found: bytes = one.execute(sql, (generation, shelf, block)).get or b""
+        held.update(struct.unpack(f"<{len(found) // 8}q", found))
+    return [row for row, _ in rows if row not in held]
+
+
+def _pieces(one: apsw.Connection, rows: Sequence[int]) -> list[Piece]:
+    numbers = canonical(sorted({row // CHUNKS for row in rows}))
+    sql = "SELECT number, title, text FROM records WHERE number IN (SELECT value FROM json_each(?))"
+    texts: dict[int, tuple[str | None, str]] = {
+        number: (title, text) for number, title, text in one.execute(sql, (numbers,))
+    }
+    spans = one.execute(
+        "SELECT id, start, end FROM words WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
+        (canonical(list(rows)),),
+    )
+    return [Piece(row, embedded_text(*texts[row // CHUNKS], start, end)) for row, start, end in spans]
+
+
+# ---------------------------------------------------------------- vectors that belong to nothing
+
+
+@dataclass(frozen=True, slots=True)
+class BadBlock:
+    """A block that holds more than it should; `fitting` is what may stay, and None if even its model or shelf is unknown."""
+
+    id: int
+    shelf: int
+    bad: tuple[str, ...]
+    fitting: dict[int, bytes] | None
+
+
+def bad_blocks(one: apsw.Connection) -> Iterator[BadBlock]:
+    """Each looked at in a moment of its own: others may be writing, and a long look would keep the log from being cut."""
+    for (id,) in one.execute("SELECT rowid FROM vectors ORDER BY rowid").fetchall():
+        with one_moment(one):
+            found = _bad_block(one, id)
+        if found:
+            yield found
+
+
+def _bad_block(one: apsw.Connection, id: Any) -> BadBlock | None:
+    sql = (
+        "SELECT v.shelf, v.block, v.count, v.rows, v.codes, iif(s.id IS NULL, NULL, g.dimension) FROM vectors v"
+        " LEFT JOIN generations g ON g.id = v.generation LEFT JOIN shelves s ON s.id = v.shelf WHERE v.rowid = ?"
+    )
+    block: Any = one.execute(sql, (id,)).get
+    if block is None:  # it was dropped meanwhile
+        return None
+    shelf, number, count, rows, codes, dimension = block
+    if dimension is None:
+        return BadBlock(id, shelf, (f"block {number}",), None)
+    held = _held(rows, codes, dimension)
+    if held is None:
+        return BadBlock(id, shelf, (f"block {number}",), {})
+    first = number // PARTS * GROUP * CHUNKS
+    words = "SELECT id FROM words WHERE id >= ? AND id < ? AND shelf = ?"
+    known = {row for (row,) in one.execute(words, (first, first + GROUP * CHUNKS, shelf)) if block_of(row) == number}
+    fitting = {row: held[row] for row in held if row in known}
+    if not are_sound(list(fitting.values())):
+        fitting = {row: vector for row, vector in fitting.items() if are_sound([vector])}
+    if (len(fitting), *closed(fitting)) == (count, rows, codes):
+        return None
+    bad = tuple(str(row // CHUNKS) for row in held if row not in fitting)
+    return BadBlock(id, shelf, bad or (f"block {number}",), fitting)
+
+
+def _held(rows: Any, codes: Any, dimension: int) -> dict[int, bytes] | None:
+    """What the block holds, if its parts have the sizes that they should have."""
+    try:
+        held = opened(rows, codes)
+    except (StoreDamaged, TypeError):
+        return None
+    return held if len(codes) == len(held) * (dimension + SCALE) else None
+
+
+def drop_homeless(one: apsw.Connection) -> None:
+    for bad in list(bad_blocks(one)):
+        if bad.fitting is None:
+            one.execute("DELETE FROM vectors WHERE rowid = ?", (bad.id,))
+            continue
+        values = (next_version(one, bad.shelf), len(bad.fitting), *closed(bad.fitting), bad.id)
+        one.execute("UPDATE vectors SET version = ?, count = ?, rows = ?, codes = ? WHERE rowid = ?", values)
