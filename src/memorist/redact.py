@@ -194,7 +194,7 @@ class _Scan:
     """
 
     def __init__(self) -> None:
-        import re2
+        import re2  # type: ignore[import-untyped]  # loaded where a text needs it: most questions do not
 
         options = _options()
         options.never_capture = True
@@ -231,7 +231,7 @@ class _Scan:
 
 
 def _options() -> Any:
-    import re2  # type: ignore[import-untyped]  # loaded where a text needs it: most questions do not
+    import re2
 
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
