@@ -1,4 +1,4 @@
-"""Events for whoever wants to watch: plain functions called in the caller's thread, after the fact.
+"""Events for programs that watch: plain functions called in the caller's thread, after the fact.
 
 Names are `memory:write`, `memory:read`, `memory:search`. A listener that fails never fails the verb that woke it: the
 change is stored by then. Its error is logged, not hidden.

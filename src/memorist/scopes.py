@@ -1,6 +1,7 @@
 """Where a memory belongs: a path that is checked once, when it is made."""
 
 import unicodedata
+from collections.abc import Callable
 
 from memorist.errors import Invalid
 
@@ -35,19 +36,27 @@ class Scope(str):
 
 
 def _scope_flaw(path: str) -> str | None:
-    parts = path.split("/")
-    if len(path) > Scope.LONGEST:
-        return f"has {len(path):,} characters, {Scope.LONGEST} are allowed"
     if path == "global":
         return None
-    if len(parts) < 2:
-        return "has no id"
-    if any(not part or part != part.strip() or part in (".", "..") for part in parts):
-        return "has an empty part, '.', '..' or blanks around a part"
-    if any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") or char in _BLANK_LETTERS for char in path):
-        return "holds an invisible or control character"
-    if unicodedata.normalize("NFC", path) != path:
-        return "is not in Unicode's composed form (NFC), so it would look like another scope and not be it"
-    if "*" in path:
-        return "holds '*', which stands for every scope in an access"
-    return None
+    return next((flaw for has, flaw in _FLAWS if has(path)), None)
+
+
+def _has_bad_part(path: str) -> bool:
+    return any(not part or part != part.strip() or part in (".", "..") for part in path.split("/"))
+
+
+def _has_hidden(path: str) -> bool:
+    return any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") or char in _BLANK_LETTERS for char in path)
+
+
+_FLAWS: tuple[tuple[Callable[[str], bool], str], ...] = (
+    (lambda path: len(path) > Scope.LONGEST, f"has more than {Scope.LONGEST} characters"),
+    (lambda path: "/" not in path, "has no id"),
+    (_has_bad_part, "has an empty part, '.', '..' or blanks around a part"),
+    (_has_hidden, "holds an invisible or control character"),
+    (
+        lambda path: unicodedata.normalize("NFC", path) != path,
+        "is not in Unicode's composed form (NFC), so it would look like another scope and not be it",
+    ),
+    (lambda path: "*" in path, "holds '*', which stands for every scope in an access"),
+)
