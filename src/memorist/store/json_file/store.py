@@ -166,7 +166,8 @@ class JsonFileStore(SqliteStore):
 
     def setting(self, name: str) -> str | None:
         """Opening needs some, and no table for it."""
-        self._read_on()
+        if self._waiting is not None:
+            self._read_on()
         waiting = self._waiting
         if waiting is None:
             return super().setting(name)

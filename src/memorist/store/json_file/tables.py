@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
 from functools import lru_cache
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -279,21 +280,18 @@ def put_records(one: apsw.Connection, rows: Sequence[Row]) -> set[int]:
     """Adds those that are not there, and nothing that is derived from them. Their numbers."""
     sql = "SELECT number FROM records WHERE number IN (SELECT value FROM json_each(?))"
     there = {number for (number,) in one.execute(sql, (canonical([row["number"] for row in rows]),))}
-    new = [row for row in rows if row["number"] not in there]
-    where = itemgetter("space", "scope", "kind", "state")
-    wanted = {each: Shelf(each[0], each[1], layer_of(each[2], each[3])) for each in set(map(where, new))}
+    new = {row["number"]: row for row in rows if row["number"] not in there}
+    place_of = itemgetter("space", "scope", "kind", "state")
+    wanted = {each: Shelf(each[0], each[1], layer_of(each[2], each[3])) for each in set(map(place_of, new.values()))}
     shelves = _shelves(one, wanted.values())
     places = {each: shelves[shelf] for each, shelf in wanted.items()}
-    one.executemany(INSERT, _filed(new, map(places.__getitem__, map(where, new))))
-    return {row["number"] for row in new}
 
+    def filed(row: Row) -> list[Any]:
+        number, _, _, *values = RECORDS.values(row)
+        return [number, places[place_of(row)], *values]
 
-def _filed(rows: Iterable[Row], shelves: Iterable[int]) -> Iterator[list[Any]]:
-    """The values of records, each with the number of its shelf for the name of it."""
-    for row, shelf in zip(rows, shelves, strict=True):
-        values = RECORDS.values(row)
-        values[1:3] = (shelf,)
-        yield values
+    one.executemany(INSERT, map(filed, new.values()))
+    return set(new)
 
 
 def _shelves(one: apsw.Connection, wanted: Iterable[Shelf]) -> dict[Shelf, int]:
@@ -371,12 +369,12 @@ def _vectors(one: apsw.Connection) -> Iterator[Row]:
     groups: list[Any] = one.execute(sql).fetchall()
     for generation, shelf, group in groups:
         held = _held(one, generation, shelf, group)
-        yield from (_packed(generation, number, held) for number in sorted({row // CHUNKS for row in held}))
+        for number, rows in groupby(sorted(held), lambda row: row // CHUNKS):
+            yield _packed(generation, number, list(rows), held)
 
 
-def _packed(generation: int, number: int, held: Mapping[int, bytes]) -> Row:
-    """The vectors of one record; none where they were taken away."""
-    rows = sorted(row for row in held if row // CHUNKS == number)
+def _packed(generation: int, number: int, rows: Sequence[int], held: Mapping[int, bytes]) -> Row:
+    """The vectors of one record, which has these rows; none where they were taken away."""
     packed = b64encode(b"".join(held[row] for row in rows)).decode()
     return {"generation": generation, "record": number, "chunks": [row % CHUNKS for row in rows], "vectors": packed}
 
@@ -392,7 +390,8 @@ def _changed_vectors(one: apsw.Connection, blocks: Mapping[Key, Key]) -> Iterato
     changed = {(key[0], key[1] // CHUNKS) for key in before.keys() | after if before.get(key) != after.get(key)}
     for generation, number in sorted(changed):
         shelf = one.execute("SELECT shelf FROM records WHERE number = ?", (number,)).get
-        yield _packed(generation, number, _held(one, generation, shelf, number // GROUP))
+        held = _held(one, generation, shelf, number // GROUP)
+        yield _packed(generation, number, sorted(row for row in held if row // CHUNKS == number), held)
 
 
 def _put_vectors(one: apsw.Connection, rows: Sequence[Row]) -> None:
