@@ -15,13 +15,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memorist.errors import MemoristError, ModelUnavailable, StoreDamaged
-from memorist.models.embed import NO_EMBEDDER, NONE, Choice, Embedder, Patience, built_in, checked, dimension_of, shown
+from memorist.models.embed import (
+    NO_EMBEDDER,
+    NONE,
+    Choice,
+    Embedder,
+    Patience,
+    built_in,
+    checked,
+    dimension_of,
+    pack,
+    shown,
+)
 from memorist.records import Record
 from memorist.redact import Redactor
 from memorist.store.index import CHUNKS, embedded_rows
 from memorist.store.nouns import Generation, Piece, Sealed
 from memorist.store.protocol import Store
-from memorist.text.vectors import pack
 
 if TYPE_CHECKING:
     from memorist.models.embed import Floats

@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import ClassVar
 
 from memorist.design import Tools
-from memorist.kinds import MEMORY, TURNS, kind_of
+from memorist.kinds import MEMORY, TURNS
 from memorist.recall.pipeline import Search, ordered
 from memorist.recall.stages.weigh import weighed
 from memorist.records import Hit, Record, Signal
@@ -80,7 +80,7 @@ class NewestOfSlot:
 
 def _slot(record: Record, tools: Tools) -> object | None:
     """What it states something about; None where it states nothing that could be replaced."""
-    kind = kind_of(record.kind, tools.kinds)
+    kind = tools.kinds[record.kind]
     said = claims(record.text) if kind.layer == MEMORY and not kind.append_only else None
     if said is None or len(said.slots) != 1:
         return None
@@ -190,7 +190,7 @@ def _said_before(record: Record, kept: Sequence[Hit], tools: Tools) -> str | Non
             _by_a_tool(record, other) and _spelled_alike(record.text, other.text)
         ):
             return f"memory {other.number} says nearly the same, and nobody vouches for either"
-        if _one_source(record, other) and kind_of(record.kind, tools.kinds).layer != TURNS:
+        if _one_source(record, other) and tools.kinds[record.kind].layer != TURNS:
             return f"memory {other.number} is of the same tool and session, and nobody vouches for either"
     return None
 

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import ClassVar
 
 from memorist.design import Tools
-from memorist.kinds import kind_of
 from memorist.recall.pipeline import Search, ordered
 from memorist.records import Hit, Record
 from memorist.store.protocol import Store
@@ -161,7 +160,7 @@ def not_believed(record: Record, search: Search, tools: Tools) -> str | None:
         return None
     if times.created > search.as_of:
         return f"was stored later, at {times.created.isoformat()}"
-    if kind_of(record.kind, tools.kinds).layer not in search.layers:
+    if tools.kinds[record.kind].layer not in search.layers:
         return f"is a {record.kind}, which was not asked for"
     return "was forgotten then" if _forgotten_then(record, search.as_of, tools.store) else None
 
