@@ -5,7 +5,8 @@ differ by who speaks: a reply of an assistant repeats the question's words at le
 question. The sum is a log-odds: 1 / (1 + exp(-sum)) is the relevance, between 0 and 1, and `why` can show every part of it.
 
 Then come the factors: what the record is worth today (`worth.py`), the files at hand, the kind that was asked for, a second
-opinion. Those that only refine give way at a deadline.
+opinion. Those that only refine give way at a deadline. Last, hits are weighed beside one another: nothing is dropped because
+it contradicts something; until a person resolves a conflict, both sides are shown, marked, with what was stated last in front.
 """
 
 import math
@@ -18,15 +19,18 @@ from importlib import resources
 from typing import ClassVar
 
 from memorist.design import Tools
+from memorist.kinds import MEMORY
 from memorist.recall.pipeline import Asked, Candidate, Search, ordered
 from memorist.recall.stages.keep import not_believed
-from memorist.records import Hit, Signal
+from memorist.records import Hit, Record, Signal
 from memorist.store.nouns import Fact
+from memorist.store.where import Where
+from memorist.text.claims import claims, other_value
 from memorist.text.dates import Span
 from memorist.text.patterns import regex
 from memorist.text.question import kinds_in
 from memorist.text.words import LONGEST_QUERY
-from memorist.worth import DECAYS, FACTORS, faded, logistic, reinforced, score
+from memorist.worth import DECAYS, FACTORS, faded, logistic, reinforced, score, vouched_for
 
 Mix = Mapping[str, Mapping[str, float]]
 VOICES = ("user", "assistant", "other")
@@ -36,6 +40,7 @@ DAY = 86400.0
 WORTH = 3.0  # how much the logarithm of a factor counts beside signals: a full vote outweighs the noise between equals
 MOST_OVERLAPS = 5  # files that count; a memory about a hundred files is about none
 PATH = regex(r"[\w.\-/\\]{1,256}\.[A-Za-z]\w{0,9}\b|[\w.\-]{1,128}/[\w.\-/]{1,256}", re.ASCII)
+BEHIND = 0.98  # of the score of the current statement, for those that it replaced
 LEAST = 0.01  # a factor is never 0: what was found stays visible
 
 
@@ -331,3 +336,94 @@ class Rerank:
         judged = [weighed(hit, {"rerank": max(LEAST, by)}) for hit, by in zip(best, given, strict=True)]
         unjudged = [weighed(hit, {"rerank": LEAST}) for hit in rest]  # it would not do to rank them above the judged
         return search.but(hits=(*judged, *unjudged), note=f"{len(best)} were judged again")
+
+
+# ---------------------------------------------------------------- beside one another
+
+
+@dataclass(frozen=True, slots=True)
+class MarkConflicts:
+    """Marks what another active memory contradicts, with that memory's id, and weighs it a little less."""
+
+    weight: float = 0.85
+    optional: bool = True
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        if not search.hits or search.as_of is not None:
+            return search
+        active = Where(search.where.access).also("state", "eq", "active")
+        others: dict[str, list[str]] = {}
+        for link in tools.store.links_of([hit.record.id for hit in search.hits], active):
+            if link.kind == "contradicts":
+                others.setdefault(link.a, []).append(link.b)
+                others.setdefault(link.b, []).append(link.a)
+        marked = [self._mark(hit, others.get(hit.record.id)) for hit in search.hits]
+        return search.but(hits=tuple(marked)) if others else search
+
+    def _mark(self, hit: Hit, others: list[str] | None) -> Hit:
+        if not others:
+            return hit
+        return replace(weighed(hit, {"conflict": self.weight}), conflicts=tuple(dict.fromkeys(others)))
+
+
+@dataclass(frozen=True, slots=True)
+class NewestOfSlot:
+    """Of several hits that give one slot different values, the one that was stated last comes first: that Anna lives in Lima,
+    stated in May, is a better answer than that she lives in Rome, stated in March. Turns stay in their order: a talk has one
+    of its own."""
+
+    most: int = 10  # hits that are looked at, the best
+    optional: bool = True
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        best = ordered(search.hits)[: self.most]
+        slots: dict[object, list[Hit]] = {}
+        for hit in best:
+            key = _slot(hit.record, tools)
+            if key is not None:
+                slots.setdefault(key, []).append(hit)
+        moved = {new.record.id: new for hits in slots.values() if len(hits) > 1 for new in _reordered(hits)}
+        return search.but(hits=tuple(moved.get(hit.record.id, hit) for hit in search.hits)) if moved else search
+
+
+def _slot(record: Record, tools: Tools) -> object | None:
+    """What it states something about; None where it states nothing that could be replaced."""
+    kind = tools.kinds[record.kind]
+    said = claims(record.text) if kind.layer == MEMORY and not kind.append_only else None
+    if said is None or len(said.slots) != 1:
+        return None
+    slot = said.slots[0]
+    return slot.about, slot.counted, record.scope, record.provenance.speaker if said.personal else None
+
+
+def _reordered(hits: list[Hit]) -> list[Hit]:
+    """The hits of one slot: the newest with the best score of them, those that it replaced behind it. What nobody vouches for
+    makes nothing outdated that a person or an agent stands for."""
+    newest = max([hit for hit in hits if vouched_for(hit.record)] or hits, key=_stated)
+    now = claims(newest.record.text).slots[0]
+    old = [h for h in hits if _stated(h) < _stated(newest) and other_value(claims(h.record.text).slots[0], now)]
+    top = max((hit.score for hit in (newest, *old)), default=0.0)
+    behind = [_rescored(hit, min(hit.score, top * BEHIND), "outdated") for hit in old]
+    return [_rescored(newest, top, "newest"), *behind] if old else []
+
+
+def _stated(hit: Hit) -> tuple[datetime, int]:
+    return hit.record.times.at, hit.record.number
+
+
+def _rescored(hit: Hit, score: float, name: str) -> Hit:
+    """The hit with that score, and under this name what made the difference."""
+    if score == hit.score or hit.score <= 0:
+        return hit
+    factor = score / hit.score
+    if "relevance" not in hit.why:
+        return replace(hit, score=score, why={**hit.why, name: factor})
+    step = _log_odds(score) - _log_odds(hit.score)
+    signals = (*hit.signals, Signal(name, factor, factor, step))
+    total = logistic(sum(signal.contribution for signal in signals))
+    return replace(hit, score=total, why={**hit.why, name: factor}, signals=signals)
+
+
+def _log_odds(chance: float) -> float:
+    bounded = min(max(chance, 1e-12), 1 - 1e-12)
+    return math.log(bounded / (1 - bounded))
