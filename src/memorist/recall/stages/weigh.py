@@ -113,24 +113,22 @@ class Table:
         self.candidates = {each.fact.number: each for each in candidates}
         self._asked = asked
         self._mix = mix
-        weights = {number: mix[voice(each.fact)] for number, each in self.candidates.items()}
-        self._own = {  # what each is worth by itself, as its neighbours see it
-            number: weights[number]["own_words"] * each.words + weights[number]["own_meaning"] * each.meaning
-            for number, each in self.candidates.items()
-        }
-        self._sessions = _sessions(candidates, self._own)
+        talks = any([each.fact.session is not None for each in candidates])
+        self._own = _own(candidates, mix) if talks else {}  # what each is worth by itself, as its neighbours see it
+        self._sessions = _sessions(candidates, self._own) if talks else {}
         self.sums: dict[int, float] = {}
-        for number, each in self.candidates.items():
-            own, total = weights[number], 0.0
-            for name, value in self.features(each):
-                total += own[name] * value
-            self.sums[number] = total
+        for each in candidates:
+            weights = mix[voice(each.fact)]
+            total = weights["words"] * each.words + weights["meaning"] * each.meaning + weights["voice"]
+            for name, value in self._beside(each):
+                total += weights[name] * value
+            self.sums[each.fact.number] = total
         self.standing = self._standing()
         self._stands = Signal("standing", 1.0, 1.0, self.standing)
 
     def best(self, limit: int, spare: int) -> list[int]:
         """All of them in order, but behind the first `limit` come so many that helped before: votes may lift them."""
-        best = sorted(self.sums, key=lambda number: (-self.sums[number], -number))
+        best = [number for _, number in sorted(zip(self.sums.values(), self.sums, strict=True), reverse=True)]
         helped = [number for number in best if self.candidates[number].fact.up][:spare]
         return list(dict.fromkeys([*best[:limit], *helped, *best])) if helped else best
 
@@ -146,8 +144,13 @@ class Table:
         return (*found, self._stands)
 
     def features(self, candidate: Candidate) -> list[tuple[str, float]]:
-        fact = candidate.fact
-        found = [("words", candidate.words), ("meaning", candidate.meaning), ("voice", 1.0)]
+        """Every signal of a candidate, on the common scale."""
+        own = [("words", candidate.words), ("meaning", candidate.meaning), ("voice", 1.0)]
+        return own + self._beside(candidate)
+
+    def _beside(self, candidate: Candidate) -> list[tuple[str, float]]:
+        """Those that not every candidate has."""
+        fact, asked, found = candidate.fact, self._asked, list[tuple[str, float]]()
         if fact.session is not None:  # in a talk, the next turn answers the one that fits the question
             if fact.before is not None:
                 found.append(("before", self._own.get(fact.before, 0.0)))
@@ -156,10 +159,10 @@ class Table:
             found.append(("session", self._sessions[fact.session]))
         elif candidate.kin:
             found.append(("kin", candidate.kin))
-        if len(self._asked.speakers) == 1 and fact.speaker == self._asked.speakers[0]:
+        if len(asked.speakers) == 1 and fact.speaker == asked.speakers[0]:
             found.append(("speaker", 1.0))
-        if self._asked.spans and fact.session is not None:  # a note is of the day it was written, which says little
-            found.append(("when", max(closeness(fact.at, span) for span in self._asked.spans)))
+        if asked.spans and fact.session is not None:  # a note is of the day it was written, which says little
+            found.append(("when", max(closeness(fact.at, span) for span in asked.spans)))
         return found
 
     def evidence(self) -> dict[str, float]:
@@ -167,8 +170,8 @@ class Table:
         every = self.candidates.values()
         return {
             "best": max(self.sums.values()),
-            "covered": max(each.words for each in every),
-            "cosine": max(each.cosine or 0.0 for each in every),
+            "covered": max([each.words for each in every]),
+            "cosine": max([each.cosine or 0.0 for each in every]),
             "crowd": min(1.0, len(every) / CROWD),
             "level": 1.0,
         }
@@ -194,6 +197,14 @@ def closeness(at: datetime, span: Span) -> float:
     away = min(abs((at - span.start).total_seconds()), abs((at - span.end).total_seconds())) / DAY
     width = (span.end - span.start).total_seconds() / DAY
     return math.exp(-away / (3 + 0.5 * max(1.0, width)))
+
+
+def _own(candidates: Sequence[Candidate], mix: Mix) -> dict[int, float]:
+    found = {}
+    for each in candidates:
+        weights = mix[voice(each.fact)]
+        found[each.fact.number] = weights["own_words"] * each.words + weights["own_meaning"] * each.meaning
+    return found
 
 
 def _sessions(candidates: Sequence[Candidate], own: Mapping[int, float]) -> dict[str, float]:
