@@ -25,10 +25,10 @@ FILES = modules(SRC)
 
 # Each floor is a line and may import from its own and from those above it. On a floor of several, see APART.
 FLOORS = """
-lazy records scopes kinds errors access project
+lazy records kinds errors access project
 text worth redact
 store models
-bus checks design
+checks design
 remember recall prompt
 session
 upkeep

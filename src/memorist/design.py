@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from memorist.access import Access
-from memorist.kinds import Kind
+from memorist.kinds import Kinds
 from memorist.models.embed import Patience
 from memorist.records import Record
 from memorist.store.meaning import Meaning
@@ -53,7 +53,7 @@ class Tools:
     store: Store
     clock: Clock
     count_tokens: TokenCounter
-    kinds: Mapping[str, Kind]
+    kinds: Kinds
     meaning: Meaning  # which vectors can be read, and a question as vectors for them
     confirm: Confirmer | None = None  # whom to ask; without one, questions wait in the queue
     rerank: Reranker | None = None  # a second opinion on what was found

@@ -23,11 +23,11 @@ from memorist import Memory
 from memorist.access import Access
 from memorist.errors import StoreUnavailable
 from memorist.kinds import LAYERS
+from memorist.models.embed import pack
 from memorist.store.nouns import Finding, Shelf
 from memorist.store.open import restore
 from memorist.store.sqlite import SqliteStore
 from memorist.store.where import Where
-from memorist.text.vectors import pack
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 TREES = "alder beech cherry dogwood elm fir ginkgo hazel ivy juniper".split()

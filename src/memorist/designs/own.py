@@ -22,11 +22,30 @@ from memorist import checks
 from memorist.design import LANES, Budget, Conflicts, Design, Due, Inject, Lane, Promotion
 from memorist.designs import DESIGNS, NAME, design_named
 from memorist.errors import Invalid
-from memorist.recall.stages.conflicts import MarkConflicts, NewestOfSlot, OneVoice, Spread
-from memorist.recall.stages.gather import Gather
-from memorist.recall.stages.keep import Abstain, Believed, DropTail, DropWeak, KeepBest, KeepClose, KeepTop
-from memorist.recall.stages.understand import Recognise, Understand
-from memorist.recall.stages.weigh import Blend, Fade, FavourKinds, FileAffinity, FuseRanks, Rerank, Weigh, WeighByVotes
+from memorist.recall.stages.gather import Gather, Recognise, Understand
+from memorist.recall.stages.keep import (
+    Abstain,
+    Believed,
+    DropTail,
+    DropWeak,
+    KeepBest,
+    KeepClose,
+    KeepTop,
+    OneVoice,
+    Spread,
+)
+from memorist.recall.stages.weigh import (
+    Blend,
+    Fade,
+    FavourKinds,
+    FileAffinity,
+    FuseRanks,
+    MarkConflicts,
+    NewestOfSlot,
+    Rerank,
+    Weigh,
+    WeighByVotes,
+)
 from memorist.recall.stages.words import ByFields, ByWords, ExpandAliases, Widen
 from memorist.remember.promotion import PRESETS
 from memorist.text import toml

@@ -5,8 +5,8 @@ is finished, a project's least important tenth goes above a thousand, and what i
 """
 
 from memorist.design import Design, Due, Lane, Promotion
+from memorist.recall.stages.gather import Understand
 from memorist.recall.stages.keep import Believed, KeepBest
-from memorist.recall.stages.understand import Understand
 from memorist.recall.stages.weigh import Weigh
 from memorist.recall.stages.words import ByWords
 from memorist.upkeep.retain import Retain, Settle

@@ -194,7 +194,7 @@ class Store(Protocol):
         """`current` retires the one that was; `retired` keeps its vectors from being read."""
 
     def put_vectors(self, generation: int, vectors: Mapping[int, bytes]) -> None:
-        """Vectors by index row, as `text/vectors.py` packs them. A row that is not there any more is an error."""
+        """Vectors by index row, as `models/embed.py` packs them. A row that is not there any more is an error."""
 
     def drop_vectors(self, generation: int, most: int) -> int:
         """Takes away up to so many vectors of a retired generation, and the generation with the last; how many went."""
