@@ -21,7 +21,6 @@ import apsw
 from memorist.errors import Invalid, StoreDamaged, StoreUnavailable
 from memorist.records import now_utc
 from memorist.store.files import size_of
-from memorist.store.index import topics_of
 from memorist.store.journal import Anchor
 from memorist.store.json_file import files as json_files
 from memorist.store.json_file import log as json_log
@@ -33,7 +32,7 @@ from memorist.store.json_file.snapshot import Sections, Unreadable
 from memorist.store.nouns import Finding, Size
 from memorist.store.sqlite import SqliteStore
 from memorist.store.sqlite.connection import explained, patience
-from memorist.store.sqlite.migrate import INSERT_TOPICS, rebuild_topics
+from memorist.store.sqlite.migrate import rebuild_topics
 from memorist.text.visible import visible
 
 FOLD_AT = 8_000_000  # bytes of log, unless the snapshot is larger: opening stays fast, and folding stays rare
@@ -201,25 +200,21 @@ class JsonFileStore(SqliteStore):
                     return False
                 parts, place = folded.lines, json_log.start(head)
             part = json_log.read(self._files.log, place)
+            if part.torn or part.unended or (part.heading and part.heading.sum != head.sum):
+                return False
+            self._replay([*parts, *part.lines])
         except (Unreadable, FileNotFoundError):
             return False
-        if part.torn or part.unended or (part.heading and part.heading.sum != head.sum):
-            return False
-        self._replay([*parts, *part.lines])
         self._place = part.end(head) if part.offset else place
         return True
 
     def _replay(self, parts: Sequence[Sections]) -> None:
         with self._sound(), super().transaction(durable=False):
-            one = self._connections.here()
             for part in parts:
-                rows = part.get("records", [])
-                added = tables.put_records(one, rows)
-                seals = [tables.sealed(row) for row in rows]
-                self.write(seals)
-                records = [sealed.record for sealed in seals if sealed.record.number in added]
-                one.executemany(INSERT_TOPICS, [(topic, each.number) for each in records for topic in topics_of(each)])
-                tables.put(one, part)
+                seals = tables.sealed(part)
+                if self.write(seals) != [sealed.record.number for sealed in seals]:
+                    raise Unreadable("new records have other numbers than the next ones")
+                tables.put(self._connections.here(), part)
 
     def _load(self) -> None:
         """Reads everything, and puts in order what a crash or damage left."""
