@@ -170,7 +170,7 @@ def test_a_file_that_was_cut_says_so(memory: Memory, brought: Callable[..., Impo
     done = brought(cut)
     assert done.outcomes == {"unchanged": 2}
     assert any("the file is truncated" in problem for problem in done.problems)
-    assert any(":4: is no JSON" in problem for problem in done.problems)
+    assert any(":4: is not JSON" in problem for problem in done.problems)
     whole_lines = whole.splitlines(keepends=True)
     assert "the file is truncated" in brought("".join(whole_lines[:-1])).problems[0]
     assert "counts 3 memories, but 2" in brought("".join(whole_lines[:2] + whole_lines[3:])).problems[0]
