@@ -25,10 +25,10 @@ FILES = modules(SRC)
 
 # Each floor is a line and may import from its own and from those above it. On a floor of several, see APART.
 FLOORS = """
-lazy records scopes kinds errors access project
+lazy records kinds errors access project
 text worth redact
 store models
-bus checks design
+checks design
 remember recall prompt
 session
 upkeep
@@ -80,7 +80,7 @@ def test_names_explain_themselves(path: Path) -> None:
 # ---------------------------------------------------------------- size
 
 LONG: dict[str, str] = {}  # modules that may be longer, each with its reason
-BRANCHY = 107  # functions with more than ten branches: lower it when their number falls, never raise it
+BRANCHY = 100  # functions with more than ten branches: lower it when their number falls, never raise it
 MOST_BRANCHES = 25
 
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from memorist.access import Access
-from memorist.kinds import Kind
+from memorist.kinds import Kinds
 from memorist.models.embed import Patience
 from memorist.records import Record
 from memorist.store.meaning import Meaning
@@ -54,7 +54,7 @@ class Tools:
     store: Store
     clock: Clock
     count_tokens: TokenCounter
-    kinds: Mapping[str, Kind]
+    kinds: Kinds
     meaning: Meaning  # which vectors can be read, and the question as vectors for them
     confirm: Confirmer | None = None  # asks a person; without one, questions wait in the queue
     rerank: Reranker | None = None  # a second opinion on the hits

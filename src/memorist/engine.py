@@ -6,6 +6,7 @@ every verb reaches the memories.
 """
 
 import copy
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -15,10 +16,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from memorist import checks, designs, prompt, recall, remember, upkeep
 from memorist.access import Access, access_for
-from memorist.bus import Bus
 from memorist.design import Clock, Confirmer, Design, Reranker, Tools
 from memorist.errors import Invalid, MemoristError, Refused
-from memorist.kinds import Kind
+from memorist.kinds import KINDS, Kind, Kinds
 from memorist.models.embed import NONE, Choice, Embedder, chosen, shown
 from memorist.project import Project, resolve_project
 from memorist.records import Context, LinkKind, Outcome, Recall, Record, Report, Scope, from_micros, now_utc
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 RECEIPTS_READ = 200  # for when something last went into a prompt; what is older than these was long ago
 WAITING_AT_MOST = 10_000  # rows that a status counts; with more it says so many
 Filter = Mapping[str, Any]
+log = logging.getLogger("memorist")
 
 
 # ---------------------------------------------------------------- which store, project, design and rights
@@ -112,6 +113,35 @@ def embedder(embed: Embedder | str, asked: bool = True) -> Choice:
     return chosen(embed, settings.secret, asked)
 
 
+# ---------------------------------------------------------------- word to those who listen
+
+Listener = Callable[[str, Mapping[str, Any]], None]
+
+
+class Bus:
+    """Calls plain functions after the fact, in the caller's thread, for `memory:write`, `memory:read` and `memory:search`.
+
+    A listener that fails never fails the verb that woke it: the change is stored by then. Its error is logged, not hidden.
+    """
+
+    def __init__(self) -> None:
+        self._listeners: list[tuple[str | None, Listener]] = []
+
+    def listen(self, listener: Listener, event: str | None = None) -> Callable[[], None]:
+        """Calls `listener(event, facts)` for every event, or for the named one; returns a function that stops it."""
+        entry = (event, listener)
+        self._listeners.append(entry)
+        return lambda: self._listeners.remove(entry) if entry in self._listeners else None
+
+    def emit(self, event: str, **facts: Any) -> None:
+        for wanted, listener in tuple(self._listeners):
+            if wanted in (None, event):
+                try:
+                    listener(event, facts)
+                except Exception:
+                    log.exception("a listener for %s failed; the memory itself is fine", event)
+
+
 # ---------------------------------------------------------------- an open memory
 
 
@@ -146,8 +176,8 @@ class Engine:
         store = open_store(here.db, checks.seconds(wait, "wait"))
         meaning = Meaning(store, choice)
         self._writer = Writer(store, clock, meaning)
-        own = {**here.kinds, **(kinds or {})}
-        self._tools = Tools(store, clock, count_tokens, own, meaning, confirm, rerank, here.times)
+        known = Kinds({**KINDS, **here.kinds, **(kinds or {})})
+        self._tools = Tools(store, clock, count_tokens, known, meaning, confirm, rerank, here.times)
         for name in (self.space, self.home):
             self._writer.refuse_secret(name, "the space or project")
         self._monitor = recall.pipeline.Monitor()
@@ -207,7 +237,7 @@ class Engine:
         return where if where.speaks_of("state") else where.also("state", "eq", "active")
 
     def _chosen(self, id: str | int | None, filter: Filter | None, states: Sequence[str]) -> tuple[Where, list[str]]:
-        """The memories that are meant: one by its id, or all that fit a filter, which must not be empty. In these states,
+        """The memories that are meant: one by its id, or all that match a filter, which must not be empty. In these states,
         unless the filter speaks of states itself. What is chosen must still fit when it is changed."""
         if (id is None) == (filter is None):
             raise Invalid("name one memory, or give a filter with where=; not both, and not neither")
@@ -237,7 +267,7 @@ class Engine:
         if outcome.record is not None and outcome.outcome not in ("unchanged", "repeated"):
             facts = {"kind": outcome.record.kind, "scope": outcome.record.scope}
             self.bus.emit("memory:write", id=outcome.id, outcome=outcome.outcome, because=outcome.because, **facts)
-            self._slices.used(self.design, self.access)
+            self._count_use()
         return outcome
 
     def _tell_all(self, report: Report) -> Report:
@@ -245,6 +275,12 @@ class Engine:
             for each in report.changed:
                 self.bus.emit("memory:write", id=each.id, outcome=report.verb, because=each.because)
         return report
+
+    def _count_use(self) -> None:
+        """Something was recalled or written: upkeep may be due, where the design starts it by uses or by hours."""
+        due = self.design.due
+        if due.uses is not None or due.hours is not None:
+            self._slices.used(self.design, self.access)
 
     def _choices(self) -> choices.Choices:
         """What was chosen for this project beside its memories."""
@@ -267,7 +303,7 @@ class Engine:
         hurried = self._monitor.hurried
         answer, took = recall.query.answer(query, self.access, self._homes, self.design, tools, hurried)
         self._monitor.note(took)
-        self._slices.used(self.design, self.access)
+        self._count_use()
         if logged:
             self._note(answer, took, query.session)
         return answer

@@ -56,7 +56,17 @@ _TABLE = (
 
 # What a user may say of a kind; bounded, so that no weight drowns relevance.
 BOUNDS = {"importance": (0, 1), "ttl_days": (1, 100_000), "half_life_days": (0.01, 100_000), "weight": (0.5, 2)}
-KINDS: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in _TABLE})
+
+
+class Kinds(dict[str, Kind]):
+    """Kinds by their names. A name that is not among them is that of a plain kind: a memory whose kind another process added,
+    or whose kind was taken out of the settings, must be found all the same."""
+
+    def __missing__(self, name: str) -> Kind:
+        return Kind(name)
+
+
+KINDS: Mapping[str, Kind] = MappingProxyType(Kinds({kind.name: kind for kind in _TABLE}))
 
 ALIASES: Mapping[str, str] = MappingProxyType(
     {
@@ -72,24 +82,16 @@ ALIASES: Mapping[str, str] = MappingProxyType(
 )
 
 
-def kind_named(name: str, own: Mapping[str, Kind] | None = None) -> Kind:
-    """The kind of that name or alias; `own` holds the kinds a user added.
+def kind_named(name: str, kinds: Mapping[str, Kind] = KINDS) -> Kind:
+    """The kind of that name or alias, among these.
 
     >>> kind_named("claim").name
     'fact'
     """
-    wanted = ALIASES.get(name, name) if isinstance(name, str) else ""
-    found = (own.get(wanted) if own else None) or KINDS.get(wanted)
+    found = kinds.get(ALIASES.get(name, name)) if isinstance(name, str) else None
     if found is None:
-        known = sorted({**KINDS, **(own or {})})
-        raise Invalid(f"there is no kind {str(name)[:60]!r}; kinds are {', '.join(known)}")
+        raise Invalid(f"there is no kind {str(name)[:60]!r}; kinds are {', '.join(sorted(kinds))}")
     return found
-
-
-def kind_of(stored: str, own: Mapping[str, Kind]) -> Kind:
-    """The kind of a stored memory. One that another process added, or that was taken out of the settings, is a plain kind:
-    a memory must be found whatever it is called."""
-    return own.get(stored) or KINDS.get(stored) or Kind(stored)
 
 
 def own_kinds(table: Mapping[str, Mapping[str, object]]) -> dict[str, Kind]:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
-from memorist.kinds import Kind, kind_of
+from memorist.kinds import Kind
 from memorist.records import Counters, Record, Trust
 
 Factor = Callable[[Record, datetime, Mapping[str, Kind]], float]
@@ -22,7 +22,7 @@ TRUSTED: Mapping[Trust, float] = {"high": 1.0, "medium": 0.85, "low": 0.6}
 
 def recency(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
     """1 when fresh or just used, falling to 0.8 with the kind's half-life. Pinned records do not fade."""
-    days = kind_of(record.kind, kinds).half_life_days
+    days = kinds[record.kind].half_life_days
     if days is None or record.pinned:
         return 1.0
     return 0.8 + 0.2 * math.pow(0.5, days_since(last_of(record), now) / days)
@@ -47,7 +47,7 @@ def important(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float
 
 def kind(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
     """A warning weighs a little more than a note: the kind's weight, softened to a quarter of its distance from 1."""
-    return 1 + 0.25 * (kind_of(record.kind, kinds).weight - 1)
+    return 1 + 0.25 * (kinds[record.kind].weight - 1)
 
 
 def pinned(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
@@ -105,7 +105,7 @@ def faded(since: datetime, now: datetime) -> float:
 
 def category(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
     """The kind's whole weight: 1.4 for a warning, 0.8 for a preference."""
-    return kind_of(record.kind, kinds).weight
+    return kinds[record.kind].weight
 
 
 def age(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
@@ -178,7 +178,7 @@ def weekly(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
 
 def half_life(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
     """Half of it is gone after the kind's half-life; for an inferred memory after a week at most."""
-    days = kind_of(record.kind, kinds).half_life_days
+    days = kinds[record.kind].half_life_days
     if is_inferred(record):
         days = INFERRED if days is None else min(INFERRED, days)
     return 1.0 if days is None or record.pinned else math.pow(0.5, days_since(last_of(record), now) / days)

@@ -68,10 +68,10 @@ class Oracle:
         scored, yardstick = bm25.rank(terms, index, max(bm25.POOL, 2 * limit))
         best: dict[int, bm25.Scored] = {}
         for each in scored:
-            best.setdefault(index.record(each.row), each)
+            best.setdefault(index.record(each[1]), each)
         by_number = {record.number: record for record in self.records.values()}
         kept = [n for place, n in enumerate(best) if place < limit or by_number[n].counters.up]
-        return [_hit(by_number[number], best[number], index.rows) for number in kept], yardstick.ceiling
+        return [_hit(by_number[n], best[n], index.rows, yardstick) for n in kept], yardstick.ceiling
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,6 @@ def _place(record: Record, key: str) -> tuple[bool, Any, int]:
     return value is not None, 0 if value is None else value, record.number
 
 
-def _hit(record: Record, scored: bm25.Scored, rows: Mapping[int, IndexRow]) -> Hit:
-    row = rows[scored.row]
-    return record.id, record.text, scored.score, scored.terms, row.start, row.end
+def _hit(record: Record, scored: bm25.Scored, rows: Mapping[int, IndexRow], yardstick: bm25.Yardstick) -> Hit:
+    score, row = scored[0], rows[scored[1]]
+    return record.id, record.text, score, yardstick.held(row.prepared), row.start, row.end

@@ -28,6 +28,7 @@ from hypothesis.stateful import (
 )
 
 from memorist.kinds import ARCHIVE, MEMORY, TURNS
+from memorist.models.embed import direction, pack, unpack
 from memorist.records import Record
 from memorist.store.index import CHUNKS, block_of, embedded_rows
 from memorist.store.json_file.store import JsonFileStore
@@ -40,7 +41,6 @@ from memorist.store.sqlite.vectors import closed
 from memorist.store.where import Where
 from memorist.testing import EVERYWHERE, a_record, sealed, stored
 from memorist.testing.records import a_tombstone
-from memorist.text.vectors import direction, pack, unpack
 
 TORTURE = os.environ.get("MEMORIST_TORTURE") == "1"
 MACHINE = settings(

@@ -23,11 +23,11 @@ from memorist import Memory
 from memorist.access import Access
 from memorist.errors import StoreUnavailable
 from memorist.kinds import LAYERS
+from memorist.models.embed import pack
 from memorist.store.nouns import Finding, Shelf
 from memorist.store.open import restore
 from memorist.store.sqlite import SqliteStore
 from memorist.store.where import Where
-from memorist.text.vectors import pack
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 TREES = "alder beech cherry dogwood elm fir ginkgo hazel ivy juniper".split()
@@ -228,7 +228,7 @@ BEYOND: dict[str, list[str]] = {
 @pytest.mark.parametrize("also", [[], DESYNC["words changed"]], ids=["alone", "with a broken index"])
 @pytest.mark.parametrize("damage", BEYOND)
 def test_a_repair_refuses_where_the_damage_is_not_in_the_index(path: Path, damage: str, also: list[str]) -> None:
-    """An index made anew from a damaged text would hide the damage."""
+    """An index rebuilt from a damaged text would hide the damage."""
     tamper(path, *also, *BEYOND[damage])
     before = path.read_bytes()
     with Memory(path, project="atlas", embed="none") as memory:

@@ -18,7 +18,7 @@ from memorist.access import Access
 from memorist.design import Conflicts
 from memorist.designs import BALANCED, own
 from memorist.errors import Invalid, NotFound, Refused
-from memorist.recall.stages.conflicts import MarkConflicts, NewestOfSlot
+from memorist.recall.stages.weigh import MarkConflicts, NewestOfSlot
 from memorist.remember.conflicts import between
 from memorist.testing import MovableClock
 from memorist.text.claims import LONGEST_CLAIM, claims

@@ -16,8 +16,7 @@ from memorist.designs import CURATED, HEBBIAN, own
 from memorist.errors import Invalid
 from memorist.prompt.lanes import quotas
 from memorist.recall.pipeline import Search
-from memorist.recall.stages.conflicts import Spread
-from memorist.recall.stages.keep import DropTail, KeepBest, KeepTop
+from memorist.recall.stages.keep import DropTail, KeepBest, KeepTop, Spread
 from memorist.recall.stages.weigh import Fade
 from memorist.recall.stages.words import ByFields, ExpandAliases, Widen
 from memorist.records import Hit, Provenance

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorist.models import static
-from memorist.models.static import DIMENSIONS, FOLDER, StaticEmbedder, about
+from memorist.models import embed
+from memorist.models.embed import DIMENSIONS, FOLDER, StaticEmbedder, about
 
 EMBEDDERS = {dimension: StaticEmbedder(dimension) for dimension in DIMENSIONS}
 
@@ -33,7 +33,7 @@ def test_the_name_holds_the_digest_and_the_dimension() -> None:
 
 
 def test_the_table_has_the_shape_it_should_and_is_not_read_whole() -> None:
-    table = static._table()
+    table = embed._table()
     assert table.rows.shape == (30522, 256)
     assert table.rows.dtype == np.int8
     assert not table.rows.flags.writeable
@@ -42,10 +42,10 @@ def test_the_table_has_the_shape_it_should_and_is_not_read_whole() -> None:
 
 
 def test_every_english_token_has_a_row_and_special_ones_have_none() -> None:
-    table = static._table()
+    table = embed._table()
     empty = ~table.rows.any(axis=1)
     assert empty[:999].all()  # [PAD], [UNK], [CLS], [SEP], [MASK] and the unused ones
-    tokens = (static.FOLDER / "vocab.txt").read_text(encoding="utf-8").split("\n")[: len(empty)]
+    tokens = (embed.FOLDER / "vocab.txt").read_text(encoding="utf-8").split("\n")[: len(empty)]
     assert not [token for token, none in zip(tokens[999:], empty[999:], strict=True) if none and token.isascii()]
     assert empty[999:].mean() < 0.05  # single letters of other scripts, which it knows nothing about
     norms = np.linalg.norm(table.rows[999:].astype(np.float32), axis=1) * table.scales[999:]
@@ -120,5 +120,5 @@ def test_threads_may_share_one_embedder() -> None:
 
 
 def test_importing_the_module_does_not_import_numpy() -> None:
-    program = "import sys, memorist.models.static as s; s.StaticEmbedder(); sys.exit('numpy' in sys.modules)"
+    program = "import sys, memorist.models.embed as s; s.StaticEmbedder(); sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

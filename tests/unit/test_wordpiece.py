@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorist.models import static
-from memorist.models.static import FOLDER, WordPiece
+from memorist.models import embed
+from memorist.models.embed import FOLDER, WordPiece
 
 VOCABULARY = (FOLDER / "vocab.txt").read_text("utf-8").split("\n")[:30522]
 TOKENS = WordPiece(VOCABULARY)
@@ -109,7 +109,7 @@ def test_lone_surrogates_are_dropped() -> None:
 
 
 def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(static, "CACHED_WORDS", 100)
+    monkeypatch.setattr(embed, "CACHED_WORDS", 100)
     tokens = WordPiece(VOCABULARY)
     for number in range(1000):
         tokens.ids(f"word{number}")

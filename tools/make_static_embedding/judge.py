@@ -170,7 +170,7 @@ def main() -> None:
     parser.add_argument("data", type=Path, help="folder of the judging sets")
     parser.add_argument("--out", type=Path, help="write the figures here as JSON")
     arguments = parser.parse_args()
-    from memorist.models.static import StaticEmbedder
+    from memorist.models.embed import StaticEmbedder
 
     embed = StaticEmbedder().embed
     figures = {chosen.name: judged(chosen, embed, (256, 128, 64)) for chosen in (load(arguments.data) for load in SETS)}

@@ -1,11 +1,9 @@
 """The default design: words and meaning, weighed within narrow bounds. Upkeep archives and never deletes."""
 
 from memorist.design import Design, Lane, Promotion
-from memorist.recall.stages.conflicts import MarkConflicts, NewestOfSlot, OneVoice
-from memorist.recall.stages.gather import Gather
-from memorist.recall.stages.keep import Abstain, Believed, DropWeak, KeepBest
-from memorist.recall.stages.understand import Recognise, Understand
-from memorist.recall.stages.weigh import Blend, Weigh
+from memorist.recall.stages.gather import Gather, Recognise, Understand
+from memorist.recall.stages.keep import Abstain, Believed, DropWeak, KeepBest, OneVoice
+from memorist.recall.stages.weigh import Blend, MarkConflicts, NewestOfSlot, Weigh
 from memorist.upkeep.retain import MEGABYTE, Prune, Settle
 
 BALANCED = Design(

@@ -5,10 +5,9 @@ still. Words only: aliases, misspelt words and beginnings of words do what vecto
 """
 
 from memorist.design import Budget, Design, Due, Lane, Promotion
-from memorist.recall.stages.conflicts import MarkConflicts, OneVoice, Spread
-from memorist.recall.stages.keep import Believed, DropTail, KeepBest, KeepTop
-from memorist.recall.stages.understand import Understand
-from memorist.recall.stages.weigh import FavourKinds, FileAffinity, Rerank, Weigh
+from memorist.recall.stages.gather import Understand
+from memorist.recall.stages.keep import Believed, DropTail, KeepBest, KeepTop, OneVoice, Spread
+from memorist.recall.stages.weigh import FavourKinds, FileAffinity, MarkConflicts, Rerank, Weigh
 from memorist.recall.stages.words import ByFields, ExpandAliases, Widen
 from memorist.upkeep.retain import Expire, Retain, Settle
 from memorist.upkeep.suggest import SuggestAliases

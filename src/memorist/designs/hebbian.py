@@ -5,8 +5,8 @@ differently. It has no synonyms, and nothing is pruned while there is room.
 """
 
 from memorist.design import Design
+from memorist.recall.stages.gather import Understand
 from memorist.recall.stages.keep import Believed, DropWeak, KeepBest
-from memorist.recall.stages.understand import Understand
 from memorist.recall.stages.weigh import WeighByVotes
 from memorist.recall.stages.words import ByWords
 from memorist.upkeep.retain import Prune

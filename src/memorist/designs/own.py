@@ -22,11 +22,30 @@ from memorist import checks
 from memorist.design import LANES, Budget, Conflicts, Design, Due, Inject, Lane, Promotion
 from memorist.designs import DESIGNS, NAME, design_named
 from memorist.errors import Invalid
-from memorist.recall.stages.conflicts import MarkConflicts, NewestOfSlot, OneVoice, Spread
-from memorist.recall.stages.gather import Gather
-from memorist.recall.stages.keep import Abstain, Believed, DropTail, DropWeak, KeepBest, KeepClose, KeepTop
-from memorist.recall.stages.understand import Recognise, Understand
-from memorist.recall.stages.weigh import Blend, Fade, FavourKinds, FileAffinity, FuseRanks, Rerank, Weigh, WeighByVotes
+from memorist.recall.stages.gather import Gather, Recognise, Understand
+from memorist.recall.stages.keep import (
+    Abstain,
+    Believed,
+    DropTail,
+    DropWeak,
+    KeepBest,
+    KeepClose,
+    KeepTop,
+    OneVoice,
+    Spread,
+)
+from memorist.recall.stages.weigh import (
+    Blend,
+    Fade,
+    FavourKinds,
+    FileAffinity,
+    FuseRanks,
+    MarkConflicts,
+    NewestOfSlot,
+    Rerank,
+    Weigh,
+    WeighByVotes,
+)
 from memorist.recall.stages.words import ByFields, ByWords, ExpandAliases, Widen
 from memorist.remember.promotion import PRESETS
 from memorist.text import toml
@@ -43,6 +62,7 @@ BEFORE = (
     "widen",
 )  # stages that work on the question; all others work on hits
 FINDS = (["words"], ["fields"], ["gather", "blend"], ["gather", "fuse_ranks"])  # how a design may find: one of these
+FINDERS = {name for way in FINDS for name in way}
 
 
 # ---------------------------------------------------------------- reading
@@ -149,7 +169,7 @@ def _part(part: "Shape", had: Any, given: Mapping[str, Any], where: str) -> Any:
 def _must_work(stages: Sequence[Any]) -> None:
     """Refuses an order of stages that gives no answers, or wrong ones."""
     names = [_name_of(stage, STAGES) for stage in stages]
-    found = [name for name in names if any(name in way for way in FINDS)]
+    found = [name for name in names if name in FINDERS]
     if found not in FINDS:
         raise Invalid(
             "stages must find by words or by fields, or gather and then blend or fuse_ranks what was gathered; "
@@ -161,8 +181,9 @@ def _must_work(stages: Sequence[Any]) -> None:
             "stages must begin with understand, end with keep_best, and hold believed between what finds and keep_best "
             f"(without it what no longer holds is recalled); they are {', '.join(names)}"
         )
-    _must_suit_one_another(names, stages)
-    useless = [name for name in names[:finds] if name not in (*BEFORE, *found)]
+    _must_suit_one_another(names)
+    _must_count_votes_once(names, stages)
+    useless = sorted(set(names[:finds]) - {*BEFORE, *found}, key=names.index)
     if useless:  # it would have no effect, and the author of the file would not notice
         raise Invalid(
             f"{useless[0]} is before {found[-1]}, where nothing is found yet, and would have no effect; move it after that. "
@@ -170,7 +191,7 @@ def _must_work(stages: Sequence[Any]) -> None:
         )
 
 
-def _must_suit_one_another(names: Sequence[str], stages: Sequence[Any]) -> None:
+def _must_suit_one_another(names: Sequence[str]) -> None:
     """Refuses stages that need others, or get in each other's way."""
     if "abstain" in names and "blend" not in names:
         raise Invalid("abstain needs blend, which says how likely the answer is here; leave abstain out")
@@ -181,6 +202,9 @@ def _must_suit_one_another(names: Sequence[str], stages: Sequence[Any]) -> None:
         raise Invalid(
             "one_voice compares the memories about to be shown, so it comes right before keep_best; move it there"
         )
+
+
+def _must_count_votes_once(names: Sequence[str], stages: Sequence[Any]) -> None:
     weighed = {factor for stage in stages if isinstance(stage, Weigh) for factor in stage.factors}
     if "votes" in names and weighed & {"votes", "recency"}:
         raise Invalid("stages weighs votes twice: take votes or recency out of recall.weigh, or the stage votes out")

@@ -5,8 +5,8 @@ archived when it is finished, a project above a thousand loses its least importa
 """
 
 from memorist.design import Design, Due, Lane, Promotion
+from memorist.recall.stages.gather import Understand
 from memorist.recall.stages.keep import Believed, KeepBest
-from memorist.recall.stages.understand import Understand
 from memorist.recall.stages.weigh import Weigh
 from memorist.recall.stages.words import ByWords
 from memorist.upkeep.retain import Retain, Settle

@@ -15,7 +15,7 @@ from typing import Any
 from memorist.errors import Invalid, Refused
 from memorist.files import jsonl, sources
 from memorist.files.markdown import Entry, memories_in
-from memorist.kinds import MEMORY, kind_of
+from memorist.kinds import KINDS, MEMORY
 from memorist.memory import Memory
 from memorist.records import Draft, Outcome, Record, now_utc
 from memorist.redact import Redactor
@@ -62,7 +62,7 @@ def export_markdown(memory: Memory, where: Mapping[str, Any] | None = None) -> I
 
     For reading only: to import them again, export lines of JSON, which keep every blank, date and id.
     """
-    found = (record for record in _records(memory, where or {}) if kind_of(record.kind, {}).layer == MEMORY)
+    found = (record for record in _records(memory, where or {}) if KINDS[record.kind].layer == MEMORY)
     records = [(_headings(record), record) for record in found]
     yield f"# Memories\n\n<!-- {len(records):,} of {_safe(memory.project.scope)} -->\n"
     above: tuple[str, ...] = ()
@@ -217,7 +217,7 @@ def _placed(draft: Draft, scope: str | None) -> Draft:
     if scope is None or draft.scope == scope:
         return draft
     copy = replace(draft, scope=scope, id=None)
-    if draft.id is None or kind_of(draft.kind, {}).deduplicated:
+    if draft.id is None or KINDS[draft.kind].deduplicated:
         return copy
     # Turns and the like have no twins, so a key keeps a second import from adding them again.
     return replace(copy, key=f"import {hashlib.blake2b(repr(draft).encode(), digest_size=16).hexdigest()}")

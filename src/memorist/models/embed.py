@@ -1,32 +1,36 @@
-"""The port for embedders: what one is, which there are, and the one place where their answers are checked.
+"""Texts as vectors: what an embedder is, which there are, the built-in one, and a vector as a store keeps it.
 
 An embedder turns texts into vectors whose angles say how alike the texts are. It may be the built-in table, a file, a
 server, or any object of the caller's with these four things; so nothing it answers is believed: count, dimension and
 numbers are checked on every call, and lengths are made equal here. Whatever goes wrong in one comes out as
-`ModelUnavailable`. There is no name for an embedder that only pretends.
+`ModelUnavailable`. There is no name for an embedder that only pretends. Importing this module imports no numpy and reads
+no table.
 """
 
+import json
 import threading
-from collections.abc import Callable, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from memorist.errors import Invalid, MemoristError, ModelUnavailable
-from memorist.text.vectors import MOST_DIMENSIONS
 from memorist.text.visible import quoted, visible
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from numpy import float32
+    from numpy import float32, int8
     from numpy.typing import NDArray
 
     Floats = NDArray[float32]
 
 T = TypeVar("T")
 LONGEST_NAME = 200
-STATIC_SIZES = (256, 128, 64)
+DIMENSIONS = (256, 128, 64)  # of the built-in table
+MOST_DIMENSIONS = 16_384  # of any vector
 NONE = "none"
 ALLOWED = f"static, static:128, static:64, {NONE}, onnx:FOLDER, or https://HOST/…/embeddings?model=NAME&key=VARIABLE"
 
@@ -134,8 +138,8 @@ def checked_name(spelled: object) -> str:
 def _maker(spelled: str, secret: Secret) -> Make:
     if spelled == NONE:
         return lambda: None
-    if spelled in ("static", *(f"static:{size}" for size in STATIC_SIZES)):
-        size = int(spelled.partition(":")[2] or STATIC_SIZES[0])
+    if spelled in ("static", *(f"static:{size}" for size in DIMENSIONS)):
+        size = int(spelled.partition(":")[2] or DIMENSIONS[0])
         return lambda: _static(size)
     if spelled.startswith("onnx:") and spelled != "onnx:":
         return lambda: _onnx(spelled.removeprefix("onnx:"))
@@ -150,8 +154,6 @@ def _maker(spelled: str, secret: Secret) -> Make:
 
 
 def _static(size: int) -> Embedder:
-    from memorist.models.static import StaticEmbedder
-
     try:
         return StaticEmbedder(size)
     except Exception as problem:
@@ -176,7 +178,7 @@ def built_in(model: str) -> Embedder | None:
     """The built-in embedder that made vectors of that model; None if another version of it did, or none of ours."""
     if not model.startswith("static"):
         return None
-    found = (_static(size) for size in STATIC_SIZES)
+    found = (_static(size) for size in DIMENSIONS)
     return next((embedder for embedder in found if embedder.name == model), None)
 
 
@@ -274,3 +276,263 @@ class Patience:
         else:
             self._busy = False
             done.set_result(result)
+
+
+# ---------------------------------------------------------------- the built-in table
+# One vector per WordPiece token, summed and normalised. A sentence model costs milliseconds per text and a large dependency;
+# this costs microseconds and numpy, and fused with word search it finds as much. The table was trained so that sums of its
+# rows point where a sentence model's vectors point; the length of a row is the weight of its token. Prefixes of a vector are
+# vectors too, so a store short of space can keep the first 128 or 64 dimensions. It is signed bytes with one scale per token,
+# memory-mapped on first use.
+
+FOLDER = Path(__file__).parent / "data"
+_AT_ONCE = 4096  # tokens turned to floats together, so that a long text needs little memory
+_loading = threading.Lock()
+
+
+class _Table(NamedTuple):
+    rows: "NDArray[int8]"
+    scales: "Floats"
+    tokens: "WordPiece"
+
+
+@cache
+def about() -> dict[str, Any]:
+    """What the table is: digests, training text and settings, measured figures."""
+    described: dict[str, Any] = json.loads((FOLDER / "static-256.json").read_text("utf-8"))
+    return described
+
+
+@cache
+def _loaded() -> _Table:
+    import numpy as np
+
+    rows = np.asarray(np.load(FOLDER / "static-256.npy", mmap_mode="r"))
+    scales = np.load(FOLDER / "static-256.scales.npy").astype(np.float32)
+    tokens = WordPiece((FOLDER / "vocab.txt").read_text("utf-8").rstrip("\n").split("\n"))
+    return _Table(rows, scales, tokens)
+
+
+def _table() -> _Table:
+    with _loading:  # `cache` alone would let two threads load at once
+        return _loaded()
+
+
+class StaticEmbedder:
+    """Embeds texts without a model run, a network or a second process."""
+
+    cheap = True
+
+    def __init__(self, dimension: int = 256) -> None:
+        if dimension not in DIMENSIONS:
+            raise ValueError(f"dimension must be one of {DIMENSIONS}, not {dimension}")
+        self.dimension = dimension
+        self.name: str = f"static-{dimension}@{about()['identity'][:12]}"
+
+    def embed(self, texts: Sequence[str]) -> "Floats":
+        """One row per text, of length 1; a text without a known token gives zeros."""
+        import numpy as np
+
+        table = _table()
+        out = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        for row, text in enumerate(texts):
+            ids = table.tokens.ids(text)
+            for start in range(0, len(ids), _AT_ONCE):
+                some = ids[start : start + _AT_ONCE]
+                out[row] += table.scales[some] @ table.rows[some, : self.dimension].astype(np.float32)
+        lengths = np.sqrt(np.einsum("ij,ij->i", out, out))[:, None]
+        np.divide(out, lengths, out=out, where=lengths > 0)
+        return out
+
+
+# ---------------------------------------------------------------- the cut into tokens
+# It must be the cut of BERT's uncased vocabulary, with which the table was trained: another gives silently worse vectors. It is
+# written here because the usual library brings fifteen packages for what fits on a page. One deliberate difference: "[SEP]" or
+# "[MASK]" written in a text is ordinary text, never a control token.
+#
+# Every character maps to what is left of it once it is cleaned, decomposed, stripped of accents and lowered, with spaces
+# around what stands alone; so one `translate` and one `split` give the words.
+
+LONGEST_WORD = 100  # BERT gives up on longer words, which also keeps the greedy search linear in the text
+CACHED_WORDS = 65_536
+UNKNOWN = "[UNK]"
+
+# Ideographs stand alone; these are the blocks BERT names, later extensions are not among them.
+_IDEOGRAPHS = (
+    (0x4E00, 0x9FFF),
+    (0x3400, 0x4DBF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B920, 0x2CEAF),
+    (0xF900, 0xFAFF),
+    (0x2F800, 0x2FA1F),
+)
+
+
+class _Alphabet(dict[int, str]):
+    """What becomes of each character; filled as characters are met, so it never outgrows Unicode."""
+
+    def __missing__(self, code: int) -> str:
+        kept = self[code] = _kept(code)
+        return kept
+
+
+def _kept(code: int) -> str:
+    char = chr(code)
+    if char in "\t\n\r":
+        return " "
+    if code in (0, 0xFFFD) or unicodedata.category(char) in ("Cc", "Cf", "Co", "Cs"):
+        return ""
+    if char.isspace():
+        return " "
+    plain = "".join(part for part in unicodedata.normalize("NFD", char) if unicodedata.category(part) != "Mn")
+    lowered = "".join(f" {part} " if _alone(part) else part.lower() for part in plain)
+    return f" {lowered} " if any(low <= code <= high for low, high in _IDEOGRAPHS) else lowered
+
+
+def _alone(char: str) -> bool:
+    """Punctuation, where BERT counts every printable ASCII sign as such."""
+    return (char.isascii() and char.isprintable() and not char.isalnum() and char != " ") or (
+        unicodedata.category(char)[0] == "P"
+    )
+
+
+_ALPHABET = _Alphabet()
+
+
+class WordPiece:
+    """Token ids of texts. Threads may share one: its cache is only ever added to or emptied."""
+
+    def __init__(self, vocabulary: Iterable[str]) -> None:
+        self._ids = {token: number for number, token in enumerate(vocabulary)}
+        self._unknown = (self._ids[UNKNOWN],)
+        self._cache: dict[str, tuple[int, ...]] = {}
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def ids(self, text: str) -> list[int]:
+        """The ids of a text's tokens, without [CLS] and [SEP]."""
+        found: list[int] = []
+        cache = self._cache
+        for word in text.translate(_ALPHABET).split():
+            ids = cache.get(word)
+            found += self._cut(word) if ids is None else ids
+        return found
+
+    def _cut(self, word: str) -> Sequence[int]:
+        """Greedy longest match from the left; a word that cannot be covered whole is unknown whole."""
+        if len(word) > LONGEST_WORD:
+            return self._unknown
+        ids = self._matched(word)
+        if len(self._cache) >= CACHED_WORDS:
+            self._cache.clear()
+        self._cache[word] = ids
+        return ids
+
+    def _matched(self, word: str) -> tuple[int, ...]:
+        known, found, start, size = self._ids, [], 0, len(word)
+        while start < size:
+            mark = "##" if start else ""
+            for end in range(size, start, -1):
+                number = known.get(mark + word[start:end])
+                if number is not None:
+                    found.append(number)
+                    start = end
+                    break
+            else:
+                return self._unknown
+        return tuple(found)
+
+
+# ---------------------------------------------------------------- a vector as it is stored
+# One byte per dimension and one number that gives the whole its length of one. Only directions are kept, because only
+# directions are compared: the largest component is brought to 127, the others are rounded in proportion, and the number is one
+# divided by the length of that. So the product with a question of length one is the cosine, the same to the last digit in
+# every store, and a vector costs a quarter of what floats would cost.
+
+SCALE = 4  # bytes behind the codes: the scale as a little-endian float
+
+
+def pack(vectors: "Sequence[Any] | NDArray[Any]") -> list[bytes]:
+    """Each of these vectors as a store keeps it. One of zeros is kept as zeros and is like nothing."""
+    import numpy as np
+
+    if not len(vectors):
+        return []
+    given = _finite(vectors, 2, "vectors come as rows of one table")
+    check_dimension(given.shape[1])
+    largest = np.abs(given).max(axis=1, keepdims=True)
+    largest[largest == 0] = 1
+    codes = np.rint(given / largest * 127).astype(np.int8)
+    length = np.sqrt(np.square(codes, dtype=np.float32).sum(axis=1))
+    scales = np.divide(1, length, out=np.zeros_like(length), where=length > 0)
+    packed = np.hstack([codes.view(np.uint8), scales.astype("<f4").view(np.uint8).reshape(-1, SCALE)])
+    return [row.tobytes() for row in packed]
+
+
+def unpack(packed: Sequence[bytes]) -> "Floats":
+    """Packed vectors of one generation as rows of length one, or of zeros."""
+    import numpy as np
+
+    if not packed:
+        return np.zeros((0, 0), np.float32)
+    if len({len(each) for each in packed}) > 1:
+        raise Invalid("vectors of different lengths cannot be compared; they come from different models")
+    codes, scales = split(b"".join(packed), len(packed[0]) - SCALE)
+    return codes.astype(np.float32) * scales[:, None]
+
+
+def split(packed: bytes, dimension: int) -> "tuple[NDArray[int8], Floats]":
+    """The codes and the scales of vectors that lie one behind the other."""
+    import numpy as np
+
+    table = np.frombuffer(packed, np.uint8).reshape(-1, dimension + SCALE)
+    scales = np.ascontiguousarray(table[:, dimension:]).view("<f4").reshape(-1)
+    return table[:, :dimension].view(np.int8), scales.astype(np.float32, copy=False)
+
+
+def are_sound(packed: Sequence[bytes]) -> bool:
+    """Whether each has the length of one that it was given, or none: most flipped bits show in that."""
+    import numpy as np
+
+    if not packed:
+        return True
+    codes, scales = split(b"".join(packed), len(packed[0]) - SCALE)
+    lengths = np.sqrt(np.square(codes, dtype=np.float32).sum(axis=1)) * scales
+    return bool((np.isclose(lengths, 1, atol=1e-6) | ((lengths == 0) & (scales == 0))).all())
+
+
+def direction(vector: Any, dimension: int) -> "Floats":
+    """A question's vector, checked and brought to length one; zeros stay zeros."""
+    import numpy as np
+
+    given = _finite(vector, 1, "a question has one vector")
+    if len(given) != dimension:
+        raise Invalid(
+            f"the question's vector has {len(given):,} dimensions and the stored ones have {dimension:,}; "
+            "ask with the model that made them"
+        )
+    given = given / (np.abs(given).max() or 1)  # before its length is taken: squares of tiny numbers vanish
+    return np.asarray(given / (np.linalg.norm(given) or 1), np.float32)
+
+
+def check_dimension(dimension: int) -> None:
+    if type(dimension) is not int or not 0 < dimension <= MOST_DIMENSIONS:
+        raise Invalid(f"a vector has 1 to {MOST_DIMENSIONS:,} dimensions, not {dimension!r:.60}; use another model")
+
+
+def _finite(values: Any, axes: int, otherwise: str) -> "Floats":
+    import numpy as np
+
+    try:
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused for that
+            given = np.asarray(values, np.float32)
+    except (ValueError, TypeError) as problem:
+        raise Invalid(f"that is no vector of numbers ({str(problem)[:200]})") from problem
+    if given.ndim != axes:
+        raise Invalid(f"{otherwise}; this has {given.ndim} axes")
+    if not np.isfinite(given).all():
+        raise Invalid("a vector holds a number that is infinite or not a number; the model that made it is broken")
+    return given

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memorist.errors import Invalid, ModelUnavailable
-from memorist.models.static import UNKNOWN, WordPiece
+from memorist.models.embed import UNKNOWN, WordPiece
 from memorist.text.visible import visible
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 from typing import Any, cast
 
 from memorist import checks
@@ -152,7 +153,7 @@ def _leave_receipt(made: Context, plan: Plan, found: "Candidates", keep: Keep, s
     if made.items:  # a reported contradiction names both sides
         told = (record.id for pair in found.contradictions for record in (pair.a, pair.b))
         shown |= {id: 0.0 for id in told if id not in shown}
-    by = {item.record.id: item.lane for items in (*found.lanes.values(), found.protected) for item in items}
+    by = {item.record.id: item.lane for item in found.all}
     answer = Recall(plan.query, made.items, made.empty_because, (), plan.scopes, made.receipt)
     took = (time.perf_counter() - started) * 1000
     keep(answer, took, tuple(shown.items()), receipts.rendered(made, by))
@@ -163,7 +164,7 @@ def _leave_receipt(made: Context, plan: Plan, found: "Candidates", keep: Keep, s
 
 def assemble(plan: Plan, found: "Candidates", digest: Digest, count: TokenCounter) -> Context:
     """The context, without its receipt."""
-    everything = [*found.protected, *(item for lane in plan.lanes for item in found.lanes[lane.name])]
+    everything = found.all
     if not everything:
         return Context("", budget=plan.total, empty_because=found.empty_because or "nothing matches this question")
     style = plan.style
@@ -232,20 +233,23 @@ class Candidates:
     contradictions: tuple[Contradiction, ...] = ()
     empty_because: str | None = None
 
+    @property
+    def all(self) -> list[Item]:
+        return [*self.protected, *chain(*self.lanes.values())]
+
 
 def candidates(plan: Plan, recall: Recaller, who: Access, tools: Tools) -> Candidates:
     """Steady lanes first, then the last turns, then what matches the question: first for families with a lane of their own,
     so that the general `recall` lane does not take their memories."""
     look, names = Look(plan, who, tools, tools.clock(), {}, {}), [lane.name for lane in plan.lanes]
-    for name in names:
-        if name in STEADY:
-            look.lanes[name] = look.new(name, look.steady(name))
+    for name in filter(STEADY.__contains__, names):
+        look.lanes[name] = look.new(name, look.steady(name))
     protected = look.new("turns", look.last_turns(), protected=True) if plan.profile else ()
     because = None
     if plan.inject == "push":
         found = recall(None)
         because = found.empty_because
-        for name in sorted((name for name in names if name not in STEADY), key=lambda name: name == "recall"):
+        for name in sorted((name for name in names if name not in STEADY), key="recall".__eq__):
             hits = found.hits if name == "recall" else look.of_family(name, found, recall)
             look.lanes[name] = look.new(name, hits)
     contradictions = look.contradictions()
@@ -311,11 +315,11 @@ class Look:
         hits = [hit for hit in found.hits if hit.record.scope in here]
         if len(found.hits) >= self.plan.limit and len(scopes) > 1:
             hits = [hit for scope in here for hit in recall(scope).hits]
-        return [*hits, *self._always(family, here, {hit.record.id for hit in hits})] if here else hits
+        return [*hits, *self._always(family, here, {hit.record.id for hit in hits})]
 
     def _always(self, family: str, scopes: Sequence[str], known: set[str]) -> list[Hit]:
         """The permanent candidates of a family."""
-        if family not in ALWAYS:
+        if family not in ALWAYS or not scopes:
             return []
         kind, where = ALWAYS[family], self._where(scopes)
         where = where if kind is None else where.also("kind", "eq", kind)
@@ -352,24 +356,24 @@ class Look:
         """Open contradictions of the candidates, two at most. The other side becomes a candidate right after its partner."""
         links = self.tools.store.links_of(list(self.taken), Where(self.who)) if self.taken else []
         pairs = [(link.a, link.b) for link in links if link.kind == "contradicts"]
-        if not pairs:
-            return ()
-        ends = list(dict.fromkeys(end for pair in pairs for end in pair))
-        active = self.tools.store.get(ends, Where(self.who).also("state", "eq", "active"))
-        known = {record.id: record for record in active if self._holds(record)}
+        known = self._active({end for pair in pairs for end in pair}) if pairs else {}
         rank = {id: place for place, id in enumerate(self.taken)}
-        open = [Contradiction(known[a], known[b]) for a, b in pairs if a in known and b in known]
-        open.sort(key=lambda pair: min(rank.get(end.id, len(rank)) for end in (pair.a, pair.b)))
-        for pair in open[:MOST_CONTRADICTIONS]:
+        pairs.sort(key=lambda pair: min(rank.get(end, len(rank)) for end in pair))
+        open = [Contradiction(known[a], known[b]) for a, b in pairs if a in known and b in known][:MOST_CONTRADICTIONS]
+        for pair in open:
             self._add_other(pair)
-        return tuple(open[:MOST_CONTRADICTIONS])
+        return tuple(open)
+
+    def _active(self, ids: Iterable[str]) -> dict[str, Record]:
+        found = self.tools.store.get(list(ids), Where(self.who).also("state", "eq", "active"))
+        return {record.id: record for record in found if self._holds(record)}
 
     def _add_other(self, pair: Contradiction) -> None:
         """Puts the missing side right after its partner; if that is in a steady lane, into the last loose lane."""
-        partner = self.taken.get(pair.a.id) or self.taken.get(pair.b.id)
+        partner = self.taken[pair.a.id if pair.a.id in self.taken else pair.b.id]
         new = [record for record in (pair.a, pair.b) if record.id not in self.taken]
         loose = [name for name in self.lanes if name not in STEADY]
-        if not new or partner is None or not loose:
+        if not new or not loose:
             return
         lane = partner.lane if partner.lane in loose else loose[-1]
         other = self._item(lane, Hit(new[0], partner.hit.score, {"contradicts": 1.0}))

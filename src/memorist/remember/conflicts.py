@@ -26,7 +26,7 @@ from typing import Any, Literal, get_args
 from memorist import checks
 from memorist.design import Ask, Conflicts
 from memorist.errors import Invalid, NotFound, Refused
-from memorist.kinds import MEMORY, kind_of
+from memorist.kinds import MEMORY
 from memorist.records import Link, Outcome, Record, Trust
 from memorist.remember import consent
 from memorist.remember.changes import Author, Changes
@@ -173,7 +173,7 @@ def _clashes(record: Record, changes: Changes) -> list[tuple[Record, Clash]]:
 
 def may_be_disputed(record: Record, changes: Changes) -> bool:
     """Whether it is a statement that another may contradict: not a turn, a document or a log."""
-    kind = kind_of(record.kind, changes.by.tools.kinds)
+    kind = changes.by.tools.kinds[record.kind]
     return kind.layer == MEMORY and kind.recalled and not kind.append_only and kind.name not in LOGS
 
 
@@ -414,7 +414,7 @@ def _close(record: Record, kept: Record | None, reason: str, changes: Changes) -
         fresh = changes.stamped(record, replace(record, state="active", reason=None, times=times))
         refuse_second(record, fresh, changes)
         return changes.put("restored", record, fresh, reason)
-    if kind_of(record.kind, changes.by.tools.kinds).append_only:
+    if changes.by.tools.kinds[record.kind].append_only:
         raise Refused(
             f"memory {record.number} is a {record.kind}, and its text stays as it was said; keep='both' closes the conflict"
         )

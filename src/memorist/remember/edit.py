@@ -14,7 +14,7 @@ from typing import Any
 from memorist import checks
 from memorist.access import Access
 from memorist.errors import Conflict, Invalid, NotFound, OutOfScope, Refused
-from memorist.kinds import Kind, kind_named, kind_of
+from memorist.kinds import Kind, kind_named
 from memorist.records import (
     LINK_KINDS,
     Counters,
@@ -165,7 +165,7 @@ def _revised(old: Record, changes: Mapping[str, Any], kinds: Mapping[str, Kind])
     if old.state != "active":
         raise Refused(f"memory {old.number} is {old.state}; restore it before you revise it")
     given = dict(changes)
-    here, there = kind_of(old.kind, kinds), kind_of(given.get("kind", old.kind), kinds)
+    here, there = kinds[old.kind], kinds[given.get("kind", old.kind)]
     if "text" in given and here.append_only:
         raise Refused(
             f"memory {old.number} is a {old.kind}, and its text stays as it was said; add a correction instead"

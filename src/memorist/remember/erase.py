@@ -11,7 +11,6 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from memorist.access import Access
-from memorist.kinds import kind_of
 from memorist.records import Planned, Record, Report
 from memorist.remember.changes import Author
 from memorist.store.copies import clean_copies, clear_leftovers
@@ -110,7 +109,7 @@ class _Erasure:
     def _note(self, records: Sequence[Record]) -> None:
         for record in records:
             self.gone.add(record.id)
-            if kind_of(record.kind, self.by.tools.kinds).deduplicated:
+            if self.by.tools.kinds[record.kind].deduplicated:
                 self.texts.setdefault((record.scope, record.fingerprint), record.number)
 
     def same_text(self) -> list[str]:

@@ -26,7 +26,7 @@ from memorist import checks
 from memorist.access import Access
 from memorist.design import Ask, Promotion, Proposal, Tools
 from memorist.errors import Invalid, Refused
-from memorist.kinds import ARCHIVE, MEMORY, kind_of
+from memorist.kinds import ARCHIVE, MEMORY
 from memorist.records import Draft, Origin, Outcome, Record, Report, Scope, Status
 from memorist.remember import consent, edit, gate
 from memorist.remember.changes import Author
@@ -463,7 +463,7 @@ def promote(
     def move(record: Record) -> Record:
         if record.state != "active":
             raise Refused(f"memory {record.number} is {record.state}; restore it before you promote it")
-        kind = kind_of(record.kind, by.tools.kinds)
+        kind = by.tools.kinds[record.kind]
         if kind.append_only or kind.layer != MEMORY:
             raise Refused(f"memory {record.number} is a {record.kind}, and those cannot be moved")
         status: Status = "confirmed" if by.access.origin == "user" else record.status

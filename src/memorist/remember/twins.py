@@ -12,7 +12,7 @@ from datetime import datetime
 
 from memorist.checks import ADVISED_TEXT, MOST_LABELS
 from memorist.errors import Conflict
-from memorist.kinds import Kind, kind_of
+from memorist.kinds import Kind
 from memorist.records import Outcome, Record, Status
 from memorist.remember.changes import Changes
 from memorist.store.writer import Clean
@@ -32,7 +32,7 @@ def look_up(records: Sequence[Record], changes: Changes) -> None:
     """Reads all twins of a batch, one query per scope."""
     wanted: dict[tuple[str, str], list[str]] = {}
     for record in records:
-        if kind_of(record.kind, changes.by.tools.kinds).deduplicated:
+        if changes.by.tools.kinds[record.kind].deduplicated:
             wanted.setdefault((record.space, record.scope), []).append(record.fingerprint)
     for (space, scope), fingerprints in wanted.items():
         for twin in changes.by.store.twins(space, scope, fingerprints):
@@ -43,11 +43,11 @@ def twin_of(
     record: Record, others: Iterable[Record], kinds: Mapping[str, Kind], now: datetime | None, state: str
 ) -> Record | None:
     """The first of the others that is this record's twin and in that state. Without `now` it may have expired."""
-    here = kind_of(record.kind, kinds)
+    here = kinds[record.kind]
     if not here.deduplicated:
         return None
     for other in others:
-        there = kind_of(other.kind, kinds)
+        there = kinds[other.kind]
         alike = (here.layer, here.recalled) == (there.layer, there.recalled) and there.deduplicated
         same = other.id != record.id and normalised(other.text) == normalised(record.text)  # a fingerprint is a hint
         if alike and same and other.state == state and _holds_alike(record, other, now):

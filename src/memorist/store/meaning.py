@@ -15,13 +15,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memorist.errors import MemoristError, ModelUnavailable, StoreDamaged
-from memorist.models.embed import NO_EMBEDDER, NONE, Choice, Embedder, Patience, built_in, checked, dimension_of, shown
+from memorist.models.embed import (
+    NO_EMBEDDER,
+    NONE,
+    Choice,
+    Embedder,
+    Patience,
+    built_in,
+    checked,
+    dimension_of,
+    pack,
+    shown,
+)
 from memorist.records import Record
 from memorist.redact import Redactor
 from memorist.store.index import CHUNKS, embedded_rows
 from memorist.store.nouns import Generation, Piece, Sealed
 from memorist.store.protocol import Store
-from memorist.text.vectors import pack
 
 if TYPE_CHECKING:
     from memorist.models.embed import Floats
@@ -94,21 +104,28 @@ class Meaning:
 
     def readers(self) -> list[tuple[Generation, Embedder]]:
         """The generations to read now, newest first, each with its embedder: while a store moves these may be two."""
-        return [] if self.choice.spelled == NONE else self._read_by(self.living())
+        return [] if self.choice.spelled == NONE else self._read_by(self.store.generations())
 
-    def _read_by(self, living: Sequence[Generation]) -> list[tuple[Generation, Embedder]]:
-        found = ((each, self._of(each.model)) for each in reversed(living))
+    def _read_by(self, generations: Sequence[Generation]) -> list[tuple[Generation, Embedder]]:
+        found = ((each, self._of(each.model)) for each in reversed(generations) if each.state != "retired")
         return [(each, embedder) for each, embedder in found if embedder is not None]
 
     def questions(self, text: str) -> list[tuple[Generation, "Floats"]]:
         """A question as a vector for each generation to read. A model that fails is left out: words answer without it."""
-        return self._as_vectors(text, self.readers())
+        return self.in_time(text, None)[0]
 
-    def _as_vectors(
-        self, text: str, readers: Sequence[tuple[Generation, Embedder]]
-    ) -> list[tuple[Generation, "Floats"]]:
+    def in_time(self, text: str, seconds: float | None) -> "tuple[list[tuple[Generation, Floats]], str | None]":
+        """The same, but with so many seconds left: an embedder that takes its time is not waited for beyond that, and then
+        it is said that words alone answer."""
+        generations = [] if self.choice.spelled == NONE else self.store.generations()
+        if seconds is None or self.choice.cheap or not generations:
+            return self._as_vectors(text, generations), None
+        found = self._patience.within(seconds, lambda: self._as_vectors(text, generations))
+        return (found, None) if found is not None else ([], LATE)
+
+    def _as_vectors(self, text: str, generations: Sequence[Generation]) -> list[tuple[Generation, "Floats"]]:
         found = []
-        for generation, embedder in readers:
+        for generation, embedder in self._read_by(generations):
             if self._resting.get(embedder.name, 0) > time.monotonic():
                 continue
             try:
@@ -120,15 +137,6 @@ class Meaning:
                 self.failed(problem)
                 self._resting[embedder.name] = time.monotonic() + REST
         return found
-
-    def in_time(self, text: str, seconds: float | None) -> "tuple[list[tuple[Generation, Floats]], str | None]":
-        """The same, but with so many seconds left: an embedder that takes its time is not waited for beyond that, and then
-        it is said that words alone answer."""
-        living = self.living() if self.choice.spelled != NONE else []
-        if seconds is None or self.choice.cheap or not living:
-            return self.questions(text), None
-        found = self._patience.within(seconds, lambda: self._as_vectors(text, self._read_by(living)))
-        return (found, None) if found is not None else ([], LATE)
 
     def waiting(self, most: int) -> int:
         """How many index rows wait for a vector of this process's model; counted up to `most`. None does in a store that has

@@ -12,13 +12,13 @@ import pytest
 from memorist.access import Access
 from memorist.errors import Conflict, Invalid, Refused
 from memorist.kinds import ARCHIVE, MEMORY, TURNS
+from memorist.models.embed import pack, unpack
 from memorist.records import Counters, Provenance, Record, Times
 from memorist.store.nouns import Counted, Generation, Shelf, footprint, shelf_of
 from memorist.store.protocol import Store
 from memorist.store.where import Where
 from memorist.testing.records import ATLAS, EVERYWHERE, START, a_record, a_tombstone, moment, sealed, stored
 from memorist.text.bm25 import Found
-from memorist.text.vectors import pack, unpack
 from memorist.text.words import terms
 
 if TYPE_CHECKING:

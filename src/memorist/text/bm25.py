@@ -8,10 +8,10 @@ keeps a question at a million memories from reading a million rows.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 K1, B = 1.2, 0.75
 MOST_TERMS = 6  # rarest terms, read through the index
@@ -41,10 +41,7 @@ class Index(Protocol):
         """The terms of those rows that pass the caller's filter, each after a blank."""
 
 
-class Scored(NamedTuple):
-    row: int
-    score: float
-    terms: tuple[str, ...]
+Scored = tuple[float, int]  # a score and the row that has it: the larger, the better, and of equals the newest
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +60,24 @@ class Yardstick:
         yet one word by chance is not all of it."""
         return math.sqrt(self.ceiling * sum(self.weights.values()) * (K1 + 1))
 
-    def scores(self, rows: Mapping[int, str]) -> Iterator[Scored]:
+    def scores(self, rows: Mapping[int, str]) -> list[Scored]:
         """Of each of these rows. Strings are searched as they are: to take them apart costs three times as much."""
-        sought = [(term, f" {term} ", f" {term} {term} ", w * (K1 + 1)) for term, w in self.weights.items()]
-        average = self.average
+        sought = [(f" {term} ", f" {term} {term} ", weight * (K1 + 1)) for term, weight in self.weights.items()]
+        scored, average = [], self.average
         for row, held in rows.items():
             norm = K1 * (1 - B + B * held.count(" ") / average)
-            ended = held + " "
-            score, matched = 0.0, []
-            for term, written, twice, weight in sought:
+            ended, score = held + " ", 0.0
+            for written, twice, weight in sought:
                 if written in ended:
                     # A term beside itself shares a blank with itself: then each gets blanks of its own.
                     times = (ended.replace(" ", "  ") if twice in ended else ended).count(written)
                     score += weight * times / (times + norm)
-                    matched.append(term)
-            yield Scored(row, score, tuple(matched))
+            scored.append((score, row))
+        return scored
+
+    def held(self, row: str) -> tuple[str, ...]:
+        """Which of the terms a row holds."""
+        return tuple(term for term in self.weights if f" {term} " in row + " ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +91,8 @@ class Found:
 def rank(terms: Sequence[str], index: Index, want: int) -> tuple[list[Scored], Yardstick]:
     """The best rows for these terms with their scores, best first, and what they were measured with."""
     total, length = index.rows_and_length()
-    frequency: dict[str, int] = {}
-    for term in terms:
-        frequency[term] = index.frequency(term)
-    known = sorted((term for term in frequency if frequency[term]), key=lambda term: frequency[term])[:MOST_SCORED]
+    frequency = {term: index.frequency(term) for term in terms}
+    known = sorted([term for term in frequency if frequency[term]], key=frequency.__getitem__)[:MOST_SCORED]
     weight = {term: idf(max(1, count), total) for term, count in frequency.items()}  # unknown counts as rare
     average = length / total if total else 1.0
     yardstick = Yardstick({term: weight[term] for term in known}, average, sum(weight.values()) * (K1 + 1))
@@ -107,22 +105,20 @@ def rank(terms: Sequence[str], index: Index, want: int) -> tuple[list[Scored], Y
             if any(read.values()) and sum(map(len, read.values())) + frequency[term] > enough:
                 break
             read[term] = index.holding(term, most)
-        rows, candidates = _few_each(_by_coverage(read, weight), index), {}
+        rows, candidates = _by_coverage(read, weight, index), {}
         while len(candidates) < pool and (batch := list(islice(rows, pool))):  # a filter may refuse many
             candidates.update(index.contents(batch))
         candidates = dict(islice(candidates.items(), pool))
         complete = len(read) == len(known) and all(frequency[term] <= most for term in read)
         if complete or len(candidates) >= pool:  # else a filter left few of them, and now every row counts
             break
-    scored = list(yardstick.scores(candidates))
-    scored.sort(key=lambda each: (-each.score, -each.row))
-    return scored[:want], yardstick
+    return sorted(yardstick.scores(candidates), reverse=True)[:want], yardstick
 
 
 def scores(yardstick: Yardstick, index: Index, rows: Mapping[int, str]) -> dict[int, float]:
     """The score of the best of each record's rows, given with their terms."""
     best: dict[int, float] = {}
-    for row, score, _ in yardstick.scores(rows):
+    for score, row in yardstick.scores(rows):
         record = index.record(row)
         if score > best.get(record, 0.0):
             best[record] = score
@@ -134,8 +130,9 @@ def idf(frequency: int, total: int) -> float:
     return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5)) if total >= frequency else 0.1
 
 
-def _by_coverage(read: Mapping[str, Sequence[int]], weight: Mapping[str, float]) -> Iterable[int]:
-    """Rows in the order of how much of the question they cover, the newest first among equals.
+def _by_coverage(read: Mapping[str, Sequence[int]], weight: Mapping[str, float], index: Index) -> Iterator[int]:
+    """Rows in the order of how much of the question they cover, the newest first among equals, and few of one record: a long
+    text that is full of a word must not crowd out the others.
 
     Most rows hold one of the terms only; they come from the index in order and are never sorted or even looked at
     unless they are needed.
@@ -144,37 +141,29 @@ def _by_coverage(read: Mapping[str, Sequence[int]], weight: Mapping[str, float])
     groups: dict[int, list[int]] = {}
     for row, mask in several.items():
         groups.setdefault(mask, []).append(row)
-    values = [weight[term] for term in read]
     singles = {1 << bit: rows for bit, rows in enumerate(read.values())}
+    values = [weight[term] for term in read]
     worth = {mask: sum(v for bit, v in enumerate(values) if mask >> bit & 1) for mask in (*groups, *singles)}
+    taken: dict[int, int] = {}
     for mask in sorted(worth, key=lambda mask: (-worth[mask], mask)):
-        if mask in singles:
-            yield from (row for row in singles[mask] if row not in several)
-        else:
-            yield from sorted(groups[mask], reverse=True)
+        for row in singles[mask] if mask in singles else sorted(groups[mask], reverse=True):
+            if mask in singles and row in several:
+                continue
+            record = index.record(row)
+            times = taken[record] = taken.get(record, 0) + 1
+            if times <= ROWS_OF_ONE:
+                yield row
 
 
 def _of_several(held: Sequence[Sequence[int]]) -> dict[int, int]:
     """The rows that hold several of the terms, and which: a bit for each term."""
-    seen: set[int] = set()
-    several: set[int] = set()
-    for rows in held:  # the last is the longest: it is never made a set
-        several.update(seen.intersection(rows))
-        if rows is not held[-1]:
-            seen.update(rows)
+    sets = [set(rows) for rows in held[:-1]]
+    sets.append(
+        set[int]().union(*sets).intersection(held[-1])
+    )  # the longest is walked through once, and never made a set
+    several = {row for place, rows in enumerate(sets) for others in sets[:place] for row in rows & others}
     masks = dict.fromkeys(several, 0)
-    for bit, rows in enumerate(held):
-        for row in several.intersection(rows):
+    for bit, rows in enumerate(sets):
+        for row in several & rows:
             masks[row] |= 1 << bit
     return masks
-
-
-def _few_each(rows: Iterable[int], index: Index) -> Iterator[int]:
-    """A long text that is full of a word must not crowd out the others."""
-    taken: dict[int, int] = {}
-    record_of = index.record
-    for row in rows:
-        record = record_of(row)
-        times = taken[record] = taken.get(record, 0) + 1
-        if times <= ROWS_OF_ONE:
-            yield row

@@ -49,10 +49,8 @@ class Slices:
             self._start(design, who)
 
     def used(self, design: Design, who: Access) -> None:
-        """Something was recalled or written."""
+        """Something was recalled or written, and the design counts uses or hours."""
         due = design.due
-        if due.uses is None and due.hours is None:
-            return
         with self._lock:
             self._uses += 1
             often = due.uses is not None and self._uses >= due.uses

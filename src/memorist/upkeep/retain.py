@@ -24,7 +24,7 @@ from memorist import remember
 from memorist.access import Access
 from memorist.design import Clock, Proposal, Tools
 from memorist.errors import Refused
-from memorist.kinds import KINDS, MEMORY, Kind, kind_of
+from memorist.kinds import KINDS, MEMORY, Kind
 from memorist.records import Record
 from memorist.store.journal import jump
 from memorist.store.nouns import Brief, footprint
@@ -141,12 +141,12 @@ class Expire:
         if moved:
             return Proposal("expired", lambda record: record, EXPIRED, [], f"nothing was looked at: {moved}")
         now = tools.clock()
-        old = [brief for kind in ({**KINDS, **tools.kinds}).values() for brief in _outlived(kind, who, tools, now)]
+        old = [brief for kind in tools.kinds.values() for brief in _outlived(kind, who, tools, now)]
         ids = dict.fromkeys(brief.id for brief in free(loose(old, now), who, tools))
 
         def expire(record: Record) -> Record:
             refuse_guarded(record, tools.clock())
-            days = _days(kind_of(record.kind, tools.kinds), record.scope)
+            days = _days(tools.kinds[record.kind], record.scope)
             return remember.edit.archived(record, f"expired: a {record.kind} that nobody needed for {days:g} days")
 
         return Proposal("expired", expire, EXPIRED, list(ids))
@@ -257,7 +257,7 @@ def _within(number: int, limit: int | None) -> bool:
 
 def believed(brief: Brief, now: datetime, kinds: Mapping[str, Kind]) -> float:
     """Its confidence today, halved for every half-life of its kind since it last helped."""
-    half_life = kind_of(brief.kind, kinds).half_life_days
+    half_life = kinds[brief.kind].half_life_days
     days = max(0.0, (now - brief.since).total_seconds() / 86400)
     return brief.confidence if half_life is None else brief.confidence * 0.5 ** (days / half_life)
 

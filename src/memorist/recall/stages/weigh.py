@@ -5,7 +5,8 @@ differ by who speaks: a reply of an assistant repeats the question's words at le
 question. The sum is a log-odds: 1 / (1 + exp(-sum)) is the relevance, between 0 and 1, and `why` can show every part of it.
 
 Then come the factors: what the record is worth today (`worth.py`), the files at hand, the kind that was asked for, a second
-opinion. Those that only refine give way at a deadline.
+opinion. Those that only refine give way at a deadline. Last, hits are weighed beside one another: nothing is dropped because
+it contradicts something; until a person resolves a conflict, both sides are shown, marked, with what was stated last in front.
 """
 
 import math
@@ -14,19 +15,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache, partial
-from importlib import resources
+from pathlib import Path
 from typing import ClassVar
 
 from memorist.design import Tools
+from memorist.kinds import MEMORY
 from memorist.recall.pipeline import Asked, Candidate, Search, ordered
 from memorist.recall.stages.keep import not_believed
-from memorist.records import Hit, Signal
+from memorist.records import Hit, Record, Signal
 from memorist.store.nouns import Fact
+from memorist.store.where import Where
+from memorist.text.claims import claims, other_value
 from memorist.text.dates import Span
 from memorist.text.patterns import regex
 from memorist.text.question import kinds_in
 from memorist.text.words import LONGEST_QUERY
-from memorist.worth import DECAYS, FACTORS, faded, logistic, reinforced, score
+from memorist.worth import DECAYS, FACTORS, faded, logistic, reinforced, score, vouched_for
 
 Mix = Mapping[str, Mapping[str, float]]
 VOICES = ("user", "assistant", "other")
@@ -36,6 +40,8 @@ DAY = 86400.0
 WORTH = 3.0  # how much the logarithm of a factor counts beside signals: a full vote outweighs the noise between equals
 MOST_OVERLAPS = 5  # files that count; a memory about a hundred files is about none
 PATH = regex(r"[\w.\-/\\]{1,256}\.[A-Za-z]\w{0,9}\b|[\w.\-]{1,128}/[\w.\-/]{1,256}", re.ASCII)
+MIX = Path(__file__).parents[1] / "mix.toml"
+BEHIND = 0.98  # of the score of the current statement, for those that it replaced
 LEAST = 0.01  # a factor is never 0: what was found stays visible
 
 
@@ -43,7 +49,7 @@ LEAST = 0.01  # a factor is never 0: what was found stays visible
 def mix() -> Mix:
     """The fitted weights: a table for each voice, with what is the same for all in it, and two for the standing."""
     fitted: dict[str, dict[str, float]] = {}
-    for line in resources.files("memorist.recall").joinpath("mix.toml").read_text(encoding="utf-8").splitlines():
+    for line in MIX.read_text(encoding="utf-8").splitlines():
         if line.startswith("["):
             table = fitted.setdefault(line.strip("[]"), {})
         elif "=" in line:  # importing a parser for lines as plain as these costs a cold start 10 ms
@@ -108,24 +114,22 @@ class Table:
         self.candidates = {each.fact.number: each for each in candidates}
         self._asked = asked
         self._mix = mix
-        weights = {number: mix[voice(each.fact)] for number, each in self.candidates.items()}
-        self._own = {  # what each is worth by itself, as its neighbours see it
-            number: weights[number]["own_words"] * each.words + weights[number]["own_meaning"] * each.meaning
-            for number, each in self.candidates.items()
-        }
-        self._sessions = _sessions(candidates, self._own)
+        talks = any([each.fact.session is not None for each in candidates])
+        self._own = _own(candidates, mix) if talks else {}  # what each is worth by itself, as its neighbours see it
+        self._sessions = _sessions(candidates, self._own) if talks else {}
         self.sums: dict[int, float] = {}
-        for number, each in self.candidates.items():
-            own, total = weights[number], 0.0
-            for name, value in self.features(each):
-                total += own[name] * value
-            self.sums[number] = total
+        for each in candidates:
+            weights = mix[voice(each.fact)]
+            total = weights["words"] * each.words + weights["meaning"] * each.meaning + weights["voice"]
+            for name, value in self._beside(each):
+                total += weights[name] * value
+            self.sums[each.fact.number] = total
         self.standing = self._standing()
         self._stands = Signal("standing", 1.0, 1.0, self.standing)
 
     def best(self, limit: int, spare: int) -> list[int]:
         """All of them in order, but behind the first `limit` come so many that helped before: votes may lift them."""
-        best = sorted(self.sums, key=lambda number: (-self.sums[number], -number))
+        best = [number for _, number in sorted(zip(self.sums.values(), self.sums, strict=True), reverse=True)]
         helped = [number for number in best if self.candidates[number].fact.up][:spare]
         return list(dict.fromkeys([*best[:limit], *helped, *best])) if helped else best
 
@@ -141,8 +145,13 @@ class Table:
         return (*found, self._stands)
 
     def features(self, candidate: Candidate) -> list[tuple[str, float]]:
-        fact = candidate.fact
-        found = [("words", candidate.words), ("meaning", candidate.meaning), ("voice", 1.0)]
+        """Every signal of a candidate, on the common scale."""
+        own = [("words", candidate.words), ("meaning", candidate.meaning), ("voice", 1.0)]
+        return own + self._beside(candidate)
+
+    def _beside(self, candidate: Candidate) -> list[tuple[str, float]]:
+        """Those that not every candidate has."""
+        fact, asked, found = candidate.fact, self._asked, list[tuple[str, float]]()
         if fact.session is not None:  # in a talk, the next turn answers the one that fits the question
             if fact.before is not None:
                 found.append(("before", self._own.get(fact.before, 0.0)))
@@ -151,10 +160,10 @@ class Table:
             found.append(("session", self._sessions[fact.session]))
         elif candidate.kin:
             found.append(("kin", candidate.kin))
-        if len(self._asked.speakers) == 1 and fact.speaker == self._asked.speakers[0]:
+        if len(asked.speakers) == 1 and fact.speaker == asked.speakers[0]:
             found.append(("speaker", 1.0))
-        if self._asked.spans and fact.session is not None:  # a note is of the day it was written, which says little
-            found.append(("when", max(closeness(fact.at, span) for span in self._asked.spans)))
+        if asked.spans and fact.session is not None:  # a note is of the day it was written, which says little
+            found.append(("when", max(closeness(fact.at, span) for span in asked.spans)))
         return found
 
     def evidence(self) -> dict[str, float]:
@@ -162,8 +171,8 @@ class Table:
         every = self.candidates.values()
         return {
             "best": max(self.sums.values()),
-            "covered": max(each.words for each in every),
-            "cosine": max(each.cosine or 0.0 for each in every),
+            "covered": max([each.words for each in every]),
+            "cosine": max([each.cosine or 0.0 for each in every]),
             "crowd": min(1.0, len(every) / CROWD),
             "level": 1.0,
         }
@@ -189,6 +198,14 @@ def closeness(at: datetime, span: Span) -> float:
     away = min(abs((at - span.start).total_seconds()), abs((at - span.end).total_seconds())) / DAY
     width = (span.end - span.start).total_seconds() / DAY
     return math.exp(-away / (3 + 0.5 * max(1.0, width)))
+
+
+def _own(candidates: Sequence[Candidate], mix: Mix) -> dict[int, float]:
+    found = {}
+    for each in candidates:
+        weights = mix[voice(each.fact)]
+        found[each.fact.number] = weights["own_words"] * each.words + weights["own_meaning"] * each.meaning
+    return found
 
 
 def _sessions(candidates: Sequence[Candidate], own: Mapping[int, float]) -> dict[str, float]:
@@ -331,3 +348,94 @@ class Rerank:
         judged = [weighed(hit, {"rerank": max(LEAST, by)}) for hit, by in zip(best, given, strict=True)]
         unjudged = [weighed(hit, {"rerank": LEAST}) for hit in rest]  # it would not do to rank them above the judged
         return search.but(hits=(*judged, *unjudged), note=f"{len(best)} were judged again")
+
+
+# ---------------------------------------------------------------- beside one another
+
+
+@dataclass(frozen=True, slots=True)
+class MarkConflicts:
+    """Marks what another active memory contradicts, with that memory's id, and weighs it a little less."""
+
+    weight: float = 0.85
+    optional: bool = True
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        if not search.hits or search.as_of is not None:
+            return search
+        active = Where(search.where.access).also("state", "eq", "active")
+        others: dict[str, list[str]] = {}
+        for link in tools.store.links_of([hit.record.id for hit in search.hits], active):
+            if link.kind == "contradicts":
+                others.setdefault(link.a, []).append(link.b)
+                others.setdefault(link.b, []).append(link.a)
+        marked = [self._mark(hit, others.get(hit.record.id)) for hit in search.hits]
+        return search.but(hits=tuple(marked)) if others else search
+
+    def _mark(self, hit: Hit, others: list[str] | None) -> Hit:
+        if not others:
+            return hit
+        return replace(weighed(hit, {"conflict": self.weight}), conflicts=tuple(dict.fromkeys(others)))
+
+
+@dataclass(frozen=True, slots=True)
+class NewestOfSlot:
+    """Of several hits that give one slot different values, the one that was stated last comes first: that Anna lives in Lima,
+    stated in May, is a better answer than that she lives in Rome, stated in March. Turns stay in their order: a talk has one
+    of its own."""
+
+    most: int = 10  # hits that are looked at, the best
+    optional: bool = True
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        best = ordered(search.hits)[: self.most]
+        slots: dict[object, list[Hit]] = {}
+        for hit in best:
+            key = _slot(hit.record, tools)
+            if key is not None:
+                slots.setdefault(key, []).append(hit)
+        moved = {new.record.id: new for hits in slots.values() if len(hits) > 1 for new in _reordered(hits)}
+        return search.but(hits=tuple(moved.get(hit.record.id, hit) for hit in search.hits)) if moved else search
+
+
+def _slot(record: Record, tools: Tools) -> object | None:
+    """What it states something about; None where it states nothing that could be replaced."""
+    kind = tools.kinds[record.kind]
+    said = claims(record.text) if kind.layer == MEMORY and not kind.append_only else None
+    if said is None or len(said.slots) != 1:
+        return None
+    slot = said.slots[0]
+    return slot.about, slot.counted, record.scope, record.provenance.speaker if said.personal else None
+
+
+def _reordered(hits: list[Hit]) -> list[Hit]:
+    """The hits of one slot: the newest with the best score of them, those that it replaced behind it. What nobody vouches for
+    makes nothing outdated that a person or an agent stands for."""
+    newest = max([hit for hit in hits if vouched_for(hit.record)] or hits, key=_stated)
+    now = claims(newest.record.text).slots[0]
+    old = [h for h in hits if _stated(h) < _stated(newest) and other_value(claims(h.record.text).slots[0], now)]
+    top = max((hit.score for hit in (newest, *old)), default=0.0)
+    behind = [_rescored(hit, min(hit.score, top * BEHIND), "outdated") for hit in old]
+    return [_rescored(newest, top, "newest"), *behind] if old else []
+
+
+def _stated(hit: Hit) -> tuple[datetime, int]:
+    return hit.record.times.at, hit.record.number
+
+
+def _rescored(hit: Hit, score: float, name: str) -> Hit:
+    """The hit with that score, and under this name what made the difference."""
+    if score == hit.score or hit.score <= 0:
+        return hit
+    factor = score / hit.score
+    if "relevance" not in hit.why:
+        return replace(hit, score=score, why={**hit.why, name: factor})
+    step = _log_odds(score) - _log_odds(hit.score)
+    signals = (*hit.signals, Signal(name, factor, factor, step))
+    total = logistic(sum(signal.contribution for signal in signals))
+    return replace(hit, score=total, why={**hit.why, name: factor}, signals=signals)
+
+
+def _log_odds(chance: float) -> float:
+    bounded = min(max(chance, 1e-12), 1 - 1e-12)
+    return math.log(bounded / (1 - bounded))

@@ -110,7 +110,7 @@ class WordIndex:
         """The best row of each of the first `limit` records, and of others that helped before: votes may lift them."""
         found: dict[int, bm25.Scored] = {}
         for each in scored:
-            found.setdefault(each.row // CHUNKS, each)
+            found.setdefault(each[1] // CHUNKS, each)
         others = list(found)[limit:]
         sql = "SELECT record FROM counters WHERE up > 0 AND record IN (SELECT value FROM json_each(?))"
         voted = {record for (record,) in self._one.execute(sql, (canonical(others),))} if others else set()
@@ -155,7 +155,7 @@ class WordMatcher(RecordReader):
                 return Matches((), 0.0)
             with SOUND:
                 scored, yardstick = bm25.rank(terms, index, max(bm25.POOL, 2 * limit))
-            return Matches(tuple(self._matches(one, index.best(scored, limit))), yardstick.ceiling)
+            return Matches(tuple(self._matches(one, index.best(scored, limit), yardstick)), yardstick.ceiling)
 
     def match_numbers(self, terms: Sequence[str], shelves: Sequence[Shelf], where: Where, limit: int) -> bm25.Found:
         with self._connections as one, one_moment(one):
@@ -165,7 +165,7 @@ class WordMatcher(RecordReader):
             with SOUND:
                 scored, yardstick = bm25.rank(terms, index, max(bm25.POOL, 2 * limit))
             best = index.best(scored, limit)
-            return bm25.Found({number: each.score for number, each in best.items()}, yardstick)
+            return bm25.Found({number: score for number, (score, _) in best.items()}, yardstick)
 
     def _index(
         self, one: apsw.Connection, terms: Sequence[str], shelves: Sequence[Shelf], where: Where
@@ -174,14 +174,14 @@ class WordMatcher(RecordReader):
         ids = view.readable(shelves, where.access)
         return WordIndex(one, ids, self._shelves.sizes(one, view, ids), terms, where) if ids and terms else None
 
-    def _matches(self, one: apsw.Connection, best: Mapping[int, bm25.Scored]) -> list[Match]:
-        rows, numbers = canonical([each.row for each in best.values()]), canonical(list(best))
-        sql = "SELECT id, start, end FROM words WHERE id IN (SELECT value FROM json_each(?))"
-        places = {id: place for id, *place in one.execute(sql, (rows,))}
+    def _matches(self, one: apsw.Connection, best: Mapping[int, bm25.Scored], yardstick: bm25.Yardstick) -> list[Match]:
+        rows, numbers = canonical([row for _, row in best.values()]), canonical(list(best))
+        sql = "SELECT id, prepared, start, end FROM words WHERE id IN (SELECT value FROM json_each(?))"
+        places = {id: (yardstick.held(prepared), *place) for id, prepared, *place in one.execute(sql, (rows,))}
         found = self._records(f"{SELECT} WHERE r.number IN (SELECT value FROM json_each(?))", (numbers,))
         records = {record.number: record for record in found}
         try:
-            return [Match(records[number], each.score, each.terms, *places[each.row]) for number, each in best.items()]
+            return [Match(records[number], score, *places[row]) for number, (score, row) in best.items()]
         except (LookupError, TypeError) as problem:
             raise StoreDamaged(INDEX_DAMAGED) from problem
 

@@ -21,6 +21,7 @@ import apsw
 
 from memorist.errors import StoreDamaged
 from memorist.kinds import ARCHIVE
+from memorist.models.embed import direction, split
 from memorist.store.index import CHUNKS, GROUP, PARTS
 from memorist.store.nouns import Generation, Near, Shelf
 from memorist.store.sqlite.connection import Connections, one_moment
@@ -28,7 +29,6 @@ from memorist.store.sqlite.match import AMONG, ON_SHELVES
 from memorist.store.sqlite.read import Shelves, View, where_sql
 from memorist.store.sqlite.vectors import DAMAGED
 from memorist.store.where import Clause, Where, canonical
-from memorist.text.vectors import direction, split
 
 if TYPE_CHECKING:
     from numpy import float32, int64
@@ -425,7 +425,7 @@ def _current(one: apsw.Connection, generation: Generation, shelf: int, version: 
     except BaseException as problem:
         held.version = 0  # whatever stopped us, the next one reads everything
         held.scan.clear()
-        if isinstance(problem, ValueError | TypeError):  # sizes that do not fit each other
+        if isinstance(problem, ValueError | TypeError):  # sizes that contradict each other
             raise StoreDamaged(DAMAGED) from problem
         raise
     held.version = version

@@ -14,13 +14,13 @@ from typing import Any
 import apsw
 
 from memorist.errors import Conflict, Invalid, Refused, StoreDamaged
+from memorist.models.embed import SCALE, are_sound, check_dimension
 from memorist.records import now_utc, to_micros
 from memorist.store.index import CHUNKS, GROUP, PARTS, block_of, blocks_of, embedded_text
 from memorist.store.nouns import Generation, Piece
 from memorist.store.sqlite.connection import Connections, one_moment
 from memorist.store.sqlite.read import Shelves
 from memorist.store.where import canonical
-from memorist.text.vectors import SCALE, are_sound, check_dimension
 
 STATES = ("filling", "current", "retired")
 ROWS_OF_A_GROUP = GROUP * CHUNKS
