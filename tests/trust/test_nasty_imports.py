@@ -174,7 +174,7 @@ def test_a_file_that_was_cut_says_so(memory: Memory, brought: Callable[..., Impo
     whole_lines = whole.splitlines(keepends=True)
     assert "the file is truncated" in brought("".join(whole_lines[:-1])).problems[0]
     assert "counts 3 memories, but 2" in brought("".join(whole_lines[:2] + whole_lines[3:])).problems[0]
-    assert brought(whole + whole).problems[0].endswith("what follows the last line of the export was not read")
+    assert brought(whole + whole).problems[0].endswith("text after the last line of the export was not read")
 
 
 @pytest.mark.parametrize("form", ["bom", "crlf", "blank lines", "utf-16", "no last newline"])
