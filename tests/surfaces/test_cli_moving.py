@@ -99,7 +99,7 @@ def test_damaged_lines_are_named_and_the_exit_code_says_so(cli: Cli) -> None:
     (cli.folder / "bad.jsonl").write_text("".join([whole[0], "{junk\n" * 30, *whole[1:]]))
     done = cli.inside("import", "bad.jsonl")
     assert done.code == 1 and "1 unchanged" in done.out
-    assert "bad.jsonl:2: is no JSON" in done.err and done.err.count("\n") == 21 and "11 more" in done.err
+    assert "bad.jsonl:2: is not JSON" in done.err and done.err.count("\n") == 21 and "11 more" in done.err
     assert len(cli.inside("import", "bad.jsonl", "--json").json["problems"]) == 31
 
 

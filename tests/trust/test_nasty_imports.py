@@ -169,12 +169,12 @@ def test_a_file_that_was_cut_says_so(memory: Memory, brought: Callable[..., Impo
     cut = whole[: whole.index("number 2")]
     done = brought(cut)
     assert done.outcomes == {"unchanged": 2}
-    assert any("the file was cut" in problem for problem in done.problems)
-    assert any(":4: is no JSON" in problem for problem in done.problems)
+    assert any("the file is truncated" in problem for problem in done.problems)
+    assert any(":4: is not JSON" in problem for problem in done.problems)
     whole_lines = whole.splitlines(keepends=True)
-    assert "the file was cut" in brought("".join(whole_lines[:-1])).problems[0]
+    assert "the file is truncated" in brought("".join(whole_lines[:-1])).problems[0]
     assert "counts 3 memories, but 2" in brought("".join(whole_lines[:2] + whole_lines[3:])).problems[0]
-    assert brought(whole + whole).problems[0].endswith("what follows the last line of the export was not read")
+    assert brought(whole + whole).problems[0].endswith("text after the last line of the export was not read")
 
 
 @pytest.mark.parametrize("form", ["bom", "crlf", "blank lines", "utf-16", "no last newline"])

@@ -101,7 +101,7 @@ def test_two_do_not_do_the_same(memory: Memory, clock: MovableClock) -> None:
     claimed = one._claim(who.space, ForgetStale())
     assert claimed is not None
     [other] = memory.upkeep()
-    assert "another process is at" in str(other.advice) and memory.count() == 6
+    assert "another process is running" in str(other.advice) and memory.count() == 6
     clock.move(seconds=31)  # no sign of life
     [taken] = memory.upkeep()
     assert len(taken.changed) == 5

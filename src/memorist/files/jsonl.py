@@ -1,8 +1,8 @@
 """A record as one line of JSON, and lines of JSON as drafts.
 
-An export is a line that says what it is, one line per record, and a line with their number, so that a file that was cut
-is noticed. What it says of trust, pins and votes is for people and programs to read: a file cannot speak for itself, so
-an import takes none of it over. A line that cannot be read is named, and the others are read.
+An export is a header line, one line per record, and a last line with their number, so that a truncated file is noticed. Its
+trust, pins and votes are for people and programs to read: a file cannot vouch for itself, so an import ignores them. A line
+that cannot be read is reported, and the others are read.
 """
 
 import json
@@ -21,7 +21,7 @@ from memorist.text.visible import decoded, quoted
 
 VERSION = 1
 LONGEST_LINE = 8 << 20  # bytes: the longest text, every character of it escaped, and its labels
-MOST_PROBLEMS = 1000  # told of one file; a file that is all wrong need not be told line by line
+MOST_PROBLEMS = 1000  # reported for one file; beyond that the whole file is refused
 EXPECTED = '{"memorist": "export", "version": 1, …}'
 _BROUGHT = (
     "title", "tags", "files", "data", "importance", "confidence", "session", "role", "speaker", "agent", "task", "season",
@@ -85,7 +85,7 @@ class Lines:
 
 
 def read(raw: bytes, file: str) -> Lines:
-    """The active memories of an export. What is no export, or one of a newer memorist, is refused whole."""
+    """The active memories of an export. A file that is not an export, or is from a newer memorist, is refused whole."""
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         raw = decoded(raw, file).encode()
     lines = _lines(raw.removeprefix(b"\xef\xbb\xbf"))
@@ -121,7 +121,7 @@ def _must_be_export(first: tuple[int, bytes], file: str) -> None:
     version = value.get("version")
     if value.get("memorist") != "export" or isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise Invalid(
-            f"{file} is no export of memorist: its first line must be {EXPECTED}; make one with `memorist export`, or "
+            f"{file} is not an export of memorist: its first line must be {EXPECTED}; make one with `memorist export`, or "
             "send memories of another program to `memorist remember --batch`, one JSON object per line"
         )
     if version > VERSION:
@@ -134,11 +134,11 @@ def _must_be_export(first: tuple[int, bytes], file: str) -> None:
 def _check_end(rest: Iterator[tuple[int, bytes]], said: object, seen: int, file: str, result: Lines) -> None:
     after = next(rest, None)
     if said is None:
-        result.problems.append(f"{file}: its last line is missing, so the file was cut; {seen:,} lines were there")
+        result.problems.append(f"{file}: its last line is missing, so the file is truncated; {seen:,} lines were found")
     elif said != seen:
-        result.problems.append(f"{file}: its last line counts {quoted(said)} memories, but {seen:,} lines were there")
+        result.problems.append(f"{file}: its last line counts {quoted(said)} memories, but {seen:,} lines were found")
     if after:
-        result.problems.append(f"{file}:{after[0]}: what follows the last line of the export was not read")
+        result.problems.append(f"{file}:{after[0]}: text after the last line of the export was not read")
 
 
 def _object(line: bytes) -> dict[str, Any]:
@@ -149,13 +149,13 @@ def _object(line: bytes) -> dict[str, Any]:
     except UnicodeDecodeError as problem:
         raise Damaged(f"is not UTF-8: byte 0x{line[problem.start]:02x} at offset {problem.start:,}") from problem
     except RecursionError as problem:
-        raise Damaged("is nested too deep") from problem
+        raise Damaged("is nested too deeply") from problem
     except Damaged:
         raise
     except ValueError as problem:
-        raise Damaged(f"is no JSON: {problem}") from problem
+        raise Damaged(f"is not JSON: {problem}") from problem
     if not isinstance(value, dict):
-        raise Damaged(f"is no JSON object: {quoted(value)}")
+        raise Damaged(f"is not a JSON object: {quoted(value)}")
     return value
 
 
@@ -168,13 +168,13 @@ def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_number(said: str) -> None:
-    raise Damaged(f"holds {said}, which is no number")
+    raise Damaged(f"holds {said}, which is not a number")
 
 
 def _take(value: Mapping[str, Any], file: str, number: int, result: Lines) -> None:
     for name in ("id", "scope", "kind", "text", "state"):
         if not isinstance(value.get(name), str):
-            raise Damaged(f"is no record: its {name} is missing or no text")
+            raise Damaged(f"is not a record: its {name} is missing or not text")
     if value["state"] != "active":
         result.left_out += 1
         return
@@ -190,4 +190,4 @@ def _moment(value: Any, name: str) -> datetime:
     try:
         return datetime.fromisoformat(value)
     except (TypeError, ValueError) as problem:
-        raise Damaged(f"its {name} is no time: {quoted(value)}") from problem
+        raise Damaged(f"its {name} is not a time: {quoted(value)}") from problem

@@ -1,19 +1,19 @@
-"""A Markdown file as discrete memories: one item, paragraph or block of code with its paragraph is one memory.
+"""A Markdown file as separate memories: one item, one paragraph, or one block of code with its paragraph is one memory.
 
-    headings      the title, as a path: "Payments › Decisions"; so does a line such as "Steps:" before a list
-    nested items  part of the item they stand under
+    headings      the title, as a path: "Payments › Decisions"; a line such as "Steps:" before a list counts as a heading
+    nested items  part of the item above them
     kind          by a heading or a first word such as "Decisions" or "Warning:", else fact
     date          of the item, else of its headings, the front matter, the file's name, the file itself
-    dropped       HTML comments, rules, and front matter but for its title, date and tags
+    dropped       HTML comments, rules, and front matter except for its title, date and tags
 
-No word of the rest is lost: a heading with nothing under it becomes a memory itself.
+Nothing else is lost: a heading with nothing under it becomes a memory itself.
 
-The blocks are headings, list items with all that is nested in them, paragraphs, and code beside what it explains. That is not a
-Markdown parser: it must find where one thought ends and the next begins, and must not lose a word, whatever a person wrote.
-What it does not understand is a paragraph. Every pass is linear in the length of the file.
+The blocks are headings, list items with everything nested in them, paragraphs, and code with the text that it belongs to.
+This is not a Markdown parser: it must find where one thought ends and the next begins, and must not lose a word. Anything it
+does not recognise is a paragraph. Every pass is linear in the length of the file.
 
-Dates are read as people write them in headings, at the beginning of a line, and in file names; all are taken as UTC. A date that
-could be read two ways (03/04/2025) is left alone: a wrong date is worse than none.
+Dates are read as people write them in headings, at the beginning of a line, and in file names; all are taken as UTC. An
+ambiguous date (03/04/2025) is ignored: a wrong date is worse than none.
 """
 
 import re
@@ -33,9 +33,9 @@ from memorist.text.visible import is_blank
 
 STEP = " › "
 LEAD_IN = 7  # a line such as "Steps:" before a list is a heading below all others
-LONGEST_NAME = 100  # characters of a heading's end in which its kind is looked for
-# The last word of a heading, or the first of a text before its colon. Kinds that soon fade are left out: a file that
-# a person keeps is meant to last.
+LONGEST_NAME = 100  # characters at the end of a heading that may name its kind
+# The last word of a heading, or the first word of a text before its colon. Short-lived kinds are missing on purpose: a file
+# that a person keeps is meant to last.
 KIND_OF_WORD = {
     "decision": "decision", "decisions": "decision", "decided": "decision",
     "preference": "preference", "preferences": "preference", "likes": "preference", "dislikes": "preference",
@@ -72,7 +72,7 @@ class Entry:
 
 
 def memories_in(text: str, name: str, modified: datetime) -> list[Entry]:
-    """The memories of a Markdown file of that name, in their order. Any text gives some or none."""
+    """The memories of a Markdown file with that name, in order. Any text is valid."""
     lines = lines_of(text)
     front, length = _front_matter(lines)
     plain = Draft("", tags=front.tags, files=(name,), at=front.date or date_of_name(PurePath(name).stem) or modified)
@@ -94,7 +94,7 @@ class _Front:
 
 
 def _front_matter(lines: Sequence[str]) -> tuple[_Front, int]:
-    """What it says, and how many lines it takes. Anything but plain entries between two rules is no front matter."""
+    """The front matter and its number of lines. Anything but plain entries between two rules is not front matter."""
     if not lines or lines[0].rstrip() != "---":
         return _Front(), 0
     entries: dict[str, list[str]] = {}
@@ -132,7 +132,7 @@ class _Heading:
 
 @dataclass(slots=True)
 class _Outline:
-    """Walks through the blocks and knows under which headings it stands."""
+    """Walks through the blocks and tracks the headings above the current one."""
 
     plain: Draft
     path: list[_Heading]
@@ -158,7 +158,7 @@ class _Outline:
         self.path.append(_Heading(level, block.text.strip("*_: \t"), block.line))
 
     def _step_out(self, level: int) -> None:
-        """Leaves the headings of this level and below; one that stood over nothing is a memory itself."""
+        """Leaves the headings of this level and below; one with nothing under it becomes a memory itself."""
         while self.path and self.path[-1].level >= level:
             heading = self.path.pop()
             if not heading.used and not _is_date(heading.text):
@@ -178,14 +178,14 @@ class _Outline:
 
 
 def _titled(draft: Draft, title: str) -> Draft:
-    """A title that is too long for one stands before the text, so that nothing is cut."""
+    """A title over the limit goes in front of the text instead, so that nothing is cut."""
     if len(title) > LONGEST_LABEL:
         return replace(draft, text=f"{title}\n\n{draft.text}")
     return replace(draft, title=title or None)
 
 
 def _is_date(text: str) -> bool:
-    """Whether a heading is a date and nothing else: it says when, and nothing that could be remembered."""
+    """Whether a heading is a date and nothing else."""
     return bool(date_in(text)) and not date_before(f"{text}: x")[1].removesuffix("x")
 
 
@@ -222,7 +222,7 @@ _RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
 _ITEM = re.compile(r"([ \t]*)([-*+•‣◦▪]|(\d{1,3})[.)])(?:[ \t]+(.*))?$")
 _FENCE = re.compile(r"([ \t]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?)(`{3,}(?=[^`]*$)|~{3,})")
 _FENCE_END = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*$")
-NESTED = 2  # columns deeper than the item above: less is a slip of the hand
+NESTED = 2  # columns deeper than the item above: less is a typing slip
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +247,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def blocks(lines: list[str], first: int = 1) -> list[_Block]:
-    """The blocks of these lines, the first of which has that number."""
+    """The blocks of these lines, numbered from `first`."""
     reader = _Reader()
     for line in _without_comments(lines, first):
         reader.take(line)
@@ -258,14 +258,14 @@ def blocks(lines: list[str], first: int = 1) -> list[_Block]:
 
 
 def _without_comments(lines: list[str], first: int) -> Iterator[_Line]:
-    """The lines without HTML comments, each marked where it is code. What is not closed is plain text."""
+    """The lines without HTML comments, with code marked. An unclosed comment or fence is plain text."""
     ends, place, comments_end = _FenceEnds(lines), 0, True
     lines = list(lines)
     while place < len(lines):
         code_end = ends.after(place)
         if code_end is not None:
             marked = _FENCE.match(lines[place])
-            behind_marker = bool(marked and marked[1].strip())  # then the line is an item, and its code follows
+            behind_marker = bool(marked and marked[1].strip())  # the line is an item, and its code follows
             yield _Line(first + place, lines[place], code=not behind_marker)
             for inner in range(place + 1, code_end + 1):
                 yield _Line(first + inner, lines[inner], code=True)
@@ -284,10 +284,10 @@ def _without_comments(lines: list[str], first: int) -> Iterator[_Line]:
 
 
 def _cut(line: str) -> tuple[str, int | None]:
-    """The line without its whole comments, and where one begins that is not closed on it."""
+    """The line without its complete comments, and where an unclosed one begins."""
     kept, start = line, line.find("<!--")
     while start >= 0:
-        if kept.count("`", 0, start) % 2:  # a comment that is written about, not written
+        if kept.count("`", 0, start) % 2:  # quoted in backticks, not a comment
             start = kept.find("<!--", start + 4)
             continue
         end = kept.find("-->", start + 4)
@@ -303,7 +303,7 @@ def _closing(lines: list[str], place: int) -> int | None:
 
 
 class _FenceEnds:
-    """Where a fence that opens on a line is closed. Whether it is closed at all is known without looking for it."""
+    """Where a fence that opens on a line is closed; whether it is closed at all is known in advance."""
 
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines
@@ -326,7 +326,7 @@ class _FenceEnds:
 
 
 def _longest_from(ends: list[tuple[int, int]]) -> list[int]:
-    """For each of the ends, the longest among it and those after it."""
+    """For each end, the longest fence from there on."""
     return list(accumulate((length for _, length in reversed(ends)), max))[::-1]
 
 
@@ -335,7 +335,7 @@ def _longest_from(ends: list[tuple[int, int]]) -> list[int]:
 
 @dataclass(slots=True)
 class _Open:
-    """The block that is being read: its first line without the marker, and the lines after it as they are."""
+    """The block being read: its first line without the marker, and the lines after it unchanged."""
 
     sort: Sort
     line: int
@@ -375,8 +375,8 @@ class _Reader:
             self._plain(line.number, text)
 
     def _nested(self, item: _Open, text: str) -> None:
-        """Whatever stands deeper than an item belongs to it."""
-        item.blank = item.blank and not _ITEM.match(text)  # a list with air between its items is still one list
+        """Deeper lines belong to the item."""
+        item.blank = item.blank and not _ITEM.match(text)  # blank lines between nested items do not split the list
         item.add(text)
 
     def _heading(self, number: int, text: str) -> bool:
@@ -429,7 +429,7 @@ class _Reader:
 
 
 def _unclosed(heading: str) -> str:
-    """A heading without the signs that may close it; those of "C#" belong to the word."""
+    """A heading without its closing number signs; the one in "C#" belongs to the word."""
     bare = heading.rstrip("#")
     return bare.rstrip() if not bare or bare[-1] in " \t" else heading
 
@@ -456,7 +456,7 @@ _DAY_FIRST = (
 _DATE = rf"(?:{_ISO}{_CLOCK}|{_MONTH_FIRST}|{_DAY_FIRST})"
 
 _ANYWHERE = re.compile(rf"(?<![\w./-]){_DATE}", re.IGNORECASE)
-# What a date at the beginning may stand in, and what must follow for it to be a label and no part of the sentence.
+# The brackets a leading date may have, and what must follow for it to be a label rather than part of the sentence.
 _LABEL = re.compile(
     rf"(?P<bold>\*\*|__)?(?P<open>[\[(])?{_DATE}(?(open)[\])])(?P<colon>:)?(?(bold)(?P=bold))"
     rf"(?(open)(?:\s*[:—–-])?\s+|(?(colon)\s+|\s*[:—–-]\s+))(?!(?:19|20)\d\d-)",

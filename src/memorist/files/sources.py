@@ -1,7 +1,7 @@
-"""Which files are meant, and what is in them: regular files only, within bounds, and none outside a folder that was named.
+"""The files behind some paths, and their content: regular files only, within limits, and none outside a named folder.
 
-What is wrong with a file that was named is an error, and nothing is imported. A file found in a folder that cannot be
-read is told, and the others are read.
+A problem with a named file is an error, and nothing is imported. A file found in a folder that cannot be read is reported,
+and the others are read.
 """
 
 import os
@@ -22,13 +22,13 @@ MOST_LINES = 200_000  # in the Markdown of one import
 MOST_MEMORIES = 100_000  # in one import: each is held until the last one is stored
 _READ = (
     os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
-)  # a pipe nobody writes to would keep us for ever
+)  # reading a pipe without a writer would block for ever
 FOLDER_FILE, FOLDER = "MEMORY.md", "memory"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file to read: `name` is how a memory will name it, `shown` how a message does."""
+    """A file to read: `name` is its name in memories, `shown` its name in messages."""
 
     path: Path
     name: str
@@ -50,7 +50,7 @@ class Content:
 
 
 def sources(paths: Iterable[str | Path]) -> tuple[list[Source], list[str]]:
-    """The files that these paths mean, each once, and what was left out."""
+    """The files behind these paths, each once, and the problems of those left out."""
     wanted: dict[Path, Source] = {}
     problems: list[str] = []
     for given in paths:
@@ -69,12 +69,12 @@ def sources(paths: Iterable[str | Path]) -> tuple[list[Source], list[str]]:
 
 
 def content(source: Source, room: int) -> Content:
-    """The bytes of a file, which must not be more than `room`."""
+    """The bytes of a file, at most `room`."""
     try:
         with os.fdopen(os.open(source.path, _READ), "rb") as file:
             facts = os.fstat(file.fileno())
             if not stat.S_ISREG(facts.st_mode):
-                raise Invalid(f"{source.shown} is no regular file; name a file or a folder")
+                raise Invalid(f"{source.shown} is not a regular file; name a file or a folder")
             raw = file.read(room + 1)
     except FileNotFoundError as problem:
         raise Invalid(f"there is no file {source.shown}; name a file or a folder") from problem
@@ -91,12 +91,12 @@ def must_fit(memories: int) -> None:
 
 
 def readable(path: str) -> str:
-    """A path as it can be shown and stored: its bytes may be no text, and its letters invisible."""
+    """A path that can be shown and stored: its bytes may not be text, and its characters may be invisible."""
     return visible(os.fsencode(path).decode(errors="replace"))
 
 
 def _inside(folder: Path) -> Iterator[tuple[Source, str | None]]:
-    """The memory files of a folder in the order of their names, each with what is wrong with it."""
+    """The memory files of a folder by name, each with its problem, if any."""
     top = _real(folder)
     paths = [path for path in (folder / FOLDER_FILE,) if path.is_symlink() or path.exists()]
     inner = folder if top.name == FOLDER else folder / FOLDER
@@ -113,7 +113,7 @@ def _inside(folder: Path) -> Iterator[tuple[Source, str | None]]:
 
 
 def _below(folder: Path) -> list[Path]:
-    """Markdown files, and links to folders, which are not followed unless they lead to what is read anyway."""
+    """Markdown files, and links to folders outside, which are reported and not followed."""
     if folder.is_symlink():
         return [folder]
     found = []
@@ -131,7 +131,7 @@ def _leads_out(link: Path, folder: Path) -> bool:
 
 def _path(given: str | Path) -> Path:
     if not isinstance(given, str | Path) or not str(given).strip() or "\x00" in str(given):
-        raise Invalid(f"{quoted(given)} is no path; name a file or a folder")
+        raise Invalid(f"{quoted(given)} is not a path; name a file or a folder")
     try:
         return Path(given).expanduser()
     except RuntimeError as problem:
@@ -139,12 +139,12 @@ def _path(given: str | Path) -> Path:
 
 
 def _real(path: Path) -> Path:
-    """Where it leads; a link that leads to itself leads nowhere, and is no error yet."""
+    """The real path; a link to itself is not an error here."""
     return Path(os.path.realpath(path))
 
 
 def _moment(seconds: float) -> datetime:
     try:
         return datetime.fromtimestamp(seconds, UTC)
-    except (OverflowError, ValueError, OSError):  # a file system's clock may say anything
+    except (OverflowError, ValueError, OSError):  # file systems may hold any time
         return datetime.fromtimestamp(0, UTC)

@@ -1,8 +1,8 @@
-"""Memories out of a store and into one, on nothing but the facade.
+"""Export and import, on top of the facade.
 
-An export is everything this access may read. An import goes through the gate like any other write, labelled as one: it is
-redacted, of low trust, and a candidate until a person confirms it. It is one batch, so that one undo takes it back; and
-it can be repeated, because what is there already, or was forgotten, revised or erased here, stays as it is.
+An export is everything this access may read. An import goes through the gate like any other write, with the origin `import`:
+it is redacted, of low trust, and a candidate until a person confirms it. It is one batch, so one undo takes it back; and it
+can be repeated, because memories that exist, or were forgotten, revised or erased here, stay as they are.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ READABLE_STATES = ("active", "archived", "superseded")
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What became of an import. `batch` takes all of it back: `memory.undo(batch)`."""
+    """The result of an import. `memory.undo(batch)` takes all of it back."""
 
     batch: str | None
     files: tuple[str, ...]
@@ -60,7 +60,7 @@ def export(memory: Memory, where: Mapping[str, Any] | None = None) -> Iterator[s
 def export_markdown(memory: Memory, where: Mapping[str, Any] | None = None) -> Iterator[str]:
     """The active memories as a document to read, without turns and documents: by scope, kind and title, the oldest first.
 
-    For reading: what is to come back in is exported as lines of JSON, which keep every blank, date and id.
+    For reading only: to import them again, export lines of JSON, which keep every blank, date and id.
     """
     found = (record for record in _records(memory, where or {}) if KINDS[record.kind].layer == MEMORY)
     records = [(_headings(record), record) for record in found]
@@ -79,13 +79,13 @@ def _headings(record: Record) -> tuple[str, str, str]:
 
 
 def _records(memory: Memory, where: Mapping[str, Any]) -> Iterator[Record]:
-    """In the order of their numbers, a page at a time."""
+    """By number, a page at a time."""
     wanted: Mapping[str, Any] = where
     while page := memory.list(wanted, order="-number", limit=PAGE):
         yield from (record for record in page if record.state != "erased")
         given = where.get("number")
         if given is not None and not isinstance(given, Mapping):
-            return  # one number was asked for
+            return  # the filter names one number
         wanted = {**where, "number": {**(given or {}), "$gt": page[-1].number}}
 
 
@@ -117,9 +117,9 @@ class _Read:
 def import_files(
     memory: Memory, paths: Iterable[str | Path], *, scope: str | None = None, dry_run: bool = False
 ) -> Imported:
-    """Reads Markdown files, folders of them, and exports, and remembers what is in them: all of it in one batch.
+    """Reads Markdown files, folders of them, and exports, and remembers their content in one batch.
 
-    With a `scope` everything goes there; else an export's memories go where they came from, the others to this project.
+    With a `scope` everything goes there; else an export's memories keep their scopes, and the others go to this project.
     """
     door = memory.through(replace(memory.access, origin="import", surface="import"))
     _must_be_on(memory)
@@ -127,7 +127,7 @@ def import_files(
     _leave_out_erased(read, memory)
     found = [replace(each, draft=_placed(each.draft, scope)) for each in sorted(read.found, key=_holds_for_a_time)]
     for goal in {each.draft.scope or memory.home for each in found if each.draft.id is None}:
-        door.access.must_write(goal)  # said once, not for every line of a file
+        door.access.must_write(goal)  # raised once, not for every line of a file
     if dry_run:
         drafts = tuple(_without_secrets(each.draft) for each in found)
         return Imported(None, tuple(read.files), {}, tuple(read.problems), dry_run=True, drafts=drafts)
@@ -144,10 +144,10 @@ def import_files(
 
 
 def _leave_out_erased(read: _Read, memory: Memory) -> None:
-    """An id that was erased here stays erased, also where a copy under another id is asked for."""
+    """An id that was erased here stays erased, even if `scope` asks for a copy under another id."""
     ids = [each.draft.id for each in read.found if each.draft.id is not None]
     erased: set[str] = set()
-    memory = memory.through(replace(memory.access, reads=("*", "project/*")))  # wherever it was: an id is no content
+    memory = memory.through(replace(memory.access, reads=("*", "project/*")))  # in any scope: an id is not content
     for start in range(0, len(ids), PAGE):
         known = memory.list({"id": {"$in": ids[start : start + PAGE]}, "state": "erased"}, limit=PAGE)
         erased |= {record.id for record in known}
@@ -158,13 +158,13 @@ def _leave_out_erased(read: _Read, memory: Memory) -> None:
 
 
 def _without_secrets(draft: Draft) -> Draft:
-    """As a dry run may show it; the marks that the store would put are its own secret."""
+    """The draft as a dry run shows it; the marks differ from the store's, which depend on its secret."""
     redact = Redactor(b"dry run").redact
     return replace(draft, text=redact(draft.text), title=redact(draft.title) if draft.title else None)
 
 
 def _holds_for_a_time(each: Entry) -> bool:
-    """What always holds comes first: it would be taken for the twin of a text that held only for a time."""
+    """Sort key: permanent texts first, or they would be taken for twins of texts with a limited validity."""
     return each.draft.valid_from is not None or each.draft.valid_to is not None
 
 
@@ -213,7 +213,7 @@ def _read_one(source: sources.Source, read: _Read) -> None:
 
 
 def _placed(draft: Draft, scope: str | None) -> Draft:
-    """The draft where it is to go. A memory that goes elsewhere than it came from is a copy, with an id of its own."""
+    """The draft in its target scope. In another scope than its own it is a copy, with an id of its own."""
     if scope is None or draft.scope == scope:
         return draft
     copy = replace(draft, scope=scope, id=None)

@@ -1,6 +1,6 @@
-"""The founding documents' own tools, under the names they gave them, over one `Memory`.
+"""The founding documents' own tools, under their original names, over one `Memory`.
 
-Someone who read such a document finds its words here; what they do is what the verbs of `Memory` do.
+A reader of such a document finds its words here; they do what the verbs of `Memory` do.
 """
 
 from memorist.seeds import curated

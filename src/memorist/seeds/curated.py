@@ -1,13 +1,13 @@
 """Slash commands, as a person types them into a chat: the curated design's own way in.
 
     /remember [category] text        keeps it, confirmed; the category is guessed where none is given
-    /forget id-or-keyword            forgets the memory of that id; for a keyword, shows what it would forget and asks
+    /forget id-or-keyword            forgets the memory with that id; for a keyword, shows what it would forget
     /pin id-or-keyword               pins it, or unpins it
     /memory status | list [category] | search question | budget [tokens] | auto [on|off] | config [preset]
     /memory alias list | add word means… | remove word [means…]
 
-Each gives a `Reply` whose text is what the person reads. A keyword never deletes: what it finds is named, and forgotten only
-with `confirm=True`. A memory of any design can be handed in; only `/memory search` answers as that design does.
+Each gives a `SlashReply` whose text is for the person. A keyword never deletes: what it finds is named, and forgotten only
+with `confirm=True`. A memory of any design can be passed in; only `/memory search` answers as that design does.
 """
 
 import re
@@ -23,17 +23,17 @@ from memorist.remember.promotion import PRESETS
 from memorist.text.question import kinds_in
 from memorist.text.visible import quoted, visible
 
-IMPORTANCE = 0.8  # of what a person asks to be remembered
+IMPORTANCE = 0.8  # of memories that a person asks for
 CATEGORY = re.compile(r"\s*(?:\[(?P<marked>\w+)\]|(?P<said>\w+):(?=\s)|(?P<bare>\w+)(?=\s))\s*")
 REFERENCE = re.compile(r"\d+|\[id:\d+\]|m[0-7][0-9a-z]{2,25}")  # every id begins with m and a digit, and no word does
-FIRST = 5  # pinned memories that stand first in an answer
+FIRST = 5  # pinned memories that come first in an answer
 LISTED = 20
 SHOWN = 120  # characters of a memory in an answer
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """What a command did. `asks` is true where nothing was done yet: the same command with `confirm=True` does it."""
+class SlashReply:
+    """The result of a command. `asks` is true if nothing was done yet: the same command with `confirm=True` does it."""
 
     command: str
     text: str
@@ -44,7 +44,7 @@ class Reply:
         return self.text
 
 
-def slash(memory: Memory, line: str, confirm: bool = False) -> Reply:
+def slash(memory: Memory, line: str, confirm: bool = False) -> SlashReply:
     """Runs one command, such as "/remember We deploy on Mondays"."""
     if not isinstance(line, str):
         raise Invalid(f"a command is a text such as '/remember …', not {type(line).__name__}")
@@ -55,7 +55,7 @@ def slash(memory: Memory, line: str, confirm: bool = False) -> Reply:
 
 
 def _halved(line: str) -> tuple[str, str]:
-    """The first word, and what follows it after whatever blanks, tabs or new lines."""
+    """The first word, and the text after it."""
     first, *rest = line.split(maxsplit=1) or [""]
     return first, "".join(rest).strip()
 
@@ -63,45 +63,45 @@ def _halved(line: str) -> tuple[str, str]:
 # ---------------------------------------------------------------- one memory
 
 
-def remember(memory: Memory, text: str, confirm: bool) -> Reply:
+def remember(memory: Memory, text: str, confirm: bool) -> SlashReply:
     if not text:
         raise Invalid("/remember needs a text: /remember [category] text")
     kind, said = _categorised(text)
     done = memory.remember(said, kind=kind, importance=IMPORTANCE, confidence=1.0)
     if done.record is None:
-        return Reply("/remember", f"{done.outcome}: {visible(done.because)}")
-    return Reply("/remember", f"{done.outcome} {_line(done.record)}", (done.record.number,))
+        return SlashReply("/remember", f"{done.outcome}: {visible(done.because)}")
+    return SlashReply("/remember", f"{done.outcome} {_line(done.record)}", (done.record.number,))
 
 
-def forget(memory: Memory, what: str, confirm: bool) -> Reply:
+def forget(memory: Memory, what: str, confirm: bool) -> SlashReply:
     if _is_reference(what):
         record = memory.get(what)
         memory.forget(record.id, because="/forget")
-        return Reply("/forget", f"forgotten {_line(record)}", (record.number,))
+        return SlashReply("/forget", f"forgotten {_line(record)}", (record.number,))
     found = _search(memory, what, "/forget")
     best = found[0]
     if not confirm:
         lines = [f"would forget {_line(best)}", *(f"also found {_line(other)}" for other in found[1:])]
-        return Reply(
+        return SlashReply(
             "/forget", "\n".join([*lines, f"confirm it, or name one: /forget {best.number}"]), (best.number,), True
         )
     memory.forget(best.id, because=f"/forget {what}"[:200])
-    return Reply("/forget", f"forgotten {_line(best)}", (best.number,))
+    return SlashReply("/forget", f"forgotten {_line(best)}", (best.number,))
 
 
-def pin(memory: Memory, what: str, confirm: bool) -> Reply:
+def pin(memory: Memory, what: str, confirm: bool) -> SlashReply:
     record = memory.get(what) if _is_reference(what) else _search(memory, what, "/pin")[0]
     if record.pinned:
         memory.unpin(record.id)
-        return Reply("/pin", f"unpinned {_line(record)}", (record.number,))
+        return SlashReply("/pin", f"unpinned {_line(record)}", (record.number,))
     memory.pin(record.id)
     pins = memory.count({"pinned": True})
-    many = f"; {pins} are pinned now, and {FIRST} of them stand first in an answer" if pins > FIRST else ""
-    return Reply("/pin", f"pinned {_line(record)}{many}", (record.number,))
+    many = f"; {pins} are pinned now, and {FIRST} of them come first in an answer" if pins > FIRST else ""
+    return SlashReply("/pin", f"pinned {_line(record)}{many}", (record.number,))
 
 
 def _categorised(text: str) -> tuple[str, str]:
-    """The kind and the text. A mark such as "[warning]" or "warning:" is taken off; a plain first word stays in the text."""
+    """The kind and the text. A mark such as "[warning]" or "warning:" is removed; a plain first word stays in the text."""
     found = CATEGORY.match(text)
     word = (found["marked"] or found["said"] or found["bare"]).lower() if found else ""
     kind = ALIASES.get(word, word)
@@ -128,11 +128,11 @@ def _search(memory: Memory, words: str, command: str) -> list[Record]:
 # ---------------------------------------------------------------- all of them
 
 
-def about(memory: Memory, rest: str, confirm: bool) -> Reply:
+def about(memory: Memory, rest: str, confirm: bool) -> SlashReply:
     word, more = _halved(rest)
     if word not in ABOUT:
         raise Invalid(f"/memory takes {', '.join(ABOUT)}, not {quoted(word)}")
-    return Reply(f"/memory {word}", ABOUT[word](memory, more))
+    return SlashReply(f"/memory {word}", ABOUT[word](memory, more))
 
 
 def _status(memory: Memory, rest: str) -> str:
@@ -212,7 +212,7 @@ def _line(record: Record) -> str:
     return f"[id:{record.number}] {record.kind}{marks}: {said if len(said) <= SHOWN else said[:SHOWN] + '…'}"
 
 
-COMMANDS: Mapping[str, Callable[[Memory, str, bool], Reply]] = {
+COMMANDS: Mapping[str, Callable[[Memory, str, bool], SlashReply]] = {
     "/remember": remember,
     "/forget": forget,
     "/pin": pin,

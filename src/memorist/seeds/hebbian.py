@@ -1,12 +1,12 @@
 """Five tools for an agent that asks in its own words and says what helped: the hebbian design as it was first written down.
 
     memory_store      keeps one fact, in the agent's words
-    memory_query      finds by words; votes and recency decide among what fits
+    memory_query      finds by words; votes and recency decide among the matches
     memory_reinforce  it helped
     memory_demote     it was wrong, stale or beside the point
     memory_update     corrects it in place, with its votes
 
-A memory of any design can be handed in. Questions are answered by its own design if that goes by votes, else by `hebbian`.
+A memory of any design can be passed in. Questions are answered by its own design if that weighs votes, else by `hebbian`.
 """
 
 from collections.abc import Sequence
@@ -40,14 +40,14 @@ When a message may touch what you learnt before (a name, a project, a decision, 
 A greeting, thanks or small talk needs no query.
 
 Store with memory_store what will matter another day: a decision and its reason, a correction, a new fact, how something was
-solved. One memory is one fact, in your own clean words, under 500 characters, with tags that somebody would search for.
+solved. One memory is one fact, in your own clean words, under 500 characters, with tags that you would search for.
 Never store a whole conversation, a file, or a secret.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A memory in the columns of the founding document. `str(row)` is the line an agent reads."""
+    """A memory in the columns of the founding document. `str(row)` is the line for the agent."""
 
     id: int
     content: str
@@ -60,7 +60,7 @@ class Row:
     narrative_id: str | None
     task_id: str | None
     trust: str
-    rank: float | None = None  # what the whole formula gives; None where nothing was asked
+    rank: float | None = None  # the result of the whole formula; None outside of a query
 
     def __str__(self) -> str:
         rank = "" if self.rank is None else f", rank {self.rank:.3f}"
@@ -72,7 +72,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Rows(Sequence[Row]):
-    """What a query found, best first. `str(rows)` is what an agent reads."""
+    """The results of a query, best first. `str(rows)` is the text for the agent."""
 
     rows: tuple[Row, ...]
     empty_because: str | None = None
@@ -93,7 +93,7 @@ class Rows(Sequence[Row]):
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a tool did to one memory. `str(done)` is what an agent reads."""
+    """What a tool did to one memory. `str(done)` is the text for the agent."""
 
     outcome: str
     because: str
@@ -106,7 +106,7 @@ class Done:
 
 
 class Hebbian:
-    """The five tools. What they write is labelled as the agent's word, also where a user opened the memory."""
+    """The five tools. What they write has the origin `agent`, even if a user opened the memory."""
 
     protocol = PROTOCOL
 

@@ -2,8 +2,8 @@
 
     add, query, get, delete, list_all, clear, count
 
-An item keeps the id, the kind and the structure it came with; its text is what a question finds. Times are in UTC, a delete
-goes to the archive, and clearing asks where the memory says that a person has to be asked.
+An item keeps its original id, kind and structure; a question finds its text. Times are in UTC, deleting archives, and
+clearing needs a person's consent where the memory requires it.
 """
 
 import builtins
@@ -26,7 +26,7 @@ RENAMED = {"context_item_id": "data.item_id", "id": "data.item_id", "source": "d
 
 @dataclass(frozen=True, slots=True)
 class ContextItem:
-    """One thing worth knowing. What is left out gets its usual value when it is added."""
+    """One item of context. Missing fields get defaults when it is added."""
 
     payload: Any
     id: str = ""
@@ -59,7 +59,7 @@ class Items:
         return None if record is None else self._item(record, item.id)
 
     def add_all(self, items: Mapping[str, ContextItem | Mapping[str, Any]]) -> builtins.list[Outcome]:
-        """Keeps a plain `{id: item}` dict; what is there under an id already is replaced."""
+        """Keeps a plain `{id: item}` dict; an existing item with the same id is replaced."""
         if not isinstance(items, Mapping):
             raise Invalid(f"items must be a dict of ids and items, not {type(items).__name__}")
         named = [replace(item_of(item), id=str(id)) for id, item in items.items()]
@@ -73,7 +73,7 @@ class Items:
     def query(
         self, filters: Mapping[str, Any] | None = None, limit: int = 100, order_by: str = "timestamp"
     ) -> builtins.list[ContextItem]:
-        """Those that fit, the highest of `order_by` first; a leading - reverses it."""
+        """The items that match, the highest `order_by` first; a leading - reverses it."""
         down, name = order_by.startswith("-"), order_by.removeprefix("-")
         order = ("-" if down else "") + RENAMED.get(name, name)
         found = self._memory.list(self._where(filters or {}), order=order, limit=limit)
@@ -84,7 +84,7 @@ class Items:
         return None if found is None else self._item(found, item_id)
 
     def delete(self, item_id: str) -> bool:
-        """Whether there was one. It goes to the archive, and `restore` brings it back."""
+        """Archives the item, if there is one; `restore` brings it back."""
         found = self._find(item_id)
         return found is not None and self._let_go(found, str(item_id), "deleted")
 
@@ -103,7 +103,7 @@ class Items:
     # ------------------------------------------------------------ between items and records
 
     def _settled(self, item: ContextItem, outcome: Outcome, known: Record | None) -> Record | None:
-        """What was kept, under its id and with its source; what had the id before goes once the new one is there."""
+        """The stored record with its id and source; the record that had the id before is archived afterwards."""
         if outcome.record is None:
             return None
         record = self._memory.get(outcome.record.id)  # another item of the same dict may have changed it
@@ -120,7 +120,7 @@ class Items:
         return self._memory.get(record.id)
 
     def _let_go(self, record: Record, item_id: str, because: str) -> bool:
-        """Only the id, where the same thing has others."""
+        """Archives the record, or removes just this id if it has others."""
         others = [id for id in _ids(record) if id != item_id]
         if others:
             done = self._memory.revise(record.id, data={**record.data, "item_id": others}, because=because)
@@ -177,7 +177,7 @@ class Items:
 
 
 def _kind_filter(wanted: Any) -> dict[str, Any]:
-    """Kinds that we know are compared as such, under any of their names; a kind of the caller's own as it was given."""
+    """Known kinds are compared under any of their names; a caller's own kind as it was given."""
     values = wanted.values() if isinstance(wanted, Mapping) else [wanted]
     if not all(isinstance(value, str) and (value in KINDS or value in ALIASES) for value in values):
         return {"data.item_kind": wanted}
@@ -200,7 +200,7 @@ def _ids(record: Record) -> builtins.list[str]:
 
 
 def _one_more(record: Record, id: str, source: str) -> dict[str, Any]:
-    """What the same thing is kept with, said under one more id or from one more place."""
+    """The data to add when the same text comes under another id or from another source."""
     ids, sources = _ids(record), record.data.get("sources") or [record.data.get("source", source)]
     return ({"item_id": [*ids, id]} if id and id not in ids else {}) | (
         {"sources": [*sources, source]} if source not in sources else {}
@@ -208,12 +208,12 @@ def _one_more(record: Record, id: str, source: str) -> dict[str, Any]:
 
 
 def _many(record: Record) -> dict[str, Any]:
-    """All ids and places of what was said as several items."""
+    """All ids and sources of a text that came as several items."""
     return {name: record.data[name] for name in ("item_id", "sources") if isinstance(record.data.get(name), list)}
 
 
 def item_of(given: ContextItem | Mapping[str, Any]) -> ContextItem:
-    """An item, also of a dict with the founding document's field names."""
+    """An item, or one from a dict with the founding document's field names."""
     if isinstance(given, ContextItem):
         return given
     if not isinstance(given, Mapping):
@@ -231,7 +231,7 @@ def item_of(given: ContextItem | Mapping[str, Any]) -> ContextItem:
 
 
 def text_of(payload: Any) -> str:
-    """What a question finds of it: its text, or the whole structure as JSON."""
+    """The searchable text of a payload: its text, or the whole structure as JSON."""
     if isinstance(payload, str):
         return payload
     if isinstance(payload, Mapping):
@@ -244,8 +244,8 @@ def text_of(payload: Any) -> str:
 
 
 def moment_of(stamp: str) -> datetime:
-    """A time without a zone, as the founding document wrote them, was the writer's local time: nobody knows which. It is
-    taken as UTC, so that items keep their order."""
+    """A time. Without a zone, as in the founding document, it was some unknown local time; it is taken as UTC, so that items
+    keep their order."""
     try:
         moment = datetime.fromisoformat(stamp)
     except (TypeError, ValueError) as problem:

@@ -6,8 +6,8 @@
     tiers.build_context("42", "why does the signature fail?", budget=1500)
     tiers.cleanup_task("42")
 
-A project cannot see another's memory, and nothing moves up a tier unless it is asked to. A global preference waits for consent;
-without a person to ask, it waits in `review`.
+A project cannot see another's memory, and nothing moves up a tier automatically. A global preference needs consent; without a
+person to ask, it waits in `review`.
 """
 
 import builtins
@@ -38,7 +38,7 @@ _MILD = re.compile(r"\b(?:maybe|usually|perhaps|rather|if possible|nice to have)
 
 @dataclass(frozen=True, slots=True)
 class ContextPackage:
-    """What goes into a prompt. `str(package)` is the text."""
+    """The context for a prompt. `str(package)` is the text."""
 
     id: str
     items: tuple[ContextItem, ...]
@@ -53,7 +53,7 @@ class ContextPackage:
 
 
 class TaskItems(Items):
-    """What one task produced, until it is finished."""
+    """The items of one task, until it is finished."""
 
     def __init__(self, memory: Memory, task: str) -> None:
         super().__init__(memory, f"task/{task}")
@@ -63,14 +63,14 @@ class TaskItems(Items):
         return self.add(ContextItem(text, kind="reasoning", source=self._source(stage_id), tags=("task", stage_id)))
 
     def add_tool_output(self, tool_id: str, output: Any, stage_id: str | None = None) -> ContextItem | None:
-        """With its stage, it is among the outputs of that stage."""
+        """With a stage, it counts among the outputs of that stage."""
         tags = ("task", "tool", tool_id, *([stage_id] if stage_id else []))
         payload = {"tool_id": tool_id, "output": output}
         return self.add(ContextItem(payload, kind="tool_output", source=self._source(stage_id), tags=tags))
 
     def get_stage_outputs(self, stage_id: str) -> builtins.list[ContextItem]:
         source = self._source(stage_id)
-        again = self.query({"data.sources": [source]}, limit=1000)  # what other stages said as well
+        again = self.query({"data.sources": [source]}, limit=1000)  # also said by other stages
         found = {item.id: item for item in (*again, *self.query({"source": source}, limit=1000))}
         return sorted(found.values(), key=lambda item: item.timestamp, reverse=True)[:1000]
 
@@ -127,7 +127,7 @@ class Tiers:
         return _query(self.project, "failure", None if code is None else [code])
 
     def remember(self, said: str) -> ContextItem | None:
-        """Keeps what free text such as "remember this: …" asks for: in the project, and only an obvious preference everywhere."""
+        """Keeps free text such as "remember this: …": in the project, or globally if it is an obvious preference."""
         meant = override_of(said)
         items = self.everywhere if meant.scope == GLOBAL else self.project
         tags = (meant.scope, meant.kind, meant.severity, *([meant.target] if meant.target else []))
@@ -136,7 +136,7 @@ class Tiers:
     # ------------------------------------------------------------ everywhere
 
     def add_preference(self, preference: str, category: str) -> ContextItem | None:
-        """None where the person declined, or was not there to be asked."""
+        """None if the person declined or could not be asked."""
         return self._add(self.everywhere, "preference", preference, [category])
 
     def add_pattern(self, pattern: str, domain: str) -> ContextItem | None:
@@ -154,7 +154,7 @@ class Tiers:
         self, task_id: str, request: str, budget: int = 1500, shares: Mapping[str, float] | None = None, **more: Any
     ) -> ContextPackage:
         """The three tiers within a budget, each with its share: 40 % task, 40 % project, 20 % global unless `shares` says
-        otherwise. `more` is whatever `Memory.context` takes: style, profile, mode, files …"""
+        otherwise. `more` are other arguments of `Memory.context`: style, profile, mode, files …"""
         memory = self._memory.through(self._memory.access)
         memory.design = _shared(self._memory.design, shares)
         made = memory.context(request, task=task_id, budget=budget, **more)
@@ -206,7 +206,7 @@ def _shared(design: Design, shares: Mapping[str, float] | None) -> Design:
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """What free text asks to be remembered as."""
+    """How free text is to be remembered."""
 
     text: str
     kind: str
@@ -216,9 +216,8 @@ class Override:
 
 
 def override_of(said: str) -> Override:
-    """What "remember this" means: a kind, a scope, a target and how serious it is. The project is where it goes; only an obvious
-    preference of the user holds everywhere, unless the words say "for this project only", and then a person is asked all
-    the same.
+    """Reads a kind, a scope, a target and a severity from "remember this …". The scope is the project, except for an obvious
+    preference of the user, which is global unless the text says "for this project only"; a person is asked about it.
 
     >>> override_of("Remember this: I prefer tabs")
     Override(text='I prefer tabs', kind='preference', scope='global', target=None, severity='medium')
