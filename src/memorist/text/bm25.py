@@ -10,7 +10,7 @@ keeps a question at a million memories from reading a million rows.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import filterfalse, islice
 from typing import Protocol
 
 K1, B = 1.2, 0.75
@@ -96,23 +96,32 @@ def rank(terms: Sequence[str], index: Index, want: int) -> tuple[list[Scored], Y
     weight = {term: idf(max(1, count), total) for term, count in frequency.items()}  # unknown counts as rare
     average = length / total if total else 1.0
     yardstick = Yardstick({term: weight[term] for term in known}, average, sum(weight.values()) * (K1 + 1))
-    if not known:
-        return [], yardstick
     pool, candidates = max(POOL, want), dict[int, str]()
-    for most, enough in ((MOST_ROWS, ENOUGH_ROWS), (total, total * MOST_TERMS)):
-        read: dict[str, Sequence[int]] = {}
-        for term in known[:MOST_TERMS]:
-            if any(read.values()) and sum(map(len, read.values())) + frequency[term] > enough:
-                break
-            read[term] = index.holding(term, most)
-        rows, candidates = _by_coverage(read, weight, index), {}
-        while len(candidates) < pool and (batch := list(islice(rows, pool))):  # a filter may refuse many
-            candidates.update(index.contents(batch))
-        candidates = dict(islice(candidates.items(), pool))
+    for most, enough in ((MOST_ROWS, ENOUGH_ROWS), (total, total * MOST_TERMS)) if known else ():
+        read = {term: index.holding(term, most) for term in _worth_reading(known, frequency, most, enough)}
+        candidates = _contents(_by_coverage(read, weight, index), index, pool)
         complete = len(read) == len(known) and all(frequency[term] <= most for term in read)
         if complete or len(candidates) >= pool:  # else a filter left few of them, and now every row counts
             break
     return sorted(yardstick.scores(candidates), reverse=True)[:want], yardstick
+
+
+def _worth_reading(known: Sequence[str], frequency: Mapping[str, int], most: int, enough: int) -> Iterator[str]:
+    """The rarest terms, as long as they hold few enough rows together; one of them in any case."""
+    rows = 0
+    for term in known[:MOST_TERMS]:
+        if rows and rows + frequency[term] > enough:
+            return
+        rows += min(frequency[term], most)
+        yield term
+
+
+def _contents(rows: Iterator[int], index: Index, pool: int) -> dict[int, str]:
+    """The first so many of these rows that pass the filter, which may refuse many."""
+    found: dict[int, str] = {}
+    while len(found) < pool and (batch := list(islice(rows, pool))):
+        found.update(index.contents(batch))
+    return dict(islice(found.items(), pool))
 
 
 def scores(yardstick: Yardstick, index: Index, rows: Mapping[int, str]) -> dict[int, float]:
@@ -142,13 +151,11 @@ def _by_coverage(read: Mapping[str, Sequence[int]], weight: Mapping[str, float],
     for row, mask in several.items():
         groups.setdefault(mask, []).append(row)
     singles = {1 << bit: rows for bit, rows in enumerate(read.values())}
-    values = [weight[term] for term in read]
-    worth = {mask: sum(v for bit, v in enumerate(values) if mask >> bit & 1) for mask in (*groups, *singles)}
+    values = {1 << bit: weight[term] for bit, term in enumerate(read)}
+    worth = {mask: sum(values[bit] for bit in values if mask & bit) for mask in (*groups, *singles)}
     taken: dict[int, int] = {}
     for mask in sorted(worth, key=lambda mask: (-worth[mask], mask)):
-        for row in singles[mask] if mask in singles else sorted(groups[mask], reverse=True):
-            if mask in singles and row in several:
-                continue
+        for row in sorted(groups.get(mask, ()), reverse=True) or filterfalse(several.__contains__, singles[mask]):
             record = index.record(row)
             times = taken[record] = taken.get(record, 0) + 1
             if times <= ROWS_OF_ONE:

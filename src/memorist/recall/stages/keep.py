@@ -11,6 +11,7 @@ were heard.
 """
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -169,13 +170,16 @@ def not_believed(record: Record, search: Search, tools: Tools) -> str | None:
         return f"holds only from {times.valid_from.isoformat()}"
     if times.valid_to and times.valid_to <= moment:
         return f"held only until {times.valid_to.isoformat()}"
-    if search.as_of is None:
-        return None
-    if times.created > search.as_of:
-        return f"was stored later, at {times.created.isoformat()}"
+    return None if search.as_of is None else _not_yet_or_no_more(record, search.as_of, search, tools)
+
+
+def _not_yet_or_no_more(record: Record, moment: datetime, search: Search, tools: Tools) -> str | None:
+    """Why it was not a memory at that moment."""
+    if record.times.created > moment:
+        return f"was stored later, at {record.times.created.isoformat()}"
     if tools.kinds[record.kind].layer not in search.layers:
         return f"is a {record.kind}, which was not asked for"
-    return "was forgotten then" if _forgotten_then(record, search.as_of, tools.store) else None
+    return "was forgotten then" if _forgotten_then(record, moment, tools.store) else None
 
 
 def _forgotten_then(record: Record, moment: datetime, store: Store) -> bool:
@@ -202,14 +206,18 @@ class OneVoice:
         kept, lost = _voices(hits, search.limit, tools)
         crowded = search.heard is None and bool(lost) and (len(kept) < search.limit or len(lost) > search.limit)
         search = search.but(hits=tuple(kept), dropped=lost)
-        if not crowded:
-            return search
-        crowd = sorted({hit.record.origin for hit in hits if hit.record.id in lost})
-        heard = tuple(hit for hit in kept if hit.record.origin in crowd)
-        others = search.where
-        for origin in crowd:
+        return (
+            self._once_more(search, {hit.record.origin for hit in hits if hit.record.id in lost}) if crowded else search
+        )
+
+    @staticmethod
+    def _once_more(search: Search, crowd: AbstractSet[str]) -> Search:
+        """The question is to be asked again without what came from where the crowd did."""
+        others, names = search.where, sorted(crowd)
+        for origin in names:
             others = others.also("origin", "ne", origin)
-        return search.but(again=others, heard=heard, note=f"a crowd of origin {' and '.join(crowd)}: asking again")
+        heard = tuple(hit for hit in search.hits if hit.record.origin in crowd)
+        return search.but(again=others, heard=heard, note=f"a crowd of origin {' and '.join(names)}: asking again")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from functools import cache, partial
 from importlib import resources
 from typing import ClassVar
 
-from memorist.design import Tools
+from memorist.design import Reranker, Tools
 from memorist.kinds import MEMORY
 from memorist.recall.pipeline import Asked, Candidate, Search, ordered
 from memorist.recall.stages.keep import not_believed
@@ -334,19 +334,29 @@ class Rerank:
             return search
         hits = ordered(search.hits)
         best, rest = hits[: self.most], hits[self.most :]
-        judge, left = partial(tools.rerank, search.asked.text, [hit.record.text for hit in best]), search.left()
-        try:
-            said = judge() if left is None else tools.patience.within(left, judge)
-            if said is None and left is not None:
-                return search.but(note="the reranker takes longer than there is time; the order stays as it was")
-            given = [float(by) for by in said or ()]
-        except Exception as problem:  # it is the caller's code: whatever it does, the answer is not lost
-            return search.but(note=f"the reranker failed ({type(problem).__name__}); the order stays as it was")
-        if len(given) != len(best) or not all(0 <= by <= 1 for by in given):
-            return search.but(note="the reranker did not give one number from 0 to 1 for each text; it is not heard")
+        given, problem = _second_opinion(tools.rerank, [hit.record.text for hit in best], search, tools)
+        if problem is not None:
+            return search.but(note=problem)
         judged = [weighed(hit, {"rerank": max(LEAST, by)}) for hit, by in zip(best, given, strict=True)]
         unjudged = [weighed(hit, {"rerank": LEAST}) for hit in rest]  # it would not do to rank them above the judged
         return search.but(hits=(*judged, *unjudged), note=f"{len(best)} were judged again")
+
+
+def _second_opinion(
+    rerank: Reranker, texts: Sequence[str], search: Search, tools: Tools
+) -> tuple[list[float], str | None]:
+    """A number from 0 to 1 for each text, or why there is none."""
+    judge, left = partial(rerank, search.asked.text, texts), search.left()
+    try:
+        said = judge() if left is None else tools.patience.within(left, judge)
+        if said is None and left is not None:
+            return [], "the reranker takes longer than there is time; the order stays as it was"
+        given = [float(by) for by in said or ()]
+    except Exception as problem:  # it is the caller's code: whatever it does, the answer is not lost
+        return [], f"the reranker failed ({type(problem).__name__}); the order stays as it was"
+    if len(given) != len(texts) or not all(0 <= by <= 1 for by in given):
+        return [], "the reranker did not give one number from 0 to 1 for each text; it is not heard"
+    return given, None
 
 
 # ---------------------------------------------------------------- beside one another
