@@ -102,7 +102,7 @@ def number(value: Any, what: str, least: float, most: float) -> float:
 
 
 def size(value: Any, what: str, least: int = 1 << 20, most: int = 1 << 50) -> int:
-    """Bytes, given as a number or as a text with its unit. Under a megabyte somebody forgot the unit.
+    """Bytes, given as a number or as a text with its unit. Under a megabyte the unit was probably forgotten.
 
     >>> size("1.5 GB", "max_size") == 1536 * 1024 * 1024
     True

@@ -16,7 +16,7 @@ Factor = Callable[[Record, datetime, Mapping[str, Kind]], float]
 AGES = ((1, 1.0), (7, 0.9), (14, 0.7), (30, 0.5))  # days under which a memory weighs so much
 OLDEST = 0.3
 QUARANTINE = timedelta(days=1)  # in which a candidate has to show what it is good for
-INFERRED = 7.0  # days: the half-life of what nobody said
+INFERRED = 7.0  # days: the half-life of what was inferred, not said
 TRUSTED: Mapping[Trust, float] = {"high": 1.0, "medium": 0.85, "low": 0.6}
 
 
@@ -60,13 +60,13 @@ def doubt(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
 
 
 def vouched_for(record: Record) -> bool:
-    """Whether anybody stands for it: an agent or the user said it, or a person confirmed it. Only such memories may stand where
+    """Whether someone stands for it: an agent or the user said it, or a person confirmed it. Only such memories may stand where
     a reader takes them for settled: first, always, in a place of honour."""
     return record.trust != "low" or record.status == "confirmed"
 
 
 def held_up(record: Record) -> bool:
-    """Whether its pin counts. A text can come with a pin, or an agent be talked into one; nobody vouches for it by that."""
+    """Whether its pin counts. A text can come with a pin, or an agent be talked into one; a pin alone does not vouch for it."""
     return record.pinned and vouched_for(record)
 
 
@@ -125,7 +125,7 @@ def status(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
 
 
 def quarantine(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
-    """0.8 for a candidate that a day later has helped nobody. As soon as it helps, it counts in full."""
+    """0.8 for a candidate that has not helped within a day. As soon as it helps, it counts in full."""
     waits = record.status == "candidate" and now - record.times.updated >= QUARANTINE
     return 0.8 if waits and not _helped(record) else 1.0
 
@@ -185,7 +185,7 @@ def half_life(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float
 
 
 def is_inferred(record: Record) -> bool:
-    """Drawn out of a talk, and confirmed by nobody."""
+    """Drawn from a conversation, and confirmed by no one."""
     said = record.provenance
     return record.status == "candidate" and (said.messages is not None or said.snippet is not None)
 

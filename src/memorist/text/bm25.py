@@ -3,8 +3,8 @@
 SQLite's own bm25() cannot be used: its N counts every shelf in the file, and it visits every row that holds any word of
 the question. Here a question is answered in two passes. First the rows of its rarest terms are read (common terms are
 not: they cost most and tell least) and rows are grouped by which of these terms they hold. Then the best few hundred
-rows are scored exactly, with all terms. Six rarest terms lose nothing in quality (docs/LOG.md); what is bounded here
-keeps a question at a million memories from reading a million rows.
+rows are scored exactly, with all terms. Six rarest terms lose nothing in quality (docs/LOG.md); these limits
+keep a question at a million memories from reading a million rows.
 """
 
 import math
@@ -46,12 +46,20 @@ Scored = tuple[float, int]  # a score and the row that has it: the larger, the b
 
 @dataclass(frozen=True, slots=True)
 class Yardstick:
-    """What the terms of a question weigh on some shelves. Counting how often they occur is dear, so it is done once; all
-    that is scored with one yardstick is on one scale."""
+    """What the terms of a question weigh on some shelves. Counting how often they occur is expensive, so it is
+    done once; everything scored with one yardstick is on one scale."""
 
     weights: Mapping[str, float] = field(default_factory=dict)  # of those that occur, the rarest first
     average: float = 1.0  # terms in a row
     ceiling: float = 0.0  # the score that no row can pass
+
+    @classmethod
+    def of(cls, frequency: Mapping[str, int], rows: int, length: int) -> "Yardstick":
+        """For terms that so many rows hold, of so many rows with so many terms together. One that none holds counts as rare."""
+        weight = {term: idf(max(1, count), rows) for term, count in frequency.items()}
+        known = sorted([term for term in frequency if frequency[term]], key=frequency.__getitem__)[:MOST_SCORED]
+        average = length / rows if rows else 1.0
+        return cls({term: weight[term] for term in known}, average, sum(weight.values()) * (K1 + 1))
 
     @property
     def whole(self) -> float:
@@ -92,14 +100,12 @@ def rank(terms: Sequence[str], index: Index, want: int) -> tuple[list[Scored], Y
     """The best rows for these terms with their scores, best first, and what they were measured with."""
     total, length = index.rows_and_length()
     frequency = {term: index.frequency(term) for term in terms}
-    known = sorted([term for term in frequency if frequency[term]], key=frequency.__getitem__)[:MOST_SCORED]
-    weight = {term: idf(max(1, count), total) for term, count in frequency.items()}  # unknown counts as rare
-    average = length / total if total else 1.0
-    yardstick = Yardstick({term: weight[term] for term in known}, average, sum(weight.values()) * (K1 + 1))
+    yardstick = Yardstick.of(frequency, total, length)
+    known = list(yardstick.weights)
     pool, candidates = max(POOL, want), dict[int, str]()
     for most, enough in ((MOST_ROWS, ENOUGH_ROWS), (total, total * MOST_TERMS)) if known else ():
         read = {term: index.holding(term, most) for term in _worth_reading(known, frequency, most, enough)}
-        candidates = _contents(_by_coverage(read, weight, index), index, pool)
+        candidates = _contents(_by_coverage(read, yardstick.weights, index), index, pool)
         complete = len(read) == len(known) and all(frequency[term] <= most for term in read)
         if complete or len(candidates) >= pool:  # else a filter left few of them, and now every row counts
             break

@@ -188,7 +188,7 @@ def _last_user_first(text: str) -> str:
 
 
 # ---------------------------------------------------------------- who is named
-# A name that is no speaker's is a word like any other, and found like one. Of speakers' names, ordinary words (Will, May)
+# A name that belongs to no speaker is a word like any other, and found like one. Of speakers' names, ordinary words (Will, May)
 # count only as they are spelled.
 
 _TITLES = frozenset("dr mr mrs ms prof professor sir st saint lady lord mx".split())

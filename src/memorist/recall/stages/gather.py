@@ -72,7 +72,7 @@ class Recognise:
         vectors = tuple((generation, vector) for generation, vector in told if vector.any())
         named = ", ".join((*speakers, *(span.text for span in times.spans)))
         notes = (named and f"recognised: {named}", times.note, late)
-        note = "; ".join(note for note in notes if note) or None
+        note = "; ".join(filter(None, notes)) or None
         return search.but(asked=Asked(bare, speakers, times.spans, vectors), note=note)
 
 

@@ -1,9 +1,9 @@
 """Stages that keep some of what was found. Each that drops a record says why; `why_not` reads it.
 
 One source that nobody vouches for has one voice in an answer, however often it speaks. Hundreds of texts of much the same
-words would fill every place, and what the user said would not be read. So of what is of low trust and confirmed by nobody, an
-answer holds each claim once, and of what one tool wrote in one session the best only. What is trusted is never touched. A
-user's own imported notes are of low trust too: there only what says the same goes.
+words would fill every place, and what the user said would not be read. So among memories of low trust that no
+one confirmed, an answer holds each claim once, and only the best of those one tool wrote in one session. Trusted memories
+are never touched. A user's own imported notes are of low trust too: of those, only repetitions go.
 
 A crowd also fills the pools that are looked at before anything is read. Where so much was dropped that others may have been
 kept out, the question goes through the stages once more (`pipeline.run`) without texts of that origin, beside the voices that
@@ -61,7 +61,7 @@ class Abstain:
 
 @dataclass(frozen=True, slots=True)
 class DropWeak:
-    """Drops what is far weaker than the best: a tail of chance matches teaches a reader to ignore the answer."""
+    """Drops hits far weaker than the best: a tail of chance matches teaches a reader to ignore the answer."""
 
     share: float
     optional: bool = True
@@ -77,7 +77,7 @@ class DropWeak:
 @dataclass(frozen=True, slots=True)
 class KeepClose:
     """The best, and then each next as long as it keeps up with the best and with the one before it: the gate for prompts
-    where nobody judges what goes in."""
+    that no one reviews before they are sent."""
 
     of_best: float = 0.90
     of_previous: float = 0.95
@@ -124,7 +124,7 @@ def _too_many(pins: Sequence[Hit], first: int) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class KeepTop:
-    """So many of the best, and what is pinned; the stages after it choose among them."""
+    """So many of the best, and the pinned ones; the stages after it choose among them."""
 
     most: int = 15
 
@@ -138,7 +138,7 @@ class KeepTop:
 
 @dataclass(frozen=True, slots=True)
 class DropTail:
-    """Drops the weak tail of three or more hits: what scores under half the median, or the lowest 30 %. What is pinned stays."""
+    """Drops the weak tail of three or more hits: what scores under half the median, or the lowest 30 %. Pinned memories stay."""
 
     rule: str = "median"  # or "lowest"
     share: float = 0.3  # of the hits, for "lowest"
@@ -222,7 +222,7 @@ class OneVoice:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """At most so many from one session, so that one long day does not answer everything. What is pinned stays."""
+    """At most so many from one session, so that one long day does not answer everything. Pinned memories stay."""
 
     most: int = 2
     optional: ClassVar[bool] = True

@@ -46,7 +46,7 @@ LEAST = 0.01  # a factor is never 0: what was found stays visible
 
 @cache
 def mix() -> Mix:
-    """The fitted weights: a table for each voice, with what is the same for all in it, and two for the standing."""
+    """The fitted weights: a table for each voice, with the weights common to all in it, and two for the standing."""
     fitted: dict[str, dict[str, float]] = {}
     for line in resources.files("memorist.recall").joinpath("mix.toml").read_text(encoding="utf-8").splitlines():
         if line.startswith("["):
@@ -186,7 +186,7 @@ class Table:
 
 
 def voice(fact: Fact) -> str:
-    """Whose words these are: a user's, an assistant's, or anybody else's, notes and documents included."""
+    """Whose words these are: a user's, an assistant's, or those of anyone else, notes and documents included."""
     return fact.role if fact.role in ("user", "assistant") else "other"
 
 
@@ -265,7 +265,7 @@ class WeighByVotes:
 
 @dataclass(frozen=True, slots=True)
 class FileAffinity:
-    """Lifts what is about the files at hand, by 0.3 for each: those the caller names, and those the question names. The whole
+    """Lifts memories about the files at hand, by 0.3 for each: those the caller names, and those the question names. The whole
     path counts, or the name of the file."""
 
     each: float = 0.3
