@@ -102,7 +102,7 @@ def number(value: Any, what: str, least: float, most: float) -> float:
 
 
 def size(value: Any, what: str, least: int = 1 << 20, most: int = 1 << 50) -> int:
-    """Bytes, given as a number or as a text with its unit. Under a megabyte the unit was probably forgotten.
+    """Bytes, given as a number or as a text with its unit. Less than a megabyte means a forgotten unit.
 
     >>> size("1.5 GB", "max_size") == 1536 * 1024 * 1024
     True
@@ -165,11 +165,9 @@ def _plain(value: Any, depth: int) -> None:
         for each in value:
             _plain(each, depth + 1)
     elif isinstance(value, str):
-        if flaw(value):
-            raise Invalid(f"a value of data holds {flaw(value)}; remove it")
-    elif isinstance(value, bool) or value is None:
-        return
-    elif not isinstance(value, int | float) or not abs(value) < 2**63:  # not a number is not below anything
+        if bad := flaw(value):
+            raise Invalid(f"a value of data holds {bad}; remove it")
+    elif value is not None and not (isinstance(value, int | float) and abs(value) < 2**63):  # nor is not-a-number below
         raise Invalid(
             f"data can hold texts, finite numbers below 2^63, true, false, null, lists and dicts; not {quoted(value)}"
         )

@@ -35,7 +35,11 @@ _TABLE = (
     Verb("feedback", "feedback", "writing", "Tells how a memory did: useful, irrelevant or wrong.", writes=True),
     Verb("used", "used", "writing", "Tells which memories of a context or recall an answer used.", writes=True),
     Verb(
-        "forget", "forget", "writing", "Hides a memory, or all that fit a filter; restore brings it back.", writes=True
+        "forget",
+        "forget",
+        "writing",
+        "Hides a memory, or all that match a filter; restore brings it back.",
+        writes=True,
     ),
     Verb("restore", "restore", "writing", "Brings a forgotten memory back.", writes=True),
     Verb("erase", "erase", "writing", "Removes a memory for good, from every place it lies in.", writes=True),
@@ -45,7 +49,7 @@ _TABLE = (
         "promote", "promote", "writing", "Makes a finding a memory of its project, or weighs all findings.", writes=True
     ),
     Verb("finish", "finish", "writing", "Ends a task: keeps what is named or pinned, archives the rest.", writes=True),
-    Verb("resolve", "resolve", "writing", "Says which of two memories holds that do not fit together.", writes=True),
+    Verb("resolve", "resolve", "writing", "Says which of two contradicting memories holds.", writes=True),
     Verb("review", "review", "writing", "Lists what waits for a person's decision, and decides it.", writes=True),
     Verb("alias", "alias", "writing", "Lets a word also find others, or no more.", writes=True),
     Verb("recall", "recall", "reading", "Finds what matters for a question."),
@@ -58,7 +62,7 @@ _TABLE = (
     Verb("timeline", "timeline", "reading", "Shows memories in the order in which they happened."),
     Verb("history", "history", "reading", "Shows what happened to a memory: the journal, oldest first."),
     Verb("aliases", "aliases", "reading", "Lists the words that also find others."),
-    Verb("conflicts", "conflicts", "reading", "Lists memories that do not fit together."),
+    Verb("conflicts", "conflicts", "reading", "Lists memories that contradict each other."),
     Verb("explain", "explain", "reading", "Recalls off the record, and shows how the answer was found."),
     Verb("why_not", "why-not", "reading", "Tells why a memory is not among the answers to a question."),
     Verb(
@@ -154,7 +158,7 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
         "batch": "The batch to take back, as an outcome or `history` names it; the last one without it.",
         "switch": "Moves the vectors to the embedder in use, also back to one that the store has left.",
         "seconds": "Stops after so many seconds; the next upkeep goes on from there.",
-        "repair": "Builds the index anew where it is wrong, after a backup.",
+        "repair": "Rebuilds the index where it is wrong, after a backup.",
         "extract.session": "The session the text comes from; needed.",
         "extract.agent": "The agent whose text it is.",
         "message": "The number of the message in its session.",

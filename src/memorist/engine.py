@@ -237,7 +237,7 @@ class Engine:
         return where if where.speaks_of("state") else where.also("state", "eq", "active")
 
     def _chosen(self, id: str | int | None, filter: Filter | None, states: Sequence[str]) -> tuple[Where, list[str]]:
-        """The memories that are meant: one by its id, or all that fit a filter, which must not be empty. In these states,
+        """The memories that are meant: one by its id, or all that match a filter, which must not be empty. In these states,
         unless the filter speaks of states itself. What is chosen must still fit when it is changed."""
         if (id is None) == (filter is None):
             raise Invalid("name one memory, or give a filter with where=; not both, and not neither")

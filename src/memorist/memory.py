@@ -189,7 +189,7 @@ class Memory(Engine):
         dry_run: bool = False,
         because: str = "forgotten on request",
     ) -> Outcome | Report:
-        """Hides a memory, or all that fit a filter. They stay searchable in the archive and `restore` brings them back."""
+        """Hides a memory, or all that match a filter. They stay searchable in the archive and `restore` brings them back."""
         reason = checks.label(because, "the reason")
         archive = partial(remember.edit.archived, because=reason)
         if where is None and id is not None and not dry_run:
@@ -214,7 +214,7 @@ class Memory(Engine):
         dry_run: bool = False,
         because: str = "erased on request",
     ) -> Report:
-        """Removes a memory and its past texts, or all that fit a filter, from every place they lie in. There is no undo."""
+        """Removes a memory and its past texts, or all that match a filter, from every place they lie in. There is no undo."""
         author, reason = self._author, checks.label(because, "the reason")
         chosen, ids = self._chosen(id, where, ("active", "archived", "superseded"))
         if where is not None and not dry_run:
@@ -279,7 +279,7 @@ class Memory(Engine):
 
     def conflicts(self, where: Filter | None = None, *, limit: int = 50) -> "builtins.list[Dispute]":
         """Pairs of active memories that contradict each other, the newest first, until `resolve` says which one holds. A
-        filter must fit both."""
+        filter must match both."""
         store, limit = self._author.store, checks.whole(limit, "limit", 1, 10_000)
         return remember.conflicts.disputes(self._where(where).also("state", "eq", "active"), limit, store)
 

@@ -1,6 +1,6 @@
 """Who is this project? Every surface asks here, so that a write through one is found through all the others (W4-1).
 
-Three answers, the surest first: the name somebody gave; the version-control remote, which stays the same when a
+Three answers, the surest first: the name that was given; the version-control remote, which stays the same when a
 checkout is moved or cloned again (W4-9); the path. `how` records which one it was, because an answer by path ends when
 the folder moves. All worktrees of a repository are one project. git's and Mercurial's files are read directly: starting
 `git` costs more than a recall, and it may be missing. Of a remote's address only host and path are used: users,
@@ -124,12 +124,17 @@ def _git(marker: Path) -> _Repository:
     text = _read(common / "config") if common else None
     if not common or text is None:
         return _Repository(marker.parent)
-    entries = [(section, part, key, _git_value(value)) for section, part, key, value in _entries(text)]
-    urls = [(part, url) for section, part, key, url in entries if (section, key) == ("remote", "url") and url]
+    urls = _values(text, "remote", "url")
     urls.sort(key=lambda remote: remote[0] != "origin")  # stable: the others stay in the order of the file
-    worktree = next((value for section, _, key, value in entries if (section, key) == ("core", "worktree")), "")
+    worktree = dict(_values(text, "core", "worktree")).get("", "")
     home = common.parent if common.name == ".git" else _follow(common, worktree) or common
     return _Repository(home, tuple(url for _, url in urls))
+
+
+def _values(text: str, section: str, key: str) -> list[tuple[str, str]]:
+    """What git's configuration says about that key: each part of the section and its value."""
+    entries = [(part, _git_value(raw)) for where, part, name, raw in _entries(text) if (where, name) == (section, key)]
+    return [(part, value) for part, value in entries if value]
 
 
 def _mercurial(marker: Path) -> _Repository:
@@ -189,8 +194,8 @@ def _hosted(address: str) -> str | None:
     found = url or (None if helper else _SCP.match(address))
     if not found or _UNCLEAR.search(found["path"]) or (url and url["scheme"].lower() == "file"):
         return None
-    path = (unquote(found["path"]) if url else found["path"]).rstrip("/").removesuffix(".git")
-    parts = [part for part in map(_clean, path.split("/")) if part]
+    path = unquote(found["path"]) if url else found["path"]
+    parts = [*filter(None, map(_clean, path.rstrip("/").removesuffix(".git").split("/")))]
     host = _clean(_host(found["at"]))
     return "/".join([host, *parts]) if host and parts else None
 

@@ -19,8 +19,6 @@ from functools import cached_property, lru_cache
 from hashlib import blake2b
 from typing import Any
 
-import re2  # type: ignore[import-untyped]
-
 from memorist.text.patterns import regex
 from memorist.text.visible import is_blank
 
@@ -196,6 +194,8 @@ class _Scan:
     """
 
     def __init__(self) -> None:
+        import re2  # type: ignore[import-untyped]  # loaded where a text needs it: most questions do not
+
         options = _options()
         options.never_capture = True
         options.max_mem = 64 << 20  # the default is outgrown by some texts, and RE2 then falls back to a slow matcher
@@ -205,10 +205,14 @@ class _Scan:
 
     @cached_property
     def _each(self) -> list[Any]:
+        import re2
+
         return [re2.compile(rule.pattern.encode(), _options()) for rule in RULES]
 
     @cached_property
     def _which(self) -> Any:
+        import re2
+
         which = re2.Set.MatchSet(_options())
         for rule in RULES:
             which.Add(rule.pattern.encode())
@@ -227,6 +231,8 @@ class _Scan:
 
 
 def _options() -> Any:
+    import re2
+
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     return options

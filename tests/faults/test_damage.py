@@ -251,7 +251,7 @@ def test_pages_of_noise_are_named(closed: Original, tmp_path: Path) -> None:
 def test_a_store_that_is_gone_is_not_answered_by_a_new_one(closed: Original, tmp_path: Path) -> None:
     path = closed.copy(tmp_path / "store")
     path.unlink()
-    with pytest.raises(StoreDamaged, match=r"gone.*anchor.*knows \d+ events.*restore.*begin anew"):
+    with pytest.raises(StoreDamaged, match=r"gone.*anchor.*knows \d+ events.*restore.*begin again"):
         Memory(path, project="atlas")
     assert [file.name for file in path.parent.iterdir()] == ["memory.db.anchor"]
     path.with_name("memory.db.anchor").unlink()

@@ -14,6 +14,7 @@ import resource
 import stat
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -594,6 +595,64 @@ def test_an_older_version_is_migrated_step_by_step(path: Path, monkeypatch: pyte
     as_version(path, -1)
     with pytest.raises(StoreDamaged, match="version -1"):
         JsonFileStore(path)
+
+
+# ---------------------------------------------------------------- tables are filled when they are first needed
+
+
+def test_opening_and_closing_fills_no_table(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    remember(path, "one")
+    before = contents(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(tables, "built", lambda _: pytest.fail("the tables were filled"))
+        with Memory(path, project="atlas"):
+            pass
+    assert contents(path) == before
+
+
+def test_threads_that_ask_first_at_once_all_see_everything(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    remember(path, *ALL)
+    filled: list[int] = []
+    built = tables.built
+
+    def slowly(sections: Any) -> Any:
+        filled.append(1)
+        time.sleep(0.05)
+        return built(sections)
+
+    monkeypatch.setattr(tables, "built", slowly)
+    with closing(JsonFileStore(path)) as store, ThreadPoolExecutor(8) as threads:
+        counts = list(threads.map(lambda _: store.count(Where(EVERYWHERE)), range(8)))
+    assert counts == [len(ALL)] * 8 and filled == [1]
+
+
+@pytest.mark.covers("P6")
+def test_a_write_of_another_process_between_opening_and_the_first_question_is_seen(path: Path) -> None:
+    remember(path, "one")
+    with closing(JsonFileStore(path)) as asks, closing(JsonFileStore(path)) as writes:
+        stored(asks, a_record("two"))
+        stored(writes, a_record("three"))
+        assert writes.count(Where(EVERYWHERE)) == asks.count(Where(EVERYWHERE)) == 3
+    assert sorted(texts_in(path)) == ["one", "three", "two"]
+
+
+@pytest.mark.parametrize(
+    "spoil", [{"text": None}, {"at": "yesterday"}, {"key": "no hex"}, {"importance": "much"}], ids=str
+)
+def test_a_row_that_cannot_be_read_is_told_and_nothing_is_changed(path: Path, spoil: dict[str, object]) -> None:
+    """Its checksum is right: whatever wrote it, an empty store is not begun in its place."""
+    remember(path, "one")
+    head, sections = json_snapshot.read(path)
+    sections["records"][0].update(spoil)
+    path.write_bytes(json_snapshot.written(head.generation, head.previous, head.after, sections)[0])
+    before = contents(path)
+    with closing(JsonFileStore(path)) as store:
+        for _ in range(2):
+            with pytest.raises(StoreDamaged, match="a row cannot be read"):
+                store.count(Where(EVERYWHERE))
+            with pytest.raises(StoreDamaged, match="a row cannot be read"):
+                stored(store, a_record("two"))
+    assert contents(path) == before
 
 
 WRITTEN_BY_0_1_0 = Path(__file__).parent / "json-0.1.0"  # a closed store, and what was killed after it

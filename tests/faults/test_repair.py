@@ -228,7 +228,7 @@ BEYOND: dict[str, list[str]] = {
 @pytest.mark.parametrize("also", [[], DESYNC["words changed"]], ids=["alone", "with a broken index"])
 @pytest.mark.parametrize("damage", BEYOND)
 def test_a_repair_refuses_where_the_damage_is_not_in_the_index(path: Path, damage: str, also: list[str]) -> None:
-    """An index made anew from a damaged text would hide the damage."""
+    """An index rebuilt from a damaged text would hide the damage."""
     tamper(path, *also, *BEYOND[damage])
     before = path.read_bytes()
     with Memory(path, project="atlas", embed="none") as memory:

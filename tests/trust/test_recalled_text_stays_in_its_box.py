@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 
 from conftest import rounds
 from memorist import Memory
-from memorist.prompt.render import LETTERS, STYLES, Clash, Item, Page, page
+from memorist.prompt.render import LETTERS, STYLES, Contradiction, Item, Page, page
 from memorist.records import Hit, changed
 from memorist.testing import MovableClock, a_record
 from memorist.text.visible import visible
@@ -137,7 +137,7 @@ PARSERS: dict[str, Callable[[str], list[tuple[int, str]]]] = {
 def paged(texts: list[str], style: str, steady: int = 1) -> Page:
     records = [changed(a_record(), id=f"m{n}", number=n, text=text) for n, text in enumerate(texts, 1)]
     items = [Item(Hit(r, 1.0), "recall", visible(r.text), "today", weight=-r.number) for r in records]
-    clashes = [Clash(records[0], records[-1])]
+    clashes = [Contradiction(records[0], records[-1])]
     return page(STYLES[style], items[:steady], items[steady:], clashes, lambda text: f"{hash(text) & 0xFFFFFFFF:x}")
 
 

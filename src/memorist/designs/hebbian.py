@@ -1,4 +1,4 @@
-"""Memories that help grow stronger: words only, and the votes of whoever used what was found.
+"""Memories that help grow stronger: words only, and the votes of those who used what was found.
 
 The agent asks in words of its own choice, says what helped and what did not, and so two stores with the same memories come to
 answer differently. Nothing is pushed into a prompt, no synonyms are kept, and nothing is pruned while there is room.

@@ -62,6 +62,7 @@ BEFORE = (
     "widen",
 )  # what looks at the question; everything else at what was found
 FINDS = (["words"], ["fields"], ["gather", "blend"], ["gather", "fuse_ranks"])  # how a design finds, one of these
+FINDERS = {name for way in FINDS for name in way}
 
 
 # ---------------------------------------------------------------- reading
@@ -132,7 +133,7 @@ def _reads(value: Any) -> tuple[str, ...]:
 
 
 def _parts(
-    table: Mapping[str, Any], order: str, values: str, known: Mapping[str, "Part"], base: Sequence[Any]
+    table: Mapping[str, Any], order: str, values: str, known: Mapping[str, "Shape"], base: Sequence[Any]
 ) -> tuple[Any, ...]:
     """The stages or jobs in their order: those of the base, or the ones that are named, each with its values."""
     had = {_name_of(part, known): part for part in base}
@@ -154,7 +155,7 @@ def _tables(
     return given
 
 
-def _part(part: "Part", had: Any, given: Mapping[str, Any], where: str) -> Any:
+def _part(part: "Shape", had: Any, given: Mapping[str, Any], where: str) -> Any:
     _only(given, tuple(part.keys), where)
     values = {part.keys[key].field: part.keys[key].check(value, f"{where}.{key}") for key, value in given.items()}
     if had is not None:
@@ -168,7 +169,7 @@ def _part(part: "Part", had: Any, given: Mapping[str, Any], where: str) -> Any:
 def _must_work(stages: Sequence[Any]) -> None:
     """The order without which no question has an answer, or a wrong one."""
     names = [_name_of(stage, STAGES) for stage in stages]
-    found = [name for name in names if any(name in way for way in FINDS)]
+    found = [name for name in names if name in FINDERS]
     if found not in FINDS:
         raise Invalid(
             "stages must find by words or by fields, or gather and then blend or fuse_ranks what was gathered; "
@@ -180,8 +181,9 @@ def _must_work(stages: Sequence[Any]) -> None:
             "stages must begin with understand, end with keep_best, and hold believed between what finds and keep_best "
             f"(without it what no longer holds is recalled); they are {', '.join(names)}"
         )
-    _must_suit_one_another(names, stages)
-    useless = [name for name in names[:finds] if name not in (*BEFORE, *found)]
+    _must_suit_one_another(names)
+    _must_count_votes_once(names, stages)
+    useless = sorted(set(names[:finds]) - {*BEFORE, *found}, key=names.index)
     if useless:  # it would do nothing, and the author of the file would not notice
         raise Invalid(
             f"{useless[0]} stands before {found[-1]}, where nothing is found yet, and would do nothing; move it behind. "
@@ -189,7 +191,7 @@ def _must_work(stages: Sequence[Any]) -> None:
         )
 
 
-def _must_suit_one_another(names: Sequence[str], stages: Sequence[Any]) -> None:
+def _must_suit_one_another(names: Sequence[str]) -> None:
     """Stages that need others, or stand in each other's way."""
     if "abstain" in names and "blend" not in names:
         raise Invalid("abstain needs blend, which says how likely the answer is here; leave abstain out")
@@ -198,6 +200,9 @@ def _must_suit_one_another(names: Sequence[str], stages: Sequence[Any]) -> None:
         raise Invalid(f"{early[0]} finds other words for the stage fields, and stands before it; leave {early[0]} out")
     if "one_voice" in names[:-2]:
         raise Invalid("one_voice looks at what would be shown, and stands right before keep_best; move it there")
+
+
+def _must_count_votes_once(names: Sequence[str], stages: Sequence[Any]) -> None:
     weighed = {factor for stage in stages if isinstance(stage, Weigh) for factor in stage.factors}
     if "votes" in names and weighed & {"votes", "recency"}:
         raise Invalid("stages weighs votes twice: take votes or recency out of recall.weigh, or the stage votes out")
@@ -209,7 +214,7 @@ def _only(table: Mapping[str, Any], allowed: Sequence[str], where: str) -> None:
             raise Invalid(f"{where} has no key {quoted(key)}; keys are {', '.join(allowed) or 'none'}")
 
 
-def _name_of(part: Any, known: Mapping[str, "Part"]) -> str:
+def _name_of(part: Any, known: Mapping[str, "Shape"]) -> str:
     return next(name for name, each in known.items() if type(part) is each.make)
 
 
@@ -239,7 +244,7 @@ def text_of(design: Design) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _written(table: str, shape: "Part", value: Any) -> list[str]:
+def _written(table: str, shape: "Shape", value: Any) -> list[str]:
     """One table of such a file; nothing where it has no keys."""
     values = [f"{key} = {toml.written(each.written(getattr(value, each.field)))}" for key, each in shape.keys.items()]
     return ["", f"[{table}]", *values] if values else []
@@ -277,7 +282,7 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Shape:
     """A stage or job under its registered name."""
 
     make: type
@@ -306,17 +311,17 @@ _lift = partial(checks.number, least=1, most=2)
 _part_of = partial(checks.number, least=0.01, most=1)
 _FIELDS = ("content", "tags", "files", "category")
 _VOTES = {"reinforce": Key("reinforce", _vote), "demote": Key("demote", _vote)}
-STAGES: Mapping[str, Part] = {
-    "understand": Part(Understand, {"most": Key("most", partial(checks.whole, least=1, most=64))}),
-    "recognise": Part(Recognise, {}),
-    "words": Part(ByWords, {"pool": Key("pool", _pool)}),
-    "gather": Part(
+STAGES: Mapping[str, Shape] = {
+    "understand": Shape(Understand, {"most": Key("most", partial(checks.whole, least=1, most=64))}),
+    "recognise": Shape(Recognise, {}),
+    "words": Shape(ByWords, {"pool": Key("pool", _pool)}),
+    "gather": Shape(
         Gather, {"words": Key("words", _pool), "meaning": Key("meaning", _pool), "around": Key("around", _pool)}
     ),
-    "blend": Part(Blend, {}),
-    "fuse_ranks": Part(FuseRanks, {"k": Key("k", partial(checks.whole, least=1, most=1000))}),
-    "aliases": Part(ExpandAliases, {"weight": Key("weight", _part_of), "usual": Key("usual", checks.flag)}),
-    "widen": Part(
+    "blend": Shape(Blend, {}),
+    "fuse_ranks": Shape(FuseRanks, {"k": Key("k", partial(checks.whole, least=1, most=1000))}),
+    "aliases": Shape(ExpandAliases, {"weight": Key("weight", _part_of), "usual": Key("usual", checks.flag)}),
+    "widen": Shape(
         Widen,
         {
             "fuzzy": Key("fuzzy", partial(checks.number, least=0, most=0.5)),
@@ -324,7 +329,7 @@ STAGES: Mapping[str, Part] = {
             "most": Key("most", partial(checks.whole, least=1, most=64)),
         },
     ),
-    "fields": Part(
+    "fields": Shape(
         ByFields,
         {
             "pool": Key("pool", _pool),
@@ -332,15 +337,15 @@ STAGES: Mapping[str, Part] = {
             **{name: Key(name, partial(checks.number, least=0.1, most=10)) for name in _FIELDS},
         },
     ),
-    "believed": Part(Believed, {}),
-    "weigh": Part(Weigh, {"factors": Key("factors", partial(names, known=tuple(FACTORS)), list)}),
-    "votes": Part(WeighByVotes, _VOTES),
-    "abstain": Part(
+    "believed": Shape(Believed, {}),
+    "weigh": Shape(Weigh, {"factors": Key("factors", partial(names, known=tuple(FACTORS)), list)}),
+    "votes": Shape(WeighByVotes, _VOTES),
+    "abstain": Shape(
         Abstain,
         {"below": Key("below", checks.share), "unless_covered": Key("unless_covered", checks.share)},
     ),
-    "drop_weak": Part(DropWeak, {"share": Key("share", checks.share)}),
-    "keep_close": Part(
+    "drop_weak": Shape(DropWeak, {"share": Key("share", checks.share)}),
+    "keep_close": Shape(
         KeepClose,
         {
             "of_best": Key("of_best", checks.share),
@@ -348,24 +353,24 @@ STAGES: Mapping[str, Part] = {
             "most": Key("most", partial(checks.whole, least=1, most=1000)),
         },
     ),
-    "files": Part(FileAffinity, {"each": Key("each", checks.share)}),
-    "favour_kinds": Part(FavourKinds, {"first": Key("first", _lift), "second": Key("second", _lift)}),
-    "fade": Part(Fade, {"decay": Key("decay", partial(one_of, known=tuple(DECAYS)))}),
-    "rerank": Part(Rerank, {"most": Key("most", _pool)}),
-    "keep_top": Part(KeepTop, {"most": Key("most", _pool)}),
-    "drop_tail": Part(
+    "files": Shape(FileAffinity, {"each": Key("each", checks.share)}),
+    "favour_kinds": Shape(FavourKinds, {"first": Key("first", _lift), "second": Key("second", _lift)}),
+    "fade": Shape(Fade, {"decay": Key("decay", partial(one_of, known=tuple(DECAYS)))}),
+    "rerank": Shape(Rerank, {"most": Key("most", _pool)}),
+    "keep_top": Shape(KeepTop, {"most": Key("most", _pool)}),
+    "drop_tail": Shape(
         DropTail,
         {"rule": Key("rule", partial(one_of, known=("median", "lowest"))), "share": Key("share", checks.share)},
     ),
-    "spread": Part(Spread, {"most": Key("most", _pool)}),
-    "one_voice": Part(OneVoice, {}),
-    "mark_conflicts": Part(MarkConflicts, {"weight": Key("weight", partial(checks.number, least=0.1, most=1))}),
-    "newest_of_slot": Part(NewestOfSlot, {"most": Key("most", partial(checks.whole, least=2, most=100))}),
-    "keep_best": Part(KeepBest, {"pinned": Key("pinned", partial(checks.whole, least=0, most=100))}),
+    "spread": Shape(Spread, {"most": Key("most", _pool)}),
+    "one_voice": Shape(OneVoice, {}),
+    "mark_conflicts": Shape(MarkConflicts, {"weight": Key("weight", partial(checks.number, least=0.1, most=1))}),
+    "newest_of_slot": Shape(NewestOfSlot, {"most": Key("most", partial(checks.whole, least=2, most=100))}),
+    "keep_best": Shape(KeepBest, {"pinned": Key("pinned", partial(checks.whole, least=0, most=100))}),
 }
 # What a design says beside its stages and jobs, each a table of its own.
 _tokens = partial(checks.whole, least=0, most=1_000_000)
-LANE = Part(
+LANE = Shape(
     Lane,
     {
         "share": Key("share", checks.share),
@@ -374,18 +379,18 @@ LANE = Part(
         "of": Key("of", partial(one_of, known=("total", "rest"))),
     },
 )
-SLOTS: Mapping[str, Part] = {
-    "budget": Part(
+SLOTS: Mapping[str, Shape] = {
+    "budget": Shape(
         Budget, {"tokens": Key("tokens", _tokens), "share": Key("share", checks.share), "most": Key("most", _tokens)}
     ),
-    "promotion": Part(
+    "promotion": Shape(
         Promotion,
         {
             "mode": Key("mode", partial(one_of, known=("manual", "propose", "auto"))),
             "preset": Key("preset", partial(one_of, known=tuple(PRESETS))),
         },
     ),
-    "due": Part(
+    "due": Shape(
         Due,
         {
             "on_open": Key("on_open", checks.flag),
@@ -394,8 +399,8 @@ SLOTS: Mapping[str, Part] = {
         },
     ),
 }
-JOBS: Mapping[str, Part] = {
-    "prune": Part(
+JOBS: Mapping[str, Shape] = {
+    "prune": Shape(
         Prune,
         {
             "max_size": Key("max_bytes", checks.size, checks.size_text),
@@ -403,9 +408,9 @@ JOBS: Mapping[str, Part] = {
             **_VOTES,
         },
     ),
-    "settle": Part(Settle, {}),
-    "expire": Part(Expire, {}),
-    "retain": Part(
+    "settle": Shape(Settle, {}),
+    "expire": Shape(Expire, {}),
+    "retain": Shape(
         Retain,
         {
             "max_items": _or_off("max_items", partial(checks.whole, least=1, most=100_000_000)),
@@ -415,14 +420,14 @@ JOBS: Mapping[str, Part] = {
             "families": Key("families", partial(names, known=RETAINED), list),
         },
     ),
-    "suggest_aliases": Part(
+    "suggest_aliases": Shape(
         SuggestAliases,
         {
             "most": Key("most", partial(checks.whole, least=1, most=100)),
             "times": Key("times", partial(checks.whole, least=1, most=100)),
         },
     ),
-    "tune_lanes": Part(TuneLanes, {"receipts": Key("receipts", partial(checks.whole, least=1, most=10_000))}),
+    "tune_lanes": Shape(TuneLanes, {"receipts": Key("receipts", partial(checks.whole, least=1, most=10_000))}),
 }
 KEYS = (
     "base",

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 from typing import Any, cast
 
 from memorist import checks
@@ -22,7 +23,7 @@ from memorist.design import STEADY, Design, Inject, Lane, Tools
 from memorist.errors import Invalid, MemoristError, OutOfScope
 from memorist.prompt import lanes, receipts
 from memorist.prompt.modes import Mode, Profile, mode_named, profile_named, weighed
-from memorist.prompt.render import Clash, Digest, Item, Page, Style, age_of, body_of, frame_cost, page, style_of
+from memorist.prompt.render import Contradiction, Digest, Item, Page, Style, age_of, body_of, frame_cost, page, style_of
 from memorist.records import Context, Hit, Recall, Record, Scope, new_id
 from memorist.store.where import Order, Where
 from memorist.text.tokens import TokenCounter
@@ -152,7 +153,7 @@ def _leave_receipt(made: Context, plan: Plan, found: "Candidates", keep: Keep, s
     if made.items:  # a conflict that is told names both sides
         told = (record.id for clash in found.clashes for record in (clash.a, clash.b))
         shown |= {id: 0.0 for id in told if id not in shown}
-    by = {item.record.id: item.lane for items in (*found.lanes.values(), found.protected) for item in items}
+    by = {item.record.id: item.lane for item in found.all}
     answer = Recall(plan.query, made.items, made.empty_because, (), plan.scopes, made.receipt)
     took = (time.perf_counter() - started) * 1000
     keep(answer, took, tuple(shown.items()), receipts.rendered(made, by))
@@ -163,14 +164,14 @@ def _leave_receipt(made: Context, plan: Plan, found: "Candidates", keep: Keep, s
 
 def assemble(plan: Plan, found: "Candidates", digest: Digest, count: TokenCounter) -> Context:
     """The context, without its receipt."""
-    everything = [*found.protected, *(item for lane in plan.lanes for item in found.lanes[lane.name])]
+    everything = found.all
     if not everything:
         return Context("", budget=plan.total, empty_because=found.empty_because or "nothing fits this question")
     style = plan.style
     written = {item.record.id: style.item(item) for item in everything}
     costs = {id: count(text) for id, text in written.items()}
 
-    def make(steady: Sequence[Item], loose: Sequence[Item], told: Sequence[Clash]) -> Page:
+    def make(steady: Sequence[Item], loose: Sequence[Item], told: Sequence[Contradiction]) -> Page:
         return page(style, steady, loose, told, digest, lambda item: written[item.record.id])
 
     steady = any(item.lane in STEADY for item in everything)
@@ -194,7 +195,7 @@ def assemble(plan: Plan, found: "Candidates", digest: Digest, count: TokenCounte
 
 
 def _fitted(
-    total: int, items: Sequence[Item], clashes: Sequence[Clash], make: Callable[..., Page], count: TokenCounter
+    total: int, items: Sequence[Item], clashes: Sequence[Contradiction], make: Callable[..., Page], count: TokenCounter
 ) -> tuple[Page, int]:
     """The page, and what it costs. A counter may charge more for a whole than for its parts: then the weakest of what was
     recalled goes, then what is told of conflicts, and only after that the last of what is always there."""
@@ -225,23 +226,26 @@ class Candidates:
 
     lanes: Mapping[str, tuple[Item, ...]]
     protected: tuple[Item, ...] = ()
-    clashes: tuple[Clash, ...] = ()
+    clashes: tuple[Contradiction, ...] = ()
     empty_because: str | None = None
+
+    @property
+    def all(self) -> list[Item]:
+        return [*self.protected, *chain(*self.lanes.values())]
 
 
 def candidates(plan: Plan, recall: Recaller, who: Access, tools: Tools) -> Candidates:
     """Those always there first, then the last turns, then what fits the question: of the families that have a lane of their own,
     and after them, so that what is theirs is not taken from them, of all."""
     look, names = Look(plan, who, tools, tools.clock(), {}, {}), [lane.name for lane in plan.lanes]
-    for name in names:
-        if name in STEADY:
-            look.lanes[name] = look.new(name, look.steady(name))
+    for name in filter(STEADY.__contains__, names):
+        look.lanes[name] = look.new(name, look.steady(name))
     protected = look.new("turns", look.last_turns(), protected=True) if plan.profile else ()
     because = None
     if plan.inject == "push":
         found = recall(None)
         because = found.empty_because
-        for name in sorted((name for name in names if name not in STEADY), key=lambda name: name == "recall"):
+        for name in sorted((name for name in names if name not in STEADY), key="recall".__eq__):
             hits = found.hits if name == "recall" else look.of_family(name, found, recall)
             look.lanes[name] = look.new(name, hits)
     clashes = look.clashes()
@@ -307,11 +311,11 @@ class Look:
         hits = [hit for hit in found.hits if hit.record.scope in here]
         if len(found.hits) >= self.plan.limit and len(scopes) > 1:
             hits = [hit for scope in here for hit in recall(scope).hits]
-        return [*hits, *self._always(family, here, {hit.record.id for hit in hits})] if here else hits
+        return [*hits, *self._always(family, here, {hit.record.id for hit in hits})]
 
     def _always(self, family: str, scopes: Sequence[str], known: set[str]) -> list[Hit]:
         """What is a candidate of a family whatever is asked."""
-        if family not in ALWAYS:
+        if family not in ALWAYS or not scopes:
             return []
         kind, where = ALWAYS[family], self._where(scopes)
         where = where if kind is None else where.also("kind", "eq", kind)
@@ -343,28 +347,28 @@ class Look:
         start, end = record.times.valid_from, record.times.valid_to
         return (start is None or start <= self.now) and (end is None or self.now < end)
 
-    def clashes(self) -> tuple[Clash, ...]:
+    def clashes(self) -> tuple[Contradiction, ...]:
         """Open contradictions of what was chosen, two at most. The other side becomes a candidate right after its partner."""
         links = self.tools.store.links_of(list(self.taken), Where(self.who)) if self.taken else []
         pairs = [(link.a, link.b) for link in links if link.kind == "contradicts"]
-        if not pairs:
-            return ()
-        ends = list(dict.fromkeys(end for pair in pairs for end in pair))
-        active = self.tools.store.get(ends, Where(self.who).also("state", "eq", "active"))
-        known = {record.id: record for record in active if self._holds(record)}
+        known = self._active({end for pair in pairs for end in pair}) if pairs else {}
         rank = {id: place for place, id in enumerate(self.taken)}
-        open = [Clash(known[a], known[b]) for a, b in pairs if a in known and b in known]
-        open.sort(key=lambda clash: min(rank.get(end.id, len(rank)) for end in (clash.a, clash.b)))
-        for clash in open[:MOST_CLASHES]:
+        pairs.sort(key=lambda pair: min(rank.get(end, len(rank)) for end in pair))
+        open = [Contradiction(known[a], known[b]) for a, b in pairs if a in known and b in known][:MOST_CLASHES]
+        for clash in open:
             self._add_other(clash)
-        return tuple(open[:MOST_CLASHES])
+        return tuple(open)
 
-    def _add_other(self, clash: Clash) -> None:
+    def _active(self, ids: Iterable[str]) -> dict[str, Record]:
+        found = self.tools.store.get(list(ids), Where(self.who).also("state", "eq", "active"))
+        return {record.id: record for record in found if self._holds(record)}
+
+    def _add_other(self, clash: Contradiction) -> None:
         """The side that no lane has goes behind the one that some lane has; behind a steady one, into the last loose lane."""
-        partner = self.taken.get(clash.a.id) or self.taken.get(clash.b.id)
+        partner = self.taken[clash.a.id if clash.a.id in self.taken else clash.b.id]
         new = [record for record in (clash.a, clash.b) if record.id not in self.taken]
         loose = [name for name in self.lanes if name not in STEADY]
-        if not new or partner is None or not loose:
+        if not new or not loose:
             return
         lane = partner.lane if partner.lane in loose else loose[-1]
         other = self._item(lane, Hit(new[0], partner.hit.score, {"contradicts": 1.0}))

@@ -13,19 +13,19 @@ from memorist.design import STEADY, Budget, Lane
 from memorist.errors import Invalid
 from memorist.prompt.render import Item
 
-MOST = 10_000_000  # tokens one may ask for
-PARTS = 1_000_000  # shares are counted in millionths: 0.65 of 1840 is 1196, not a hair less
+MOST_TOKENS = 10_000_000  # tokens one may ask for
+MILLION = 1_000_000  # shares are counted in millionths: 0.65 of 1840 is 1196, not a hair less
 
 
 def total(budget: int | None, remaining: int | None, window: int | None, reserve: int | None, usual: Budget) -> int:
     """The tokens there are: a fixed number, a share of what remains of a window, or a window minus what is kept free."""
     given = {"budget": budget, "remaining": remaining, "window": window}
-    said = {name: checks.whole(value, name, 0, MOST) for name, value in given.items() if value is not None}
+    said = {name: checks.whole(value, name, 0, MOST_TOKENS) for name, value in given.items() if value is not None}
     if len(said) > 1:
         raise Invalid(f"{' and '.join(said)} are given; give one of budget, remaining and window")
     if reserve is not None and window is None:
         raise Invalid("reserve is what is kept free of a window; give window as well")
-    kept = 0 if reserve is None else checks.whole(reserve, "reserve", 0, MOST)
+    kept = 0 if reserve is None else checks.whole(reserve, "reserve", 0, MOST_TOKENS)
     if remaining is not None:
         return min(part(usual.share, remaining), usual.most)
     return max(0, window - kept) if window is not None else usual.tokens if budget is None else budget
@@ -61,7 +61,7 @@ def allot(total: int, lanes: Sequence[Lane], wanted: Sequence[int], steady: Coll
 
 def part(share: float, of: int) -> int:
     """That share of a whole number, rounded down."""
-    return round(share * PARTS) * of // PARTS
+    return round(share * MILLION) * of // MILLION
 
 
 # ---------------------------------------------------------------- what fits

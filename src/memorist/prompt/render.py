@@ -72,7 +72,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Clash:
+class Contradiction:
     """Two memories that contradict each other, and nobody has decided between them."""
 
     a: Record
@@ -121,7 +121,7 @@ class Style(Protocol):
     @property
     def end(self) -> str: ...
     def item(self, item: Item) -> str: ...
-    def clash(self, clash: Clash) -> str: ...
+    def clash(self, clash: Contradiction) -> str: ...
     def section(self, name: str, mark: str, items: Sequence[str], clashes: Sequence[str]) -> str: ...
 
 
@@ -134,7 +134,7 @@ class Xml:
         facts = " ".join(f"{name}={_quoted(value)}" for name, value in item.facts.items())
         return f"\n<memory {facts}>{_xml(item.body)}</memory>"
 
-    def clash(self, clash: Clash) -> str:
+    def clash(self, clash: Contradiction) -> str:
         return f"\n<conflict>{_xml(clash.said)}</conflict>"
 
     def section(self, name: str, mark: str, items: Sequence[str], clashes: Sequence[str]) -> str:
@@ -154,7 +154,7 @@ class Markdown:
         fence = "`" * (1 + max(2, *(len(run) for run in FENCES.findall(item.body)), 2))
         return f"\n{_said(item)}\n{fence}\n{item.body}\n{fence}"
 
-    def clash(self, clash: Clash) -> str:
+    def clash(self, clash: Contradiction) -> str:
         return f"\n- Conflict: {clash.said}"
 
     def section(self, name: str, mark: str, items: Sequence[str], clashes: Sequence[str]) -> str:
@@ -171,7 +171,7 @@ class Plain:
         body = item.body.replace("\n", "\n  ")
         return f"\n- {_said(item)} {body}"
 
-    def clash(self, clash: Clash) -> str:
+    def clash(self, clash: Contradiction) -> str:
         return f"\n! {clash.said}"
 
     def section(self, name: str, mark: str, items: Sequence[str], clashes: Sequence[str]) -> str:
@@ -187,7 +187,7 @@ class Json:
         facts = {**item.facts, "id": item.record.number, "text": item.body}
         return "\n" + json.dumps(facts, ensure_ascii=False)
 
-    def clash(self, clash: Clash) -> str:
+    def clash(self, clash: Contradiction) -> str:
         return "\n" + json.dumps(clash.said, ensure_ascii=False)
 
     def section(self, name: str, mark: str, items: Sequence[str], clashes: Sequence[str]) -> str:
@@ -247,7 +247,7 @@ def page(
     style: Style,
     steady: Sequence[Item],
     recalled: Sequence[Item],
-    clashes: Sequence[Clash],
+    clashes: Sequence[Contradiction],
     digest: Digest,
     write: Written | None = None,
 ) -> Page:
@@ -282,7 +282,7 @@ def arranged(items: Sequence[Item]) -> list[Item]:
 
 
 def _derived_mark(content: str, others: str, digest: Digest) -> str:
-    """The same while the content is, unless somebody wrote it down in a memory that stands beside it."""
+    """The same while the content is, unless a memory that stands beside it holds that very mark."""
     for again in range(1000):
         mark = _letters(int(digest(f"mark {again} {content}"), 16))
         if mark not in content and mark not in others:

@@ -178,7 +178,7 @@ def may_be_disputed(record: Record, changes: Changes) -> bool:
 
 
 def _candidates(record: Record, changes: Changes) -> list[Record]:
-    """What may be about the same (`store/topics.py`), newest first; first what is not stored yet."""
+    """What may be about the same (`store/index.py`), newest first; first what is not stored yet."""
     topics = opposed(record.text)
     if not topics:
         return []

@@ -5,7 +5,6 @@ the copy. A backup that a user made is the user's; it is named, and a restore of
 """
 
 import re
-import shutil
 import time
 from collections.abc import Collection, Iterable, Sequence, Set
 from contextlib import closing
@@ -117,6 +116,8 @@ def clear_leftovers(store: Path | None) -> Cleaning:
             if time.time() - left.stat().st_mtime < UNFINISHED:
                 cleaning.not_yet(f"{left.name} was begun a short while ago and may hold it")
             elif left.is_dir():
+                import shutil  # a cold start need not load it
+
                 shutil.rmtree(left)
             else:
                 left.unlink()

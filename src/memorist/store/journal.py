@@ -164,7 +164,7 @@ def refuse_if_lost(store: Path, is_empty: Callable[[], bool]) -> None:
     knows = anchored.flaw or f"{store.name}.anchor beside it knows {anchored.event:,} events"
     raise StoreDamaged(
         f"{store} is empty or gone, but {knows}; it was left as it is. `memorist backup --restore FILE` brings a backup "
-        f"back; to begin anew, remove {store.name}.anchor"
+        f"back; to begin again, remove {store.name}.anchor"
     )
 
 
@@ -231,7 +231,7 @@ class Walk:
     digests: dict[int, bytes] = field(default_factory=dict)
     events: int = 0
     last: dict[str, bytes] = field(default_factory=dict)  # what the journal last made of each record
-    odd: list[Event] = field(default_factory=list)  # what does not fit its key
+    odd: list[Event] = field(default_factory=list)  # contradicts its key
     emptied: set[int] = field(default_factory=set)  # what erasures say they emptied
 
     def records(self) -> Iterator[str]:
@@ -240,7 +240,7 @@ class Walk:
             erased = record.state == "erased"
             self.seals[record.id] = Seal(record.number, record.space, sealed.key, sealed.checksum, erased)
             if seal(record, sealed.key).checksum != sealed.checksum:
-                yield f"memory {record.number} ({record.id}) does not fit its checksum"
+                yield f"memory {record.number} ({record.id}) contradicts its checksum"
                 self.seals[record.id].checksum = b""  # said once
 
     def journal(self) -> Iterator[tuple[ChainLink, Sequence[Event]]]:
@@ -300,7 +300,7 @@ class Walk:
         return next(iter(found), None), self.store.keys([id]).get(id)
 
     def _changed_meanwhile(self, id: str, seen: Seal) -> bool:
-        """Whether somebody wrote it during the audit: a second look at the record, between two equal looks at its end of
+        """Whether it was written during the audit: a second look at the record, between two equal looks at its end of
         the journal, finds them in agreement."""
         everywhere = Where(Access.to_read(seen.space))
         for _ in range(LOOKS):

@@ -109,7 +109,7 @@ class Store(Protocol):
         """Links whose both ends are visible and one of whose ends is among `ids`."""
 
     def link(self, a: str, b: str, kind: str) -> Link | None:
-        """That one link, whoever may see it."""
+        """That one link, visible or not."""
 
     def linked(self, kind: str, where: Where, limit: int) -> list[Link]:
         """Links of a kind whose both ends fit; those of the newest records first."""
@@ -166,7 +166,7 @@ class Store(Protocol):
         """What this backend can say about its own health, index included."""
 
     def repair(self) -> list[Finding]:
-        """Makes the index anew from the records where it differs from them. Where anything else is wrong: nothing."""
+        """Rebuilds the index from the records where it differs from them. Where anything else is wrong: nothing."""
 
     # ------------------------------------------------------------ writing: `store/writer.py` only
 

@@ -269,12 +269,17 @@ def _default(key: str) -> Any:
 
 
 def _login() -> str:
-    import getpass
-
+    names = (_env(variable) for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"))  # where getpass looks first
     try:
-        return one_line("actor", getpass.getuser())
+        return one_line("actor", next(filter(None, names), None) or _account())
     except (Invalid, OSError, KeyError, ImportError):  # a container's user without a name
         return "unknown"
+
+
+def _account() -> str:
+    import getpass
+
+    return getpass.getuser()
 
 
 # ---------------------------------------------------------------- what each setting may be
@@ -453,10 +458,10 @@ def _write(key: str, value: str | float | None) -> Path:
         return file
     if file.exists() and not file.is_file():
         raise Invalid(f"{file} is no regular file and is not replaced; name another with MEMORIST_CONFIG")
-    wanted = {name: kept for name, kept in old.items() if name != key} | ({} if value is None else {key: value})
     before = toml.read(file, 0, "a settings file") if file.exists() else ""
     text = _edited(before, key, None if value is None else toml.written(value))
-    if not _says(text, wanted, file):
+    wanted = old | {key: value}
+    if not _says(text, {name: kept for name, kept in wanted.items() if kept is not None}, file):
         raise Invalid(f"{file} writes {key} in a way that cannot be changed line by line; change it by hand")
     return _replace(file, text)
 

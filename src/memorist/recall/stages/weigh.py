@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache, partial
-from importlib import resources
+from pathlib import Path
 from typing import ClassVar
 
 from memorist.design import Reranker, Tools
@@ -40,6 +40,7 @@ DAY = 86400.0
 WORTH = 3.0  # how much the logarithm of a factor counts beside signals: a full vote outweighs the noise between equals
 MOST_OVERLAPS = 5  # files that count; a memory about a hundred files is about none
 PATH = regex(r"[\w.\-/\\]{1,256}\.[A-Za-z]\w{0,9}\b|[\w.\-]{1,128}/[\w.\-/]{1,256}", re.ASCII)
+MIX = Path(__file__).parents[1] / "mix.toml"
 BEHIND = 0.98  # of the score of the current statement, for those that it replaced
 LEAST = 0.01  # a factor is never 0: what was found stays visible
 
@@ -48,7 +49,7 @@ LEAST = 0.01  # a factor is never 0: what was found stays visible
 def mix() -> Mix:
     """The fitted weights: a table for each voice, with the weights common to all in it, and two for the standing."""
     fitted: dict[str, dict[str, float]] = {}
-    for line in resources.files("memorist.recall").joinpath("mix.toml").read_text(encoding="utf-8").splitlines():
+    for line in MIX.read_text(encoding="utf-8").splitlines():
         if line.startswith("["):
             table = fitted.setdefault(line.strip("[]"), {})
         elif "=" in line:  # importing a parser for lines as plain as these costs a cold start 10 ms

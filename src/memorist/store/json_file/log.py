@@ -21,6 +21,7 @@ from memorist.store.json_file.snapshot import (
     digest,
     encoded,
     migrated,
+    parsed,
     refuse_newer,
 )
 
@@ -63,7 +64,7 @@ class Part:
     def take(self, line: bytes) -> None:
         self.count += 1
         if not self.offset:
-            refuse_newer(_json(line), FORMAT)
+            refuse_newer(parsed(line), FORMAT)
         if not self.fits(line):
             raise Unreadable(f"line {self.count} of {self.path.name} is damaged")
         said = json.loads(line)
@@ -108,13 +109,6 @@ def read(path: Path, place: Place | None = None) -> Part:
             return part
     part.torn = rest
     return part
-
-
-def _json(line: bytes) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return None
 
 
 # ---------------------------------------------------------------- writing

@@ -5,7 +5,7 @@ the copy. The new content comes in by two folds, like any other: a process that 
 """
 
 import tempfile
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import datetime
 from pathlib import Path
 
@@ -45,17 +45,18 @@ def replaced(db: Path, backup: Path, now: datetime) -> Path | None:
 
 
 def _verified(backup: Path, fresh: Path) -> JsonFileStore:
-    try:
-        json_snapshot.read(fresh)
-        store = JsonFileStore(fresh)
-    except (MemoristError, Unreadable) as problem:
-        raise StoreDamaged(f"{backup} cannot be read as a backup ({problem}); the store was left as it is") from problem
-    audit = Writer(store, now_utc).audit()
-    wrong = [finding.detail for finding in store.checkup() if not finding.ok]
-    if wrong or not audit.ok:
-        store.close()
-        said = "; ".join([*wrong, *audit.problems][:3])
-        raise StoreDamaged(f"{backup} is damaged ({said}); the store was left as it is")
+    with ExitStack() as opened:
+        try:
+            json_snapshot.read(fresh)
+            store = opened.enter_context(closing(JsonFileStore(fresh)))
+            audit = Writer(store, now_utc).audit()
+            wrong = [*(finding.detail for finding in store.checkup() if not finding.ok), *audit.problems]
+        except (MemoristError, Unreadable) as problem:
+            said = f"{backup} cannot be read as a backup ({problem}); the store was left as it is"
+            raise StoreDamaged(said) from problem
+        if wrong:
+            raise StoreDamaged(f"{backup} is damaged ({'; '.join(wrong[:3])}); the store was left as it is")
+        opened.pop_all()
     return store
 
 

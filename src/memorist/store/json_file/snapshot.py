@@ -76,7 +76,7 @@ def _head(path: Path, line: bytes) -> Head:
         refuse_newer(said, FORMAT)
         return Head(said["version"], said["generation"], said["previous"], said["after"], said["sum"])
     except (ValueError, LookupError, TypeError, RecursionError):
-        refuse_newer(_document(path), FORMAT)  # which may lay its lines out differently
+        refuse_newer(parsed(path.read_bytes()), FORMAT)  # which may lay its lines out differently
         raise Unreadable(f"{path.name} is {'no memorist store, or no longer' if line else 'empty'}") from None
 
 
@@ -110,8 +110,9 @@ def refuse_newer(said: Any, format: str) -> None:
         )
 
 
-def _document(path: Path) -> Any:
+def parsed(data: bytes) -> Any:
+    """None where it is no JSON."""
     try:
-        return json.loads(path.read_bytes())
+        return json.loads(data)
     except (ValueError, RecursionError):
         return None

@@ -2,8 +2,9 @@
 
 Questions are answered by SQLite in RAM. A transaction is one line of a log, written and synced before it returns; folding
 makes a new snapshot of what RAM holds. Before anything is read or written, two `stat` calls tell whether another process
-wrote, and what it wrote is then read in. The lock between processes is held for a transaction, never longer. Words and topics
-are made when a question first needs them: opening reads records, and computes nothing.
+wrote, and what it wrote is then read in. The lock between processes is held for a transaction, never longer. Opening reads and
+verifies the files, and no more: the tables are filled when something is first asked or written, and words and topics are made
+when a question first needs them.
 """
 
 import functools
@@ -31,7 +32,7 @@ from memorist.store.json_file.log import unavailable
 from memorist.store.json_file.snapshot import Sections, Unreadable
 from memorist.store.nouns import Finding, Size
 from memorist.store.sqlite import SqliteStore
-from memorist.store.sqlite.connection import explained
+from memorist.store.sqlite.connection import explained, patience
 from memorist.store.sqlite.migrate import INSERT_TOPICS, rebuild_topics
 from memorist.text.visible import visible
 
@@ -64,18 +65,20 @@ class JsonFileStore(SqliteStore):
         self._may_write = json_files.is_writable(self._files.main)
         self._place: json_log.Place | None = None  # how far the files were read; None: not at all
         self._looked: object = None  # how the files looked then
+        self._waiting: Sequence[Sections] | None = None  # what was read, and is put into tables when it is first needed
         self._holder: int | None = None  # the thread that has its turn, and need not look
         self._process = os.getpid()
         self._folded = False  # at last
         with _translated():
             json_files.refuse_foreign(self._files)
         super().__init__(wait=wait)
+        self._connections.look = self._look_around
         try:
-            self._look_around()
+            with self._caught_up():
+                pass
         except BaseException:
             super().close()
             raise
-        self._connections.look = self._look_around
 
     @property
     def path(self) -> Path:
@@ -84,6 +87,10 @@ class JsonFileStore(SqliteStore):
     @property
     def writable(self) -> bool:
         return self._may_write
+
+    def connect(self) -> apsw.Connection:
+        self._connections.here()  # caught up, and filled
+        return super().connect()
 
     # ------------------------------------------------------------ whose turn it is
 
@@ -147,11 +154,26 @@ class JsonFileStore(SqliteStore):
     # ------------------------------------------------------------ reading the files
 
     def _look_around(self) -> None:
-        """Before anything is read: did another process write?"""
-        if self._holder == threading.get_ident() or self._look() == self._looked:
-            return
-        with self._caught_up():
-            return
+        """Before any table is read: did another process write, and is everything in its table?"""
+        self._read_on()
+        if self._waiting is not None:
+            self._fill()
+
+    def _read_on(self) -> None:
+        if self._holder != threading.get_ident() and self._look() != self._looked:
+            with self._caught_up():
+                pass
+
+    def setting(self, name: str) -> str | None:
+        """Opening needs some, and no table for it."""
+        if self._waiting is not None:
+            self._read_on()
+        waiting = self._waiting
+        if waiting is None:
+            return super().setting(name)
+        with self._sound():
+            found = {row["name"]: row["value"] for part in waiting for row in part.get("settings", ())}
+        return found.get(name)
 
     def _look(self) -> object:
         """How snapshot and log look from outside: every write changes it."""
@@ -192,7 +214,7 @@ class JsonFileStore(SqliteStore):
             one = self._connections.here()
             for part in parts:
                 rows = part.get("records", [])
-                added = set(tables.put_records(one, rows))
+                added = tables.put_records(one, rows)
                 seals = [tables.sealed(row) for row in rows]
                 self.write(seals)
                 records = [sealed.record for sealed in seals if sealed.record.number in added]
@@ -203,9 +225,7 @@ class JsonFileStore(SqliteStore):
         """Reads everything, and puts in order what a crash or damage left."""
         looked = self._look()
         loaded = json_files.load(self._files) or self._created()
-        with self._sound(), closing(tables.built(tables.merged(loaded.parts))) as fresh:
-            self._become(fresh)
-        self._place = loaded.place
+        self._waiting, self._place = loaded.parts, loaded.place
         if loaded.restored_because:
             self._heal(loaded, loaded.restored_because)
         elif self._may_write:
@@ -215,16 +235,27 @@ class JsonFileStore(SqliteStore):
         # Read without a lock, the files may have changed meanwhile: then they are looked at again.
         self._looked = self._look() if self._may_write else looked
 
+    def _fill(self) -> None:
+        """Puts what was read into tables; other threads that ask meanwhile wait here."""
+        with self._alone(), _translated(), self._sound():
+            if self._waiting is not None:
+                with closing(tables.built(tables.merged(self._waiting))) as fresh:
+                    self._become(fresh)
+
     def _become(self, source: apsw.Connection) -> None:
-        with self._connections.here().backup("main", source, "main") as pages:
-            pages.step()
+        """Puts that database in the place of this one, in one step. Through a connection that looks at no file."""
+        with closing(self._connections.connect()) as one:
+            one.set_busy_handler(patience(self._connections.wait))
+            with one.backup("main", source, "main") as pages:
+                pages.step()
+        self._waiting = None
 
     @contextmanager
     def _sound(self) -> Iterator[None]:
         """What comes from the files is what was once written there."""
         try:
             yield
-        except (ValueError, TypeError, LookupError, OverflowError, apsw.ConstraintError) as problem:
+        except (ValueError, TypeError, LookupError, OverflowError, AttributeError, apsw.ConstraintError) as problem:
             raise StoreDamaged(f"a row cannot be read ({problem}); {json_files.left(self._files)}") from problem
 
     def _created(self) -> json_files.Loaded:
@@ -356,9 +387,12 @@ class JsonFileStore(SqliteStore):
         if self._process == os.getpid() and self._may_write and not self._folded:
             self._folded = True
             self._fold_at_last()
+        self._waiting = None
         super().close()
 
     def _fold_at_last(self) -> None:
+        if self._place and not self._place.offset and self._look() == self._looked:
+            return
         try:
             with self._caught_up(to_write=True):
                 if self._place and self._place.offset:

@@ -6,11 +6,13 @@ left out. Words, topics and the sizes of shelves are derived from the records, a
 """
 
 import json
-from base64 import b64decode, b64encode
+from base64 import b64encode
+from binascii import a2b_base64
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
 from functools import lru_cache
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -24,13 +26,14 @@ from memorist.store.nouns import Sealed, Shelf, layer_of
 from memorist.store.rows import COLUMNS, COUNTERS, from_row, tally
 from memorist.store.sqlite.match import rebuild
 from memorist.store.sqlite.migrate import SCHEMA, migrate, migrations_in
-from memorist.store.sqlite.vectors import BLOCKS, PUT, closed, opened
+from memorist.store.sqlite.vectors import BLOCKS, PUT, closed, next_version, opened
 from memorist.store.where import canonical
 
 Key = tuple[Any, ...]
 
 DERIVED = ("words", "topics")  # settings that tell what was made of the records; a file does not know them
 LAST_GENERATION = "last generation"  # a setting in the file; in the tables SQLite counts them
+MANY = 1000  # ids for which reading all costs less than looking each up
 NOTHING_COUNTED = (None,) * (len(COUNTERS) + 1)
 
 
@@ -67,9 +70,8 @@ class Section:
         columns = [column or field for field, _, column in pairs]
         self.table, self.key, self.fields = table, key.split(), [field for field, _, _ in pairs]
         self.ids = [field for field, form in forms.items() if form == "id"]
-        self._forms = [(self.fields.index(field), field, *FORMS[form]) for field, form in forms.items() if form != "id"]
-        self._blank: Row = dict.fromkeys(self.fields)
-        self._values = itemgetter(*self.fields)
+        self._places = {field: place for place, field in enumerate(self.fields)}
+        self._forms = [(self._places[field], field, *FORMS[form]) for field, form in forms.items() if form != "id"]
         shown = (f"(SELECT id FROM records WHERE number = t.{c})" if c in self.ids else f"t.{c}" for c in columns)
         self._select = f"SELECT {', '.join(shown)} FROM {source or table} t"
         self._more = MORE.get(table)
@@ -94,7 +96,7 @@ class Section:
 
     def values(self, row: Row) -> list[Any]:
         """Of its fields, as a table has them; but ids."""
-        values = list(self._values(self._blank | row))
+        values = list(map(row.get, self.fields))
         for place, _, _, read in self._forms:
             if values[place] is not None:
                 values[place] = read(values[place])
@@ -102,20 +104,29 @@ class Section:
 
     def put(self, one: apsw.Connection, rows: Sequence[Row]) -> None:
         """Adds them, or puts them in the place of those with their keys."""
-        values, more = (self.values(row) for row in self._numbered(one, rows)), self._more
+        values, more = self._numbered(one, rows), self._more
         one.executemany(self._insert, ((*each, more[1](each)) for each in values) if more else values)
 
     def drop(self, one: apsw.Connection, rows: Sequence[Row]) -> None:
-        keys = ([row[field] for field in self.key] for row in self._numbered(one, rows))
+        keys = ([values[self._places[field]] for field in self.key] for values in self._numbered(one, rows))
         one.executemany(f"DELETE FROM {self.table} WHERE {' AND '.join(f'{name} = ?' for name in self.key)}", keys)
 
-    def _numbered(self, one: apsw.Connection, rows: Sequence[Row]) -> Iterable[Row]:
-        """The rows with numbers of records instead of ids."""
-        if not self.ids or not rows:
-            return rows
-        sql = "SELECT id, number FROM records WHERE id IN (SELECT value FROM json_each(?))"
-        numbers = dict(one.execute(sql, (canonical([row[field] for row in rows for field in self.ids]),)))
-        return ({**row, **{field: numbers[row[field]] for field in self.ids}} for row in rows)
+    def _numbered(self, one: apsw.Connection, rows: Sequence[Row]) -> Iterator[list[Any]]:
+        """The values of the rows, with numbers of records instead of ids."""
+        numbers = _numbers(one, {row[field] for row in rows for field in self.ids})
+        places = [self._places[field] for field in self.ids]
+        for row in rows:
+            values = self.values(row)
+            for place in places:
+                values[place] = numbers[values[place]]
+            yield values
+
+
+def _numbers(one: apsw.Connection, ids: set[str]) -> Mapping[str, int]:
+    if len(ids) > MANY:
+        return dict(one.execute("SELECT id, number FROM records"))
+    sql = "SELECT id, number FROM records WHERE id IN (SELECT value FROM json_each(?))"
+    return dict(one.execute(sql, (canonical(list(ids)),))) if ids else {}
 
 
 SECTIONS = {  # in the order of a snapshot; vectors come last
@@ -158,7 +169,6 @@ PLAIN = ("counters", "links", "events", "keys", "runs", "generations", "receipts
 RECORDS = SECTIONS["records"]
 INSERT = f"INSERT INTO records (number, shelf, {', '.join(COLUMNS)}, key, checksum) VALUES (?, ?{', ?' * len(COLUMNS)}, ?, ?)"
 WORDS = "INSERT OR IGNORE INTO words (id, shelf, start, end, prepared, length) VALUES (?, ?, ?, ?, ?, ?)"
-_space, _scope, _kind, _state = (RECORDS.fields.index(name) for name in ("space", "scope", "kind", "state"))
 
 
 # ---------------------------------------------------------------- out
@@ -175,34 +185,57 @@ def watched(one: apsw.Connection) -> Iterator[Callable[[], Sections]]:
     with closing(apsw.Session(one, "main")) as session:
         for table in (*(section.table for section in SECTIONS.values()), "vectors"):
             session.attach(table)
-        yield lambda: _changed(one, session)
+        yield lambda: _changed(one, _Touched(session))
 
 
-def _changed(one: apsw.Connection, session: apsw.Session) -> Sections:
-    touched: dict[str, dict[Key, str]] = {}
-    blocks: dict[Key, Key] = {}
-    for change in apsw.Changeset.iter(session.changeset()):
-        row = change.old or change.new or ()
-        key = tuple(row[place] for place in sorted(change.pk_columns))
-        touched.setdefault(change.name, {})[key] = change.op
-        if change.name == "vectors":
-            blocks[key] = (change.old or (b"", b""))[-2:]
-    added = {name: [key for key, op in keys.items() if op == "INSERT"] for name, keys in touched.items()}
-    left = {name: [key for key, op in keys.items() if op != "DELETE"] for name, keys in touched.items()}
-    gone = {name: [key for key, op in keys.items() if op == "DELETE"] for name, keys in touched.items()}
-    left["settings"] = [*left.get("settings", ()), *([(LAST_GENERATION,)] if added.get("generations") else ())]
-    sections = {
-        "dropped_links": [{"a": _id(one, a), "kind": kind, "b": _id(one, b)} for a, b, kind in gone.get("links", ())],
-        "dropped_generations": [{"id": id} for (id,) in gone.get("generations", ())],
-        "dropped_receipts": [{"id": id} for (id,) in gone.get("recalls", ())],
-    }
-    for name, section in SECTIONS.items():
-        keys = (added if name in ("shelves", "chain") else left).get(section.table)
-        sections[name] = list(section.rows(one, keys)) if keys else []
+class _Touched:
+    """The keys of the rows that a transaction touched, by table and by what became of them."""
+
+    def __init__(self, session: apsw.Session) -> None:
+        self._keys: dict[tuple[str, str], list[Key]] = {}
+        self.blocks: dict[Key, Key] = {}  # of vectors, with what was in them
+        for change in apsw.Changeset.iter(session.changeset()):
+            row = change.old or change.new or ()
+            key = tuple(row[place] for place in sorted(change.pk_columns))
+            self._keys.setdefault((change.name, change.op), []).append(key)
+            if change.name == "vectors":
+                self.blocks[key] = (change.old or (b"", b""))[-2:]
+
+    def added(self, table: str) -> list[Key]:
+        return self._keys.get((table, "INSERT"), [])
+
+    def left(self, table: str) -> list[Key]:
+        return self.added(table) + self._keys.get((table, "UPDATE"), [])
+
+    def gone(self, table: str) -> list[Key]:
+        return self._keys.get((table, "DELETE"), [])
+
+
+def _changed(one: apsw.Connection, touched: _Touched) -> Sections:
+    sections = {**_dropped(one, touched), **_left(one, touched)}
     zeros = dict.fromkeys(COUNTERS, 0)
-    sections["counters"] += [{"record": _id(one, number), **zeros} for (number,) in gone.get("counters", ())]
-    sections["vectors"] = list(_changed_vectors(one, blocks))
+    sections["counters"] += [{"record": _id(one, number), **zeros} for (number,) in touched.gone("counters")]
+    sections["vectors"] = list(_changed_vectors(one, touched.blocks))
     return {name: rows for name, rows in sections.items() if rows}
+
+
+def _dropped(one: apsw.Connection, touched: _Touched) -> Sections:
+    return {
+        "dropped_links": [{"a": _id(one, a), "kind": kind, "b": _id(one, b)} for a, b, kind in touched.gone("links")],
+        "dropped_generations": [{"id": id} for (id,) in touched.gone("generations")],
+        "dropped_receipts": [{"id": id} for (id,) in touched.gone("recalls")],
+    }
+
+
+def _left(one: apsw.Connection, touched: _Touched) -> Sections:
+    """The rows that are there now. A shelf or the end of a chain is told once, when it comes."""
+    sections = {}
+    for name, section in SECTIONS.items():
+        keys = touched.added(section.table) if name in ("shelves", "chain") else touched.left(section.table)
+        if name == "settings" and touched.added("generations"):
+            keys = [*keys, (LAST_GENERATION,)]
+        sections[name] = list(section.rows(one, keys)) if keys else []
+    return sections
 
 
 def _id(one: apsw.Connection, number: int) -> str:
@@ -243,15 +276,22 @@ def built(sections: Sections) -> apsw.Connection:
     return one
 
 
-def put_records(one: apsw.Connection, rows: Sequence[Row]) -> list[int]:
+def put_records(one: apsw.Connection, rows: Sequence[Row]) -> set[int]:
     """Adds those that are not there, and nothing that is derived from them. Their numbers."""
-    records = [RECORDS.values(row) for row in rows]
-    wanted = [Shelf(v[_space], v[_scope], layer_of(v[_kind], v[_state])) for v in records]
-    shelves = _shelves(one, wanted)
-    values = ((v[0], shelves[shelf], *v[3:]) for v, shelf in zip(records, wanted, strict=True))
-    return [
-        number for (number,) in one.executemany(f"{INSERT} ON CONFLICT (number) DO NOTHING RETURNING number", values)
-    ]
+    sql = "SELECT number FROM records WHERE number IN (SELECT value FROM json_each(?))"
+    there = {number for (number,) in one.execute(sql, (canonical([row["number"] for row in rows]),))}
+    new = {row["number"]: row for row in rows if row["number"] not in there}
+    place_of = itemgetter("space", "scope", "kind", "state")
+    wanted = {each: Shelf(each[0], each[1], layer_of(each[2], each[3])) for each in set(map(place_of, new.values()))}
+    shelves = _shelves(one, wanted.values())
+    places = {each: shelves[shelf] for each, shelf in wanted.items()}
+
+    def filed(row: Row) -> list[Any]:
+        number, _, _, *values = RECORDS.values(row)
+        return [number, places[place_of(row)], *values]
+
+    one.executemany(INSERT, map(filed, new.values()))
+    return set(new)
 
 
 def _shelves(one: apsw.Connection, wanted: Iterable[Shelf]) -> dict[Shelf, int]:
@@ -310,7 +350,7 @@ def make_words(one: apsw.Connection) -> None:
 def _words(one: apsw.Connection) -> Iterator[Key]:
     sql = "SELECT number, shelf, text, title, speaker, tags, files FROM records WHERE state <> 'erased'"
     for number, shelf, text, title, speaker, tags, files in one.execute(sql):
-        labels = [title, *json.loads(tags or "[]"), *json.loads(files or "[]"), speaker]
+        labels = [title, *(json.loads(tags) if tags else ()), *(json.loads(files) if files else ()), speaker]
         for id, row in enumerate(rows_of(text, labels), number * CHUNKS):
             yield id, shelf, row.start, row.end, row.prepared, len(row.terms)
 
@@ -329,12 +369,12 @@ def _vectors(one: apsw.Connection) -> Iterator[Row]:
     groups: list[Any] = one.execute(sql).fetchall()
     for generation, shelf, group in groups:
         held = _held(one, generation, shelf, group)
-        yield from (_packed(generation, number, held) for number in sorted({row // CHUNKS for row in held}))
+        for number, rows in groupby(sorted(held), lambda row: row // CHUNKS):
+            yield _packed(generation, number, list(rows), held)
 
 
-def _packed(generation: int, number: int, held: Mapping[int, bytes]) -> Row:
-    """The vectors of one record; none where they were taken away."""
-    rows = sorted(row for row in held if row // CHUNKS == number)
+def _packed(generation: int, number: int, rows: Sequence[int], held: Mapping[int, bytes]) -> Row:
+    """The vectors of one record, which has these rows; none where they were taken away."""
     packed = b64encode(b"".join(held[row] for row in rows)).decode()
     return {"generation": generation, "record": number, "chunks": [row % CHUNKS for row in rows], "vectors": packed}
 
@@ -350,7 +390,8 @@ def _changed_vectors(one: apsw.Connection, blocks: Mapping[Key, Key]) -> Iterato
     changed = {(key[0], key[1] // CHUNKS) for key in before.keys() | after if before.get(key) != after.get(key)}
     for generation, number in sorted(changed):
         shelf = one.execute("SELECT shelf FROM records WHERE number = ?", (number,)).get
-        yield _packed(generation, number, _held(one, generation, shelf, number // GROUP))
+        held = _held(one, generation, shelf, number // GROUP)
+        yield _packed(generation, number, sorted(row for row in held if row // CHUNKS == number), held)
 
 
 def _put_vectors(one: apsw.Connection, rows: Sequence[Row]) -> None:
@@ -358,25 +399,30 @@ def _put_vectors(one: apsw.Connection, rows: Sequence[Row]) -> None:
     sql = "SELECT number, shelf FROM records WHERE number IN (SELECT value FROM json_each(?))"
     shelves = dict(one.execute(sql, (canonical([row["record"] for row in rows]),)))
     known = {id for (id,) in one.execute("SELECT id FROM generations")}
-    groups: dict[Key, dict[int, dict[int, bytes]]] = {}
+    groups: dict[Key, list[Row]] = {}
     for row in rows:
         number, generation = row["record"], row["generation"]
         if generation in known:  # else there is nothing left to compare them with
-            groups.setdefault((generation, shelves[number], number // GROUP), {})[number] = _unpacked(row)
-    bump = "UPDATE shelves SET vectors = vectors + 1 WHERE id = ? RETURNING vectors"
-    versions = {shelf: one.execute(bump, (shelf,)).get for shelf in {shelf for _, shelf, _ in groups}}
-    for (generation, shelf, group), records in groups.items():
-        held = _held(one, generation, shelf, group)
-        blocks: dict[int, dict[int, bytes]] = {block_of(place): {} for place in held}
-        stay = {place: vector for place, vector in held.items() if place // CHUNKS not in records}
-        for place, vector in (each for some in (stay, *records.values()) for each in some.items()):
+            groups.setdefault((generation, shelves[number], number // GROUP), []).append(row)
+    versions = {shelf: next_version(one, shelf) for shelf in {shelf for _, shelf, _ in groups}}
+    for (generation, shelf, group), some in groups.items():
+        for block, vectors in _with(_held(one, generation, shelf, group), some).items():
+            one.execute(PUT, (generation, shelf, block, versions[shelf], len(vectors), *closed(vectors)))
+
+
+def _with(held: Mapping[int, bytes], rows: Sequence[Row]) -> dict[int, dict[int, bytes]]:
+    """The blocks of a group, with these in the place of those that their records have; some may be empty then."""
+    blocks: dict[int, dict[int, bytes]] = {block_of(place): {} for place in held}
+    told = {row["record"] for row in rows}
+    stay = {place: vector for place, vector in held.items() if place // CHUNKS not in told}
+    for some in (stay, *map(_unpacked, rows)):
+        for place, vector in some.items():
             blocks.setdefault(block_of(place), {})[place] = vector
-        for block, some in blocks.items():
-            one.execute(PUT, (generation, shelf, block, versions[shelf], len(some), *closed(some)))
+    return blocks
 
 
 def _unpacked(row: Row) -> dict[int, bytes]:
-    packed, chunks = b64decode(row["vectors"], validate=True), row["chunks"]
+    packed, chunks = a2b_base64(row["vectors"], strict_mode=True), row["chunks"]
     width = len(packed) // len(chunks) if chunks else 0
     if len(packed) != width * len(chunks):
         raise ValueError(f"the vectors of memory {row['record']} have different lengths")

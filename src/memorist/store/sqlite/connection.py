@@ -1,7 +1,7 @@
 """Connections to one SQLite file, or to a database in RAM: one per thread, never across a fork, every write in
 `BEGIN IMMEDIATE`.
 
-Why so strict: a deferred transaction that turns from reading to writing fails at once when somebody else wrote, whatever
+Why so strict: a deferred transaction that turns from reading to writing fails at once when another writer came first, whatever
 the timeout; a connection carried over a fork corrupts files; and a plain `open()` of the file drops its locks. Waiting
 for another writer is done here, with short random pauses, because SQLite's own back-off lets unlucky writers starve.
 

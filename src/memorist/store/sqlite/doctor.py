@@ -35,7 +35,7 @@ from memorist.store.writer import Writer
 
 PATIENCE = 30_000  # milliseconds
 SAFE_SQLITE = (3, 51, 3)  # earlier ones can lose a race between two checkpoints and damage the file
-REBUILD = "`memorist doctor --repair` makes it anew from the records, after a backup"
+REBUILD = "`memorist doctor --repair` rebuilds it from the records, after a backup"
 RESTORE = "`memorist backup --restore FILE` brings a backup back"
 WORDS_OF = (
     "SELECT s.space, s.scope, s.layer, w.start, w.end, w.prepared, w.length FROM words w JOIN shelves s ON s.id = w.shelf"
@@ -95,7 +95,7 @@ def _fresh(one: apsw.Connection, store: SqliteStore) -> Iterator[apsw.Connection
 def _integrity(one: apsw.Connection, store: SqliteStore) -> Finding:
     with _fresh(one, store) as fresh:
         said = [row[0] for row in fresh.execute("PRAGMA integrity_check(20)")]
-        # Index rows and vectors that point nowhere are seen where every record's words are computed anew.
+        # Index rows and vectors that point nowhere are seen where every record's words are computed again.
         foreign = fresh.execute(
             "SELECT count(*) FROM pragma_foreign_key_check WHERE \"table\" NOT IN ('words', 'vectors')"
         ).get
@@ -165,7 +165,7 @@ def _has_all_postings(one: apsw.Connection, store: SqliteStore) -> bool:
 
 
 def _rows(one: apsw.Connection, store: SqliteStore) -> Iterator[Finding]:
-    """Checksums, and the place and the words of each record computed anew."""
+    """Checksums, and the place and the words of each record computed again."""
     changed, astray, stale = [], [], []
     for sealed in store.seals():
         record = sealed.record
@@ -176,7 +176,7 @@ def _rows(one: apsw.Connection, store: SqliteStore) -> Iterator[Finding]:
         if _seen_twice(one, store, record, _is_stale):
             stale.append(record.number)
     stale += [row[0] for row in one.execute(ORPHANS)]
-    yield _counted("checksums", changed, "every record fits its checksum", "do not fit their checksum", RESTORE)
+    yield _counted("checksums", changed, "every record matches its checksum", "contradict their checksum", RESTORE)
     yield _counted("records", astray, "every record lies on its shelf", "lie on another shelf than theirs", RESTORE)
     yield _counted("words", stale, "every record's words are its text's", "are indexed under other words", REBUILD)
 
@@ -209,13 +209,13 @@ def _seen_twice(
 def _tallies(one: apsw.Connection) -> Finding:
     sql = f"SELECT record, tally, {', '.join(COUNTERS)}, last_used FROM counters"
     bad = [record for record, sum, *counted in one.execute(sql) if tally(record, counted) != sum]
-    return _counted("counters", bad, "every counter fits its checksum", "have damaged counters", RESTORE)
+    return _counted("counters", bad, "every counter matches its checksum", "have damaged counters", RESTORE)
 
 
 def _links(one: apsw.Connection) -> Finding:
     links = one.execute("SELECT a, b, kind, weight, evidence, tally FROM links")
     bad = [f"{a}→{b}" for a, b, *rest, sum in links if tally(a, (b, *rest)) != sum]
-    return _counted("links", bad, "every link fits its checksum", "do not fit their checksum", RESTORE)
+    return _counted("links", bad, "every link matches its checksum", "contradict their checksum", RESTORE)
 
 
 def _shelf_counts(one: apsw.Connection) -> Finding:
@@ -237,7 +237,7 @@ def _topics(one: apsw.Connection) -> Finding:
 
 def _vectors(one: apsw.Connection) -> Finding:
     bad = [name for block in bad_blocks(one) for name in block.bad]
-    return _counted("vectors", bad, "every vector has its text", "have vectors that fit nothing", REBUILD)
+    return _counted("vectors", bad, "every vector has its text", "have vectors that belong to nothing", REBUILD)
 
 
 def _counted(check: str, bad: Sequence[object], fine: str, wrong: str, advice: str) -> Finding:

@@ -3,7 +3,7 @@
 A DELETE deletes nothing by itself: old bytes stay in free pages, in the write-ahead log and in the gaps that moved rows
 leave behind. So three things come together. Content is overwritten where it lies (`secure_delete`, also inside FTS5); the
 log is folded in and cut to nothing; and then the file is *read*, through SQLite's own file layer, and searched for what
-must be gone. Only if something is found there is the whole file written anew.
+must be gone. Only if something is found there is the whole file rewritten.
 """
 
 import itertools
@@ -24,7 +24,7 @@ from memorist.text.words import terms
 
 READ_AT_ONCE = 1 << 22  # bytes
 TRACE = 16  # bytes of a vector
-MANY_VECTORS = 500  # writing the file anew is then cheaper than searching it
+MANY_VECTORS = 500  # rewriting the file is then cheaper than searching it
 STILL_READ = (
     "another process still reads an older state of the store, and the log keeps it; run `memorist compact` later"
 )
@@ -134,7 +134,7 @@ def remove_old_index(store: Path) -> bool:
 def scrub(connections: Connections, path: Path, traces: Sequence[bytes]) -> str | None:
     """Folds the log in and cuts it, then looks for the traces. Says what is in the way, if anything is.
 
-    Where one is found, be it in another word, the whole file is written anew: it then holds what is alive, and nothing else.
+    Where one is found, be it in another word, the whole file is rewritten: it then holds what is alive, and nothing else.
     """
     if _still_separates(connections.here(), traces):
         with connections.transaction():
@@ -161,7 +161,7 @@ def _still_separates(one: apsw.Connection, traces: Sequence[bytes]) -> bool:
 
 
 def compact(connections: Connections) -> None:
-    """Writes the file anew, without what nothing uses."""
+    """Rewrites the file, without what nothing uses."""
     with connections.alone():
         connections.here().execute("VACUUM")
     _cut_log(connections)

@@ -230,7 +230,7 @@ def _run(row: Sequence[Any]) -> Run:
 
 
 def _before(text: str | None) -> dict[str, Any] | None:
-    """What was there before. What somebody spoilt is shown as it is, and the event's digest tells."""
+    """What was there before. What was spoilt is shown as it is, and the event's digest tells."""
     try:
         found = json.loads(text) if text else None
     except ValueError:

@@ -100,7 +100,7 @@ def _version(connection: apsw.Connection, path: Path, steps: Sequence[Migration]
 def _apply(connection: apsw.Connection, path: Path, steps: Sequence[Migration], step: Migration, back_up: bool) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        if version_of(connection, path, steps) < step.number:  # somebody else may have done it while we waited
+        if version_of(connection, path, steps) < step.number:  # another process may have done it while we waited
             # Under the lock: nobody writes, and nobody else makes the same backup. A store that another process is just
             # making has seen its first step and holds nothing yet.
             if back_up and connection.execute("SELECT EXISTS (SELECT 1 FROM records)").get:
@@ -139,12 +139,12 @@ def copy_verified(connection: apsw.Connection, target: Path) -> None:
 
 
 def of_the_index(said: str) -> bool:
-    """Whether a line of SQLite's own check is about the word index alone, which can be made anew from the records."""
+    """Whether a line of SQLite's own check is about the word index alone, which can be rebuilt from the records."""
     return "word_index" in said and "fts5" in said.lower()
 
 
 def _copied(connection: apsw.Connection, target: Path) -> str:
-    """Copies, and says what SQLite thinks of the copy. A backup is as good as its records: its index can be made anew."""
+    """Copies, and says what SQLite thinks of the copy. A backup is as good as its records: its index can be rebuilt."""
     copy = apsw.Connection(str(target))
     try:
         with copy.backup("main", connection, "main") as backup:

@@ -425,7 +425,7 @@ def _current(one: apsw.Connection, generation: Generation, shelf: int, version: 
     except BaseException as problem:
         held.version = 0  # whatever stopped us, the next one reads everything
         held.scan.clear()
-        if isinstance(problem, ValueError | TypeError):  # sizes that do not fit each other
+        if isinstance(problem, ValueError | TypeError):  # sizes that contradict each other
             raise StoreDamaged(DAMAGED) from problem
         raise
     held.version = version

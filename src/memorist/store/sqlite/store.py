@@ -75,7 +75,7 @@ class SqliteStore(WordMatcher, VectorMatcher, VectorKeeper, Ledger):
         self._path = path
         writable = path is None or self._prepare_file(path)
         self._connections = Connections(path, wait, writable)
-        self._shelves = Shelves(self._connections)
+        self._shelves = Shelves()
         self._vector_cache = VectorCache()
         self._erased_vectors: list[bytes] = []  # until their bytes were looked for in the file
         try:
@@ -149,7 +149,7 @@ class SqliteStore(WordMatcher, VectorMatcher, VectorKeeper, Ledger):
 
     @contextmanager
     def transaction(self, durable: bool = True, wait: float | None = None) -> Iterator[None]:
-        self._shelves.look_anew()
+        self._shelves.forget_view()
         try:
             with self._connections.transaction(durable, wait):
                 yield
@@ -190,7 +190,7 @@ class SqliteStore(WordMatcher, VectorMatcher, VectorKeeper, Ledger):
             words = terms_of(one, numbers)
             _, vectors = self._write(one, [*tombstones, *resealed])
             self._erased_vectors += vectors
-            shelves = [id for id, shelf in self._shelves.all().items() if shelf.space in spaces]
+            shelves = [id for id, shelf in self._shelves.now(one).seen.shelves.items() if shelf.space in spaces]
             return take_out_traces(one, ids, heads, words, shelves)
 
     # ------------------------------------------------------------ the whole

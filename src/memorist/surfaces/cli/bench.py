@@ -73,11 +73,12 @@ def look(memory: Memory) -> Mine:
             places.setdefault(way, []).append(rank)
         if ranks and all(rank is None for rank in ranks.values()):
             lost.append(record.number)
-    found = [
-        FoundBy(way, len(ranks), {k: sum(rank is not None and rank <= k for rank in ranks) for k in DEPTHS})
-        for way, ranks in places.items()
-    ]
+    found = [FoundBy(way, len(ranks), _within(ranks)) for way, ranks in places.items()]
     return Mine(len(records), len(sample), found, lost, _never_used(records), _duplicates(records))
+
+
+def _within(ranks: Sequence[int | None]) -> dict[int, int]:
+    return {depth: sum(rank is not None and rank <= depth for rank in ranks) for depth in DEPTHS}
 
 
 def told(mine: Mine) -> str:

@@ -77,7 +77,7 @@ def edit(place: Place, id: str) -> int:
             outcome = Outcome("unchanged", "the text is the same", record.id, record)
         else:
             outcome = memory.revise(record.id, text, expected_version=record.version, because="edited")
-        show.show(show.Reply("edit", outcome, memory, {}), Screen.of(place.json))
+        show.show(show.Result("edit", outcome, memory, {}), Screen.of(place.json))
     return 0
 
 

@@ -88,10 +88,13 @@ def one_line(text: str, longest: int = LONGEST_LINE) -> str:
 
 def plain(value: Any) -> Any:
     """A value of ours in JSON's terms."""
-    if is_dataclass(value) and not isinstance(value, type):
+    if is_dataclass(value):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
         return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [plain(each) for each in value]
-    return next((write(value) for kind, write in AS_JSON.items() if isinstance(value, kind)), value)
+    for kind, write in AS_JSON.items():
+        if isinstance(value, kind):
+            return write(value)
+    return value

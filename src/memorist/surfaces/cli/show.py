@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class Result:
     """What a verb answered, and what is needed to say it."""
 
     verb: str
@@ -40,34 +40,34 @@ class Reply:
         return f"user/{user}" if user else self.arguments.get("scope") or self.memory.home
 
 
-def show(reply: Reply, screen: Screen) -> None:
+def show(result: Result, screen: Screen) -> None:
     if screen.json:
-        screen.document(_document(reply))
+        screen.document(_document(result))
     else:
-        _SHOWN.get(reply.verb, _outcome)(reply, screen)
+        _SHOWN.get(result.verb, _outcome)(result, screen)
 
 
-def _document(reply: Reply) -> Any:
-    if reply.verb != "remember":
-        return reply.value
-    outcomes = reply.value if isinstance(reply.value, list) else [reply.value]
-    documents = [{**plain(each), "scope": each.record.scope if each.record else reply.scope} for each in outcomes]
-    return documents if isinstance(reply.value, list) else documents[0]
+def _document(result: Result) -> Any:
+    if result.verb != "remember":
+        return result.value
+    outcomes = result.value if isinstance(result.value, list) else [result.value]
+    documents = [{**plain(each), "scope": each.record.scope if each.record else result.scope} for each in outcomes]
+    return documents if isinstance(result.value, list) else documents[0]
 
 
 # ---------------------------------------------------------------- writing
 
 
-def _outcome(reply: Reply, screen: Screen) -> None:
-    outcome: Outcome = reply.value
+def _outcome(result: Result, screen: Screen) -> None:
+    outcome: Outcome = result.value
     screen.line(f"{_named(outcome, screen)}: {one_line(outcome.because)}")
 
 
-def _remembered(reply: Reply, screen: Screen) -> None:
-    if isinstance(reply.value, list):
-        return _remembered_many(reply, screen)
-    outcome: Outcome = reply.value
-    where = outcome.record.scope if outcome.record else reply.scope
+def _remembered(result: Result, screen: Screen) -> None:
+    if isinstance(result.value, list):
+        return _remembered_many(result, screen)
+    outcome: Outcome = result.value
+    where = outcome.record.scope if outcome.record else result.scope
     because = "" if outcome.outcome == "added" else f": {one_line(outcome.because)}"
     unconfirmed = ", unconfirmed" if outcome.record and outcome.record.status == "candidate" else ""
     screen.line(f"{_named(outcome, screen)} in {one_line(where)}{unconfirmed}{because}")
@@ -75,11 +75,11 @@ def _remembered(reply: Reply, screen: Screen) -> None:
         screen.line(screen.styled(f"  {one_line(outcome.advice)}", "dim"))
 
 
-def _remembered_many(reply: Reply, screen: Screen) -> None:
-    outcomes: list[Outcome] = reply.value
+def _remembered_many(result: Result, screen: Screen) -> None:
+    outcomes: list[Outcome] = result.value
     counts = Counter(outcome.outcome for outcome in outcomes)
     said = ", ".join(f"{count:,} {word}" for word, count in counts.items()) or "nothing to remember"
-    scopes = {outcome.record.scope for outcome in outcomes if outcome.record} or {reply.scope}
+    scopes = {outcome.record.scope for outcome in outcomes if outcome.record} or {result.scope}
     screen.line(f"{said} in {one_line(', '.join(sorted(scopes)))}")
     for because in dict.fromkeys(o.because for o in outcomes if o.outcome == "refused"):
         screen.line(f"  refused: {one_line(because)}")
@@ -95,11 +95,11 @@ def _named(outcome: Outcome, screen: Screen) -> str:
 # ---------------------------------------------------------------- finding
 
 
-def _recalled(reply: Reply, screen: Screen) -> None:
-    found: Recall = reply.value
-    scopes = one_line(", ".join(found.scopes) or reply.memory.project.scope)
+def _recalled(result: Result, screen: Screen) -> None:
+    found: Recall = result.value
+    scopes = one_line(", ".join(found.scopes) or result.memory.project.scope)
     for hit in found:
-        _hit(hit, reply.why, screen)
+        _hit(hit, result.why, screen)
     if found:
         screen.line(screen.styled(f"{_counted(len(found))} from {scopes}", "dim"))
     else:
@@ -120,35 +120,35 @@ def _hit(hit: Hit, why: bool, screen: Screen) -> None:
         screen.line(screen.styled(f"    {one_line(', '.join(parts))}; sum {total:+.2f}", "dim"))
 
 
-def _explained(reply: Reply, screen: Screen) -> None:
-    found: Recall = reply.value
+def _explained(result: Result, screen: Screen) -> None:
+    found: Recall = result.value
     for step in found.trace:
         dropped = f", dropped {len(step.dropped):,}" if step.dropped else ""
         note = f"; {one_line(step.note)}" if step.note else ""
         screen.line(f"{step.stage}: kept {step.kept:,}{dropped} in {step.ms:.1f} ms{note}")
-    _recalled(Reply(reply.verb, found, reply.memory, reply.arguments, why=True), screen)
+    _recalled(Result(result.verb, found, result.memory, result.arguments, why=True), screen)
 
 
-def _context(reply: Reply, screen: Screen) -> None:
-    context: Context = reply.value
+def _context(result: Result, screen: Screen) -> None:
+    context: Context = result.value
     if context.text:
         screen.line(safe(context.text))
     else:
-        nothing = f"nothing for a prompt from {reply.scope}: {one_line(context.empty_because or 'nothing fits')}"
-        if context.empty_because and reply.verb == "receipt":
+        nothing = f"nothing for a prompt from {result.scope}: {one_line(context.empty_because or 'nothing fits')}"
+        if context.empty_because and result.verb == "receipt":
             nothing = one_line(context.empty_because)
         aside(settings.off_because() or nothing)
 
 
-def _said(reply: Reply, screen: Screen) -> None:
-    screen.line(safe(str(reply.value)))
+def _said(result: Result, screen: Screen) -> None:
+    screen.line(safe(str(result.value)))
 
 
 # ---------------------------------------------------------------- looking
 
 
-def _record(reply: Reply, screen: Screen) -> None:
-    record: Record = reply.value
+def _record(result: Result, screen: Screen) -> None:
+    record: Record = result.value
     screen.line(f"{_mark(record.number, screen)} {record.kind} in {one_line(record.scope)}")
     for name, value in _facts(record):
         screen.line(f"{screen.styled(f'{name}:', 'dim')} {one_line(value)}")
@@ -182,12 +182,12 @@ def _facts(record: Record) -> list[tuple[str, str]]:
     return [(name, value) for name, value in facts.items() if value]
 
 
-def _records(reply: Reply, screen: Screen) -> None:
-    records: Sequence[Record] = reply.value
+def _records(result: Result, screen: Screen) -> None:
+    records: Sequence[Record] = result.value
     rows = [(f"[id:{r.number}]", r.kind, _day(r.times.at), r.scope, _marked(r)) for r in records]
     screen.rows(("id", "kind", "happened", "scope", "text"), rows)
     if not records:
-        aside(f"no memory fits; this access reads {', '.join(reply.memory.access.reads)}")
+        aside(f"no memory fits; this access reads {', '.join(result.memory.access.reads)}")
 
 
 def _marked(record: Record) -> str:
@@ -201,21 +201,21 @@ def _marked(record: Record) -> str:
     return f"{f'({said}) ' if said else ''}{record.text}{tags}"
 
 
-def _links(reply: Reply, screen: Screen) -> None:
-    links: Sequence[Link] = reply.value
+def _links(result: Result, screen: Screen) -> None:
+    links: Sequence[Link] = result.value
     rows = [(link.a, link.kind, link.b, f"{link.weight:g}", link.evidence or "") for link in links]
     screen.rows(("memory", "relation", "memory", "weight", "evidence"), rows)
     if not links:
         aside("this memory is related to no other")
 
 
-def _aliases(reply: Reply, screen: Screen) -> None:
-    words: Mapping[str, Sequence[str]] = reply.value
+def _aliases(result: Result, screen: Screen) -> None:
+    words: Mapping[str, Sequence[str]] = result.value
     screen.rows(("word", "also finds"), [(word, ", ".join(others)) for word, others in words.items()])
 
 
-def _events(reply: Reply, screen: Screen) -> None:
-    events: Sequence[Event] = reply.value
+def _events(result: Result, screen: Screen) -> None:
+    events: Sequence[Event] = result.value
     rows = [(str(e.seq), _minute(e.at), e.verb, f"{e.actor} through {e.surface}", e.because or "") for e in events]
     screen.rows(("event", "when", "what", "who", "because"), rows)
 
@@ -226,17 +226,17 @@ SHOWN_AT_MOST = 20
 DRY = {verb: f"would be {verb}" for verb in ("forgotten", "erased")}
 
 
-def _changed(reply: Reply, screen: Screen) -> None:
+def _changed(result: Result, screen: Screen) -> None:
     """One memory, or several, or none."""
-    if isinstance(reply.value, Outcome):
-        return _outcome(reply, screen)
-    _report(reply.value, reply.memory, screen)
+    if isinstance(result.value, Outcome):
+        return _outcome(result, screen)
+    _report(result.value, result.memory, screen)
 
 
-def _reports(reply: Reply, screen: Screen) -> None:
-    for report in reply.value:
-        _report(report, reply.memory, screen)
-    if not reply.value:
+def _reports(result: Result, screen: Screen) -> None:
+    for report in result.value:
+        _report(report, result.memory, screen)
+    if not result.value:
         screen.line("this design has nothing to keep in order")
     schedule = settings.load().prune_schedule
     if schedule:
@@ -268,10 +268,10 @@ def _would_change(report: Report, memory: "Memory", screen: Screen) -> None:
         screen.line(f"  and {len(report.changed) - SHOWN_AT_MOST:,} more")
 
 
-def _reviewed(reply: Reply, screen: Screen) -> None:
-    if not isinstance(reply.value, list):
-        return _changed(reply, screen)
-    questions: Sequence[Pending] = reply.value
+def _reviewed(result: Result, screen: Screen) -> None:
+    if not isinstance(result.value, list):
+        return _changed(result, screen)
+    questions: Sequence[Pending] = result.value
     rows = [
         (
             each.id,
@@ -289,9 +289,9 @@ def _reviewed(reply: Reply, screen: Screen) -> None:
         aside("nothing waits for a decision")
 
 
-def _conflicts(reply: Reply, screen: Screen) -> None:
+def _conflicts(result: Result, screen: Screen) -> None:
     """Both sides, each with its date and its origin, and why they contradict each other."""
-    found: Sequence[Dispute] = reply.value
+    found: Sequence[Dispute] = result.value
     for each in found:
         screen.line(f"{screen.styled(each.kind, 'bad')}, {each.severity}: {one_line(each.reason)}")
         for record in (each.a, each.b):
@@ -303,8 +303,8 @@ def _conflicts(reply: Reply, screen: Screen) -> None:
         aside("no memories are known to contradict each other")
 
 
-def _extracted(reply: Reply, screen: Screen) -> None:
-    outcomes: Sequence[Outcome] = reply.value
+def _extracted(result: Result, screen: Screen) -> None:
+    outcomes: Sequence[Outcome] = result.value
     for outcome in outcomes:
         record = outcome.record
         said = f"[id:{record.number}] {record.kind}: {one_line(record.text)}" if record else one_line(outcome.because)
@@ -313,45 +313,45 @@ def _extracted(reply: Reply, screen: Screen) -> None:
     screen.line(screen.styled(f"{found}; `memorist promote` weighs them", "dim"))
 
 
-def _promoted(reply: Reply, screen: Screen) -> None:
+def _promoted(result: Result, screen: Screen) -> None:
     """One memory; or the findings, and what each has to be promoted."""
-    if isinstance(reply.value, Outcome):
-        return _outcome(reply, screen)
-    findings: Sequence[Weighed] = reply.value
+    if isinstance(result.value, Outcome):
+        return _outcome(result, screen)
+    findings: Sequence[Weighed] = result.value
     for each in findings:
         word = screen.styled(each.outcome, "good" if each.outcome in ("promoted", "enough", "asked") else "dim")
         screen.line(f"{_mark(each.number, screen)} {each.points:>2} points, {word}: {one_line(each.text)}")
         screen.line(screen.styled(f"  {one_line(each.because)}", "dim"))
     if not findings:
-        screen.line(f"no findings wait for {one_line(reply.scope)}; `memorist extract` finds some in a text")
+        screen.line(f"no findings wait for {one_line(result.scope)}; `memorist extract` finds some in a text")
 
 
-def _compacted(reply: Reply, screen: Screen) -> None:
-    before, after = reply.value["before"], reply.value["after"]
+def _compacted(result: Result, screen: Screen) -> None:
+    before, after = result.value["before"], result.value["after"]
     screen.line(f"{screen.styled('compacted', 'good')}: {before:,} bytes before, {after:,} now")
 
 
 # ---------------------------------------------------------------- keeping
 
 
-def _audit(reply: Reply, screen: Screen) -> None:
-    audit: Audit = reply.value
+def _audit(result: Result, screen: Screen) -> None:
+    audit: Audit = result.value
     word = screen.styled("ok", "good") if audit.ok else screen.styled("WRONG", "bad")
     screen.line(f"{word}: {audit.events:,} events, {audit.records:,} records")
     for problem in audit.problems:
         screen.line(f"  {one_line(problem)}")
 
 
-def _status(reply: Reply, screen: Screen) -> None:
-    for name, value in reply.value.items():
+def _status(result: Result, screen: Screen) -> None:
+    for name, value in result.value.items():
         if isinstance(value, Mapping):
             value = ", ".join(f"{scope} {count:,}" for scope, count in value.items()) or "none"
         said = f"{value:,}" if isinstance(value, int) else str(value)
         screen.line(f"{screen.styled(name.replace('_', ' ') + ':', 'dim')} {one_line(said)}")
 
 
-def _findings(reply: Reply, screen: Screen) -> None:
-    findings: Sequence[Finding] = reply.value
+def _findings(result: Result, screen: Screen) -> None:
+    findings: Sequence[Finding] = result.value
     for finding in findings:
         word = screen.styled("ok   ", "good") if finding.ok else screen.styled("WRONG", "bad")
         screen.line(f"{word}  {finding.check}: {one_line(finding.detail)}")
@@ -378,7 +378,7 @@ def _minute(moment: datetime) -> str:
     return f"{moment.replace(tzinfo=None).isoformat(' ', 'minutes')} UTC"
 
 
-_SHOWN: Mapping[str, Callable[[Reply, Screen], None]] = {
+_SHOWN: Mapping[str, Callable[[Result, Screen], None]] = {
     "remember": _remembered,
     "recall": _recalled,
     "explain": _explained,

@@ -86,7 +86,7 @@ def _perform(verb: Verb, place: Place, **given: Any) -> int:
         if verb.name == "erase" and not _may_erase(memory, given):
             return 1
         answer = _batch(memory, given) if batch else _call(memory, verb.name, dict(given))
-        show.show(show.Reply(verb.name, answer, memory, given, why), Screen.of(place.json))
+        show.show(show.Result(verb.name, answer, memory, given, why), Screen.of(place.json))
         sys.stdout.flush()  # before the recall log is written, which may have to wait
     return _exit_code(answer)
 
@@ -103,16 +103,18 @@ def _fill_in(verb: Verb, place: Place, given: dict[str, Any], batch: bool) -> bo
         raise Invalid(f"{verb.command} needs --scope, such as --scope task/42")
     if set(arguments.FILTERS) <= set(arguments.EXTRAS.get(verb.name, ())):
         given["where"] = _filter(given) or None
-    if verb.name == "context" and not {"budget", "remaining", "window"} & set(given):
-        given |= _usual_budget(place)
-    for name in () if batch else ("text", "query"):
-        if name in parameters:
+    if verb.name == "context":
+        given |= _usual_budget(place, given)
+    for name in ("text", "query"):
+        if name in parameters and not batch:
             given[name] = arguments.text_or_stdin(given.get(name), name, required=name in needed)
     return scoped
 
 
-def _usual_budget(place: Place) -> dict[str, int]:
-    """What the settings say; where they say nothing, the project's choice or its design holds."""
+def _usual_budget(place: Place, given: Mapping[str, Any]) -> dict[str, int]:
+    """What the settings say, unless the user does; where they say nothing, the project's choice or its design holds."""
+    if {"budget", "remaining", "window"} & set(given):
+        return {}
     found = settings.load(None if place.db else Path.cwd())
     return {} if found.sources["budget"] == "default" else {"budget": found.budget}
 

@@ -75,7 +75,7 @@ def _look_after(place: Place, arguments: dict[str, Any], screen: Screen, stop: t
     with opened(place) as memory:
         while not stop.is_set():
             reports = memory.upkeep(**{"seconds": piece, **arguments})
-            show.show(show.Reply("upkeep", reports, memory, arguments), screen)
+            show.show(show.Result("upkeep", reports, memory, arguments), screen)
             if arguments.get("dry_run") or "seconds" in arguments or not _goes_on(reports):
                 return
             piece = PIECE if any(report.changed or report.rows for report in reports) else 2 * piece
