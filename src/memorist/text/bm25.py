@@ -104,12 +104,17 @@ def rank(terms: Sequence[str], index: Index, want: int) -> tuple[list[Scored], Y
     known = list(yardstick.weights)
     pool, candidates = max(POOL, want), dict[int, str]()
     for most, enough in ((MOST_ROWS, ENOUGH_ROWS), (total, total * MOST_TERMS)) if known else ():
-        read = {term: index.holding(term, most) for term in _worth_reading(known, frequency, most, enough)}
-        candidates = _contents(_by_coverage(read, yardstick.weights, index), index, pool)
+        read: dict[str, Sequence[int]] = {}
+        for term in _worth_reading(known, frequency, most, enough):
+            read[term] = index.holding(term, most)
+        rows, candidates = _by_coverage(read, yardstick.weights, index), {}
+        while len(candidates) < pool and (batch := list(islice(rows, pool))):  # a filter may refuse many
+            candidates.update(index.contents(batch))
         complete = len(read) == len(known) and all(frequency[term] <= most for term in read)
         if complete or len(candidates) >= pool:  # else a filter left few of them, and now every row counts
             break
-    return sorted(yardstick.scores(candidates), reverse=True)[:want], yardstick
+    scored = yardstick.scores(dict(islice(candidates.items(), pool)))
+    return sorted(scored, reverse=True)[:want], yardstick
 
 
 def _worth_reading(known: Sequence[str], frequency: Mapping[str, int], most: int, enough: int) -> Iterator[str]:
@@ -120,14 +125,6 @@ def _worth_reading(known: Sequence[str], frequency: Mapping[str, int], most: int
             return
         rows += min(frequency[term], most)
         yield term
-
-
-def _contents(rows: Iterator[int], index: Index, pool: int) -> dict[int, str]:
-    """The first so many of these rows that pass the filter, which may refuse many."""
-    found: dict[int, str] = {}
-    while len(found) < pool and (batch := list(islice(rows, pool))):
-        found.update(index.contents(batch))
-    return dict(islice(found.items(), pool))
 
 
 def scores(yardstick: Yardstick, index: Index, rows: Mapping[int, str]) -> dict[int, float]:
