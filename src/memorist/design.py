@@ -1,7 +1,8 @@
-"""A design is data: which scopes a question reads, which stages answer it, which jobs keep it in order. It owns no tables
-and no code, so a store can change its design at any time.
+"""A design is data: which scopes a question reads, which stages answer it, which jobs keep the store in order. It has no
+tables and no code, so a store can change its design at any time.
 
-`Tools` is the world a policy may touch. It is handed in, so that a test passes any clock it likes.
+`Tools` is everything that a stage, a job or a verb may use of the outside world. It is passed in, so a test can pass any
+clock it likes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,13 +27,13 @@ Clock = Callable[[], datetime]
 
 @dataclass(frozen=True, eq=False)
 class Ask(str):
-    """A question for a person. It is its own text, so that a plain callback from text to yes or no is a confirmer too;
-    one that wants more reads the parts."""
+    """A question for a person. It is a string, so that a plain function from text to yes or no is a confirmer; one that
+    wants more reads the fields."""
 
     verb: str
-    summary: str  # what is going to be done, in one line
-    danger: str | None = None  # what cannot be taken back, if anything
-    details: Mapping[str, Any] = field(default_factory=dict)  # what an approval does, exactly
+    summary: str  # what would be done, in one line
+    danger: str | None = None  # what cannot be undone, if anything
+    details: Mapping[str, Any] = field(default_factory=dict)  # exactly what an approval does
 
     def __new__(
         cls, verb: str, summary: str, danger: str | None = None, details: Mapping[str, Any] | None = None
@@ -44,7 +45,7 @@ Answer = Literal["approve", "deny", "queue"]
 Confirmer = Callable[[Ask], Answer | bool]  # True approves, False denies
 
 
-# How well each of these texts answers the question: one number from 0 to 1 for each.
+# From a question and texts to how well each text answers it: one number from 0 to 1 for each.
 Reranker = Callable[[str, Sequence[str]], Sequence[float]]
 
 
@@ -54,27 +55,27 @@ class Tools:
     clock: Clock
     count_tokens: TokenCounter
     kinds: Kinds
-    meaning: Meaning  # which vectors can be read, and a question as vectors for them
-    confirm: Confirmer | None = None  # whom to ask; without one, questions wait in the queue
-    rerank: Reranker | None = None  # a second opinion on what was found
-    times: TimeReader = english  # which times a question speaks of
-    patience: Patience = field(default_factory=Patience)  # waits for a second opinion as long as a question has time
+    meaning: Meaning  # which vectors can be read, and the question as vectors for them
+    confirm: Confirmer | None = None  # asks a person; without one, questions wait in the queue
+    rerank: Reranker | None = None  # a second opinion on the hits
+    times: TimeReader = english  # reads the times in a question
+    patience: Patience = field(default_factory=Patience)  # waits for the reranker as long as the deadline allows
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a job would do: one change, and the memories to make it to, in this order."""
+    """What a job would do: one change, and the memories to apply it to, in this order."""
 
     verb: str
     edit: Callable[[Record], Record]
     because: str
     ids: Sequence[str]
     advice: str | None = None
-    asks: Sequence[Ask] = ()  # what a person is asked, once each; `details` name the scope
+    asks: Sequence[Ask] = ()  # questions for a person, each asked once; `details` name the scope
 
 
 class Job(Protocol):
-    """Upkeep of one kind. It only looks and proposes; `upkeep/runner.py` does."""
+    """One kind of upkeep. It only reads and proposes; `upkeep/runner.py` applies."""
 
     @property
     def name(self) -> str: ...
@@ -84,47 +85,47 @@ class Job(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A part of a prompt's budget. Lanes are served in their order; what one does not use flows on to the next."""
+    """A part of a prompt's budget. Lanes are served in order; what one does not use goes to the next."""
 
     name: str  # what goes in: one of LANES, or a scope family such as task, project, global
     share: float  # of the total or of the rest, 0 to 1
-    floor: int = 0  # tokens it gets at least, while there are any left
-    ceiling: int | None = None  # tokens it never passes
-    of: Literal["total", "rest"] = "total"  # the rest is what the lanes before it have not got
+    floor: int = 0  # tokens it gets at least, while any are left
+    ceiling: int | None = None  # tokens it never exceeds
+    of: Literal["total", "rest"] = "total"  # the rest is what the lanes before it did not get
 
 
 STEADY = (
     "pinned",
     "conventions",
     "summaries",
-)  # do not depend on the question: the part of a prompt that stays the same
+)  # lanes that do not depend on the question: the part of a prompt that stays the same
 LANES = (*STEADY, "recall")
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How many tokens a prompt may spend on memories: a fixed number, or of a window whose rest is known a share of that."""
+    """How many tokens a prompt may spend on memories: a fixed number, or a share of the remaining window where it is known."""
 
     tokens: int = 1500
     share: float = 0.08
-    most: int = 5000  # tokens that a share never passes
+    most: int = 5000  # tokens that the share never exceeds
 
 
-Inject = Literal["pull", "core", "push"]  # nothing by itself; what is always there; that and what fits the question
+Inject = Literal["pull", "core", "push"]  # nothing; the steady lanes; those and what matches the question
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """When upkeep starts by itself, one short slice at a time; None: never for that reason."""
+    """When upkeep starts automatically, one short slice at a time; None: never for that reason."""
 
     on_open: bool = False
-    uses: int | None = None  # every so many recalls and writes
+    uses: int | None = None  # after so many recalls and writes
     hours: float | None = None  # since the last run
 
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """How findings become memories: `manual` shows their points, `propose` asks, `auto` stores candidates."""
+    """How findings become memories: `manual` shows their points, `propose` asks a person, `auto` stores candidates."""
 
     mode: Literal["manual", "propose", "auto"] = "propose"
     preset: Literal["conservative", "balanced", "aggressive"] = "balanced"
@@ -135,7 +136,7 @@ Conflicts = Literal["flag", "supersede", "ask"]
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """One way to remember. `reads` names scope families in the order in which they matter; `upkeep` keeps it in order."""
+    """One way to remember. `reads` names scope families, the most important first; `upkeep` keeps the store in order."""
 
     name: str
     about: str

@@ -1,10 +1,10 @@
-"""Who is this project? Every surface asks here, so that a write through one is found through all the others (W4-1).
+"""Which project is this? Every surface asks here, so a write through one is found through all the others (W4-1).
 
-Three answers, the surest first: the name that was given; the version-control remote, which stays the same when a
-checkout is moved or cloned again (W4-9); the path. `how` records which one it was, because an answer by path ends when
-the folder moves. All worktrees of a repository are one project. git's and Mercurial's files are read directly: starting
-`git` costs more than a recall, and it may be missing. Of a remote's address only host and path are used: users,
-passwords, ports and queries never reach an id, and an address that cannot be taken apart safely is not used at all.
+Three answers, the surest first: a given name; the version-control remote, which stays the same when a checkout is moved or
+cloned again (W4-9); the path. `how` records which one it was, because an answer by path ends when the folder moves. All
+worktrees of a repository are one project. The files of git and Mercurial are read directly: starting `git` costs more than a
+recall, and it may be missing. Only the host and path of a remote's address are used: users, passwords, ports and queries
+never reach an id, and an address that cannot be parsed safely is not used at all.
 """
 
 import os
@@ -29,7 +29,7 @@ _CONFIG_BYTES = 1 << 20  # no honest repository configuration is longer
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """The scope of a project's memories, how it was found out, what people call it, and the folder it works in."""
+    """The scope of a project's memories, how it was determined, its short name, and its folder."""
 
     scope: Scope
     how: How
@@ -85,12 +85,12 @@ def _by_remote(address: str, home: Path, root: Path) -> Project | None:
 
 
 def _by_path(folder: Path, how: How, root: Path) -> Project:
-    """By this one formula a clone of a local repository that has no remote is the same project as its original."""
+    """One formula for paths, so that a clone of a local repository without a remote is the same project as its original."""
     name = _clean(folder.name)[:_LONGEST_FOLDER_NAME] or "folder"
     return Project(Scope(f"project/{name}-{_digest(os.fsencode(folder))}"), how, name, root)
 
 
-# ---------------------------------------------------------------- what a repository says of itself
+# ---------------------------------------------------------------- repositories
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ _PATH_START = re.compile(r"[/\\]|\.{1,2}[/\\]|[a-z]:[/\\]", re.I)
 
 
 def _hosted(address: str) -> str | None:
-    """`github.com/owner/repo` for every spelling of that address; None for a local path and for what is unclear."""
+    """`github.com/owner/repo` for every spelling of that address; None for a local path or an unclear address."""
     helper = _TRANSPORT.match(address)
     url = _URL.match(address, helper.end() if helper else 0)
     found = url or (None if helper else _SCP.match(address))
@@ -201,7 +201,7 @@ def _hosted(address: str) -> str | None:
 
 
 def _host(authority: str) -> str:
-    """`user:secret@Example.org:22` is `example.org`; empty for what is no host."""
+    """`user:secret@Example.org:22` is `example.org`; empty if there is no host."""
     plain = authority.rpartition("@")[2].lower()
     brackets = _BRACKETS.fullmatch(plain)
     if brackets and brackets["inside"].count(":") > 1:  # an IPv6 address
@@ -244,7 +244,7 @@ def _digest(data: bytes) -> str:
 
 
 def _read(path: Path) -> str | None:
-    """A small text file; None when it is absent, unreadable or no regular file (a pipe would never end)."""
+    """A small text file; None if it is absent, unreadable or not a regular file (a pipe would never end)."""
     try:
         if not path.is_file():
             return None
@@ -255,7 +255,7 @@ def _read(path: Path) -> str | None:
 
 
 def _follow(base: Path, pointer: str) -> Path | None:
-    """Where a path written in a file leads, seen from its folder; None where nothing is written or it leads nowhere."""
+    """The target of a path written in a file, relative to its folder; None if it is empty or cannot be resolved."""
     try:
         return (base / pointer.strip()).resolve() if pointer.strip() else None
     except (OSError, RuntimeError, ValueError):

@@ -1,7 +1,7 @@
-"""What a record is worth today: bounded, pure functions of what was counted and a clock.
+"""What a record is worth today: bounded, pure functions of its counters and a clock.
 
-Nothing here is ever stored, so opening a store a hundred times changes nothing and a design can be switched without
-migration. Every factor has a floor and a ceiling, so that no amount of votes lifts a record over a clearly better match; the
+Nothing here is ever stored, so opening a store a hundred times changes nothing, and a design can be switched without a
+migration. Every factor has a floor and a ceiling, so that no number of votes lifts a record above a clearly better match; the
 factors of the default design together differ by a factor of five at most.
 """
 
@@ -15,8 +15,8 @@ from memorist.records import Counters, Record, Trust
 Factor = Callable[[Record, datetime, Mapping[str, Kind]], float]
 AGES = ((1, 1.0), (7, 0.9), (14, 0.7), (30, 0.5))  # days under which a memory weighs so much
 OLDEST = 0.3
-QUARANTINE = timedelta(days=1)  # in which a candidate has to show what it is good for
-INFERRED = 7.0  # days: the half-life of what was inferred, not said
+QUARANTINE = timedelta(days=1)  # in which a candidate has to prove useful
+INFERRED = 7.0  # days: the half-life of an inferred memory
 TRUSTED: Mapping[Trust, float] = {"high": 1.0, "medium": 0.85, "low": 0.6}
 
 
@@ -36,12 +36,12 @@ def votes(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
 
 
 def importance(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
-    """0.9 to 1.1, by the importance it was given and how often the same thing was said again."""
+    """0.9 to 1.1, by its importance and how often it was said again."""
     return 0.9 + 0.2 * min(1.0, record.importance + 0.1 * record.counters.strength)
 
 
 def important(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
-    """The importance it was given, as it is: for a design in which nothing else counts."""
+    """Its plain importance, for a design in which nothing else counts."""
     return max(0.05, record.importance)
 
 
@@ -60,13 +60,13 @@ def doubt(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
 
 
 def vouched_for(record: Record) -> bool:
-    """Whether someone stands for it: an agent or the user said it, or a person confirmed it. Only such memories may stand where
-    a reader takes them for settled: first, always, in a place of honour."""
+    """Whether someone vouches for it: an agent or the user said it, or a person confirmed it. Only such memories may appear
+    where a reader takes them for settled: first, or in every prompt."""
     return record.trust != "low" or record.status == "confirmed"
 
 
 def held_up(record: Record) -> bool:
-    """Whether its pin counts. A text can come with a pin, or an agent be talked into one; a pin alone does not vouch for it."""
+    """Whether its pin counts. A text can arrive with a pin, or talk an agent into one; that does not vouch for it."""
     return record.pinned and vouched_for(record)
 
 
@@ -74,13 +74,13 @@ def held_up(record: Record) -> bool:
 
 
 def score(counters: Counters, reinforce: float = 3.0, demote: float = 1.0) -> float:
-    """What votes add up to. Confirming says more than doubting, so one reinforcement survives three demotions; a memory that
-    was shown and not used hears nothing."""
+    """The sum of votes. A confirmation counts more than a doubt, so one reinforcement survives three demotions; being shown
+    without being used does not count."""
     return reinforce * counters.up - demote * (counters.down + counters.rejected)
 
 
 def reinforced(score: float) -> float:
-    """exp(0.2 · score), as far as the founding document's own examples reach (−5 to 3). Beyond that it bends, so that no
+    """exp(0.2 · score) in the range of the founding document's examples (−5 to 3). Beyond it the curve flattens, so that no
     number of votes weighs more than 3 or less than 0.2, and a clearly better match still wins.
 
     >>> [round(reinforced(score), 3) for score in (3, 0, -1, -5)]
@@ -95,8 +95,8 @@ def reinforced(score: float) -> float:
 
 
 def faded(since: datetime, now: datetime) -> float:
-    """1 / (1 + 0.01 · days) since it last helped, else since it happened: 0.769 after 30 days, 0.5 after 100. It never falls
-    below 0.25: old is no reason to be buried."""
+    """1 / (1 + 0.01 · days) since it last helped, else since it happened: 0.769 after 30 days, 0.5 after 100. Never below
+    0.25: age alone does not bury a memory."""
     return max(0.25, 1 / (1 + 0.01 * days_since(since, now)))
 
 
@@ -115,7 +115,7 @@ def age(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
 
 
 def access(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
-    """1 + 0.1 · log2(n + 1), at most 1.5, for n times that it was used; being shown is no use."""
+    """1 + 0.1 · log2(n + 1), at most 1.5, for n uses; being shown is not a use."""
     return 1 + min(0.5, 0.1 * math.log2(record.counters.used + 1))
 
 
@@ -131,8 +131,8 @@ def quarantine(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> floa
 
 
 def proved(record: Record, now: datetime) -> bool:
-    """Whether a candidate may be believed: it comes from a source that is trusted, its day is over, it helped since it came
-    in, and more found it useful than wrong. Being shown is no help, and time alone proves nothing."""
+    """Whether a candidate may be confirmed: its source is trusted, its day is over, it has helped since it was stored, and
+    more found it useful than wrong. Being shown is not helping, and time alone proves nothing."""
     counted = record.counters
     candidate = record.status == "candidate" and record.trust != "low" and now - record.times.updated >= QUARANTINE
     return candidate and _helped(record) and counted.down + counted.rejected < max(1, counted.used)
@@ -151,18 +151,18 @@ def fresh(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
 
 
 def confidence(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
-    """How far it is believed today: as first given, halved with every half-life of its kind, a little more for every use,
-    less for what few would vouch for. A half-life is one: a fact of 90 days is worth an eighth, not a twentieth."""
+    """Its confidence today: as first given, halved with every half-life of its kind, a little more for every use, less for
+    lower trust. A half-life is taken literally: a fact after three of them is worth an eighth, not a twentieth."""
     used = min(1.5, 1 + 0.1 * math.log(record.counters.used + 1))
     believed = record.confidence * half_life(record, now, kinds) * used * TRUSTED[record.trust]
     return min(1.0, max(0.01, believed))
 
 
-# ---------------------------------------------------------------- decay: how a memory fades while nobody uses it
+# ---------------------------------------------------------------- decay: how a memory fades while it is not used
 
 
 def none(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
-    """It does not."""
+    """No decay."""
     return 1.0
 
 
@@ -172,12 +172,12 @@ def hyperbolic(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> floa
 
 
 def weekly(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
-    """5 % less every week: half of it is gone after thirteen and a half."""
+    """5 % less every week: half of it is gone after thirteen and a half weeks."""
     return 1.0 if record.pinned else math.pow(0.95, days_since(last_of(record), now) / 7)
 
 
 def half_life(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
-    """Half of it is gone after the kind's half-life; what was only inferred has a week at most."""
+    """Half of it is gone after the kind's half-life; for an inferred memory after a week at most."""
     days = kinds[record.kind].half_life_days
     if is_inferred(record):
         days = INFERRED if days is None else min(INFERRED, days)
@@ -185,7 +185,7 @@ def half_life(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float
 
 
 def is_inferred(record: Record) -> bool:
-    """Drawn from a conversation, and confirmed by no one."""
+    """Whether it was extracted from a conversation and never confirmed."""
     said = record.provenance
     return record.status == "candidate" and (said.messages is not None or said.snippet is not None)
 
@@ -200,7 +200,7 @@ def days_since(moment: datetime, now: datetime) -> float:
 
 
 def logistic(log_odds: float) -> float:
-    """The chance that these log-odds are; any number is valid."""
+    """The probability for these log-odds; any number is valid."""
     return 1 / (1 + math.exp(-max(-700.0, log_odds)))
 
 

@@ -50,5 +50,5 @@ def test_a_long_text_is_found_by_its_last_words_and_read_back_whole(memory: Memo
 
 def test_long_memories_bring_advice_and_are_never_cut(memory: Memory) -> None:
     outcome = memory.remember("word " * 200)
-    assert outcome.advice and "one fact each" in outcome.advice
+    assert outcome.advice and "one fact per memory" in outcome.advice
     assert outcome.record is not None and outcome.record.text == "word " * 200

@@ -326,7 +326,7 @@ def test_one_process_in_the_store_is_at_the_vectors_whatever_its_space(tmp_path:
         memory.remember_many(NESTS)
         team.remember("The heron nests at the weir")
         assert embedded(memory).rows == 31
-        assert "another process is at embed" in paid.told.advice and waiting(memory, paid) == []
+        assert "another process is running embed" in paid.told.advice and waiting(memory, paid) == []
         assert embedded(team) is None
 
 
@@ -493,6 +493,6 @@ def test_a_run_that_was_left_is_taken_over(memory: Memory, clock: MovableClock) 
     one.remember_many(NESTS)
     who = one.access.over_the_space("upkeep")
     assert Runner(one._author.through(who), None)._claim("", job.Embed(who, one._writer.generations))
-    assert "another process is at embed" in str(embedded(one).advice)
+    assert "another process is running embed" in str(embedded(one).advice)
     clock.move(seconds=31)
     assert embedded(one).rows == 30

@@ -117,11 +117,11 @@ STAGES = 'stages = ["understand", "words", "believed", "weigh", "keep_best"]\n'
         ('base = "hebbian"\nstages = ["understand", "words", "keep_best", "believed"]', "end with keep_best"),
         (
             'base = "hebbian"\nstages = ["understand", "votes", "words", "believed", "keep_best"]',
-            "votes stands before words, where nothing is found yet.*Before it stand understand, recognise, aliases, widen",
+            "votes is before words, where nothing is found yet.*Before it may come understand, recognise, aliases, widen",
         ),
         (
             'base = "balanced"\nstages = ["understand", "gather", "spread", "blend", "believed", "keep_best"]',
-            "spread stands before blend",
+            "spread is before blend",
         ),
         (
             'base = "curated"\n[lane.pinned]\nfloor = 500\nceiling = 100',

@@ -137,8 +137,10 @@ PARSERS: dict[str, Callable[[str], list[tuple[int, str]]]] = {
 def paged(texts: list[str], style: str, steady: int = 1) -> Page:
     records = [changed(a_record(), id=f"m{n}", number=n, text=text) for n, text in enumerate(texts, 1)]
     items = [Item(Hit(r, 1.0), "recall", visible(r.text), "today", weight=-r.number) for r in records]
-    clashes = [Contradiction(records[0], records[-1])]
-    return page(STYLES[style], items[:steady], items[steady:], clashes, lambda text: f"{hash(text) & 0xFFFFFFFF:x}")
+    contradictions = [Contradiction(records[0], records[-1])]
+    return page(
+        STYLES[style], items[:steady], items[steady:], contradictions, lambda text: f"{hash(text) & 0xFFFFFFFF:x}"
+    )
 
 
 def stays_in_its_box(texts: list[str], style: str) -> None:

@@ -95,11 +95,11 @@ def test_who_may_only_read_changes_none(memory: Memory) -> None:
 @pytest.mark.parametrize(
     ("word", "means", "words"),
     [
-        ("k8s", (), "stands for nothing yet"),
+        ("k8s", (), "no other word was given"),
         ("", ("x",), "a word is empty"),
         ("k8s", ("",), "a word is empty"),
         ("k8s", ("K8S",), "already means itself"),
-        ("...", ("kubernetes",), "holds no word that could be looked for"),
+        ("...", ("kubernetes",), "holds no searchable word"),
         ("k" * 65, ("kubernetes",), "64 are allowed"),
         (7, ("kubernetes",), "must be text"),
         ("k8s", (None,), "must be text"),

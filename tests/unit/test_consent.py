@@ -431,9 +431,9 @@ def test_a_question_of_another_version_is_named_by_the_doctor_and_can_only_be_de
     [
         (lambda m: m.review("q1", decide="maybe"), "approve or deny"),
         (lambda m: m.review(decide="approve"), "name the question"),
-        (lambda m: m.review("q9"), "no question 'q9' waits"),
-        (lambda m: m.review(""), "no question '' waits"),
-        (lambda m: m.review("q9", decide="deny"), "no question 'q9' waits"),
+        (lambda m: m.review("q9"), "no question 'q9' is waiting"),
+        (lambda m: m.review(""), "no question '' is waiting"),
+        (lambda m: m.review("q9", decide="deny"), "no question 'q9' is waiting"),
     ],
 )
 def test_wrong_decisions_say_what_would_be_right(memory: Memory, call: Callable[[Memory], object], words: str) -> None:

@@ -46,21 +46,21 @@ def test_when_a_line_comes_up_next(line: str, expected: str) -> None:
         ("* * * * * *", "five fields"),
         (None, "five fields"),
         (5, "five fields"),
-        ("60 * * * *", "'60' is no minute, which goes from 0 to 59"),
-        ("* 24 * * *", "is no hour"),
-        ("* * 0 * *", "is no day"),
-        ("* * * 13 *", "is no month"),
-        ("* * * * 8", "is no weekday"),
-        ("* * * * fri-mon", "is no weekday"),
-        ("5-1 * * * *", "is no minute"),
-        ("*/0 * * * *", "is no minute"),
-        ("1,,2 * * * *", "is no minute"),
-        ("-1 * * * *", "is no minute"),
-        ("1.5 * * * *", "is no minute"),
-        ("٣ * * * *", "is no minute"),
-        ("@daily * * * *", "is no minute"),
-        ("0 0 30 2 *", "never comes up"),
-        ("0 0 31 4,6,9,11 *", "never comes up"),
+        ("60 * * * *", "'60' is not a valid minute, which goes from 0 to 59"),
+        ("* 24 * * *", "is not a valid hour"),
+        ("* * 0 * *", "is not a valid day"),
+        ("* * * 13 *", "is not a valid month"),
+        ("* * * * 8", "is not a valid weekday"),
+        ("* * * * fri-mon", "is not a valid weekday"),
+        ("5-1 * * * *", "is not a valid minute"),
+        ("*/0 * * * *", "is not a valid minute"),
+        ("1,,2 * * * *", "is not a valid minute"),
+        ("-1 * * * *", "is not a valid minute"),
+        ("1.5 * * * *", "is not a valid minute"),
+        ("٣ * * * *", "is not a valid minute"),
+        ("@daily * * * *", "is not a valid minute"),
+        ("0 0 30 2 *", "is never due"),
+        ("0 0 31 4,6,9,11 *", "is never due"),
     ],
 )
 def test_what_is_no_schedule_says_what_would_be(line: object, words: str) -> None:
@@ -119,7 +119,7 @@ def test_it_is_later_fits_and_is_on_the_minute(line: str, moment: datetime) -> N
     try:
         schedule = cron.parse(line)
     except Invalid as problem:
-        assert "never comes up" in str(problem)
+        assert "is never due" in str(problem)
         return
     found = schedule.after(moment)
     assert found > moment and (found.second, found.microsecond) == (0, 0)

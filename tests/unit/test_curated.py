@@ -497,9 +497,9 @@ def test_a_file_can_say_all_of_it(tmp_path: Path) -> None:
         (
             '"aliases", "fields"',
             '"fields", "aliases"',
-            "aliases finds other words for the stage fields, and stands before it",
+            "aliases adds words for the stage fields and has to come before it",
         ),
-        ('"fields", "believed"', '"words", "believed"', "aliases finds other words for the stage fields"),
+        ('"fields", "believed"', '"words", "believed"', "aliases adds words for the stage fields"),
     ],
 )
 def test_what_could_not_work_is_refused(tmp_path: Path, old: str, new: str, words: str) -> None:

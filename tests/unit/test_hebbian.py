@@ -174,7 +174,7 @@ def test_tags_are_a_list_or_words_with_commas(tools: Hebbian, tags: str | list[s
 def test_a_memory_that_is_no_single_fact_is_kept_with_advice(tools: Hebbian) -> None:
     assert tools.memory_store("Postgres " * 55).advice is None
     done = tools.memory_store("Today we did this and that. " * 18)
-    assert done.outcome == "added" and "one fact each" in str(done)
+    assert done.outcome == "added" and "one fact per memory" in str(done)
 
 
 @pytest.mark.covers("S1-8", "C1-6")

@@ -113,7 +113,7 @@ def test_a_total_out_of_bounds_is_refused(place: int, bad: Any) -> None:
 def test_two_totals_at_once_are_refused() -> None:
     with pytest.raises(Invalid, match="budget and remaining are given; give one of budget, remaining and window"):
         total(1, 2, None, None, USUAL)
-    with pytest.raises(Invalid, match="reserve is what is kept free of a window; give window as well"):
+    with pytest.raises(Invalid, match="reserve is the part of a window that is kept free; give window as well"):
         total(1, None, None, 5, USUAL)
 
 

@@ -257,7 +257,7 @@ def test_nothing_gets_into_global_by_itself(memory: Memory) -> None:
     in_mode(memory, "auto")
     for session in ("s1", "s2"):
         memory.extract(DECISION, session=session)
-    with pytest.raises(Invalid, match="nothing gets into global by itself"):
+    with pytest.raises(Invalid, match="nothing is promoted to global automatically"):
         memory.promote(scope="global")
     forged = {"rule": "decision", "home": "global"}
     for session in ("s1", "s2"):
@@ -329,7 +329,7 @@ def test_what_cannot_be_promoted_says_why(memory: Memory) -> None:
     memory.remember("Staging runs Postgres 16")
     memory.remember("Gone", scope="task/1")
     memory.forget(4)
-    with pytest.raises(Refused, match="stays where it was said"):
+    with pytest.raises(Refused, match="those cannot be moved"):
         memory.promote(1, scope="user/ann")
     with pytest.raises(Conflict, match="says the same already"):
         memory.promote(2)

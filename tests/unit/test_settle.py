@@ -352,7 +352,7 @@ def test_what_was_used_since_the_proposal_is_left(memory: Memory, clock: Movable
     proposal = Retain(max_items=5).propose(memory.access.over_the_space("upkeep"), memory._tools)
     first = memory.get(proposal.ids[0])
     memory.feedback(first.id, "useful")
-    with pytest.raises(Exception, match="was changed or used meanwhile"):
+    with pytest.raises(Exception, match="was changed or used in the meantime"):
         proposal.edit(memory.get(first.id))
 
 

@@ -268,9 +268,9 @@ def test_finishing_says_what_it_would_do_and_what_it_cannot(memory: Memory) -> N
     plan = memory.finish("task/1", dry_run=True)
     assert plan.dry_run and len(plan.changed) == 2 and memory.count({"scope": "task/1"}) == 2
     for scope in ("global", memory.home, "user/ann"):
-        with pytest.raises(Invalid, match="does not end"):
+        with pytest.raises(Invalid, match="cannot be finished"):
             memory.finish(scope)
-    with pytest.raises(Invalid, match=r"lies in task/2"):
+    with pytest.raises(Invalid, match=r"is in task/2"):
         memory.finish("task/1", keep=[str(elsewhere.id)])
     with pytest.raises(Invalid, match="keep is a list"):
         memory.finish("task/1", keep="12")

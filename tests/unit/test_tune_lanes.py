@@ -10,7 +10,7 @@ from memorist.design import Budget, Lane
 from memorist.designs import DESIGNS
 from memorist.designs.own import load, text_of
 from memorist.errors import Invalid
-from memorist.upkeep.suggest import LEAST, TuneLanes
+from memorist.upkeep.suggest import FEWEST_RECEIPTS, TuneLanes
 
 MINE = """
 base = "balanced"
@@ -84,12 +84,12 @@ def test_the_job_proposes_shares_from_what_was_used_and_applies_nothing(memory: 
     def advice() -> str:
         return next(str(report.advice) for report in memory.upkeep() if report.verb == "tune_lanes")
 
-    assert f"{LEAST} are needed" in advice()
-    for _ in range(LEAST):
+    assert f"{FEWEST_RECEIPTS} are needed" in advice()
+    for _ in range(FEWEST_RECEIPTS):
         memory.used(memory.context("which colour has the harbour crane?").receipt, ids=[5])
     before = memory.design
     said = advice()
-    assert f"by {LEAST} contexts with a reported use" in said
+    assert f"by {FEWEST_RECEIPTS} contexts with a reported use" in said
     assert "pinned" in said and "recall" in said and "→" in said
     had, wanted = (float(word) for word in said.partition("recall ")[2].split(";")[0].split(",")[0].split(" → "))
     assert had < wanted <= had + 0.11, "what earned more gets more, a step at a time"

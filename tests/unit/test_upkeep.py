@@ -139,7 +139,7 @@ def test_what_was_pinned_since_the_proposal_is_left(memory: Memory, clock: Movab
     clock.move(days=2)
     [done] = memory.upkeep()
     assert (len(done.changed), memory.get(2).state) == (4, "active")
-    assert list(done.left.values()) == ["memory 2 was pinned meanwhile"]
+    assert list(done.left.values()) == ["memory 2 was pinned in the meantime"]
     assert runs(memory) == [("done", 4)]
 
 

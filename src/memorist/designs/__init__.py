@@ -1,7 +1,7 @@
-"""The designs: each a page of data at most, and read when it is asked for: what one is made of, another need not load.
+"""The designs: each a page of data at most, loaded on first use, so that one does not load the stages of another.
 
-A design is a built-in one, one of the user's folder, or a file. Files are read by `own.py`, which knows every stage and job
-there is, and is loaded only for them.
+A design is built in, in the user's folder, or a file. Files are read by `own.py`, which knows every stage and job, and is
+loaded only for them.
 """
 
 import re
@@ -61,7 +61,7 @@ def design_named(name: str) -> Design:
 
 
 def find(named: str, folder: Path | None) -> Design:
-    """A built-in design, one of the user's folder, or one by the path of its file."""
+    """A built-in design, one in the user's folder, or one by the path of its file."""
     if not isinstance(named, str):
         raise Invalid(f"a design is a name, the path of a file or a Design, not {quoted(named)}")
     if checks.is_path(named):
@@ -78,7 +78,7 @@ def find(named: str, folder: Path | None) -> Design:
 
 
 def files_in(folder: Path | None) -> dict[str, Path]:
-    """The designs of the user's folder by name. A file that is called as a built-in design is none of them."""
+    """The designs in the user's folder by name. A file with the name of a built-in design is ignored."""
     if folder is None or not folder.is_dir():
         return {}
     found = {file.stem: file for file in sorted(folder.glob("*.toml"))}
@@ -98,7 +98,7 @@ def adjusted(
     max_bytes: int | None = None,
     percent: float | None = None,
 ) -> Design:
-    """The design with these values in every stage and job that has them; None leaves the design's own."""
+    """The design with these values in every stage and job that has them; None keeps the design's own."""
     votes = _given(reinforce=reinforce, demote=demote)
     room = _given(max_bytes=max_bytes, percent=percent)
     if not votes and not room:

@@ -1,4 +1,4 @@
-"""The default design: words and meaning, weighed by bounded utility. Archive only, nothing is deleted, nothing is pushed."""
+"""The default design: words and meaning, weighed within narrow bounds. Upkeep archives and never deletes."""
 
 from memorist.design import Design, Lane, Promotion
 from memorist.recall.stages.gather import Gather, Recognise, Understand

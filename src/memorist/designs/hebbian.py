@@ -1,7 +1,7 @@
-"""Memories that help grow stronger: words only, and the votes of those who used what was found.
+"""Memories that help grow stronger: words only, weighed by the votes of the agents that used them.
 
-The agent asks in words of its own choice, says what helped and what did not, and so two stores with the same memories come to
-answer differently. Nothing is pushed into a prompt, no synonyms are kept, and nothing is pruned while there is room.
+The agent asks in words of its own choice and votes on what helped, so two stores with the same memories come to answer
+differently. It has no synonyms, and nothing is pruned while there is room.
 """
 
 from memorist.design import Design

@@ -1,4 +1,4 @@
-"""A design of the user's own: a TOML file that names a base and says what is different. It holds no code.
+"""A user's own design: a TOML file that names a base and what differs from it. It holds no code.
 
     base = "hebbian"
     reads = ["project", "user", "global"]
@@ -8,8 +8,8 @@
     [upkeep.prune]
     max_size = "50 MB"
 
-The tables at the end have everything such a file can name, with the bounds of each value. What could not work is refused when
-the file is read, with the file and the key; `text_of` writes any design in this form.
+The tables at the end list everything such a file can name, with the bounds of each value. A design that could not work is
+refused when the file is read, with the file and the key; `text_of` writes any design in this form.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -60,8 +60,8 @@ BEFORE = (
     "recognise",
     "aliases",
     "widen",
-)  # what looks at the question; everything else at what was found
-FINDS = (["words"], ["fields"], ["gather", "blend"], ["gather", "fuse_ranks"])  # how a design finds, one of these
+)  # stages that work on the question; all others work on hits
+FINDS = (["words"], ["fields"], ["gather", "blend"], ["gather", "fuse_ranks"])  # how a design may find: one of these
 FINDERS = {name for way in FINDS for name in way}
 
 
@@ -109,7 +109,7 @@ def _slot(table: Mapping[str, Any], slot: str, had: Any) -> Any:
 
 
 def _lanes(table: Mapping[str, Any], base: Sequence[Lane]) -> tuple[Lane, ...]:
-    """The lanes in their order: those of the base, or the ones that are named, each with its values."""
+    """The lanes in order: those of the base, or the named ones, each with its values."""
     had = {lane.name: lane for lane in base}
     wanted = names(table.get("lanes", list(had)), "lanes", (*LANES, *FAMILIES))
     given = _tables(table, "lane", "lanes", wanted, "pinned")
@@ -117,8 +117,8 @@ def _lanes(table: Mapping[str, Any], base: Sequence[Lane]) -> tuple[Lane, ...]:
     for lane in lanes:
         if lane.ceiling is not None and lane.floor > lane.ceiling:
             raise Invalid(
-                f"lane.{lane.name}: its floor of {lane.floor:,} is above its ceiling of {lane.ceiling:,}; lower the one or "
-                f'raise the other, or set ceiling to "off"'
+                f"lane.{lane.name}: its floor of {lane.floor:,} is above its ceiling of {lane.ceiling:,}; lower the floor, "
+                f'raise the ceiling, or set ceiling to "off"'
             )
     return lanes
 
@@ -135,7 +135,7 @@ def _reads(value: Any) -> tuple[str, ...]:
 def _parts(
     table: Mapping[str, Any], order: str, values: str, known: Mapping[str, "Shape"], base: Sequence[Any]
 ) -> tuple[Any, ...]:
-    """The stages or jobs in their order: those of the base, or the ones that are named, each with its values."""
+    """The stages or jobs in order: those of the base, or the named ones, each with its values."""
     had = {_name_of(part, known): part for part in base}
     wanted = names(table.get(order, list(had)), order, tuple(known))
     given = _tables(table, values, order, wanted, next(iter(known)))
@@ -167,7 +167,7 @@ def _part(part: "Shape", had: Any, given: Mapping[str, Any], where: str) -> Any:
 
 
 def _must_work(stages: Sequence[Any]) -> None:
-    """The order without which no question has an answer, or a wrong one."""
+    """Refuses an order of stages that gives no answers, or wrong ones."""
     names = [_name_of(stage, STAGES) for stage in stages]
     found = [name for name in names if name in FINDERS]
     if found not in FINDS:
@@ -184,22 +184,24 @@ def _must_work(stages: Sequence[Any]) -> None:
     _must_suit_one_another(names)
     _must_count_votes_once(names, stages)
     useless = sorted(set(names[:finds]) - {*BEFORE, *found}, key=names.index)
-    if useless:  # it would do nothing, and the author of the file would not notice
+    if useless:  # it would have no effect, and the author of the file would not notice
         raise Invalid(
-            f"{useless[0]} stands before {found[-1]}, where nothing is found yet, and would do nothing; move it behind. "
-            f"Before it stand {', '.join(BEFORE)}"
+            f"{useless[0]} is before {found[-1]}, where nothing is found yet, and would have no effect; move it after that. "
+            f"Before it may come {', '.join(BEFORE)}"
         )
 
 
 def _must_suit_one_another(names: Sequence[str]) -> None:
-    """Stages that need others, or stand in each other's way."""
+    """Refuses stages that need others, or get in each other's way."""
     if "abstain" in names and "blend" not in names:
         raise Invalid("abstain needs blend, which says how likely the answer is here; leave abstain out")
     early = [name for name in ("aliases", "widen") if name in names]
     if early and ("fields" not in names or max(map(names.index, early)) > names.index("fields")):
-        raise Invalid(f"{early[0]} finds other words for the stage fields, and stands before it; leave {early[0]} out")
+        raise Invalid(f"{early[0]} adds words for the stage fields and has to come before it; leave {early[0]} out")
     if "one_voice" in names[:-2]:
-        raise Invalid("one_voice looks at what would be shown, and stands right before keep_best; move it there")
+        raise Invalid(
+            "one_voice compares the memories about to be shown, so it comes right before keep_best; move it there"
+        )
 
 
 def _must_count_votes_once(names: Sequence[str], stages: Sequence[Any]) -> None:
@@ -222,7 +224,7 @@ def _name_of(part: Any, known: Mapping[str, "Shape"]) -> str:
 
 
 def text_of(design: Design) -> str:
-    """The design as the text of such a file, everything written out. Under the design's name it is the same design."""
+    """The design as the text of such a file, with every value. Loaded under the design's name, it is the same design."""
     lines = [
         f"base = {toml.written(design.name if design.name in DESIGNS else 'balanced')}",
         f"about = {toml.written(design.about)}",
@@ -250,7 +252,7 @@ def _written(table: str, shape: "Shape", value: Any) -> list[str]:
     return ["", f"[{table}]", *values] if values else []
 
 
-# ---------------------------------------------------------------- what a file can name
+# ---------------------------------------------------------------- everything a file can name
 
 
 def names(value: Any, what: str, known: Sequence[str]) -> tuple[str, ...]:
@@ -283,13 +285,13 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A stage or job under its registered name."""
+    """The class of a stage, job, lane or slot, and the keys of its table."""
 
     make: type
     keys: Mapping[str, Key]
 
 
-RETAINED = ("project", "session", "user", "task", "agent")  # whose memories a rule may archive; never those of global
+RETAINED = ("project", "session", "user", "task", "agent")  # families whose memories a rule may archive; never global
 OFF = "off"
 
 
@@ -368,7 +370,7 @@ STAGES: Mapping[str, Shape] = {
     "newest_of_slot": Shape(NewestOfSlot, {"most": Key("most", partial(checks.whole, least=2, most=100))}),
     "keep_best": Shape(KeepBest, {"pinned": Key("pinned", partial(checks.whole, least=0, most=100))}),
 }
-# What a design says beside its stages and jobs, each a table of its own.
+# What a design has besides stages and jobs, each in a table of its own.
 _tokens = partial(checks.whole, least=0, most=1_000_000)
 LANE = Shape(
     Lane,

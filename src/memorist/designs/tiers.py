@@ -1,7 +1,7 @@
-"""Three tiers: what the task at hand produced, what its project learnt, what holds everywhere.
+"""Three tiers: the results of the current task, what its project has learnt, and what holds everywhere.
 
-Each has its share of a prompt, which no other tier can take from it. Nothing moves up by itself; a task's memories go when it
-is finished, a project's least important tenth goes above a thousand, and what is global stays until a person clears it.
+Each has its share of a prompt, which no other tier can take. Nothing moves up automatically; the memories of a task are
+archived when it is finished, a project above a thousand loses its least important tenth, and global ones stay until cleared.
 """
 
 from memorist.design import Design, Due, Lane, Promotion

@@ -1,4 +1,4 @@
-"""How memories enter a prompt: within a budget that is counted on the very text that is handed out.
+"""How memories enter a prompt: within a budget that is counted on the rendered text.
 
 A module is loaded when it is first used.
 """

@@ -1,12 +1,12 @@
-"""From a question to a text in a prompt: what is wanted, which memories may enter by which lane, what fits, and a receipt.
+"""From a question to text for a prompt: the plan, the candidates of each lane, what fits the budget, and a receipt.
 
-Recall comes in as an argument. A question is asked once. Only where its answer was full and a lane of some scope family came
-away with little is that scope asked by itself, so that a thousand memories of one family cannot keep another's from being
-candidates at all. The budget is kept on the rendered text, frame and marks included, because that is what a model is charged
-for.
+Recall is passed in as an argument and runs once for the question. Only where its answer was full, and a lane belongs to one
+scope family, it runs again for the scopes of that family, so that a thousand memories of one family cannot keep those of
+another from being candidates. The budget is kept on the rendered text, frame and marks included, because that is what a
+model is charged for.
 
-A prompt must not fail because a memory did. Wrong arguments are raised, because the caller has to change them; any other
-failure gives an empty context that says why, and the log has the rest.
+A prompt must not fail because memory did. Wrong arguments are raised, because the caller has to change them; any other
+failure gives an empty context that says why, and the details are logged.
 """
 
 import logging
@@ -32,25 +32,25 @@ from memorist.worth import vouched_for
 
 INJECTS = ("pull", "core", "push")
 PULLED = "this design puts nothing into a prompt by itself; ask with recall, or with inject='push'"
-MOST_HITS = 1000  # memories that a question may find
-MOST_STEADY = 1000  # memories a steady lane looks at
-MOST_ALWAYS = 1000  # memories of a family that are candidates whatever is asked
+MOST_HITS = 1000  # memories that recall may find
+MOST_STEADY = 1000  # memories that a steady lane reads
+MOST_ALWAYS = 1000  # memories of a family that are candidates for every question
 MOST_SUMMARIES = 10
-MOST_CLASHES = 2
-# Families whose memories, or those of a kind, are candidates whether they fit the question or not.
+MOST_CONTRADICTIONS = 2
+# Families whose memories, or those of one kind, are candidates whether they match the question or not.
 ALWAYS: Mapping[str, str | None] = {"task": None, "session": None, "global": "preference"}
-Recaller = Callable[[str | None], Recall]  # the question, everywhere or in one scope
+Recaller = Callable[[str | None], Recall]  # recalls the question, everywhere or in one scope
 Shown = tuple[tuple[str, float], ...]
 Keep = Callable[[Recall, float, Shown, Mapping[str, Any]], None]  # puts a receipt into the recall log
 log = logging.getLogger("memorist")
 
 
-# ---------------------------------------------------------------- what is wanted
+# ---------------------------------------------------------------- the plan
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a caller asks for, as given."""
+    """The arguments of `Memory.context`, as given."""
 
     query: str
     limit: int = 20
@@ -74,7 +74,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The same, checked, and what the design says about it."""
+    """The checked arguments, completed by the design."""
 
     query: str
     total: int  # tokens
@@ -93,8 +93,8 @@ class Plan:
 
 
 def plan_of(wish: Wish, design: Design, most: int | None, scopes: tuple[str, ...], kinds: Sequence[str] | None) -> Plan:
-    """What a wish means under that design, in these scopes and for these kinds; anything wrong with it is raised here. `most` is
-    the budget that was chosen for the project."""
+    """The plan for a wish under that design, in these scopes and for these kinds; wrong arguments are raised here. `most` is
+    the budget chosen for the project."""
     profile, mode = profile_named(wish.profile), mode_named(wish.mode)
     usual = design.budget if most is None else replace(design.budget, tokens=most, most=most)
     usual = usual if profile is None or profile.tokens is None else replace(usual, tokens=profile.tokens)
@@ -125,11 +125,11 @@ def plan_of(wish: Wish, design: Design, most: int | None, scopes: tuple[str, ...
     )
 
 
-# ---------------------------------------------------------------- the way in
+# ---------------------------------------------------------------- the context
 
 
 def context(plan: Plan, recall: Recaller, keep: Keep, who: Access, tools: Tools, digest: Digest) -> Context:
-    """The context for this plan. Any failure is told in `empty_because`; only wrong arguments are raised."""
+    """The context for this plan. A failure is reported in `empty_because`; only wrong arguments are raised."""
     if plan.inject == "pull":
         return Context("", budget=plan.total, empty_because=PULLED)
     try:
@@ -148,10 +148,10 @@ def context(plan: Plan, recall: Recaller, keep: Keep, who: Access, tools: Tools,
 
 
 def _leave_receipt(made: Context, plan: Plan, found: "Candidates", keep: Keep, started: float) -> None:
-    """What was shown, and the exact text: in the log before the caller has it."""
+    """Logs what was shown and the exact text, before the caller gets it."""
     shown = {hit.record.id: round(hit.score, 6) for hit in made.items}
-    if made.items:  # a conflict that is told names both sides
-        told = (record.id for clash in found.clashes for record in (clash.a, clash.b))
+    if made.items:  # a reported contradiction names both sides
+        told = (record.id for pair in found.contradictions for record in (pair.a, pair.b))
         shown |= {id: 0.0 for id in told if id not in shown}
     by = {item.record.id: item.lane for item in found.all}
     answer = Recall(plan.query, made.items, made.empty_because, (), plan.scopes, made.receipt)
@@ -159,14 +159,14 @@ def _leave_receipt(made: Context, plan: Plan, found: "Candidates", keep: Keep, s
     keep(answer, took, tuple(shown.items()), receipts.rendered(made, by))
 
 
-# ---------------------------------------------------------------- what fits
+# ---------------------------------------------------------------- fitting the budget
 
 
 def assemble(plan: Plan, found: "Candidates", digest: Digest, count: TokenCounter) -> Context:
     """The context, without its receipt."""
     everything = found.all
     if not everything:
-        return Context("", budget=plan.total, empty_because=found.empty_because or "nothing fits this question")
+        return Context("", budget=plan.total, empty_because=found.empty_because or "nothing matches this question")
     style = plan.style
     written = {item.record.id: style.item(item) for item in everything}
     costs = {id: count(text) for id, text in written.items()}
@@ -175,10 +175,10 @@ def assemble(plan: Plan, found: "Candidates", digest: Digest, count: TokenCounte
         return page(style, steady, loose, told, digest, lambda item: written[item.record.id])
 
     steady = any(item.lane in STEADY for item in everything)
-    told = sum(count(style.clash(clash)) for clash in found.clashes)
+    told = sum(count(style.contradiction(pair)) for pair in found.contradictions)
     room = max(0, plan.total - frame_cost(style, steady, count))
     packed = lanes.pack(room, told, plan.lanes, found.lanes, found.protected, costs)
-    done, tokens = _fitted(plan.total, packed.items, found.clashes, make, count)
+    done, tokens = _fitted(plan.total, packed.items, found.contradictions, make, count)
     shown = {item.record.id for item in done.items}
     return Context(
         done.text,
@@ -195,16 +195,20 @@ def assemble(plan: Plan, found: "Candidates", digest: Digest, count: TokenCounte
 
 
 def _fitted(
-    total: int, items: Sequence[Item], clashes: Sequence[Contradiction], make: Callable[..., Page], count: TokenCounter
+    total: int,
+    items: Sequence[Item],
+    contradictions: Sequence[Contradiction],
+    make: Callable[..., Page],
+    count: TokenCounter,
 ) -> tuple[Page, int]:
-    """The page, and what it costs. A counter may charge more for a whole than for its parts: then the weakest of what was
-    recalled goes, then what is told of conflicts, and only after that the last of what is always there."""
+    """The page, and its tokens. A counter may charge more for the whole than for its parts: then the weakest recalled memory
+    is dropped, then a reported contradiction, and only after those the last steady memory."""
     steady = [item for item in items if item.lane in STEADY]
     loose = sorted((item for item in items if item.lane not in STEADY), key=_strength, reverse=True)
-    told = list(clashes)
+    told = list(contradictions)
     while True:
         shown = {item.record.id for item in (*steady, *loose)}
-        told = [clash for clash in told if shown & {clash.a.id, clash.b.id}]
+        told = [pair for pair in told if shown & {pair.a.id, pair.b.id}]
         done = make(steady, loose, told)
         tokens = count(done.text) if done.text else 0
         if tokens <= total:
@@ -213,20 +217,20 @@ def _fitted(
 
 
 def _strength(item: Item) -> tuple[bool, float]:
-    """What is protected goes last, and stays in its order."""
+    """Protected memories are dropped last, and keep their order."""
     return item.protected, 0.0 if item.protected else item.weight
 
 
-# ---------------------------------------------------------------- which memories may enter
+# ---------------------------------------------------------------- candidates
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The candidates of each lane, best first; which of them clash; and why there is nothing, where there is nothing."""
+    """The candidates of each lane, best first; contradictions among them; and the reason if there are none."""
 
     lanes: Mapping[str, tuple[Item, ...]]
     protected: tuple[Item, ...] = ()
-    clashes: tuple[Contradiction, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
     empty_because: str | None = None
 
     @property
@@ -235,8 +239,8 @@ class Candidates:
 
 
 def candidates(plan: Plan, recall: Recaller, who: Access, tools: Tools) -> Candidates:
-    """Those always there first, then the last turns, then what fits the question: of the families that have a lane of their own,
-    and after them, so that what is theirs is not taken from them, of all."""
+    """Steady lanes first, then the last turns, then what matches the question: first for families with a lane of their own,
+    so that the general `recall` lane does not take their memories."""
     look, names = Look(plan, who, tools, tools.clock(), {}, {}), [lane.name for lane in plan.lanes]
     for name in filter(STEADY.__contains__, names):
         look.lanes[name] = look.new(name, look.steady(name))
@@ -248,13 +252,13 @@ def candidates(plan: Plan, recall: Recaller, who: Access, tools: Tools) -> Candi
         for name in sorted((name for name in names if name not in STEADY), key="recall".__eq__):
             hits = found.hits if name == "recall" else look.of_family(name, found, recall)
             look.lanes[name] = look.new(name, hits)
-    clashes = look.clashes()
-    return Candidates({name: look.lanes.get(name, ()) for name in names}, protected, clashes, because)
+    contradictions = look.contradictions()
+    return Candidates({name: look.lanes.get(name, ()) for name in names}, protected, contradictions, because)
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What is looked up for one context, and what was found so far."""
+    """The lookups for one context, and what they have found so far."""
 
     plan: Plan
     who: Access
@@ -264,7 +268,7 @@ class Look:
     taken: dict[str, Item]
 
     def new(self, lane: str, hits: Iterable[Hit], protected: bool = False) -> tuple[Item, ...]:
-        """Those that no lane has yet, in the order in which they enter."""
+        """The hits that no lane has yet, as items in the order in which they enter."""
         items = [self._item(lane, hit, protected) for hit in hits if hit.record.id not in self.taken]
         if lane not in STEADY and not protected:
             items.sort(key=lambda item: -item.weight)
@@ -278,8 +282,8 @@ class Look:
         return Item(hit, lane, body_of(record, plan.mode.longest), age, weight, protected)
 
     def steady(self, lane: str) -> list[Hit]:
-        """What is there whatever is asked. Its order follows from what is stored and never from what was counted, so that it
-        stays as it is while nothing is changed."""
+        """The memories of a lane that does not depend on the question. Their order depends on stored fields and never on
+        counters, so it stays the same until a memory changes."""
         where = self._where()
         if lane == "summaries":
             told = [
@@ -292,7 +296,7 @@ class Look:
         return [Hit(r, 1.0, {lane: 1.0}) for r in sorted(found, key=lambda r: (-r.importance, r.number))]
 
     def last_turns(self) -> list[Hit]:
-        """What the system said and the last few turns of the session, in their order."""
+        """The system turn and the last few turns of the session, in order."""
         plan, find = self.plan, self.tools.store.find
         if plan.session is None or plan.profile is None or not plan.profile.turns:
             return []
@@ -304,8 +308,8 @@ class Look:
         return [Hit(record, 1.0, {"protected": 1.0}) for record in both.values()]
 
     def of_family(self, family: str, found: Recall, recall: Recaller) -> list[Hit]:
-        """What was found there; if others filled the answer, what is found when only this is asked; and what always counts: of
-        a task everything, and the preferences that hold everywhere."""
+        """The hits of a family; if other scopes filled the answer, those of a recall in this family alone; and its permanent
+        candidates: everything of a task or session, and global preferences."""
         scopes = self.plan.scopes
         here = [scope for scope in scopes if Scope(scope).family == family]
         hits = [hit for hit in found.hits if hit.record.scope in here]
@@ -314,7 +318,7 @@ class Look:
         return [*hits, *self._always(family, here, {hit.record.id for hit in hits})]
 
     def _always(self, family: str, scopes: Sequence[str], known: set[str]) -> list[Hit]:
-        """What is a candidate of a family whatever is asked."""
+        """The permanent candidates of a family."""
         if family not in ALWAYS or not scopes:
             return []
         kind, where = ALWAYS[family], self._where(scopes)
@@ -323,20 +327,21 @@ class Look:
         return [Hit(record, 0.0, {family: 1.0}) for record in rest if self._holds(record) and record.id not in known]
 
     def _where(self, scopes: Sequence[str] | None = None) -> Where:
-        """What the caller asks for, in these scopes."""
+        """The caller's filter, in these scopes."""
         plan = self.plan
         here = replace(
             self.who, reads=tuple(plan.scopes if scopes is None else scopes)
-        )  # nothing else is looked through
+        )  # other scopes are not searched
         where = Where.of(here, plan.where)
         where = where if where.speaks_of("state") else where.also("state", "eq", "active")
         return where if plan.kinds is None else where.also("kind", "in", tuple(plan.kinds))
 
     def _vouched(self, where: Where, order: str, most: int) -> list[Record]:
-        """What a tool, a file or an import says is shown as an answer, never as settled, until a person confirms it."""
+        """Only memories that someone vouches for: text from a tool, a file or an import may be an answer, but is not shown
+        as settled until a person confirms it."""
         find = self.tools.store.find
         found = find(where, Order(order), most)
-        if len(found) == most:  # what nobody vouches for must not crowd out the rest
+        if len(found) == most:  # untrusted memories must not crowd out the rest
             said = find(where.also("trust", "ne", "low"), Order(order), most)
             low = find(where.also("trust", "eq", "low").also("status", "eq", "confirmed"), Order(order), most)
             best = (lambda r: (r.times.at, r.number)) if order == "at" else (lambda r: (r.importance, r.number))
@@ -347,26 +352,26 @@ class Look:
         start, end = record.times.valid_from, record.times.valid_to
         return (start is None or start <= self.now) and (end is None or self.now < end)
 
-    def clashes(self) -> tuple[Contradiction, ...]:
-        """Open contradictions of what was chosen, two at most. The other side becomes a candidate right after its partner."""
+    def contradictions(self) -> tuple[Contradiction, ...]:
+        """Open contradictions of the candidates, two at most. The other side becomes a candidate right after its partner."""
         links = self.tools.store.links_of(list(self.taken), Where(self.who)) if self.taken else []
         pairs = [(link.a, link.b) for link in links if link.kind == "contradicts"]
         known = self._active({end for pair in pairs for end in pair}) if pairs else {}
         rank = {id: place for place, id in enumerate(self.taken)}
         pairs.sort(key=lambda pair: min(rank.get(end, len(rank)) for end in pair))
-        open = [Contradiction(known[a], known[b]) for a, b in pairs if a in known and b in known][:MOST_CLASHES]
-        for clash in open:
-            self._add_other(clash)
+        open = [Contradiction(known[a], known[b]) for a, b in pairs if a in known and b in known][:MOST_CONTRADICTIONS]
+        for pair in open:
+            self._add_other(pair)
         return tuple(open)
 
     def _active(self, ids: Iterable[str]) -> dict[str, Record]:
         found = self.tools.store.get(list(ids), Where(self.who).also("state", "eq", "active"))
         return {record.id: record for record in found if self._holds(record)}
 
-    def _add_other(self, clash: Contradiction) -> None:
-        """The side that no lane has goes behind the one that some lane has; behind a steady one, into the last loose lane."""
-        partner = self.taken[clash.a.id if clash.a.id in self.taken else clash.b.id]
-        new = [record for record in (clash.a, clash.b) if record.id not in self.taken]
+    def _add_other(self, pair: Contradiction) -> None:
+        """Puts the missing side right after its partner; if that is in a steady lane, into the last loose lane."""
+        partner = self.taken[pair.a.id if pair.a.id in self.taken else pair.b.id]
+        new = [record for record in (pair.a, pair.b) if record.id not in self.taken]
         loose = [name for name in self.lanes if name not in STEADY]
         if not new or not loose:
             return

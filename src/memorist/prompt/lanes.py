@@ -1,8 +1,8 @@
-"""The one allocator of a prompt's budget: a list of lanes in, tokens for each of them out.
+"""The one allocator of a prompt's budget: a list of lanes in, tokens for each lane out.
 
-Lanes are served in their order. A floor is paid only while there is money left, so the sum never passes the total, however
-small it is; what a lane does not use goes to those that want more, and no lane can take what is another's quota, however full
-it is. A memory that does not fit is left out whole, and a shorter one after it may still enter. All numbers are whole tokens.
+Lanes are served in order. A floor is granted only while tokens are left, so the sum never exceeds the total, however small
+that is; what a lane does not use goes to lanes that want more, and no lane can take the quota of another. A memory that does
+not fit is left out whole, and a shorter one after it may still enter. All numbers are whole tokens.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -13,18 +13,18 @@ from memorist.design import STEADY, Budget, Lane
 from memorist.errors import Invalid
 from memorist.prompt.render import Item
 
-MOST_TOKENS = 10_000_000  # tokens one may ask for
-MILLION = 1_000_000  # shares are counted in millionths: 0.65 of 1840 is 1196, not a hair less
+MOST_TOKENS = 10_000_000  # of a budget
+MILLIONTHS = 1_000_000  # shares are counted in these: 0.65 of 1840 is exactly 1196
 
 
 def total(budget: int | None, remaining: int | None, window: int | None, reserve: int | None, usual: Budget) -> int:
-    """The tokens there are: a fixed number, a share of what remains of a window, or a window minus what is kept free."""
+    """The whole budget: a fixed number, a share of the remaining window, or a window minus its reserve."""
     given = {"budget": budget, "remaining": remaining, "window": window}
     said = {name: checks.whole(value, name, 0, MOST_TOKENS) for name, value in given.items() if value is not None}
     if len(said) > 1:
         raise Invalid(f"{' and '.join(said)} are given; give one of budget, remaining and window")
     if reserve is not None and window is None:
-        raise Invalid("reserve is what is kept free of a window; give window as well")
+        raise Invalid("reserve is the part of a window that is kept free; give window as well")
     kept = 0 if reserve is None else checks.whole(reserve, "reserve", 0, MOST_TOKENS)
     if remaining is not None:
         return min(part(usual.share, remaining), usual.most)
@@ -32,7 +32,7 @@ def total(budget: int | None, remaining: int | None, window: int | None, reserve
 
 
 def quotas(total: int, lanes: Sequence[Lane]) -> tuple[int, ...]:
-    """What each lane may count on, whatever the others hold.
+    """What each lane is guaranteed, whatever the others want.
 
     >>> quotas(1000, [Lane("task", 0.4), Lane("project", 0.4), Lane("global", 0.2)])
     (400, 400, 200)
@@ -46,8 +46,8 @@ def quotas(total: int, lanes: Sequence[Lane]) -> tuple[int, ...]:
 
 
 def allot(total: int, lanes: Sequence[Lane], wanted: Sequence[int], steady: Collection[str] = ()) -> tuple[int, ...]:
-    """What each lane gets that wants so much: its quota at most, and then, in order, what others leave. The steady ones get no
-    more than their quota, so that they never depend on what the others want."""
+    """What each lane gets of what it wants: up to its quota, and then, in order, what others leave. Steady lanes get no more
+    than their quota, so they never depend on what the others want."""
     granted = [min(want, quota) for want, quota in zip(wanted, quotas(total, lanes), strict=True)]
     spare = total - sum(granted)
     for place, lane in enumerate(lanes):
@@ -61,15 +61,15 @@ def allot(total: int, lanes: Sequence[Lane], wanted: Sequence[int], steady: Coll
 
 def part(share: float, of: int) -> int:
     """That share of a whole number, rounded down."""
-    return round(share * MILLION) * of // MILLION
+    return round(share * MILLIONTHS) * of // MILLIONTHS
 
 
-# ---------------------------------------------------------------- what fits
+# ---------------------------------------------------------------- packing
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """What fits, and what each lane wanted and spent."""
+    """The items that fit, and what each lane wanted and spent."""
 
     items: tuple[Item, ...]
     lanes: Mapping[str, Mapping[str, int]]
@@ -77,14 +77,14 @@ class Packed:
 
 @dataclass(slots=True)
 class Basket:
-    """What has entered so far, by id, and what it cost by lane."""
+    """The items packed so far, by id, and the tokens spent by lane."""
 
     costs: Mapping[str, int]
     kept: dict[str, Item] = field(default_factory=dict)
     spent: dict[str, int] = field(default_factory=dict)
 
     def fill(self, lane: str, items: Sequence[Item], tokens: int) -> int:
-        """Takes those that fit into so many tokens, one after the other; the tokens that are left."""
+        """Packs each item that fits into the rest of these tokens; returns the tokens left."""
         left = tokens
         for item in items:
             id = item.record.id
@@ -103,8 +103,8 @@ def pack(
     protected: Sequence[Item],
     costs: Mapping[str, int],
 ) -> Packed:
-    """Each lane up to what it was granted; what is left over goes to any that still fit. The steady lanes come first, and
-    neither what is protected nor what is told of conflicts is taken from them: they must not change with the question."""
+    """Fills each lane up to its grant; the remainder goes to any items that still fit. Steady lanes come first, and neither
+    protected items nor reported contradictions reduce them: they must not change with the question."""
     wanted = [sum(costs[item.record.id] for item in found[lane.name]) for lane in lanes]
     granted = dict(zip(lanes, allot(room, lanes, wanted, STEADY), strict=True))
     loose = [lane for lane in lanes if lane.name not in STEADY]

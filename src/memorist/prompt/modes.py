@@ -1,7 +1,7 @@
-"""How a context may be asked for in a word: how hard to save (a mode), and for whom (a profile). Both are data.
+"""Modes (how hard to save tokens) and profiles (for which role) of a context. Both are data.
 
-A profile weighs what was found for one kind of work. Its factors are small and bounded: they settle who enters first among
-what fits, and never bring in what does not.
+A profile weighs the hits for one kind of work. Its factors are small and bounded: they decide which of the matching memories
+enter first, and never add one that does not match.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,14 +34,14 @@ MODES: Mapping[str, Mode] = {
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What one role looks at first. `policy` orders what was found: by time, by how well it fits, or by both."""
+    """What one role needs first. `policy` orders the hits: by time, by score, or by both."""
 
     name: str
     policy: Policy = "hybrid"
     tokens: int | None = None  # its own budget, where the caller gives none
     kinds: Mapping[str, float] = field(default_factory=dict)  # factors, 0.5 to 2
     tags: Sequence[str] = ("bug_root_cause", "design_constraint")
-    turns: int = 3  # of the session, which come before anything else, with what the system said
+    turns: int = 3  # last turns of the session, which come before anything else, with the system turn
 
 
 FILE_FACTOR = 1.3
@@ -65,7 +65,7 @@ def mode_named(name: object) -> Mode:
 
 
 def profile_named(name: object) -> Profile | None:
-    """None where nobody is named, and for `none`; a profile of the caller's own is itself."""
+    """The profile of that name, or the caller's own; None where none is named, and for `none`."""
     if name is None or name == "none":
         return None
     return name if isinstance(name, Profile) else _named(name, PROFILES, "profile", "none")
@@ -78,7 +78,7 @@ def _named(name: object, known: Mapping[str, T], what: str, *more: str) -> T:
 
 
 def weighed(hit: Hit, profile: Profile | None, files: Sequence[str], query: str, now: datetime) -> float:
-    """How early a hit enters, for this role."""
+    """The weight that decides how early a hit enters, for this role."""
     if profile is None:
         return hit.score
     record = hit.record
@@ -96,7 +96,7 @@ def weighed(hit: Hit, profile: Profile | None, files: Sequence[str], query: str,
 
 
 def _touches(record: Record, files: Sequence[str], query: str) -> bool:
-    """Whether it is about one of these files, or about one that the question names: by its path or its last part."""
+    """Whether it is about one of these files, or one that the question names: by path or file name."""
     wanted = {name for file in files for name in (file, PurePath(file).name)}
     own = {name for file in record.files for name in (file, PurePath(file).name)}
     return bool(own & wanted) or any(len(name) > 3 and name in query for name in own)

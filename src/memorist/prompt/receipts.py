@@ -1,4 +1,4 @@
-"""What a context leaves behind: the exact text that went into a prompt, out of what, and what kind of prompt it was."""
+"""Receipts of contexts: the exact text that went into a prompt, its memories, and a fingerprint of the prompt."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from memorist.text.words import query_terms
 
 
 def rendered(context: Context, lanes: Mapping[str, str]) -> Mapping[str, Any]:
-    """What the recall log keeps of a context: all that is needed to show it again. `lanes` says by which lane a memory came."""
+    """What the recall log keeps of a context: everything needed to show it again. `lanes`: the lane of each memory."""
     return {
         "text": context.text,
         "digest": _digest(context.text),
@@ -29,7 +29,7 @@ def rendered(context: Context, lanes: Mapping[str, str]) -> Mapping[str, Any]:
 
 
 def shown_again(line: Receipt, store: Store, where: Where) -> Context:
-    """What a receipt stands for: the exact text that went into the prompt, and the memories in it as they are now."""
+    """The context of a receipt: the exact text that went into the prompt, and its memories as they are now."""
     scores = dict(line.shown)
 
     def hits(ids: Sequence[str]) -> tuple[Hit, ...]:
@@ -39,7 +39,7 @@ def shown_again(line: Receipt, store: Store, where: Where) -> Context:
     if kept is None:
         because = "that was a recall; nothing was put into a prompt"
         return Context("", hits(list(scores)), receipt=line.id, empty_because=because)
-    exact = _digest(kept["text"]) == kept["digest"]  # no rule for secrets has touched it since
+    exact = _digest(kept["text"]) == kept["digest"]  # redaction changed nothing in it
     return Context(
         kept["text"],
         hits([id for id, _ in kept["items"]]),
@@ -48,7 +48,7 @@ def shown_again(line: Receipt, store: Store, where: Where) -> Context:
         kept["ratio"],
         line.id,
         tuple(kept["left_out"]),
-        line.empty_because if exact else "a secret was taken out of this text before it was kept",
+        line.empty_because if exact else "a secret was removed from this text before it was kept",
         kept["stable"],
         kept["lanes"],
         kept.get("fingerprint", {}),
@@ -56,7 +56,7 @@ def shown_again(line: Receipt, store: Store, where: Where) -> Context:
 
 
 def fingerprint(query: str, **facts: Any) -> dict[str, Any]:
-    """What kind of prompt it was, without its words: prompts of one hash can be compared by what became of them."""
+    """The kind of prompt, without its words: prompts with the same hash can be compared by their results."""
     facts["words"] = len(query_terms(query))
     return facts | {"hash": _digest(json.dumps(facts))}
 

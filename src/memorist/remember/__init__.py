@@ -1,4 +1,4 @@
-"""How a text becomes a memory: one gate, through which every surface, importer and job goes.
+"""How a text becomes a memory: one gate for every surface, importer and job.
 
 A module is loaded when it is first used.
 """

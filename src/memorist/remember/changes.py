@@ -1,8 +1,8 @@
-"""Who writes, and what one transaction is going to do: the two values that every verb of this room works with.
+"""Who writes, and what one transaction will do: the two values that every verb in this room works with.
 
-`Changes` is filled by a verb and committed by the writer: records that are put, links, keys, counters, and events about a
-record whose row stays. It alone stamps the version, the time and what was there before, so that no verb can forget the
-journal; and it knows what it is going to do, so that the second draft of a batch sees the first.
+A verb fills `Changes` and commits it through the writer: records to put, links, keys, counters, and events about a record
+whose row stays as it is. Only `Changes` stamps the version, the time and the previous values, so no verb can forget the
+journal; and it knows what is pending, so the second draft of a batch sees the first.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from memorist.store.writer import Change, Clean, Writer
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who changes a store, the writer that does it, and the tools at hand."""
+    """Who changes a store, the writer that commits it, and the tools available."""
 
     access: Access
     writer: Writer
@@ -48,16 +48,16 @@ class Author:
 
 @dataclass(slots=True)
 class Changes:
-    """What one transaction is going to do."""
+    """What one transaction will do."""
 
     by: Author
     now: datetime
-    vectors: Mapping[str, Ahead] = field(default_factory=dict)  # of new records, by id, as far as they were made ahead
+    vectors: Mapping[str, Ahead] = field(default_factory=dict)  # of new records, by id, where they were embedded ahead
     lines: list[Change] = field(default_factory=list)  # of the journal, with the rows and counters they write
     links: list[Link] = field(default_factory=list)
     unlinked: list[Link] = field(default_factory=list)
     keys: dict[str, KeyUse] = field(default_factory=dict)
-    records: dict[str, Record] = field(default_factory=dict)  # as they are going to be
+    records: dict[str, Record] = field(default_factory=dict)  # as they will be stored
     twins: dict[tuple[str, str], list[Record]] = field(default_factory=dict)  # (scope, fingerprint) → with this text
     claimed: dict[int, list[Record]] = field(default_factory=dict)  # topic → new records that claim something about it
 
@@ -71,8 +71,8 @@ class Changes:
         return self.by.writer.clean(changed(new, version=old.version + 1, times=times))
 
     def put(self, verb: str, old: Record | None, new: Clean, because: str, past: Record | None = None) -> None:
-        """Writes a record: a new one, or one that was `stamped`. `past` is the record that keeps its old text; the journal
-        then names that one instead of repeating the text."""
+        """Writes a record: a new one, or one that was `stamped`. `past` is the record that keeps the old text; the journal
+        then names that record instead of repeating the text."""
         if old is None:
             return self._add(Change(verb, new, None, because, new))
         before = difference(old, new)
@@ -88,7 +88,7 @@ class Changes:
         self._add(Change(verb, new, _counts_before(old, new), because, None, new.counters, new.times.used))
 
     def link(self, a: Record, link: Link, because: str, was: Link | None = None, verb: str = "linked") -> None:
-        """Adds a link from `a`, or changes it from what it was; it is journalled with `a`."""
+        """Adds a link from `a`, or changes the link `was`; it is journalled with `a`."""
         self.links.append(link)
         self.note(verb, a, {"other": link.b, "was": _told(was), "now": _told(link)}, because)
 
@@ -98,15 +98,15 @@ class Changes:
         self.note(verb, a, {"other": link.b, "was": _told(link), "now": None}, because)
 
     def note(self, verb: str, record: Record, before: Mapping[str, Any], because: str) -> None:
-        """An event about a record whose row stays."""
+        """Journals an event about a record whose row stays as it is."""
         self.lines.append(Change(verb, self.records.get(record.id, record), before, because))
 
     def key(self, use: KeyUse) -> None:
-        """Keeps that an idempotency key was used."""
+        """Records that an idempotency key was used."""
         self.keys[use.key] = use
 
     def commit(self, batch: str | None = None) -> tuple[str, dict[str, Record]]:
-        """Has it all written in one transaction, or nothing. → the batch, and the records as stored."""
+        """Writes everything in one transaction, or nothing. → the batch, and the records as stored."""
         return self.by.writer.commit(
             self.lines,
             self.by.access,

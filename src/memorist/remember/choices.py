@@ -1,8 +1,8 @@
-"""What a user chooses for a scope beside its memories: other words for a word, how much goes into a prompt, what is promoted.
+"""What a user chooses for a scope besides its memories: aliases, the size of a prompt, and which findings are promoted.
 
-All of it is checked, without secrets, bounded, and never for a place one may not write. It is a setting of the store
-(`store/choices.py`); which other words help a question is decided when it is asked (`recall/stages/words.py`). Nothing of a memory
-changes with them, so an alias is taken back by removing it.
+Every choice is checked for type, size, secrets and the right to write that scope. It is a setting of the store
+(`store/choices.py`); which aliases help a question is decided when it is asked (`recall/stages/words.py`). No memory changes
+with them, so an alias is undone by removing it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ MOST_TOKENS = 10_000_000  # of a budget
 
 
 def change(scope: str, by: Author, **values: Any) -> Choices:
-    """Keeps `budget`, `auto` or `preset` for that scope, and gives all that is chosen now."""
+    """Stores `budget`, `auto` or `preset` for that scope and returns all current choices."""
     place = by.access.must_write(scope)
     checked: dict[str, Any] = {name: _CHECKS[name](value) for name, value in values.items()}
     with by.writer.transaction():
@@ -50,27 +50,27 @@ _CHECKS = {
 }
 
 
-# ---------------------------------------------------------------- other words
+# ---------------------------------------------------------------- aliases
 
 
 def add(word: str, others: Sequence[str], scope: str, by: Author) -> Outcome:
-    """Keeps that the word means these others too."""
+    """Stores that the word also means these others."""
     place, name = by.access.must_write(scope), _checked(word, by.writer)
     means = [_checked(other, by.writer) for other in others]
     if not means:
-        raise Invalid(f"{quoted(name)} stands for nothing yet; name the words it means as well")
+        raise Invalid(f"no other word was given for {quoted(name)}; name the words it also means")
     if name in means:
         raise Invalid(f"{quoted(name)} already means itself; name other words")
     with by.writer.transaction():
         choices = chosen(by.store, by.access.space, place)
         joined = tuple(dict.fromkeys((*choices.aliases.get(name, ()), *means)))
         if len(joined) > MOST_MEANINGS or len({*choices.aliases, name}) > MOST_WORDS:
-            raise Invalid(f"{MOST_WORDS} words with {MOST_MEANINGS} others each can be kept; remove some first")
+            raise Invalid(f"at most {MOST_WORDS} words with {MOST_MEANINGS} aliases each are stored; remove some first")
         return _kept(choices, name, joined, place, by)
 
 
 def remove(word: str, others: Sequence[str], scope: str, by: Author) -> Outcome:
-    """Takes these other words away; without any, all of them, and the usual meaning of the word too."""
+    """Removes these aliases; without any named, all of them, including the built-in ones of the word."""
     place, name = by.access.must_write(scope), _checked(word, by.writer)
     means = {_checked(other, by.writer) for other in others}
     with by.writer.transaction():
@@ -80,7 +80,7 @@ def remove(word: str, others: Sequence[str], scope: str, by: Author) -> Outcome:
 
 
 def offer(ask: Ask, because: str, by: Author) -> None:
-    """Puts the question whether a word means others into the queue, unless a person was asked before."""
+    """Queues the question whether a word means others, unless a person was asked before."""
     scope, digest = str(ask.details["scope"]), by.writer.digest(ask.summary)
     with by.writer.transaction():
         choices = chosen(by.store, by.access.space, scope)
@@ -90,7 +90,7 @@ def offer(ask: Ask, because: str, by: Author) -> None:
 
 
 def accept(details: Mapping[str, Any], by: Author) -> Outcome:
-    """Does what such a question asks for."""
+    """Carries out an approved question of that kind."""
     return add(details["word"], details["others"], details["scope"], by)
 
 
@@ -103,13 +103,13 @@ def _kept(choices: Choices, name: str, others: tuple[str, ...], place: str, by: 
 
 
 def _checked(word: Any, writer: Writer) -> str:
-    """A word as it is kept: in small letters, one blank between its parts."""
+    """A word as it is stored: in lower case, with single blanks between its parts."""
     said = " ".join(checks.label(word, "a word").casefold().split())
     if len(said) > LONGEST_ALIAS:
         raise Invalid(
-            f"{quoted(said)} has {len(said)} characters; {LONGEST_ALIAS} are allowed: an alias is a word or a few"
+            f"{quoted(said)} has {len(said)} characters; {LONGEST_ALIAS} are allowed: an alias is one word or a few"
         )
     writer.refuse_secret(said, "the alias")
     if not query_terms(said):
-        raise Invalid(f"{quoted(said)} holds no word that could be looked for; name a word")
+        raise Invalid(f"{quoted(said)} holds no searchable word; name a word")
     return said

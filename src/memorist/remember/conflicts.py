@@ -1,20 +1,20 @@
-"""Memories that contradict one another: how that is found, what becomes of them, and how a conflict is closed.
+"""Memories that contradict one another: how they are found, what happens to them, and how a conflict is closed.
 
     contradictory   one is for it, the other against it
     superseded      the same slot has another value: the later statement replaces the earlier one, where that is clear
-    ambiguous       they may both hold: one speaks of a case of what the other speaks of
+    ambiguous       both may hold: one is about a special case of the other
 
-Words are compared as words and subjects as wholes, so "because" holds no "use", and two prohibitions of one thing agree.
+Words are compared as words and subjects as wholes, so "because" contains no "use", and two prohibitions of one thing agree.
 
-The design says what becomes of a new memory (`Design.conflicts`): `flag` links the two as contradicting, `supersede` retires
-the older one where it is clear that the newer one tells how it is now, and `ask` flags them and asks a person. Clear is: one
-slot with another value, or a statement that says itself that it corrects; stated later, by someone who is trusted no less,
-and not read from a file. A memory that is moved, restored or gets another text meets others in the same way, but never
-retires one. Everything that is flagged is shown on both sides until it is resolved.
+The design decides what happens to a new memory (`Design.conflicts`): `flag` links the two as contradicting, `supersede`
+retires the older one where the newer one clearly describes the current state, and `ask` flags them and asks a person. It is
+clear where one slot has another value, or a statement says that it is a correction; it must be stated later, by a source
+that is trusted no less, and not be read from a file. A memory that is moved, restored or reworded is compared in the same
+way, but never retires another. Everything flagged is shown on both sides until it is resolved.
 
-A conflict is a link `contradicts` between two memories that are both active and readable; so it dies with either of them.
+A conflict is a link `contradicts` between two memories that are both active and readable, so it ends with either of them.
 Closing it is one action: the memory that does not hold is superseded, or both stay and are only related; the link goes.
-A memory that was superseded by mistake comes back the same way: keep it, and the one that took its place is superseded.
+A memory that was superseded by mistake comes back the same way: keep it, and the one that replaced it is superseded.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -55,14 +55,14 @@ DisputeKind = Literal["contradictory", "superseded", "ambiguous"]
 Severity = Literal["high", "medium", "low"]
 DISPUTE_KINDS: tuple[DisputeKind, ...] = get_args(DisputeKind)
 LONGEST_SAID = 60  # characters of a value in a reason
-MOST_CLASHES = 3  # memories that one new memory is held against
+MOST_CLASHES = 3  # existing memories that one new memory may be flagged against
 CANDIDATES = 8
-LOGS = ("reasoning", "tool_output", "file_change", "summary")  # they tell what happened, and claim nothing for later
+LOGS = ("reasoning", "tool_output", "file_change", "summary")  # they record what happened and claim nothing beyond it
 RESOLVE = "`conflicts` shows what contradicts what, and `resolve` says which of the two holds"
 SUPERSEDED = "another value was stated later"
 BOTH = "both"
 BOTH_HOLD = "both hold: "  # how the evidence begins where a conflict was resolved that way
-FOUND = tuple(f"{kind}: " for kind in DISPUTE_KINDS)  # how the evidence of a conflict begins that rules found
+FOUND = tuple(f"{kind}: " for kind in DISPUTE_KINDS)  # how the evidence begins where rules found the conflict
 WEIGHTS: dict[Severity, float] = {"high": 1.0, "medium": 0.7, "low": 0.4}
 _RANK: dict[Trust, int] = {"low": 0, "medium": 1, "high": 2}
 Find = Callable[[], tuple[Record, Record]]
@@ -73,7 +73,7 @@ Find = Callable[[], tuple[Record, Record]]
 
 @dataclass(frozen=True, slots=True)
 class Clash:
-    """Why two statements contradict one another. `clear`: the newer one tells how it is now."""
+    """Why two statements contradict one another. `clear`: the newer one describes the current state."""
 
     kind: DisputeKind
     severity: Severity
@@ -93,7 +93,7 @@ def between(old: str, new: str) -> Clash | None:
 
 
 def clash(old: Claims, new: Claims, corrects: bool = False) -> Clash | None:
-    """`corrects`: the new one is known to correct something, even where its words do not say so."""
+    """The first clash of two sets of claims. `corrects`: the new text is a correction, even if its words do not say so."""
     corrects = corrects or new.corrects
     for was, now in product(old.slots, new.slots):
         found = _other_value(was, now, corrects)
@@ -142,18 +142,18 @@ def _short(said: str) -> str:
     return said if len(said) <= LONGEST_SAID else said[: LONGEST_SAID - 1] + "…"
 
 
-# ---------------------------------------------------------------- a memory comes in
+# ---------------------------------------------------------------- a new memory
 
 
 def look(record: Record, outcome: Outcome, policy: Conflicts, changes: Changes) -> Outcome:
-    """The outcome of a memory that is going to be added, once what contradicts it has been dealt with."""
+    """Deals with everything that contradicts a memory about to be added; returns its outcome."""
     for old, why in _clashes(record, changes):
         outcome = _settle(old, record, why, outcome, policy, changes)
     return outcome
 
 
 def meet(record: Record, changes: Changes) -> list[str]:
-    """Flags what contradicts a memory that comes where it was not, as far as that is not known; what there is to say."""
+    """Flags what contradicts a memory that is new to its place, unless it is flagged already; returns what to report."""
     said = []
     for old, why in _clashes(record, changes):
         if not _is_known(record, old, changes.by.store):
@@ -172,13 +172,13 @@ def _clashes(record: Record, changes: Changes) -> list[tuple[Record, Clash]]:
 
 
 def may_be_disputed(record: Record, changes: Changes) -> bool:
-    """Whether it is a statement that another may contradict: no turn, no document, no log."""
+    """Whether it is a statement that another may contradict: not a turn, a document or a log."""
     kind = changes.by.tools.kinds[record.kind]
     return kind.layer == MEMORY and kind.recalled and not kind.append_only and kind.name not in LOGS
 
 
 def _candidates(record: Record, changes: Changes) -> list[Record]:
-    """What may be about the same (`store/index.py`), newest first; first what is not stored yet."""
+    """Memories that may be about the same thing (`store/index.py`), newest first; pending ones before stored ones."""
     topics = opposed(record.text)
     if not topics:
         return []
@@ -202,7 +202,7 @@ def _clash(old: Record, record: Record, new: Claims, now: datetime) -> Clash | N
 
 
 def _hold_together(old: Record, record: Record, now: datetime) -> bool:
-    """Whether there is a time at which both hold: what was so until May does not contradict what is so from June on."""
+    """Whether both hold at some time: a statement valid until May does not contradict one valid from June."""
     was, new = old.times, record.times
     ended = was.valid_to is not None and was.valid_to <= (new.valid_from or now)
     begins = new.valid_to is not None and new.valid_to <= (was.valid_from or was.created)
@@ -210,7 +210,7 @@ def _hold_together(old: Record, record: Record, now: datetime) -> bool:
 
 
 def _is_known(record: Record, old: Record, store: Store) -> bool:
-    """Either of the two came first; and once it was said that both hold, nobody is asked again."""
+    """Whether the pair is flagged in either direction, or was resolved as both holding."""
     ends = ((record.id, old.id), (old.id, record.id))
     settled = [store.link(*pair, "relates_to") for pair in ends]
     return any(store.link(*pair, "contradicts") for pair in ends) or any(
@@ -219,8 +219,8 @@ def _is_known(record: Record, old: Record, store: Store) -> bool:
 
 
 def reworded(record: Record, changes: Changes) -> list[str]:
-    """Flags what contradicts a memory since it has this text, and ends the conflicts that are over: only those that were
-    found by comparing texts; a link that a caller made stays."""
+    """Flags what contradicts the new text of a memory, and ends conflicts that the text no longer has: only those found by
+    comparing texts; a link made by a caller stays."""
     said = meet(record, changes)
     by = changes.by
     links = [link for link in by.store.links_of([record.id], by.where) if link.kind == "contradicts"]
@@ -260,23 +260,23 @@ def _flag(old: Record, record: Record, why: Clash, changes: Changes) -> str:
 
 
 def _may_retire(old: Record, record: Record) -> bool:
-    """Whether the new one may take the place of the old: stated later, trusted no less, said and not read."""
+    """Whether the new one may replace the old: stated later, trusted no less, and said rather than read from a file."""
     said = record.origin not in (*FROM_FILES, "tool") and record.status == "confirmed"
     return said and _RANK[record.trust] >= _RANK[old.trust] and record.times.at >= old.times.at and not old.pinned
 
 
 def _retired(old: Record, now: datetime, reason: str) -> Record:
-    """The memory as one that held until now."""
+    """The memory with its validity ended now."""
     end = min(old.times.valid_to or now, now)
     times = replace(old.times, valid_to=max(end, old.times.valid_from or end))
     return replace(old, state="superseded", reason=reason, times=times)
 
 
 def _retire(old: Record, record: Record, evidence: str, changes: Changes) -> None:
-    """The older one held until now; it stays in the archive, in `as_of` and in the journal."""
+    """Supersedes the older one; it stays in the archive, in `as_of` and in the journal."""
     past = changes.stamped(old, _retired(old, changes.now, SUPERSEDED))
     changes.put("superseded", old, past, SUPERSEDED)
-    changes.link(record, Link(record.id, old.id, "supersedes", 1.0, evidence), "it tells how it is now")
+    changes.link(record, Link(record.id, old.id, "supersedes", 1.0, evidence), "it describes the current state")
 
 
 def _told(outcome: Outcome, because: str, advice: str) -> Outcome:
@@ -289,18 +289,18 @@ def _question(old: Record, record: Record, why: Clash) -> Ask:
     older, newer = (consent.shown_in_question(each.text) for each in (old, record))
     return Ask(
         "resolve",
-        f"does “{newer}” take the place of “{older}”?",
+        f"does “{newer}” replace “{older}”?",
         f"the older one ({old.id}) would no longer be recalled; deny to keep both",
         {"a": record.id, "b": old.id, "because": why.reason},
     )
 
 
-# ---------------------------------------------------------------- which are open
+# ---------------------------------------------------------------- open conflicts
 
 
 @dataclass(frozen=True, slots=True)
 class Dispute:
-    """Two active memories that contradict one another, until it is said which one holds."""
+    """Two active memories that contradict one another, until one is chosen."""
 
     a: Record
     b: Record
@@ -326,7 +326,7 @@ def _dispute(link: Link, a: Record, b: Record, store: Store) -> Dispute:
 
 
 def _since(link: Link, a: Record, b: Record, store: Store) -> datetime:
-    """When they were linked; where the journal no longer tells, since both were there."""
+    """When they were linked; where the journal no longer has it, since both exist."""
     for event in reversed(store.journal(link.a)):
         before = event.before or {}
         if before.get("other") == link.b and before.get("now") and before["now"][0] == link.kind:
@@ -334,7 +334,7 @@ def _since(link: Link, a: Record, b: Record, store: Store) -> datetime:
     return max(a.times.created, b.times.created)
 
 
-# ---------------------------------------------------------------- closing one
+# ---------------------------------------------------------------- closing a conflict
 
 
 def resolve(find: Find, keep: str | int, because: str, by: Author) -> Outcome:
@@ -386,7 +386,7 @@ def _between(a: Record, b: Record, store: Store) -> list[Link]:
 
 
 def _is_so(kept: Record, other: Record, links: Sequence[Link]) -> bool:
-    """Whether the one holds and the other is superseded by it, and nothing else is said of the two."""
+    """Whether the other is superseded by the kept one already, with no other link between them."""
     said = [(link.a, link.kind) for link in links]
     return (kept.state, other.state) == ("active", "superseded") and said == [(kept.id, "supersedes")]
 
@@ -405,7 +405,7 @@ def _must_be_open(a: Record, b: Record, links: Sequence[Link]) -> None:
 
 
 def _close(record: Record, kept: Record | None, reason: str, changes: Changes) -> None:
-    """Puts the memory as it is once the conflict is closed."""
+    """Stores the memory in the state it has once the conflict is closed."""
     holds = kept is None or kept.id == record.id
     if holds == (record.state == "active"):
         return
@@ -416,19 +416,19 @@ def _close(record: Record, kept: Record | None, reason: str, changes: Changes) -
         return changes.put("restored", record, fresh, reason)
     if changes.by.tools.kinds[record.kind].append_only:
         raise Refused(
-            f"memory {record.number} is a {record.kind}: what was said stays as it was said; keep='both' closes the conflict"
+            f"memory {record.number} is a {record.kind}, and its text stays as it was said; keep='both' closes the conflict"
         )
     fresh = changes.stamped(record, _retired(record, changes.now, reason))
     changes.put("superseded", record, fresh, reason)
 
 
 def approved(details: Mapping[str, Any], by: Author) -> Outcome:
-    """A person agreed that the newer memory (`a`) takes the place of the older one."""
+    """A person agreed that the newer memory (`a`) replaces the older one."""
 
     def both() -> tuple[Record, Record]:
         found = by.store.get([details["a"], details["b"]], by.where)
         if len(found) != 2:
-            raise NotFound("one of the two memories is not there any more; deny the question to take it off the list")
+            raise NotFound("one of the two memories no longer exists; deny the question to remove it from the list")
         return found[0], found[1]
 
     return resolve(both, "a", details["because"], by)

@@ -1,13 +1,13 @@
-"""What needs a person's consent, and the queue in which a question waits until a person can be asked.
+"""What needs a person's consent, and the queue in which a question waits for a person.
 
-Two things do: a preference that holds in every project, and clearing a whole scope; `ask` is for whatever else does. Where a
-confirmer was handed in, it is asked at once, before anything is locked; without one, and where it says "queue", the question
-becomes a row in state `asks` and nothing else changes. The same question is asked once, the queue is bounded, and a question
-that was decided is emptied: only that there was one stays.
+Two things do by themselves: a preference that holds in every project, and clearing a whole scope; other verbs call `ask`. A
+confirmer, where one was passed in, is asked at once, before anything is locked; without one, and where it answers "queue",
+the question becomes a row in state `asks` and nothing else changes. The same question is queued once, the queue is bounded,
+and a decided question is emptied: only the fact that it existed stays.
 
-What is asked is written down so exactly that an approval days later does that and nothing more: the draft as it was given, the
-version a memory had, the scopes and the newest number that a filter reached. What an approval does is in `review.py`; this
-module only asks, so that everything that writes can ask.
+A question records exactly what an approval will do, even days later: the draft as given, the version of the memory, the
+scopes and the newest number that a filter reached. `review.py` carries approvals out; this module only asks, so that
+everything that writes can import it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ FULL = f"{MOST_WAITING} questions wait for a person already; `memorist review` l
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """One question that waits: what would be done, because of what, who asked and when."""
+    """One waiting question: what would be done and why, who asked and when."""
 
     id: str
     at: datetime
@@ -58,8 +58,8 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What came of asking: whether it was approved, and the id of the question if it waits."""
+class Consent:
+    """The answer of a person or the queue: whether it was approved, and the id of the question if it waits."""
 
     answer: Literal["approve", "deny", "queue", "full"]
     summary: str
@@ -76,7 +76,7 @@ class Said:
         return FULL if self.answer == "full" else f"declined: {self.summary}"
 
     def outcome(self, id: str | None = None) -> Outcome:
-        """For a verb that did nothing because of this."""
+        """For a verb that was stopped by this."""
         named: Literal["needs_consent", "refused"] = "needs_consent" if self.answer == "queue" else "refused"
         return Outcome(named, self.because, id, pending=self.id)
 
@@ -87,18 +87,17 @@ class Said:
 # ---------------------------------------------------------------- asking
 
 
-def ask(question: Ask, scope: str, because: str, by: Author) -> Said:
-    """Asks the confirmer if there is one, else puts the question into the queue. Not inside of a transaction: a person may
-    take their time."""
+def ask(question: Ask, scope: str, because: str, by: Author) -> Consent:
+    """Asks the confirmer if there is one, else queues the question. Never inside a transaction: a person may take hours."""
     answer = "queue" if by.tools.confirm is None else _answered(by.tools.confirm(question))
     if answer != "queue":
-        return Said(answer, question.summary)
+        return Consent(answer, question.summary)
     return queue(question, scope, because, by)
 
 
-def queue(question: Ask, scope: str, because: str, by: Author) -> Said:
-    """Puts the question into the queue, even where a confirmer could be asked; also inside a transaction, and with it.
-    `scope` is the place it is about: who may not read that does not see the question."""
+def queue(question: Ask, scope: str, because: str, by: Author) -> Consent:
+    """Queues the question, even where a confirmer could be asked; inside a transaction it is part of it. Only those who may
+    read `scope`, the place it is about, see the question."""
     now = by.now()
     content = {
         "verb": question.verb, "summary": question.summary, "danger": question.danger, "because": because,
@@ -111,11 +110,11 @@ def queue(question: Ask, scope: str, because: str, by: Author) -> Said:
         waiting = by.store.questions(by.access.space)
         known = next((run for run in waiting if run.checkpoint.get("digest") == digest), None)
         if known is None and len(waiting) >= MOST_WAITING:
-            return Said("full", question.summary)
+            return Consent("full", question.summary)
         who, point = by.access, {"digest": digest}
         fresh = Run(0, who.space, JOB, "asks", who.actor, now, now, now, checkpoint=point, question=content)
         number = known.id if known else by.writer.save_run(fresh)
-    return Said("queue", str(by.writer.redact(question.summary)), f"q{number}")
+    return Consent("queue", str(by.writer.redact(question.summary)), f"q{number}")
 
 
 def _answered(said: Any) -> Answer:
@@ -141,12 +140,12 @@ def waiting(who: Access, store: Store) -> list[Pending]:
 
 
 def find(id: str, who: Access, store: Store) -> Run:
-    """The question of that id, if it waits and is about a place that may be read."""
+    """The waiting question with that id, if it is about a place that may be read."""
     wanted = id.strip().lower().removeprefix("q") if isinstance(id, str) else id
     for run in store.questions(who.space):
         if str(run.id) == str(wanted) and who.may_read(_scope(run)):
             return run
-    raise NotFound(f"no question {quoted(id)} waits here; `memorist review` lists those that do")
+    raise NotFound(f"no question {quoted(id)} is waiting here; `memorist review` lists those that are")
 
 
 def shown(run: Run) -> Pending:
@@ -166,7 +165,7 @@ def shown(run: Run) -> Pending:
 
 
 def close(run: Run, state: Literal["done", "denied"], batch: str | None, by: Author) -> None:
-    """Takes the question out of the queue; nothing of what it said is kept."""
+    """Removes the question from the queue; nothing of its content is kept."""
     now = by.now()
     by.writer.save_run(replace(run, state=state, batch=batch, question=None, checkpoint={}, lease=now, updated=now))
 
@@ -189,16 +188,16 @@ def checked(store: Store, space: str) -> list[Finding]:
 
 
 def everywhere(record: Record) -> bool:
-    """Whether it is a preference of the user that every project would go by."""
+    """Whether it is a preference that applies in every project."""
     return record.kind == PREFERENCE and record.scope == GLOBAL
 
 
 def to_remember(draft: Draft, record: Clean, by: Author) -> Outcome | None:
-    """A new preference for every project. What comes from a file is only a candidate, and what was said before only counts."""
+    """Asks about a new preference for every project. Text from a file is only a candidate, and a known text only counts up."""
     if not everywhere(record) or record.origin in FROM_FILES:
         return None
     if record.text != draft.text and nothing_but_marks(record.text):
-        return None  # it is refused anyway
+        return None  # the gate refuses it anyway
     twins = by.store.twins(record.space, record.scope, [record.fingerprint])
     if any(twin.state == "active" and everywhere(twin) for twin in twins):
         return None
@@ -220,7 +219,7 @@ def to_revise(
     used: bool,
     by: Author,
 ) -> Outcome | int | None:
-    """A change of such a preference, or one that makes it such. Where it was approved: the version it was approved for."""
+    """Asks about a change to, or into, a preference for every project. If approved: the version it was approved for."""
     if old == new or not (everywhere(old) or everywhere(new)):
         return None
     by.access.must_write(new.scope)
@@ -228,22 +227,22 @@ def to_revise(
     details = {"id": old.id, "version": old.version, "changes": given, "because": because, "used": used}
     what = f": {shown_in_question(new.text)}" if new.text != old.text else f" ({', '.join(changes)})"
     question = Ask("revise", f"change memory {old.number}, a preference for every project{what}", None, details)
-    said = ask(question, old.scope, because, by)  # until it is agreed, its words are not everybody's
+    said = ask(question, old.scope, because, by)  # until it is approved, only readers of the old scope see its words
     return old.version if said.approved else said.outcome(old.id)
 
 
 def draft_of(details: Mapping[str, Any]) -> Draft:
-    """The draft that was asked about."""
+    """The draft in the question."""
     return Draft(**{name: _moment(name, value) for name, value in details["draft"].items()})
 
 
 def changes_of(details: Mapping[str, Any]) -> dict[str, Any]:
-    """The revision that was asked about."""
+    """The revision in the question."""
     return {name: _moment(name, value) for name, value in details["changes"].items()}
 
 
 def _given(draft: Draft) -> dict[str, Any]:
-    """What the draft says beyond the defaults."""
+    """The fields of the draft that differ from the defaults."""
     blank = Draft("")
     said = {field.name: getattr(draft, field.name) for field in fields(Draft)}
     return {name: _plain(value) for name, value in said.items() if value != getattr(blank, name)}
@@ -266,7 +265,7 @@ def _moment(name: str, value: Any) -> Any:
 
 
 def to_clear(verb: str, where: Where, ids: Sequence[str], because: str, by: Author) -> Report | None:
-    """`forget` or `erase` of everything in a scope, which nobody does by the way."""
+    """Asks before `forget` or `erase` of everything in a scope."""
     if not ids or not _says_everything(where, len(ids), by.tools):
         return None
     scopes = _touched(where, by.tools)
@@ -284,7 +283,7 @@ def to_clear(verb: str, where: Where, ids: Sequence[str], because: str, by: Auth
 
 
 def reach_of(details: Mapping[str, Any], who: Access) -> Where:
-    """The filter that was asked about, for the person who approves: exactly those scopes, and nothing that is newer."""
+    """The filter in the question, with the rights of the person who approves: exactly those scopes, and nothing newer."""
     clauses = tuple(Clause(field, op, _value(field, value)) for field, op, value in details["clauses"])
     for clause in clauses:
         if (clause.field, clause.op) == ("scope", "in"):
@@ -300,8 +299,8 @@ def _value(field: str, value: Any) -> Any:
 
 
 def _says_everything(where: Where, found: int, tools: Tools) -> bool:
-    """Whether the filter names nothing but places: no kind, no tag, no session. Whoever names more has something in mind;
-    but a bound that leaves nothing out, such as a time before the first memory, names nothing."""
+    """Whether the filter names nothing but places: no kind, no tag, no session. A caller who names more means certain
+    memories; but a bound that excludes nothing, such as a time before the first memory, does not count."""
     places = tuple(clause for clause in where.clauses if clause.field in PLACES)
     if not all(holds(clause, "active") for clause in places if clause.field == "state"):
         return False

@@ -1,9 +1,8 @@
-"""Changes to memories that are there: to one, to a link, to its counters, or to many at once.
+"""Changes to existing memories: to one, to a link, to its counters, or to many at once.
 
-A change is a function from the old record to the new one; reading it, changing it, writing it and its journal are one
-transaction. A change to many comes in short transactions and one batch, each memory for itself: a sweep of ten thousand must
-not keep other writers waiting, and one memory that cannot be changed is no reason to leave the others. It is left as it was,
-and the report says why.
+A change is a function from the old record to the new one; reading, changing, writing and journalling are one transaction. A
+change to many runs in short transactions under one batch, memory by memory: a sweep of ten thousand must not keep other
+writers waiting, and one memory that cannot be changed does not stop the others. It stays as it was, and the report says why.
 """
 
 import time
@@ -47,7 +46,8 @@ VERDICTS = ("useful", "irrelevant", "wrong")
 LONGEST_ANSWER = 1_000_000  # characters
 SWEPT_AT_ONCE = 100  # memories in one transaction, at most
 FIRST, FEWEST = 25, 5  # memories in the first transaction, and at least
-TOO_LONG, TOO_SHORT = 0.1, 0.03  # seconds of a transaction: others wait meanwhile, and each costs something by itself
+TOO_LONG, TOO_SHORT = 0.1, 0.03  # seconds of a transaction: others wait meanwhile, and each has a fixed cost
+UNCHANGED = "it was so already"
 Find = Callable[[], Record]
 
 
@@ -60,7 +60,7 @@ def edit(find: Find, verb: str, change: Callable[[Record], Record], by: Author, 
         old = _writable(find(), by.access)
         new = change(old)
         if new == old:
-            return Outcome("unchanged", "it was so already", old.id, old)
+            return Outcome("unchanged", UNCHANGED, old.id, old)
         changes = Changes.of(by)
         fresh = _checked(old, new, changes)
         changes.put(verb, old, fresh, because)
@@ -70,7 +70,7 @@ def edit(find: Find, verb: str, change: Callable[[Record], Record], by: Author, 
 
 
 def _checked(old: Record, new: Record, changes: Changes) -> Clean:
-    """The next version of a record, where it may go and says nothing that another one says already."""
+    """The next version of a record, unless its scope may not be written or another active memory says the same."""
     changes.by.writer.refuse_secret(changes.by.access.must_write(new.scope), "the scope")
     fresh = changes.stamped(old, new)
     refuse_second(old, fresh, changes)
@@ -78,7 +78,7 @@ def _checked(old: Record, new: Record, changes: Changes) -> Clean:
 
 
 def _arrives(old: Record, fresh: Record) -> bool:
-    """Whether it comes where it was not: from another scope, or back from the archive."""
+    """Whether it is new to its place: moved from another scope, or back from the archive."""
     return fresh.state == "active" and (old.scope, old.state) != (fresh.scope, fresh.state)
 
 
@@ -89,7 +89,7 @@ def _writable(record: Record, who: Access) -> Record:
 
 def _must_be_there(record: Record) -> Record:
     if record.state == "erased":
-        raise Refused(f"memory {record.number} is erased; nothing can be done with it any more")
+        raise Refused(f"memory {record.number} is erased and cannot be used any more")
     return record
 
 
@@ -105,11 +105,11 @@ def brought_back(record: Record) -> Record:
     return replace(record, state="active", reason=None)
 
 
-# ---------------------------------------------------------------- other fields, another text
+# ---------------------------------------------------------------- revising fields and text
 
 
 def revision(kinds: Mapping[str, Kind], **given: Any) -> dict[str, Any]:
-    """The changes that were given, each checked."""
+    """The given changes, each checked."""
     check: dict[str, Callable[[Any], Any]] = {
         "text": checks.text,
         "title": lambda value: checks.label(value, "the title"),
@@ -137,8 +137,8 @@ def revise(
     used: bool = False,
     agreed: bool = False,
 ) -> Outcome:
-    """Changes fields. A new text keeps id, number and votes, and leaves the old text behind as a superseded record. Where a
-    person has to be asked and was not (`agreed`), they are asked before anything is locked."""
+    """Changes fields. A new text keeps id, number and votes, and leaves the old text behind as a superseded record. Where
+    consent is needed and not given yet (`agreed`), a person is asked before anything is locked."""
     if not agreed:
         seen = _at(expected_version, _writable(find(), by.access))
         held = to_revise(seen, _revised(seen, given, by.tools.kinds), given, because, used, by)
@@ -168,7 +168,7 @@ def _revised(old: Record, changes: Mapping[str, Any], kinds: Mapping[str, Kind])
     here, there = kinds[old.kind], kinds[given.get("kind", old.kind)]
     if "text" in given and here.append_only:
         raise Refused(
-            f"memory {old.number} is a {old.kind}: what was said stays as it was said; add a correction instead"
+            f"memory {old.number} is a {old.kind}, and its text stays as it was said; add a correction instead"
         )
     if here != there and (here.append_only or there.append_only or here.layer != there.layer):
         raise Refused(f"memory {old.number} is a {old.kind} and cannot become a {there.name}; remember it as a new one")
@@ -178,13 +178,13 @@ def _revised(old: Record, changes: Mapping[str, Any], kinds: Mapping[str, Kind])
 
 
 def _used(record: Record, now: datetime) -> Record:
-    """Used once more, just now: its clock starts again, and its votes stay."""
+    """The record with one more use, just now: its clock starts again, its votes stay."""
     counters = replace(record.counters, used=record.counters.used + 1)
     return replace(record, counters=counters, times=replace(record.times, used=now))
 
 
 def _restamped(record: Record, who: Access) -> Record:
-    """A new text is the reviser's word: it has their origin and trust, and only the user's confirms it."""
+    """The record with the reviser's origin and trust, because a new text is theirs; only the user's own text confirms it."""
     trust = trust_of(who.origin)
     doubtful = record.status == "candidate" or status_of(trust) == "candidate"
     status: Status = "confirmed" if who.origin == "user" or not doubtful else "candidate"
@@ -193,7 +193,7 @@ def _restamped(record: Record, who: Access) -> Record:
 
 
 def _supersede_text(old: Record, new: Record, given: Mapping[str, Any], by: Author, because: str) -> Outcome:
-    """The old text as a record of its own, valid until now; the memory itself with the new text, valid from now."""
+    """Keeps the old text as a record of its own, valid until now; the memory gets the new text, valid from now."""
     changes = Changes.of(by)
     fresh = _checked(old, replace(new, times=_times_of_new(new, given, changes.now)), changes)
     if nothing_but_marks(fresh.text):
@@ -207,7 +207,7 @@ def _supersede_text(old: Record, new: Record, given: Mapping[str, Any], by: Auth
 
 
 def _past(old: Record, now: datetime) -> Record:
-    """The old text held until now, or had run out before, or had not begun to hold."""
+    """The old text as a superseded record: valid until now, or until its own end where that was earlier."""
     end = min(old.times.valid_to or now, now)
     return replace(
         old,
@@ -224,7 +224,7 @@ def _past(old: Record, now: datetime) -> Record:
 
 
 def _times_of_new(new: Record, given: Mapping[str, Any], now: datetime) -> Times:
-    """What was asked for holds; else the new text holds from now, or from when the old one would have."""
+    """The given validity; else the new text is valid from now, or from the future start that the old one had."""
     start, end = new.times.valid_from, new.times.valid_to
     if "valid_from" not in given and (start is None or start < now):
         start = now
@@ -257,7 +257,7 @@ def relate(
         new = None if weight is None else Link(a.id, b.id, kind, checks.share(weight, "weight"), shown)
         known = by.store.link(a.id, b.id, kind)
         if new == known:
-            return Outcome("unchanged", "it was so already", a.id, a)
+            return Outcome("unchanged", UNCHANGED, a.id, a)
         if new and not known and kind == "supersedes":
             _refuse_circle(new, by.store, by.where)
         changes, because = Changes.of(by), f"{'linked' if new else 'unlinked'} ({kind})"
@@ -283,8 +283,8 @@ def _refuse_circle(link: Link, store: Store, where: Where) -> None:
 # ---------------------------------------------------------------- votes and uses
 #
 # Shown is not used: only use resets a memory's clock. A use is counted once for each receipt and memory, however often it is
-# reported, and it never changes trust. What it adds to a memory's worth is bounded (`worth.py`), so that what is shown often
-# does not come to be shown always.
+# reported, and never changes trust. What it adds to a memory's worth is bounded (`worth.py`), so that memories which are
+# shown often do not end up being shown always.
 
 
 def vote(find: Find, verdict: str, by: Author) -> Outcome:
@@ -307,7 +307,7 @@ def vote(find: Find, verdict: str, by: Author) -> Outcome:
 
 
 def use(receipt: str, answer: str | None, ids: Sequence[str] | None, by: Author) -> Report:
-    """Counts a use of those shown memories that are named, or that the answer shows to have been used. `ids` are full ids."""
+    """Counts a use of the shown memories that are named in `ids` (full ids), or whose words are in the answer."""
     by.writer.flush()
     line = receipt_of(receipt, by.access, by.store)
     shown = by.store.get([id for id, _ in line.shown], by.where)
@@ -330,17 +330,19 @@ def use(receipt: str, answer: str | None, ids: Sequence[str] | None, by: Author)
 
 
 def receipt_of(name: str, who: Access, store: Store) -> Receipt:
-    """That line of the recall log, if all that it showed may be read."""
+    """The line of the recall log with that name, if everything it showed may be read."""
     if not isinstance(name, str):
         raise Invalid(f"a receipt is named by text such as 'r01…', not {quoted(name)}")
     found = store.receipts(who.space, 1, name.strip())
     if not found or len(store.get([id for id, _ in found[0].shown], Where(who))) < len(found[0].shown):
-        raise NotFound(f"there is no receipt {quoted(name)} here; contexts and recalls name theirs, and old ones go")
+        raise NotFound(
+            f"there is no receipt {quoted(name)} here; contexts and recalls name theirs, and old ones expire"
+        )
     return found[0]
 
 
 def use_key(receipt: str, record: str) -> str:
-    """Under this key a use is counted once."""
+    """The idempotency key under which a use is counted once."""
     return f"used {receipt} {record}"
 
 
@@ -374,7 +376,7 @@ def _not_now(record: Record, who: Access, store: Store, key: str) -> str | None:
 
 
 def portions(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    """The ids, a few at a time: fewer after a portion that took long, because other writers wait for it."""
+    """The ids in portions: smaller after one that took long, because other writers wait for it."""
     start, size = 0, FIRST
     while start < len(ids):
         begun = time.monotonic()
@@ -388,12 +390,12 @@ def portions(ids: Sequence[str]) -> Iterator[Sequence[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A change to be made to many. `change` gives the new record, or raises `Refused` to leave it as it is."""
+    """One change for many memories. `change` returns the new record, or raises `Refused` to leave it as it is."""
 
     verb: str
     change: Callable[[Record], Record]
     because: str
-    where: Where  # what a memory must fit at the moment of the change
+    where: Where  # must still match at the moment of the change
     by: Author
 
     def plan(self, ids: Sequence[str]) -> Report:
@@ -410,7 +412,7 @@ class Sweep:
         return report
 
     def step(self, ids: Sequence[str], report: Report) -> Report:
-        """One transaction; the report with what it did added."""
+        """Changes these in one transaction and adds them to the report."""
         with self.by.writer.transaction():
             changes = Changes.of(self.by)
             report, arrived = self._fill(ids, report, changes)
@@ -420,7 +422,7 @@ class Sweep:
         return replace(report, batch=report.batch or batch or None)
 
     def _fill(self, ids: Sequence[str], report: Report, changes: Changes) -> tuple[Report, list[Record]]:
-        """Puts the changes; the report with them added, and the memories that come where they were not."""
+        """Collects the changes; returns the report with them, and the memories that are new to their place."""
         planned, left = list(report.changed), dict(report.left)
         arrived: list[Record] = []
         for old in self.by.store.get(ids, self.where):
@@ -430,7 +432,7 @@ class Sweep:
                 left[old.id] = str(problem)
                 continue
             if fresh is None:
-                left[old.id] = "it was so already"
+                left[old.id] = UNCHANGED
                 continue
             changes.put(self.verb, old, fresh, self.because)
             planned.append(Planned(old.id, old.number, self.because))

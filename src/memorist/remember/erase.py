@@ -1,9 +1,9 @@
-"""Erasing: a memory and its past texts, out of every place they lie in, with a receipt that holds no content.
+"""Erasing: a memory and its past texts, removed from every place that holds them, with a receipt that has no content.
 
-In order: one transaction puts tombstones in the place of the records, empties what told of them, and notes that the files are
-still to be done; their ids go to the list beside the store, so that no backup can bring them back even if the store itself is
-lost; automatic copies beside the store are rewritten or removed; at last the files are scrubbed and searched. Whoever is
-interrupted leaves the note, and the next erasure, or `compact`, does the rest. The report says what could not be reached.
+In order: one transaction replaces the records by tombstones, empties everything that mentions them, and marks the files as
+still to be cleaned; the ids go to the list beside the store, so that no backup can bring them back even if the store itself
+is lost; automatic copies beside the store are rewritten or removed; finally the files are scrubbed and searched. If this is
+interrupted, the mark stays, and the next erasure, or `compact`, does the rest. The report says what could not be reached.
 """
 
 import re
@@ -23,14 +23,14 @@ from memorist.text.words import terms
 
 ERASED_AT_ONCE = 200  # memories in one transaction
 TOKEN = re.compile(r"\w{6,}")
-PHRASE = 24  # characters of a text that no other text begins with, by all likelihood
+PHRASE = 24  # characters: long enough that no other text is likely to begin with them
 NAMED = 5  # twins
 COPIES_WAIT = 5.0  # seconds for a process that has a copy open
 
 
 def erase(ids: Sequence[str], because: str, where: Where, by: Author, dry_run: bool = False) -> Report:
-    """Erases these memories with all their past texts, as far as they still fit `where`. What is erased already, or may not
-    be written, is left."""
+    """Erases those of these memories that still match `where`, with all their past texts. Memories that are erased already
+    or may not be written are left."""
     erasure = _Erasure(because, where, by)
     interrupted = bool(checked(by.store, where.access.space))
     report = Report("erased", dry_run=dry_run)
@@ -38,19 +38,19 @@ def erase(ids: Sequence[str], because: str, where: Where, by: Author, dry_run: b
         report = erasure.step(ids[start : start + ERASED_AT_ONCE], report)
     advice = erasure.same_text()
     if not dry_run:
-        if interrupted:  # what it left is not among our traces
+        if interrupted:  # our traces do not include what it left behind
             by.store.compact()
         advice += finish(by, because, erasure.traces)
     return replace(report, advice="; ".join(advice) or None)
 
 
 def finish(by: Author, because: str = "erased", traces: Set[bytes] = frozenset()) -> list[str]:
-    """Does what an erasure leaves to do in the files, its own or that of an interrupted one; what must be said about it."""
+    """Cleans the files after an erasure, this one or an interrupted one; returns what could not be done."""
     store = by.store
     mark = store.setting(unscrubbed(by.access.space))
     if not mark:
         return clear_leftovers(store.path).said
-    everywhere = Where(Access.to_read(by.access.space))  # beyond what the caller may read: ids are no content
+    everywhere = Where(Access.to_read(by.access.space))  # beyond the caller's rights: ids are not content
     ids = [brief.id for brief in store.briefs(everywhere.also("state", "eq", "erased"))]
     ErasedIds(store.path).add(ids)
     cleaning = clean_copies(store.path, ids, by.access, because, COPIES_WAIT)
@@ -61,7 +61,7 @@ def finish(by: Author, because: str = "erased", traces: Set[bytes] = frozenset()
 
 
 def checked(store: Store, space: str) -> list[Finding]:
-    """Whether an erasure was interrupted before it was through with the files."""
+    """For the doctor: whether an erasure was interrupted before the files were cleaned."""
     if not store.setting(unscrubbed(space)):
         return []
     return [Finding(False, "erasures", "one was interrupted before its traces were wiped", "run `memorist compact`")]
@@ -69,7 +69,7 @@ def checked(store: Store, space: str) -> list[Finding]:
 
 @dataclass(slots=True)
 class _Erasure:
-    """What one call erases, and what there is to look for afterwards."""
+    """What one call erases, and the traces to search for afterwards."""
 
     because: str
     where: Where
@@ -79,11 +79,11 @@ class _Erasure:
     gone: set[str] = field(default_factory=set)
 
     def step(self, ids: Sequence[str], report: Report) -> Report:
-        """One transaction; the report with what it did added."""
+        """Erases these in one transaction and adds them to the report."""
         who = self.where.access
         with self.by.writer.transaction():
             records, left = self._erasable([id for id in ids if id not in self.gone])
-            pasts = self.by.store.pasts([record.id for record in records])  # wherever they lie: the same memory
+            pasts = self.by.store.pasts([record.id for record in records])  # in any scope: it is the same memory
             known = self.gone | {record.id for record in records}
             whole = [*records, *(past for past in pasts if past.state != "erased" and past.id not in known)]
             planned = tuple(Planned(record.id, record.number, self.because) for record in whole)
@@ -113,7 +113,7 @@ class _Erasure:
                 self.texts.setdefault((record.scope, record.fingerprint), record.number)
 
     def same_text(self) -> list[str]:
-        """Other memories with the same text are other memories; but the caller should know of them."""
+        """Warns about other memories with the same text, which are not erased."""
         who, said = self.where.access, []
         for (scope, fingerprint), number in self.texts.items():
             twins = self.by.store.twins(who.space, scope, [fingerprint]) if who.may_read(scope) else []
@@ -126,8 +126,8 @@ class _Erasure:
 
 
 def _traces(records: Sequence[Record], words: Set[str]) -> set[bytes]:
-    """What to look for in the files: words that nothing else holds, as indexed and as written. A text without one, and data,
-    which is not indexed, are looked for by how they begin."""
+    """What to search the files for: words that nothing else holds, as indexed and as written. Texts without such a word, and
+    data, which is not indexed, are searched for by their beginning."""
     found = set(words)
     for record in records:
         tokens = {token for text in texts_of(record) for token in TOKEN.findall(text)}

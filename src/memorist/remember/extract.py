@@ -1,11 +1,9 @@
-"""Finding what is worth keeping in a given text, by rules: decisions, warnings, preferences, conventions, changed files, failed
+"""Rules that find what is worth keeping in a text: decisions, warnings, preferences, conventions, changed files, failed
 commands, errors, and questions with their answers.
 
-Nothing is invented: what was found is a piece of the given text, with the place it has there. At most eight findings come of
-one message, those that matter most. Other ways to find (a model, a file's sections, the end of a session) belong behind the
-same function, so that what they find takes the same way through the gate.
-
-The rules are patterns, each anchored at a word and run over one sentence or one line, so no text can make one of them slow.
+Nothing is invented: a finding is a piece of the given text, with its position. A message yields at most eight findings, the
+most relevant ones. The rules are patterns, each anchored at a word and run over one sentence or one line, so no text can
+make one of them slow.
 """
 
 import re
@@ -16,13 +14,13 @@ from itertools import pairwise
 
 MOST_FINDINGS = 8  # of one message
 LEAST_TEXT, MOST_TEXT = 12, 500  # characters of one finding
-SNIPPET = 240  # characters of and around a finding, kept to see it in its place
+SNIPPET = 240  # characters of and around a finding, kept as context
 OUTPUT_LINES = 40  # of a command
-PROOFS = 50  # commands that worked, among which one is looked for that answers an error
-ERROR_BLOCK, FILE_CHANGED, FAILED_COMMAND, PAIR = 0.9, 0.8, 0.7, 0.7  # how much a finding of each sort matters
+PROOFS = 50  # successful commands that are checked for one that resolves an error
+ERROR_BLOCK, FILE_CHANGED, FAILED_COMMAND, PAIR = 0.9, 0.8, 0.7, 0.7  # the relevance of each sort of finding
 FILE_READ, COMMAND = 0.6, 0.5
-SAID = 0.8  # a person asked for it to be remembered
-CONFIDENCE = 0.6  # a rule's reading of a text, however plain it seems
+REQUESTED = 0.8  # a person asked for it to be remembered
+CONFIDENCE = 0.6  # in a rule's reading of a text, however plain it seems
 
 
 # ---------------------------------------------------------------- the rules
@@ -30,7 +28,7 @@ CONFIDENCE = 0.6  # a rule's reading of a text, however plain it seems
 
 @dataclass(frozen=True, slots=True)
 class _Saying:
-    """A way of saying something of one kind."""
+    """Phrases that mark a sentence as one kind of memory."""
 
     kind: str
     relevance: float
@@ -42,7 +40,7 @@ def _said(kind: str, relevance: float, *ways: str) -> _Saying:
 
 
 _WE = r"(?:we|i)(?:'ve| have|'re| are| will|'ll)?"
-# The first that fits decides, so the narrower ones come first.
+# The first that matches decides, so the narrower ones come first.
 SAYINGS = (
     _said(
         "correction", 0.8, r"correction\s*:", r"that(?:'s| is| was) (?:wrong|not right|incorrect)\b", r"actually,? it(?:'s| is)\b",
@@ -73,13 +71,13 @@ SAYINGS = (
     _said("architecture", 0.7, r"architecture\s*:", r"the (?:service|module|layer|component) \w+ (?:talks to|depends on|owns)\b"),
 )  # fmt: skip
 
-# What a person says who wants something kept; what follows is what they want kept.
+# How a person asks for something to be remembered; the rest of the sentence is the memory.
 ASKED = re.compile(
     r"(?:^|\b)(?:please\s+)?(?:remember|note|keep in mind|don't forget|do not forget|for the record|make a note)"
     r"(?:\s+(?:that|this))?\s*[:,-]?\s+",
     re.IGNORECASE,
 )
-# A sentence that asks, supposes or reports what a person might do, says nothing that holds.
+# A sentence that asks, supposes or speculates states nothing.
 UNSURE = re.compile(
     r"^\s*(?:if|whether|should|shall|could|would|can|may|might|do|does|did|is|are|what|why|how|who|when|where|which)\b"
     r"|\b(?:what if|suppose|maybe|perhaps|wondering|not sure|might|hypothetical)\b",
@@ -126,7 +124,7 @@ ANSWER_LINE = re.compile(r"^\s*(?:a|answer|assistant|ai|agent)\s*:\s*\S", re.IGN
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A piece of a text that may be worth keeping: where it stands, what it is, and which rule says so."""
+    """A piece of a text that may be worth keeping: its position, its kind, and the rule that found it."""
 
     kind: str
     text: str
@@ -136,10 +134,10 @@ class Finding:
     end: int
     snippet: str = ""
     files: tuple[str, ...] = ()
-    subject: str | None = None  # the command or file it is about, where it can be told
+    subject: str | None = None  # the command or file it is about, if known
     worked: bool | None = None  # whether that command or file worked; None where the text does not say
-    resolved: bool = False  # it failed, and later in the same text the same worked
-    asked_for: bool = False  # a person said that it should be remembered
+    resolved: bool = False  # it failed, and the same worked later in the text
+    asked_for: bool = False  # a person asked for it to be remembered
     confidence: float = CONFIDENCE
 
 
@@ -149,13 +147,13 @@ class _Line:
     end: int
     text: str
     code: bool  # inside a fenced block
-    apart: bool  # a blank line or a fence stands before it
-    command: str | None  # what was typed, where a shell shows it
+    apart: bool  # after a blank line or a fence
+    command: str | None  # the command on a shell prompt
 
 
 @dataclass(frozen=True, slots=True)
 class _Shell:
-    """A command as a shell shows it, with what it printed."""
+    """A command on a shell prompt, with its output."""
 
     command: str
     start: int
@@ -166,8 +164,7 @@ class _Shell:
 
 
 def extract(text: str, role: str | None = None, most: int = MOST_FINDINGS) -> list[Finding]:
-    """What is worth keeping in this text, in its order. `role` is who said it: only a person can ask for something to be
-    remembered.
+    """The findings of this text, in its order. `role` is who said it: only a person can ask for something to be remembered.
 
     >>> [(finding.kind, finding.text) for finding in extract("I looked. We decided to use Postgres 16. Fine?")]
     [('decision', 'We decided to use Postgres 16.')]
@@ -195,7 +192,7 @@ def _lines(text: str) -> Iterator[_Line]:
         start += len(raw)
 
 
-# ---------------------------------------------------------------- what tools print
+# ---------------------------------------------------------------- tool output
 
 
 def _shells(lines: Sequence[_Line], text: str) -> Iterator[_Shell]:
@@ -211,7 +208,7 @@ def _shells(lines: Sequence[_Line], text: str) -> Iterator[_Shell]:
 
 
 def _output(lines: Sequence[_Line], place: int) -> list[_Line]:
-    """What a command printed: until the next prompt, the end of the block, or, outside of a block, a blank line."""
+    """The output of a command: up to the next prompt, the end of the block or, outside a block, a blank line."""
     output: list[_Line] = []
     for line in lines[place + 1 : place + 1 + OUTPUT_LINES]:
         if line.command or line.code != lines[place].code or (line.apart and not line.code):
@@ -230,7 +227,7 @@ def _commands(shells: Sequence[_Shell]) -> Iterator[Finding]:
 
 
 def _errors(lines: Sequence[_Line], shells: Sequence[_Shell]) -> Iterator[Finding]:
-    """Tracebacks, by the line that names the exception; and single lines that a tool marked as errors."""
+    """Tracebacks, by the line that names the exception; and single lines marked as errors."""
     starts = [shell.start for shell in shells]
     inside: _Line | None = None
     for line in lines:
@@ -257,7 +254,7 @@ def _files(lines: Sequence[_Line]) -> Iterator[Finding]:
 
 
 def _pairs(lines: Sequence[_Line], text: str) -> Iterator[Finding]:
-    """A question that is marked as one, and the answer that is marked as one right after it."""
+    """A line marked as a question, and the line marked as an answer right after it."""
     for asked, answered in pairwise(lines):
         if QUESTION_LINE.match(asked.text) and ANSWER_LINE.match(answered.text):
             said = text[asked.start : answered.end].strip()
@@ -273,7 +270,7 @@ def _paths(said: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found["path"] for found in A_PATH.finditer(said)))[:10]
 
 
-# ---------------------------------------------------------------- what people and agents say
+# ---------------------------------------------------------------- statements of people and agents
 
 
 def _sentences(lines: Sequence[_Line], text: str, role: str | None) -> Iterator[Finding]:
@@ -307,7 +304,7 @@ def _saying(start: int, end: int, text: str, role: str | None) -> Finding | None
             return None
         fits = _way_of_saying(said)
         kind = fits.kind if fits else "fact"
-        return Finding(kind, said, "asked for", SAID, start, end, files=_paths(said), asked_for=True)
+        return Finding(kind, said, "asked for", REQUESTED, start, end, files=_paths(said), asked_for=True)
     if said.endswith("?") or UNSURE.search(said) or len(said.split()) < 4:
         return None
     fits = _way_of_saying(said)
@@ -322,7 +319,7 @@ def _way_of_saying(said: str) -> _Saying | None:
 
 
 def _resolved(found: Sequence[Finding], shells: Sequence[_Shell]) -> list[Finding]:
-    """What failed, and worked later in the text: the same command, or a command on the file that the error names."""
+    """Marks errors that are resolved later in the text: by the same command, or a command on the file that the error names."""
     worked = [shell for shell in shells if shell.worked][-PROOFS:]
     return [replace(each, resolved=True) if _is_answered(each, worked) else each for each in found]
 
@@ -338,7 +335,7 @@ def works_for(subject: str | None, files: Sequence[str], command: str) -> bool:
 
 
 def _best(found: Sequence[Finding], most: int) -> list[Finding]:
-    """Those that matter most; the same piece of text, or the same words again, is one finding."""
+    """The most relevant; overlapping pieces and repeated words are one finding."""
     kept: list[Finding] = []
     for each in sorted(found, key=lambda finding: (-finding.relevance, finding.start)):
         if not any(other.text == each.text or (other.start < each.end and each.start < other.end) for other in kept):
@@ -349,7 +346,7 @@ def _best(found: Sequence[Finding], most: int) -> list[Finding]:
 
 
 def _shown(finding: Finding, text: str) -> Finding:
-    """With what stands around it, so that a person can see what was meant."""
+    """The finding with the text around it, so that a person can see the context."""
     room = max(0, SNIPPET - (finding.end - finding.start)) // 2
     around = text[max(0, finding.start - room) : finding.end + room]
     return replace(finding, snippet=around[:SNIPPET].strip())

@@ -1,13 +1,13 @@
-"""The write gate: exactly one function turns drafts into stored rows.
+"""The write gate: one function turns drafts into stored rows.
 
-    draft → access → checks → origin and trust → redaction → consent → key seen before? → twin? → conflict? → one transaction
+    access → checks → origin and trust → redaction → consent → vectors → | key seen? → twin? → conflict? → commit |
 
-Every surface, importer and job goes through `admit`. What happened to each draft is said in its `Outcome`; a draft that
-cannot be accepted raises, and then nothing of the whole batch is stored. In an import it is refused alone: one bad line of
-a file is no reason to leave the others.
+Everything after the bar is one transaction. Every surface, importer and job goes through `admit`. The `Outcome` of a draft
+says what happened to it; a draft that cannot be accepted raises, and nothing of its batch is stored. In an import only that
+draft is refused: one bad line of a file does not stop the others.
 
-Where a text comes from and how far it is trusted is stamped here, from the door it came through, never by the text. Trust is
-never raised by being read, repeated or old; only an act of the user raises it.
+The origin of a text and the trust in it come from the access it came through, never from the text. Being read, repeated or
+old never raises trust; only an act of the user does.
 """
 
 import re
@@ -37,7 +37,7 @@ _BY_ORIGIN: dict[Origin, Trust] = {"user": "high", "agent": "medium", "import": 
 _BY_ROLE: dict[str, Origin] = {"user": "user", "assistant": "agent", "system": "agent", "tool": "tool"}
 
 
-# ---------------------------------------------------------------- what callers hand in
+# ---------------------------------------------------------------- drafts
 
 
 def draft_of(given: Draft | Mapping[str, Any] | str) -> Draft:
@@ -57,13 +57,13 @@ def draft_of(given: Draft | Mapping[str, Any] | str) -> Draft:
 
 
 def scope_of(scope: str | None, user: str | None) -> str | None:
-    """The scope that was meant: `user="ann"` is short for `scope="user/ann"`."""
+    """The scope: `user="ann"` is short for `scope="user/ann"`."""
     if scope is not None and user is not None:
         raise Invalid("give scope or user, not both: user='ann' means scope='user/ann'")
     return f"user/{user}" if user is not None else scope
 
 
-# ---------------------------------------------------------------- the way in
+# ---------------------------------------------------------------- the gate
 
 
 def admit(
@@ -74,8 +74,8 @@ def admit(
     agreed: bool = False,
     policy: Conflicts = "flag",
 ) -> list[Outcome]:
-    """Stores the drafts in one transaction. `home` is the scope of drafts that name none; a `batch` that is given goes on.
-    `agreed`: a person has been asked, where one has to be. `policy`: what becomes of memories that contradict one another."""
+    """Stores the drafts in one transaction. `home` is the scope of drafts that name none; a given `batch` is continued.
+    `agreed`: a person has consented already. `policy`: what happens to memories that contradict one another."""
     now = by.now()
     cleaned = [_checked(place, draft, by, home, now) for place, draft in enumerate(drafts, 1)]
     if not agreed:
@@ -97,7 +97,7 @@ def admit(
 
 
 def _checked(place: int, draft: Draft, by: Author, home: str, now: datetime) -> Clean | Outcome:
-    """The draft as a clean record; what is wrong with one of many is said with its place."""
+    """The draft as a clean record; an error in one of many names its position."""
     try:
         record = _record(draft, by.access, home, now, by.tools.kinds)
         by.writer.refuse_secret(record.scope, "the scope")
@@ -111,7 +111,7 @@ def _checked(place: int, draft: Draft, by: Author, home: str, now: datetime) -> 
 
 
 def _record(draft: Draft, who: Access, home: str, now: datetime, kinds: Mapping[str, Kind]) -> Record:
-    """The draft as a record, everything checked."""
+    """The draft as a record, with every field checked."""
     scope = who.must_write(draft.scope or home)
     kind = kind_named(draft.kind, kinds)
     origin = origin_of(kind.name, draft.role, who)
@@ -140,11 +140,11 @@ def _record(draft: Draft, who: Access, home: str, now: datetime, kinds: Mapping[
 
 
 def _brought_id(id: str, origin: Origin) -> str:
-    """Only an import may bring ids, so that the same export is the same memories wherever it is read."""
+    """Only an import may set ids, so that an export is the same memories wherever it is read."""
     if origin != "import":
-        raise Invalid("only imports bring ids; leave the id out")
+        raise Invalid("only imports set ids; leave the id out")
     if not isinstance(id, str) or not IS_ID.fullmatch(id):
-        raise Invalid(f"{quoted(id)} is no id of a memory; leave it out to get a new one")
+        raise Invalid(f"{quoted(id)} is not the id of a memory; leave it out to get a new one")
     return id
 
 
@@ -187,31 +187,31 @@ def _key_use(draft: Draft, record: Record, changes: Changes) -> KeyUse | None:
     if draft.key is None:
         return None
     key = checks.label(draft.key, "the key")
-    # What was checked stands for what was given: a list and a tuple of tags are the same draft.
+    # Checked values, not given ones: a list and a tuple of tags are the same draft.
     same = replace(draft, key=None, kind=record.kind, scope=record.scope, tags=record.tags, files=record.files, data={})
     said = repr(same) + canonical(record.data)
-    here = canonical([record.space, record.scope, key])  # another project's keys are none of our business
+    here = canonical([record.space, record.scope, key])  # keys of other projects are separate
     digest = changes.by.writer.digest
     return KeyUse(digest(f"key {here}"), digest(f"draft {said}"), "", "", changes.now)
 
 
 def _brought_before(id: str, changes: Changes) -> Outcome:
-    """An id that is there already stays what it is here; one that was erased stays erased. Only what an undo of an import
-    took away comes back with the next import."""
+    """A memory with this id exists: it stays as it is, and an erased one stays erased. Only a memory that was archived by
+    undoing an import comes back with the next import."""
     record = next(iter(changes.by.store.get([id], changes.by.where)), None)
     if record is None:
         return Outcome("refused", "its id belongs to another memory", id)
     if record.state == "erased":
         return Outcome("refused", "it was erased here, and an import does not bring it back", id)
     if record.state == "archived" and record.reason == twins.UNDONE:
-        return twins.bring_back(record, changes, "the import that brought it was taken back, and here it is again")
+        return twins.bring_back(record, changes, "the import that added it was undone, and it is imported again")
     return Outcome("unchanged", twins.KNOWN_ALREADY[record.state], id, record)
 
 
 def _repeated(use: KeyUse, seen: KeyUse, by: Author) -> Outcome:
     if seen.outcome == "erased":
         return Outcome("refused", "what was stored under this key was erased; use a new key to store it again")
-    if seen.draft and use.draft != seen.draft:  # it is empty where a text of that memory was erased
+    if seen.draft and use.draft != seen.draft:  # empty after a text of that memory was erased
         raise Conflict("this idempotency key was used for another text; use a new key for a new text")
     record = next(iter(by.store.get([seen.record], by.where)), None)
     return Outcome("repeated", f"this key was stored before ({seen.outcome})", seen.record, record)
@@ -228,7 +228,7 @@ def _finished(outcome: Outcome, batch: str, stored: Mapping[str, Record]) -> Out
 
 
 def origin_of(kind: str, role: str | None, who: Access) -> Origin:
-    """The door decides; a chat turn is its role's, unless it came through a door of low trust."""
+    """The access decides; a chat turn has the origin of its role, unless the access is of low trust."""
     if kind == "turn" and who.origin in ("user", "agent"):
         return _BY_ROLE.get(role or "", who.origin)
     return who.origin

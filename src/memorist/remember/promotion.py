@@ -1,18 +1,18 @@
-"""Findings and their promotion: a memory is moved to where more will find it.
+"""Findings and their promotion: moving a memory to a scope where more questions find it.
 
-A finding is what rules found in a text of a session (`extract.py`). It is a memory like any other: it passes the gate, is
-redacted and journalled, and can be undone. It lies in the scope of its session, and its data says which rule found it and for
-which project (`home`), so that one project never gets what was found while working on another.
+Rules found a finding in a text of a session (`extract.py`). It is a memory like any other: it passes the gate, is redacted
+and journalled, and can be undone. It is in the scope of its session, and its data names the rule that found it and the
+project it is for (`home`), so one project never gets what was found while working on another.
 
-Signals speak for a finding, and a preset says how many points it takes, and what is too short or too unimportant to look at.
-Findings that say the same in other words are one finding, so that something heard in a second session counts
-(`text/twins.py`). Being repeated raises the points, never the trust. What is known in its project, or was forgotten, revised
-or taken back there, does not come in by itself.
+Signals give a finding points; a preset sets how many it needs, and which findings are too short or unimportant to count.
+Findings that say the same in other words are one finding, so hearing it in a second session counts (`text/twins.py`).
+Repetition raises the points, never the trust. A finding is not promoted where its project already says the same, or where
+the same was forgotten, revised or undone.
 
-Findings with enough points go to their project: as a proposal of upkeep, or after a person agreed; what comes in by itself
-stays a candidate. An explicit act moves any memory: a task's lesson to its project, a project's pattern to `global`. At the
-end of a task or a session its author keeps what they name or have pinned; everything else goes to the archive, in the same
-batch, so that one `undo` opens the task again as it was. Nothing is kept because it looks important.
+Findings with enough points go to their project: proposed by upkeep, or after a person agreed; those promoted automatically
+stay candidates. An explicit call moves any memory: a task's lesson to its project, a project's pattern to `global`. At the
+end of a task or session its author keeps the memories they name or have pinned; the rest goes to the archive, in the same
+batch, so one `undo` reopens the task as it was. Nothing is kept just because it looks important.
 """
 
 from collections import Counter
@@ -40,8 +40,8 @@ from memorist.text.words import query_terms
 if TYPE_CHECKING:
     from memorist.remember.extract import Finding
 
-TOLD = ("rule", "home", "subject", "worked", "resolved", "asked_for", "agents")  # what a finding's data says of it
-FINDINGS_AT_MOST = 10_000  # looked at in one go, oldest first
+TOLD = ("rule", "home", "subject", "worked", "resolved", "asked_for", "agents")  # the keys that mark a finding's data
+FINDINGS_AT_MOST = 10_000  # weighed at once, oldest first
 POINTS: Mapping[str, int] = {
     "user-intent": 5,
     "explicit-pin": 5,
@@ -51,9 +51,9 @@ POINTS: Mapping[str, int] = {
     "high-importance": 1,
 }
 HIGH_IMPORTANCE = 0.7
-COMMON = 500  # findings with a word in common, from which on the word says nothing
+COMMON = 500  # a word that so many findings share tells nothing
 ALIKE_AT_MOST = 10  # memories of a project that are compared with one finding
-MAY_COME_BACK = ("expired", "evicted", "pruned")  # the reasons of upkeep: nobody said that it was wrong
+MAY_COME_BACK = ("expired", "evicted", "pruned")  # reasons set by upkeep: no person rejected it
 DECLINED = "a person did not want it kept"
 STAY = ("project", "user", "global")  # scope families that do not end
 FINISHED = "finished"
@@ -116,14 +116,14 @@ def _told(found: "Finding", home: str) -> Mapping[str, Any]:
 
 
 def _origin(role: str | None, who: Access) -> Origin:
-    """A rule's reading of a text is trusted no more than an agent's, and never more than the text."""
+    """A rule's reading of a text is trusted like an agent's statement, and never more than the text itself."""
     if who.origin in ("user", "agent"):
         return "tool" if role == "tool" else "agent"
     return who.origin
 
 
 def _also_by(agent: str | None, outcome: Outcome, by: Author) -> Outcome:
-    """The same words in the same session are one finding; that another agent said them too is worth knowing."""
+    """Adds the agent to a finding that the same session already has, because two agents count for more."""
     known = outcome.record
     if agent is None or known is None or outcome.outcome != "reinforced" or agent in agents_of(known):
         return outcome
@@ -169,12 +169,12 @@ def _is_scope(name: str) -> bool:
     return True
 
 
-# ---------------------------------------------------------------- what speaks for a finding
+# ---------------------------------------------------------------- points
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """What it takes: points, and the hard filters that come before them."""
+    """What promotion requires: points, and the hard filters that come first."""
 
     points: int
     importance: float
@@ -193,7 +193,7 @@ Worked = dict[str, dict[str, tuple[datetime, int]]]  # project → command → w
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """A finding with its points, and what became of it. `others` say the same and were found elsewhere."""
+    """A finding with its points, and what happened to it. `others` say the same and were found elsewhere."""
 
     id: str
     number: int
@@ -226,7 +226,7 @@ def weighed(promotion: Promotion, home: str | None, who: Access, tools: Tools) -
 
 
 def _worked(found: Iterable[Record]) -> Worked:
-    """For each project: the commands that worked, and when last."""
+    """For each project: the commands that worked, and when they last did."""
     worked: Worked = {}
     for record in found:
         if record.data.get("worked") is True:
@@ -242,8 +242,8 @@ def preset_named(name: str) -> Preset:
 
 
 def _groups(found: Sequence[Record]) -> list[list[Record]]:
-    """Findings that say the same, for the same project and of the same trust: a text nobody vouches for must neither borrow
-    the points of a trusted one nor lend it its doubts. Each is compared with the first of a group: meanings must not drift."""
+    """Findings that say the same, for the same project and with the same trust: an untrusted text must neither borrow the
+    points of a trusted one nor lend it its doubts. Each is compared with the first of a group, so meanings cannot drift."""
     groups: list[tuple[Claim, list[Record]]] = []
     places: dict[tuple[str, str, str], list[int]] = {}
     for record in found:
@@ -276,7 +276,7 @@ def _weigh(group: Sequence[Record], worked: Worked, preset: Preset) -> Weighed:
 
 
 def _unless_doubtful(found: Weighed, first: Record, promotion: Promotion) -> Weighed:
-    """No number of points moves what nobody vouches for by itself: a page that a tool read may stage its own success."""
+    """No number of points promotes an untrusted finding automatically: a page read by a tool may stage its own success."""
     if found.outcome != "enough" or first.trust != "low" or promotion.mode != "auto":
         return found
     because = f"{found.because}, but nobody vouches for it; a person may promote it by its number"
@@ -284,7 +284,7 @@ def _unless_doubtful(found: Weighed, first: Record, promotion: Promotion) -> Wei
 
 
 def _short_of(record: Record, signals: Sequence[str], points: int, preset: Preset) -> str | None:
-    """What it lacks. Who asks for something to be remembered is not asked how long it is."""
+    """What it lacks. A request to remember something is exempt from the filters."""
     if "user-intent" in signals:
         return None
     if len(record.text) < preset.length:
@@ -305,12 +305,12 @@ def _asked_for(record: Record) -> bool:
 
 
 def _repeated(group: Sequence[Record], sources: Iterable[Any]) -> bool:
-    """Whether two vouch for it. What nobody vouches for gains nothing by being repeated: that is how poison would spread."""
+    """Whether two sources said it. An untrusted text gains nothing by repetition: that is how poison would spread."""
     return group[0].trust != "low" and len(set(sources)) >= 2
 
 
 def _resolved(group: Sequence[Record], worked: Worked) -> bool:
-    """Whether an error has an end: what failed worked later, the same command or one on the file that failed."""
+    """Whether an error was resolved: the same command, or one on the file that failed, worked later."""
     from memorist.remember.extract import works_for  # its rules take a while to load
 
     commands = worked.get(str(group[0].data["home"]), {})
@@ -336,7 +336,7 @@ _SIGNALS: Mapping[str, Callable[[Sequence[Record], Worked], bool]] = {
 
 
 def _unless_unwanted(found: Weighed, choices: Choices, who: Access, tools: Tools) -> Weighed:
-    """A project may be left alone; and where something alike is in it, it is known there, or was not wanted."""
+    """Holds a finding back where promotion is off, or where its project says the same or rejected it."""
     if found.outcome != "enough":
         return found
     if choices.auto is False:
@@ -355,14 +355,14 @@ def _unless_unwanted(found: Weighed, choices: Choices, who: Access, tools: Tools
     return found
 
 
-# ---------------------------------------------------------------- the move
+# ---------------------------------------------------------------- promoting
 
 
 def all_of(promotion: Promotion, home: str, by: Author, dry_run: bool = False) -> tuple[list[Weighed], Report | None]:
-    """Weighs the findings of a project, and does with those that have enough points what the design says."""
+    """Weighs the findings of a project, and shows, asks about or moves those with enough points, as the design says."""
     target = by.access.must_write(home)
     if target == "global":
-        raise Invalid("nothing gets into global by itself; name the memory to promote")
+        raise Invalid("nothing is promoted to global automatically; name the memory to promote")
     answers = weighed(promotion, target, by.access, by.tools)
     if dry_run or promotion.mode == "manual":
         return answers, None
@@ -381,13 +381,13 @@ def _done(found: Weighed, moved: Set[str], left: Mapping[str, str]) -> Weighed:
 
 
 def proposal(answers: Sequence[Weighed]) -> Proposal:
-    """Moves every finding that has enough points to its project."""
+    """A proposal that moves every finding with enough points to its project."""
     enough = {each.id: each for each in answers if each.outcome == "enough"}
 
     def promote(record: Record) -> Record:
         found = enough[record.id]
         if not is_finding(record) or record.state != "active":
-            raise Refused(f"memory {record.number} is no finding of a session any more")
+            raise Refused(f"memory {record.number} is no longer a finding of a session")
         return _moved(record, found.scope, f"promoted: {found.because}", found.signals)
 
     because = "promoted: it has enough points"
@@ -402,10 +402,10 @@ def _moved(record: Record, scope: str, because: str, signals: Sequence[str] = ()
 
 
 def ask_for(found: Weighed, by: Author) -> Weighed:
-    """Asks a person, who promotes it by approving."""
+    """Asks a person; approving promotes it."""
     record = next(iter(by.store.get([found.id], by.where)), None)
     if record is None:
-        return replace(found, outcome="left", because="it is not there any more")
+        return replace(found, outcome="left", because="it no longer exists")
     details = {"id": found.id, "scope": found.scope, "version": record.version, "signals": list(found.signals)}
     ask = Ask("promote", f"keep in {found.scope}: {consent.shown_in_question(found.text)}", None, details)
     said = consent.ask(ask, found.scope, found.because, by)
@@ -418,7 +418,7 @@ def ask_for(found: Weighed, by: Author) -> Weighed:
 
 
 def approved(details: Mapping[str, Any], by: Author) -> Outcome:
-    """What a person agreed to: this memory, as it was when they were asked, into that scope."""
+    """Promotes what a person agreed to: this memory, in the version they were asked about, to that scope."""
 
     def find() -> Record:
         found = by.store.get([details["id"]], by.where)
@@ -430,7 +430,7 @@ def approved(details: Mapping[str, Any], by: Author) -> Outcome:
 
 
 def declined(details: Mapping[str, Any], by: Author) -> None:
-    """A finding that a person does not want is forgotten, so that nobody is asked about it again."""
+    """Forgets a finding that a person declined, so that they are not asked again."""
     found = by.store.get([details["id"]], by.where.also("state", "eq", "active"))
     if found and is_finding(found[0]) and by.access.may_write(found[0].scope):
         archive = partial(edit.archived, because=DECLINED)
@@ -445,7 +445,7 @@ def promote(
     signals: Sequence[str] = (),
     agreed: bool = False,
 ) -> Outcome:
-    """Moves a memory to a scope where more will find it. Into `global` only with a person's consent; the user's own word
+    """Moves a memory to a scope where more questions find it: to `global` only with a person's consent. The user's own call
     also confirms it."""
     target = by.access.must_write(scope)
     if target == "global" and not agreed:
@@ -465,7 +465,7 @@ def promote(
             raise Refused(f"memory {record.number} is {record.state}; restore it before you promote it")
         kind = by.tools.kinds[record.kind]
         if kind.append_only or kind.layer != MEMORY:
-            raise Refused(f"memory {record.number} is a {record.kind}, which stays where it was said")
+            raise Refused(f"memory {record.number} is a {record.kind}, and those cannot be moved")
         status: Status = "confirmed" if by.access.origin == "user" else record.status
         if record.scope == target:
             return replace(record, status=status)
@@ -485,19 +485,19 @@ def finish(
     by: Author,
     dry_run: bool = False,
 ) -> Report:
-    """Salvages into `target`, then clears. What is said there already is not moved, and goes with the rest."""
+    """Moves the memories to keep to `target`, then archives the rest. A memory that `target` already says is not moved."""
     ends = by.access.must_write(scope)
     if Scope(ends).family in STAY:
-        raise Invalid(f"{ends} does not end; finish a task/…, a session/… or another scope of a name of your own")
+        raise Invalid(f"{ends} cannot be finished; finish a task/…, a session/… or a scope family of your own")
     stray = next((record for record in keep if record.scope != ends), None)
     if stray is not None:
-        raise Invalid(f"memory {stray.number} lies in {stray.scope}, not in {ends}; promote it by itself")
+        raise Invalid(f"memory {stray.number} is in {stray.scope}, not in {ends}; promote it separately")
     here = by.where.also("scope", "eq", ends).also("state", "eq", "active")
     wanted = list(dict.fromkeys([*(record.id for record in keep), *_pinned(here, by.tools)]))
     because = f"{ends} finished: {outcome}"
     goes_to = (
         by.access.must_write(target) if wanted else target
-    )  # who may only write tasks can end one that leaves nothing
+    )  # without that right, a task can end that keeps nothing
     move = edit.Sweep("promoted", partial(_kept_in, scope=goes_to, because=because), because, here, by)
     clear = edit.Sweep(FINISHED, partial(edit.archived, because=because), because, here, by)
     if dry_run:
@@ -509,7 +509,7 @@ def finish(
 
 
 def _pinned(here: Where, tools: Tools) -> list[str]:
-    """Those whose pin counts: a text that comes with one, and that nobody vouches for, is not salvaged by it."""
+    """Memories whose pin counts: the pin of an untrusted text does not keep it."""
     pins = here.also("pinned", "eq", True)
     return [*_ids(pins.also("trust", "ne", "low"), tools), *_ids(pins.also("status", "eq", "confirmed"), tools)]
 

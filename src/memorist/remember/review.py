@@ -1,7 +1,7 @@
-"""What an approved question does: one table from its verb to a function, and the act of deciding.
+"""Deciding questions, and what an approval does: one table from the verb of a question to a function.
 
-Only a person approves: an access whose origin is the user's. It is then the person's own act, under their name and with their
-rights, through the same gate as everything else; so it is journalled, can be undone, and happens once.
+Only a person approves: an access with `origin="user"`. The approval is then that person's own act, under their name and with
+their rights, through the same gate as everything else; so it is journalled, can be undone, and happens once.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,17 +25,17 @@ DECISIONS = ("approve", "deny")
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """How a question is carried out. `at_once`: in one transaction with its end, so that it happens exactly once; what takes
-    many transactions must do no harm when it is done again."""
+class Handler:
+    """How a question is carried out. `at_once`: in the transaction that closes it, so it happens exactly once; one that takes
+    many transactions must be safe to repeat."""
 
     act: Callable[[Mapping[str, Any], Author], Done]
     at_once: bool = True
-    declined: Callable[[Mapping[str, Any], Author], None] | None = None  # what a person's no does
+    declined: Callable[[Mapping[str, Any], Author], None] | None = None  # runs when a person denies it
 
 
 def decide(id: str, decision: str, by: Author) -> Done:
-    """Approves a question, which does what it asked for, or denies it, which only takes it out of the queue."""
+    """Approves a question and carries it out, or denies it and removes it from the queue."""
     if decision not in DECISIONS:
         raise Invalid(f"there is no decision {quoted(decision)}; decide {' or '.join(DECISIONS)}")
     if decision == "deny":
@@ -45,40 +45,40 @@ def decide(id: str, decision: str, by: Author) -> Done:
             "only a person approves: use `memorist review` at a terminal, or an access with origin='user'; "
             f"this one is {by.access.origin}'s"
         )
-    way = _way(consent.find(id, by.access, by.store))
-    if way.at_once:
+    handler = _handler(consent.find(id, by.access, by.store))
+    if handler.at_once:
         with by.writer.transaction():
-            return _approve(consent.find(id, by.access, by.store), way, by)
-    return _approve(consent.find(id, by.access, by.store), way, by)
+            return _approve(consent.find(id, by.access, by.store), handler, by)
+    return _approve(consent.find(id, by.access, by.store), handler, by)
 
 
-def _approve(run: Run, way: Way, by: Author) -> Done:
-    done = way.act((run.question or {})["details"], by)
+def _approve(run: Run, handler: Handler, by: Author) -> Done:
+    done = handler.act((run.question or {})["details"], by)
     if not (isinstance(done, Outcome) and done.outcome == "refused"):
         consent.close(run, "done", done.batch, by)
     return done
 
 
 def _deny(id: str, by: Author) -> Outcome:
-    """The person says no, or the one who asked takes the question back."""
+    """A person declines, or the actor who asked withdraws the question."""
     with by.writer.transaction():
         run = consent.find(id, by.access, by.store)
         if by.access.origin != "user" and run.owner != by.access.actor:
-            raise Refused(f"q{run.id} was asked by {run.owner}: only they or a person take it back")
+            raise Refused(f"q{run.id} was asked by {run.owner}: only they or a person can withdraw it")
         consent.close(run, "denied", None, by)
-        way = WAYS.get(consent.shown(run).verb)
-        if way is not None and way.declined is not None and by.access.origin == "user":
-            way.declined((run.question or {})["details"], by)
+        handler = HANDLERS.get(consent.shown(run).verb)
+        if handler is not None and handler.declined is not None and by.access.origin == "user":
+            handler.declined((run.question or {})["details"], by)
     return Outcome("changed", f"declined, and nothing was done: {consent.shown(run).summary}", pending=f"q{run.id}")
 
 
-def _way(run: Run) -> Way:
+def _handler(run: Run) -> Handler:
     verb = consent.shown(run).verb
-    if verb not in WAYS:
+    if verb not in HANDLERS:
         raise Refused(
             f"q{run.id} asks for {quoted(verb)}, which this version cannot do; deny it, or use another version"
         )
-    return WAYS[verb]
+    return HANDLERS[verb]
 
 
 # ---------------------------------------------------------------- the table
@@ -109,7 +109,7 @@ def _erase(details: Mapping[str, Any], by: Author) -> Report:
 
 
 def _merge(details: Mapping[str, Any], by: Author) -> Report:
-    """The others go to the archive, and say into which memory they went."""
+    """Archives the others, with the memory they were merged into as the reason."""
     kept = _memory(details["keep"], by.access, by.tools)
     if kept.state != "active":
         raise Refused(f"memory {kept.number} is {kept.state}, so nothing can be merged into it; deny the question")
@@ -121,17 +121,17 @@ def _merge(details: Mapping[str, Any], by: Author) -> Report:
 def _memory(id: str, who: Access, tools: Tools) -> Record:
     found = tools.store.get([id], Where(who))
     if not found:
-        raise Refused("the memory that was asked about is not readable here any more; deny the question")
+        raise Refused("the memory in the question is no longer readable here; deny the question")
     return found[0]
 
 
-WAYS: Mapping[str, Way] = {
-    "remember": Way(_remember),
-    "revise": Way(_revise),
-    "forget": Way(_forget, at_once=False),
-    "erase": Way(_erase, at_once=False),
-    "merge": Way(_merge),
-    "promote": Way(promotion.approved, declined=promotion.declined),
-    "alias": Way(choices.accept),
-    "resolve": Way(conflicts.approved),
+HANDLERS: Mapping[str, Handler] = {
+    "remember": Handler(_remember),
+    "revise": Handler(_revise),
+    "forget": Handler(_forget, at_once=False),
+    "erase": Handler(_erase, at_once=False),
+    "merge": Handler(_merge),
+    "promote": Handler(promotion.approved, declined=promotion.declined),
+    "alias": Handler(choices.accept),
+    "resolve": Handler(conflicts.approved),
 }

@@ -1,9 +1,9 @@
-"""What to do when the same thing is said again.
+"""What happens when the same thing is said again.
 
-A twin is a record of the same scope with the same text that would answer the same questions: its kind lies on the same
-layer, is recalled alike and is de-duplicated, and it still holds. An active twin is reinforced and takes over what the new
-draft adds. A forgotten one comes back only on the user's own word; anybody else's makes a candidate beside it. A file
-that is read again says nothing new: what is there stays as it is, and what was forgotten or revised here stays that.
+A twin is a record in the same scope with the same text that answers the same questions: its kind is on the same layer, is
+recalled alike and de-duplicated, and it still holds. An active twin is reinforced and takes over what the new draft adds. A
+forgotten one comes back only when the user says it again; from any other source it becomes a candidate beside it. Reading a
+file again adds nothing: existing memories stay as they are, and those forgotten or revised here stay forgotten or revised.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ from memorist.text.twins import normalised
 UNDONE = "undone"  # the reason of what an undo archived
 NEW = "nothing like it was there"
 FROM_FILES = ("import", "file")
-KNOWN_ALREADY = {  # the state of a twin → why a file does not add it again
+KNOWN_ALREADY = {  # state of a twin → why a file does not add it again
     "active": "it is there already",
     "archived": "it was forgotten here, and a file does not bring it back",
     "superseded": "it was revised here, and a file does not bring the old text back",
@@ -29,7 +29,7 @@ KNOWN_ALREADY = {  # the state of a twin → why a file does not add it again
 
 
 def look_up(records: Sequence[Record], changes: Changes) -> None:
-    """All twins of a batch in one look per scope."""
+    """Reads all twins of a batch, one query per scope."""
     wanted: dict[tuple[str, str], list[str]] = {}
     for record in records:
         if changes.by.tools.kinds[record.kind].deduplicated:
@@ -42,7 +42,7 @@ def look_up(records: Sequence[Record], changes: Changes) -> None:
 def twin_of(
     record: Record, others: Iterable[Record], kinds: Mapping[str, Kind], now: datetime | None, state: str
 ) -> Record | None:
-    """The first of the others that is this record's twin and in that state. Without `now` it may have run out."""
+    """The first of the others that is this record's twin and in that state. Without `now` it may have expired."""
     here = kinds[record.kind]
     if not here.deduplicated:
         return None
@@ -56,7 +56,7 @@ def twin_of(
 
 
 def refuse_second(old: Record, record: Record, changes: Changes) -> None:
-    """A change must not make a second active record that says the same."""
+    """Refuses a change that would make a second active record say the same."""
     as_before = (old.scope, old.state, old.fingerprint) == (record.scope, record.state, record.fingerprint)
     if as_before or record.state != "active":
         return
@@ -87,7 +87,7 @@ def add_or_reinforce(record: Clean, changes: Changes) -> Outcome:
 
 
 def _known_already(record: Record, same: Sequence[Record], kinds: Mapping[str, Kind]) -> Outcome | None:
-    """A twin of any state; but a caller who took an import back and imports again means it."""
+    """A twin in any state, except one archived by undoing an import: importing it again is deliberate."""
     same = [other for other in same if other.reason != UNDONE]
     for state, because in KNOWN_ALREADY.items():
         twin = twin_of(record, same, kinds, None, state)
@@ -97,7 +97,7 @@ def _known_already(record: Record, same: Sequence[Record], kinds: Mapping[str, K
 
 
 def _holds_alike(record: Record, other: Record, now: datetime | None) -> bool:
-    """Whether the other one holds when this one does: not run out, and nothing else was asked for."""
+    """Whether the other one holds when this one does: not expired, and no other validity was given."""
     new, old = record.times, other.times
     if now is not None and old.valid_to is not None and old.valid_to <= now:
         return False
@@ -109,12 +109,12 @@ def _add(record: Clean, changes: Changes, because: str) -> Outcome:
     changes.put("added", None, record, because)
     advice = None
     if len(record.text) > ADVISED_TEXT and record.kind not in ("turn", "document"):
-        advice = f"{len(record.text):,} characters are long for one memory; one fact each is found better"
+        advice = f"{len(record.text):,} characters are long for one memory; one fact per memory is found better"
     return Outcome("added", because, record.id, advice=advice)
 
 
 def _reinforce(twin: Record, record: Record, changes: Changes) -> Outcome:
-    """Said again: it counts, and its new tags, files and pin are taken over. The user's own word confirms a candidate."""
+    """Counts the repetition and takes over new tags, files and the pin. The user saying it confirms a candidate."""
     confirms = twin.status == "candidate" and record.origin == "user"
     because = "the same text was there" + (", and the user confirmed it" if confirms else "")
     counters = replace(twin.counters, strength=twin.counters.strength + 1)
@@ -139,7 +139,7 @@ def _joined(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def bring_back(forgotten: Record, changes: Changes, because: str, status: Status | None = None) -> Outcome:
-    """An archived record, active again; as what it was, unless a status is given."""
+    """Makes an archived record active again, with the status it had unless one is given."""
     back = replace(forgotten, state="active", reason=None, status=status or forgotten.status)
     changes.put("restored", forgotten, changes.stamped(forgotten, back), because)
     return Outcome("restored", because, forgotten.id)

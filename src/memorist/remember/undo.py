@@ -1,8 +1,8 @@
-"""Taking back: each event of a batch knows what was there before, so a batch can be undone, newest event first.
+"""Undo: each event of a batch holds the previous values, so a batch can be taken back, newest event first.
 
-What was added is archived; what was changed gets its old values; a revised memory gets its old text back from the superseded
-record. A memory that was changed again since is left alone and named: to undo under later work would lose that work. An undo
-is a batch like any other and can be undone itself.
+Added memories are archived; changed ones get their old values; a revised memory gets its old text back from the superseded
+record. A memory that was changed again since is left alone and named: undoing it would lose the later change. An undo is a
+batch like any other and can be undone itself.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ def undo(name: str | None, by: Author) -> Report:
     """Undoes that batch, or this actor's last action."""
     events = _last_action(by.access, by.tools) if name is None else _named(name, by.tools)
     batch = events[0].batch
-    if events[0].surface == "upkeep":  # what looked after the whole space is taken back in the whole space
+    if events[0].surface == "upkeep":  # upkeep works on the whole space, so its undo does too
         by = by.through(by.access.over_the_space(by.access.surface))
     by_record: dict[str, list[Event]] = {}
     for event in reversed(events):
@@ -38,14 +38,14 @@ def undo(name: str | None, by: Author) -> Report:
     for some in portions(list(by_record)):
         report = undoing.step(some, report)
     if not report.changed:
-        reasons = "; ".join(dict.fromkeys(report.left.values())) or "there is nothing in it that you may change"
+        reasons = "; ".join(dict.fromkeys(report.left.values())) or "it has no memory that you may change"
         raise Conflict(f"{batch} cannot be undone: {reasons}")
     return report
 
 
 def _named(name: str, tools: Tools) -> list[Event]:
     if not isinstance(name, str):
-        raise Invalid(f"a batch is named by text such as 'b12', not {type(name).__name__}")
+        raise Invalid(f"the name of a batch is text such as 'b12', not {type(name).__name__}")
     events = tools.store.batch(name.strip())
     if not events:
         raise NotFound(
@@ -55,7 +55,7 @@ def _named(name: str, tools: Tools) -> list[Event]:
 
 
 def _last_action(who: Access, tools: Tools) -> list[Event]:
-    """The newest batch of this actor that touches a memory they may change and that was not undone yet."""
+    """The newest batch of this actor that is not undone and changed a memory they may write."""
     undone: set[str] = set()
     erased: str | None = None
     for batch, events in groupby(_newest_first(tools), key=lambda event: event.batch):
@@ -72,14 +72,14 @@ def _last_action(who: Access, tools: Tools) -> list[Event]:
 
 
 def _is_left(events: Sequence[Event], who: Access, tools: Tools) -> bool:
-    """Whether there is anything in it to take back: a memory that lives and may be written, and what it was before."""
+    """Whether anything of it can be undone: a writable memory that is not erased, with its previous values."""
     told = [event.record for event in events if event.before is not None or event.because is not None]
     records = tools.store.get(told, Where(who))
     return any(who.may_write(record.scope) and record.state != "erased" for record in records)
 
 
 def _after(erased: str | None, events: list[Event]) -> list[Event]:
-    """The last action; but who has erased something since, and now takes back something else, should say so."""
+    """The last action, unless something was erased since: then the caller has to name the batch."""
     if erased:
         raise _cannot(erased, f"; `undo {events[0].batch}` takes back the action before it")
     return events
@@ -90,12 +90,12 @@ def _cannot(erased: str, instead: str = "") -> Refused:
 
 
 def _undone_by(event: Event) -> str:
-    """The batch that an event of verb `undone` took back."""
+    """The batch that an `undone` event took back."""
     return (event.because or "").removeprefix(UNDID)
 
 
 def _changed_since(journal: Sequence[Event], batch: str) -> str | None:
-    """The batch that changed the memory after this one, if any. What was undone meanwhile is as if it had not been."""
+    """The batch that changed the memory after this one, if any. Batches that were undone since do not count."""
     undone: set[str] = set()
     for event in reversed(journal):
         if event.batch in undone:
@@ -117,11 +117,11 @@ def _newest_first(tools: Tools) -> Iterator[Event]:
 
 @dataclass(frozen=True, slots=True)
 class _Return:
-    """One memory as it is, and as it is going to be: with links that are going to be (and were), and links that go."""
+    """One memory as it is and as it will be: links to write (with what they were), and links to remove."""
 
     record: Record
     after: Record  # with its counters
-    past: Record | None = None  # the record that kept a text which comes back
+    past: Record | None = None  # the record that holds the text to bring back
     links: tuple[tuple[Link, Link | None], ...] = ()
     gone: tuple[Link, ...] = ()
     fresh: Clean | None = None  # the next version, where its row changes
@@ -138,7 +138,7 @@ class _Undo:
         return UNDID + self.batch
 
     def step(self, ids: Sequence[str], report: Report) -> Report:
-        """One transaction; the report with what it did added."""
+        """Undoes these in one transaction and adds them to the report."""
         planned, left = list(report.changed), dict(report.left)
         with self.by.writer.transaction():
             changes = Changes.of(self.by)
@@ -146,7 +146,7 @@ class _Undo:
             for id in ids:
                 record = records.get(id)
                 if record is not None and record.superseded_by in self.events:
-                    continue  # it goes with the memory whose past text it is
+                    continue  # undone together with the memory whose past text it is
                 try:
                     returns = self._returns(record, self.events[id], changes)
                 except MemoristError as problem:
@@ -159,9 +159,9 @@ class _Undo:
         return replace(report, changed=tuple(planned), left=left, batch=batch or report.batch)
 
     def _returns(self, record: Record | None, events: Sequence[Event], changes: Changes) -> list[_Return]:
-        """How to take these events of one memory back. What stands in the way is raised, before anything is put."""
+        """How to undo these events of one memory. Obstacles are raised before anything is put."""
         if record is None:
-            raise NotFound("a memory of it is not readable here")
+            raise NotFound("one of its memories is not readable here")
         self.by.access.must_write(record.scope)
         if any(event.verb in ("erased", "past erased") for event in events) or record.state == "erased":
             raise Refused(f"memory {record.number} is erased, and that cannot be undone")
@@ -173,7 +173,7 @@ class _Undo:
         return [own, *(self._without(past, self.events[past.id], changes) for past in self._pasts(record))]
 
     def _pasts(self, record: Record) -> list[Record]:
-        """When an undo is undone, the past text that it archived is a past text again."""
+        """When an undo is undone, the past texts that it archived become past texts again."""
         told = [event.before or {} for event in self.events[record.id] if event.verb == "undone"]
         others = [before["other"] for before in told if before.get("other") in self.events]
         found = self.by.store.get(others, Where(Access.to_read(self.by.access.space)))
@@ -197,7 +197,7 @@ class _Undo:
         if event.verb == "added":
             return replace(back, after=replace(back.after, state="archived", reason=UNDONE))
         if event.before is None:
-            raise Refused(f"memory {back.record.number}: what it was before {event.batch} was erased")
+            raise Refused(f"memory {back.record.number}: its state before {event.batch} was erased")
         before, past = dict(event.before), self._past(event.before)
         links, gone = back.links, back.gone
         if past is not None:
@@ -219,7 +219,7 @@ class _Undo:
         return found[0]
 
     def _put(self, back: _Return, changes: Changes) -> None:
-        """What is written, and what an undo of this undo needs."""
+        """Puts the changes, with everything that an undo of this undo needs."""
         record = back.record
         if back.fresh is not None:
             changes.put("undone", record, back.fresh, self.because)
@@ -237,12 +237,12 @@ class _Undo:
 
 
 def _link(a: str, b: str, told: Sequence[Any] | None) -> Link | None:
-    """A link as an event tells it: [kind, weight, evidence]."""
+    """A link from its form in an event: [kind, weight, evidence]."""
     return None if told is None else Link(a, b, *told)
 
 
 def _with_columns(record: Record, before: Mapping[str, Any]) -> Record:
-    """The record with the columns that an event kept; counters and the time of use are not among them."""
+    """The record with the columns of an event; counters and the time of use are not among them."""
     row = dict(zip(COLUMNS, to_row(record), strict=True))
     row |= {name: value for name, value in before.items() if name in row}
     scope = before.get("scope", record.scope)
@@ -251,7 +251,7 @@ def _with_columns(record: Record, before: Mapping[str, Any]) -> Record:
 
 
 def _with_counts(record: Record, before: Mapping[str, Any]) -> Record:
-    """The record with the counters that an event kept."""
+    """The record with the counters of an event."""
     had = counts_of(record)
     if before.keys().isdisjoint(had):
         return record

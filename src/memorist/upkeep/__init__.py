@@ -1,4 +1,4 @@
-"""What keeps a store in order over time: jobs that propose, and one runner that does.
+"""What keeps a store in order over time: jobs that propose changes, and one runner that applies them.
 
 A module is loaded when it is first used.
 """

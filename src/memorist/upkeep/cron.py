@@ -1,7 +1,7 @@
-"""Lines of cron: five fields of numbers, names, ranges, lists and steps, and when such a line comes up next.
+"""Cron lines: five fields of numbers, names, ranges, lists and steps, and when such a line is due next.
 
-As in every cron, a day fits if the day of the month or the day of the week does, where both are given. Times are UTC: an hour
-that a change of the clocks skips or repeats would otherwise be missed or come twice.
+As in every cron, where both a day of the month and a day of the week are given, a day matches if either does. Times are UTC:
+an hour that daylight saving skips or repeats would otherwise be missed or come twice.
 """
 
 import re
@@ -32,7 +32,7 @@ class Cron:
     days: frozenset[int]
     months: frozenset[int]
     weekdays: frozenset[int]  # 0 is Sunday
-    either: bool  # both kinds of day are given, and one of them is enough
+    either: bool  # both kinds of day are given, and one match is enough
 
     def fits(self, day: datetime) -> bool:
         """Whether the schedule has any time on that day."""
@@ -50,14 +50,14 @@ class Cron:
                 if found is not None:
                     return found
             day += timedelta(days=1)
-        raise Invalid(f"the schedule {self.text!r} never comes up")
+        raise Invalid(f"the schedule {self.text!r} is never due")
 
     def _times(self, day: datetime) -> list[datetime]:
         return [day.replace(hour=hour, minute=minute) for hour in self.hours for minute in self.minutes]
 
 
 def parse(text: object, what: str = "the schedule") -> Cron:
-    """A line of cron, checked; what could never come up is refused."""
+    """A cron line, checked; one that is never due is refused."""
     words = text.split() if isinstance(text, str) else []
     if len(words) != len(FIELDS):
         raise Invalid(f"{what} must be a cron line of five fields such as '0 4 * * *', not {quoted(text)}")
@@ -68,7 +68,7 @@ def parse(text: object, what: str = "the schedule") -> Cron:
     cron = Cron(" ".join(words), tuple(sorted(minutes)), tuple(sorted(hours)), days, months, week, both)
     longest = max(monthrange(2024, month)[1] for month in months)
     if not both and min(days) > longest:
-        raise Invalid(f"{what} never comes up: no such month has a day {min(days)}")
+        raise Invalid(f"{what} is never due: no such month has a day {min(days)}")
     return cron
 
 
@@ -77,13 +77,13 @@ def _values(word: str, what: str, name: str, least: int, most: int) -> frozenset
     for part in word.lower().split(","):
         values = _range(part, name, least, most)
         if values is None:
-            raise Invalid(f"{what}: {quoted(part)} is no {name}, which goes from {least} to {most}")
+            raise Invalid(f"{what}: {quoted(part)} is not a valid {name}, which goes from {least} to {most}")
         found.update(values)
     return frozenset(found)
 
 
 def _range(part: str, name: str, least: int, most: int) -> range | None:
-    """What one part stands for; None if it stands for nothing. A number with a step goes on to the end, as in `5/15`."""
+    """The numbers of one part; None if it cannot be read. A number with a step goes on to the end, as in `5/15`."""
     said = PART.fullmatch(part)
     if said is None or (said[3] and int(said[3]) == 0):
         return None

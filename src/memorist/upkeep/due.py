@@ -1,8 +1,8 @@
-"""When upkeep starts by itself: one short slice in the background, where the design's `due` slot asks for it.
+"""Automatic upkeep: one short slice in the background, when the design's `due` slot says so.
 
-There is no hidden process: a slice is a thread of the program that uses the memory, at most one at a time, for about 50 ms, and
-nobody waits for it. It is the runner's own work in the runner's own short steps, so being cut off by the end of the program
-costs nothing, and several programs do not get in each other's way. What goes wrong in it is kept for `status`, and logged.
+There is no hidden process: a slice is a thread of the program that uses the memory, at most one at a time, for about 50 ms,
+and no call waits for it. It runs the same short steps as `upkeep`, so being cut off by the end of the program costs nothing,
+and several programs do not get in each other's way. A failure is logged and shown by `status`.
 """
 
 import logging
@@ -19,8 +19,8 @@ from memorist.records import Report, from_micros
 from memorist.store.writer import Writer, looked_after
 
 SLICE = 0.05  # seconds
-REST = 20  # times as long as a slice took there is none: whatever a job costs, it is a small part of the time
-CLOSING = 0.2  # seconds that closing waits for the step under way
+REST = 20  # the pause after a slice is so many times its duration: whatever a job costs, it is a small part of the time
+CLOSING = 0.2  # seconds that closing waits for the current step
 log = logging.getLogger("memorist")
 
 
@@ -38,9 +38,9 @@ class Slices:
         self._thread: threading.Thread | None = None
         self._closing = False
         self._uses = 0
-        self._turn = 0  # whose job is first: one that takes all the time must not keep the others from theirs
+        self._turn = 0  # which job is first: one that takes all the time must not starve the others
         self._rests_until = 0.0
-        self._last: datetime | None = None  # run, as far as we know; another process may have been there since
+        self._last: datetime | None = None  # last known run; another process may have run since
         self.problem: str | None = None
 
     def opened(self, design: Design, who: Access) -> None:
@@ -58,18 +58,18 @@ class Slices:
             self._start(design, who)
 
     def last(self, space: str) -> datetime | None:
-        """When upkeep was last through with everything, by whomever."""
+        """When upkeep last finished all jobs, in any process."""
         said = self._tools.store.setting(looked_after(space))
         return from_micros(int(said)) if said and said.removeprefix("-").isdecimal() else None
 
     def join(self, seconds: float | None = None) -> None:
-        """Waits until no slice is under way."""
+        """Waits until no slice is running."""
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join(seconds)
 
     def close(self) -> None:
-        """No further step begins. The one under way is given a moment; if it takes longer, it is rolled back."""
+        """Starts no further step. The current one gets a moment to finish; if it takes longer, it is rolled back."""
         self._closing = True
         self.join(CLOSING)
 
@@ -82,7 +82,7 @@ class Slices:
         return self._age(self._last) >= timedelta(hours=due.hours)
 
     def _age(self, last: datetime | None) -> timedelta:
-        """In either direction: a run in the future says nothing about the present."""
+        """Time since the last run, in either direction: a run in the future proves nothing."""
         return timedelta.max if last is None else abs(self._tools.clock() - last)
 
     def _start(self, design: Design, who: Access) -> None:
@@ -92,7 +92,7 @@ class Slices:
             busy = self._thread is not None and self._thread.is_alive()
             if busy or self._closing or time.monotonic() < self._rests_until:
                 return
-            jobs, run = upkeep.runner.jobs_of(design), upkeep.runner.run  # loaded here: a slice has no time for that
+            jobs, run = upkeep.runner.jobs_of(design), upkeep.runner.run  # loaded here: imports would use up the slice
             jobs = jobs[self._turn :] + jobs[: self._turn]
             self._turn = (self._turn + 1) % max(1, len(jobs))
             self._uses = 0
@@ -101,7 +101,7 @@ class Slices:
             )
             try:
                 self._thread.start()
-            except RuntimeError as problem:  # the program is ending, or may have no more threads
+            except RuntimeError as problem:  # the program is ending, or has no threads left
                 self._thread, self.problem = None, str(problem)
 
     def _slice(self, run: Callable[..., list[Report]], jobs: tuple[Job, ...], who: Access) -> None:
@@ -112,7 +112,7 @@ class Slices:
             self.problem = None
             for report in done:
                 self._told(report)
-        except Exception as problem:  # a job may be anybody's code, and nobody else would hear of it
+        except Exception as problem:  # a job may be foreign code, and its error would be lost in this thread
             if not (self._closing and isinstance(problem, StoreUnavailable)):
                 self.problem = f"{type(problem).__name__}: {problem}"
                 log.warning("upkeep in the background failed: %s", self.problem)

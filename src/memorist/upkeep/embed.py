@@ -1,11 +1,11 @@
-"""The vectors that are missing, and the move of a store from one model to another.
+"""Missing vectors, and the move of a store from one model to another.
 
-    begin the move, if there is one → fill → verify → cut over → drop what nobody reads
+    begin the move, if there is one → fill → verify → cut over → drop retired vectors
 
-Everything is found out by looking at the store: which rows have no vector of this model, which generation is not full
-yet, which is retired. So a process that is killed leaves nothing to clean up, and the next one goes on where it stopped. Texts are
-embedded while nobody waits for the store; what is put into it comes in short transactions. Nothing is journalled: vectors
-are derived, and words find everything meanwhile.
+The state is read from the store: which rows have no vector of this model, which generation is incomplete, which is retired.
+So a killed process leaves nothing to clean up, and the next one continues where it stopped. Texts are embedded outside any
+transaction; vectors are stored in short ones. Nothing is journalled: vectors are derived, and words find everything
+meanwhile.
 """
 
 import random
@@ -22,16 +22,16 @@ from memorist.store.meaning import EMBEDDED_AT_ONCE, Generations, Meaning
 from memorist.store.nouns import Generation, shelf_of
 from memorist.store.where import Where, order_of
 
-SLOWLY = 32  # rows at once for an embedder that takes its time: another sign of life, and less to lose
+SLOWLY = 32  # rows at once for a slow embedder: the lease is renewed more often, and less is lost when it is killed
 DROPPED_AT_ONCE = 2000
 SAMPLE = 8
-SAME = 0.98  # vectors are stored in bytes, which costs a little; another model is far below
+SAME = 0.98  # the least cosine of equal vectors: storing them as bytes costs a little; another model is far below
 TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Embed:
-    """Vectors for the whole store. It does its work itself; `upkeep/runner.py` sees to it that only one does."""
+    """Vectors for the whole store. It writes by itself; `upkeep/runner.py` makes sure that only one process does."""
 
     who: Access
     generations: Generations
@@ -43,7 +43,7 @@ class Embed:
         return self.generations.meaning
 
     def plan(self) -> Report | None:
-        """What `steps` would do now; None if there is nothing to do and nothing to say."""
+        """What `steps` would do now; None if there is nothing to do or report."""
         waiting = self.meaning.waiting(10**9)
         advice = self.advice()
         return Report(self.name, dry_run=True, rows=waiting, advice=advice) if waiting or advice else None
@@ -55,7 +55,7 @@ class Embed:
         self.meaning.failed(problem)
 
     def has_work(self) -> bool:
-        """Whether there is anything to do. It looks no further than it must."""
+        """Whether there is anything to do; stops at the first sign of work."""
         meaning, living = self.meaning, self.meaning.living()
         if self.switch or len(living) < len(meaning.store.generations()):
             return True
@@ -64,7 +64,7 @@ class Embed:
         return any(each.state == "filling" for each in self._mine(living)) or meaning.waiting(1) > 0
 
     def steps(self) -> Generator[int, None, None]:
-        """Does it, a short transaction at a time; after each come the rows that got a vector."""
+        """Works in short transactions; yields the number of rows that got a vector after each."""
         mine = self._begun()
         yield from self._drop()
         embedder = self.meaning.embedder()
@@ -91,15 +91,15 @@ class Embed:
             return self.generations.ours(upkeep=True, switch=self.switch)
 
     def _fill(self, mine: Generation, embedder: Embedder) -> Iterator[int]:
-        """One pass over the rows without a vector. A row that changes under our hands is left for the next pass. Where
-        another process has moved the store elsewhere, it ends: nobody would read the rest, and it may cost money."""
+        """One pass over the rows without a vector. A row that changes meanwhile is left for the next pass. It ends if
+        another process has moved the store to another model: the rest would never be read, and may cost money."""
         after, most = 0, EMBEDDED_AT_ONCE if embedder.cheap else SLOWLY
         while self.meaning.is_alive(mine) and (pieces := self.meaning.store.unembedded(mine.id, after, most)):
             after = pieces[-1].row
             yield self.generations.fill(mine, pieces)
 
     def _verify(self, mine: Generation, embedder: Embedder) -> None:
-        """Some texts embedded once more: a model that gives other vectors now than before must not answer questions."""
+        """Embeds some texts again: a model that gives different vectors for the same text must not answer questions."""
         newest = self.meaning.store.find(Where(self.who), order_of("at"), SAMPLE * 4)
         records = [record for record in newest if record.state != "erased" and record.text]
         for record in random.sample(records, min(SAMPLE, len(records))):

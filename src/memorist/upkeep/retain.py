@@ -1,16 +1,16 @@
-"""Jobs that keep a store within bounds: what is worth least goes to the archive, and candidates that helped are confirmed.
+"""Jobs that keep a store within bounds: the memories worth least are archived, and candidates that helped are confirmed.
 
-    Settle    confirms candidates that were used, a day after they came in
-    Expire    archives what nobody used for as long as its kind is kept
-    Retain    archives by number, room, age and confidence in each scope
-    Prune     archives by room over all memories
+    Settle    confirms candidates that were used, a day after they were stored
+    Expire    archives memories that were unused for longer than their kind is kept
+    Retain    archives by number, size, age and confidence in each scope
+    Prune     archives by size over all memories
 
-They are jobs that a caller runs, not something that opening a store does. They look at what was counted and at the clock only:
-a second run right after the first has nothing to do. Everything is archived with its reason, and nothing is deleted.
+They look only at counters and the clock, so a second run right after the first has nothing to do. Everything is archived
+with its reason, and nothing is deleted.
 
-One guard holds for all of them: never what is pinned, never what lies in `global`, never what was written, changed or used
-within a day (so never what was just written), and never the newer one of two while the older is active: that would bring back
-what it replaced. After a jump of the clock nothing goes by age (promise P16).
+One guard protects memories from all of them: pinned ones, those in `global`, those written, changed or used within a day,
+and a memory that supersedes one that is still active: archiving it would bring back what it replaced. After the clock jumps,
+nothing is archived by age (promise P16).
 """
 
 import heapq
@@ -33,11 +33,11 @@ from memorist.worth import QUARANTINE, faded, proved, reinforced, score
 
 A_DAY = timedelta(days=1)
 MEGABYTE = 1024 * 1024
-OFTEN_USED = 3  # times, from which on a memory has earned its place
-LINKS_AT_ONCE = 200  # memories whose links are looked up together
-DOWN_TO = 0.9  # of a limit: so that not every write that follows is one too many
-CANDIDATES_AT_MOST = 10_000  # in one run; the next one goes on
-FINDING_DAYS = 21.0  # that a finding waits in its session, as long as a discovery
+OFTEN_USED = 3  # so many uses protect a memory from expiry
+LINKS_AT_ONCE = 200  # memories whose links are read together
+DOWN_TO = 0.9  # of a limit, so that the next write does not exceed it again
+CANDIDATES_AT_MOST = 10_000  # in one run; the next one continues
+FINDING_DAYS = 21.0  # that a finding stays in its session
 CONFIRMED = "it helped, and comes from a source that is trusted"
 EXPIRED = "expired: nobody needed it for as long as its kind is kept"
 EVICTED = "evicted: a rule of retention took it"
@@ -53,7 +53,7 @@ def jumped(tools: Tools) -> str | None:
 
 
 def memories(who: Access, tools: Tools) -> Where:
-    """What rules are about: active memories. What was said, read and done stays whole, as do stories and tasks."""
+    """The memories that rules apply to: active ones of a kind that is recalled; turns, documents and logs stay whole."""
     where = Where(who).also("state", "eq", "active")
     for kind in KINDS.values():
         if not kind.recalled:
@@ -62,12 +62,12 @@ def memories(who: Access, tools: Tools) -> Where:
 
 
 def loose(briefs: Iterable[Brief], now: datetime) -> list[Brief]:
-    """Those that a rule may archive, as far as they tell by themselves."""
+    """Those that are neither pinned, global nor touched within a day."""
     return [brief for brief in briefs if not (brief.pinned or brief.scope == "global" or now - brief.touched < A_DAY)]
 
 
 def free(briefs: Sequence[Brief], who: Access, tools: Tools) -> Iterator[Brief]:
-    """Those of them that do not hold an older one down, in their order; looked up as far as they are asked for."""
+    """Those that supersede no active memory, in order; links are read only as far as the caller iterates."""
     for start in range(0, len(briefs), LINKS_AT_ONCE):
         some = briefs[start : start + LINKS_AT_ONCE]
         heads = _live_heads([brief.id for brief in some], who, tools)
@@ -75,7 +75,7 @@ def free(briefs: Sequence[Brief], who: Access, tools: Tools) -> Iterator[Brief]:
 
 
 def _live_heads(ids: Sequence[str], who: Access, tools: Tools) -> set[str]:
-    """Those that supersede a memory which is still active."""
+    """Those that supersede a memory that is still active."""
     wanted = set(ids)
     older: dict[str, list[str]] = {}
     for link in tools.store.links_of(ids, Where(who)):
@@ -86,11 +86,11 @@ def _live_heads(ids: Sequence[str], who: Access, tools: Tools) -> set[str]:
 
 
 def refuse_guarded(record: Record, now: datetime) -> None:
-    """At the moment of the change: it may have been needed since the proposal."""
+    """Checks again at the moment of the change: it may have been used since the proposal."""
     if record.pinned:
-        raise Refused(f"memory {record.number} was pinned meanwhile")
+        raise Refused(f"memory {record.number} was pinned in the meantime")
     if now - max(record.times.updated, record.times.used or record.times.updated) < A_DAY:
-        raise Refused(f"memory {record.number} was changed or used meanwhile")
+        raise Refused(f"memory {record.number} was changed or used in the meantime")
 
 
 # ---------------------------------------------------------------- by use and by age
@@ -98,9 +98,9 @@ def refuse_guarded(record: Record, now: datetime) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Settle:
-    """Confirms candidates that were used, a day after they came in. To be shown is not to be used; what nobody vouches for
-    waits for a person however often it is used. The day's quarantine keeps what an agent concluded, or a page wanted it to
-    conclude, from being taken for granted before it helped anyone."""
+    """Confirms candidates that were used, a day after they were stored. Being shown is not being used; a memory of low trust
+    waits for a person however often it is used. The day of quarantine keeps a wrong conclusion of an agent, or one that a
+    page planted, from being taken for granted before it has helped."""
 
     name: ClassVar[str] = "settle"
 
@@ -116,10 +116,8 @@ class Settle:
         )
 
         def confirm(record: Record) -> Record:
-            if not _may_be_confirmed(
-                record, now
-            ):  # as it was at the moment of the proposal, but a doubt since is heard
-                raise Refused(f"memory {record.number} was changed or doubted meanwhile")
+            if not _may_be_confirmed(record, now):  # judged at the time of the proposal, but a later downvote counts
+                raise Refused(f"memory {record.number} was changed or doubted in the meantime")
             return replace(record, status="confirmed")
 
         return Proposal("confirmed", confirm, CONFIRMED, ids, advice)
@@ -133,7 +131,8 @@ def _may_be_confirmed(record: Record, now: datetime) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Expire:
-    """Archives what nobody used for as long as its kind is kept. Three uses, a pin or the user's own word save it."""
+    """Archives memories that were unused for longer than their kind is kept. Three uses, a pin, or coming from the user
+    protects them."""
 
     name: ClassVar[str] = "expire"
 
@@ -154,7 +153,7 @@ class Expire:
 
 
 def _days(kind: Kind, scope: str) -> float:
-    """How long it is kept; what lies in a session is kept no longer than a finding."""
+    """How long it is kept; in a session no longer than a finding."""
     kept = kind.ttl_days if kind.ttl_days is not None else float("inf")
     return min(kept, FINDING_DAYS) if scope.startswith("session/") and kind.recalled else kept
 
@@ -178,12 +177,12 @@ def _has_outlived(brief: Brief, kind: Kind, now: datetime) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Retain:
-    """Archives what the rules say, in each scope of these families for itself; each rule is off or a number.
+    """Archives by these rules in each scope of these families separately; each rule is off or a number.
 
-    max_items       more active memories in one scope than that: the least worth go, down to nine tenths of it
-    max_bytes       the same by the room they take
-    ttl_days        whatever was not touched for so long
-    min_confidence  whatever is believed less than that today, and was never confirmed by being said again
+    max_items       above so many active memories in a scope, those worth least go, down to nine tenths of it
+    max_bytes       the same by size
+    ttl_days        memories that were not touched for so long
+    min_confidence  memories whose confidence today is lower, unless they were said again
     """
 
     max_items: int | None = None
@@ -209,7 +208,7 @@ class Retain:
         return Proposal("evicted", evict, EVICTED, list(chosen), advice)
 
     def _has_room(self, held: int) -> bool:
-        """Whether a look at how many there are is enough: this runs every few uses, and reading all of them takes a while."""
+        """Whether the number of memories alone rules out any work: reading all of them takes a while."""
         by_themselves = (self.max_bytes, self.ttl_days, self.min_confidence)
         few = self.max_items is None or held <= self.max_items
         return few and all(rule is None for rule in by_themselves)
@@ -229,7 +228,7 @@ class Retain:
         return chosen
 
     def _fallen(self, brief: Brief, now: datetime, kinds: Mapping[str, Kind]) -> str | None:
-        """Why it goes by itself, however much room there is."""
+        """Why it is archived regardless of the room left."""
         if brief.counters.used >= OFTEN_USED or brief.trust == "high":
             return None
         if self.ttl_days is not None and (now - brief.touched).total_seconds() > self.ttl_days * 86400:
@@ -257,14 +256,14 @@ def _within(number: int, limit: int | None) -> bool:
 
 
 def believed(brief: Brief, now: datetime, kinds: Mapping[str, Kind]) -> float:
-    """Its confidence today: half of it for every half-life of its kind since it last helped."""
+    """Its confidence today, halved for every half-life of its kind since it last helped."""
     half_life = kinds[brief.kind].half_life_days
     days = max(0.0, (now - brief.since).total_seconds() / 86400)
     return brief.confidence if half_life is None else brief.confidence * 0.5 ** (days / half_life)
 
 
 def _order(brief: Brief, now: datetime) -> tuple[float, datetime, int]:
-    """The least useful first; of equals, the one that was not touched for longest."""
+    """Sort key: the least useful first; of equals, the one untouched for longest."""
     doubt = 0.9 if brief.status == "candidate" else 1.0
     weighed = min(1.0, brief.importance + 0.1 * brief.counters.strength) * doubt
     return weighed * reinforced(score(brief.counters)) * faded(brief.since, now), brief.touched, brief.number
@@ -272,11 +271,11 @@ def _order(brief: Brief, now: datetime) -> tuple[float, datetime, int]:
 
 @dataclass(frozen=True, slots=True)
 class Prune:
-    """Archives the lowest `percent` by votes and recency, as often as it takes to come below `max_bytes`.
+    """Archives the lowest `percent` by votes and recency, repeatedly until the rest is below `max_bytes`.
 
-    What is measured are the bytes that *active memories* take, not the size of the file: archiving moves nothing out of the
-    file, so a limit on the file would be exceeded for ever and archive a little more every night. Measured this way one run
-    comes below the limit, and the next has nothing to do. What the guard holds stays, even if that is too much.
+    The limit applies to the bytes of *active memories*, not to the size of the file: archiving does not shrink the file, so a
+    limit on it would stay exceeded and archive a little more every night. Measured this way one run gets below the limit, and
+    the next has nothing to do. Guarded memories stay, even if they alone are too much.
     """
 
     max_bytes: int = 100 * MEGABYTE
@@ -296,7 +295,7 @@ class Prune:
         return Proposal("forgotten", partial(_pruned, now=tools.clock), PRUNED, chosen, advice)
 
     def _lowest(self, total: int, count: int, who: Access, tools: Tools) -> tuple[list[str], int]:
-        """The least worth, in steps of so many percent, until what remains fits; and how much remains."""
+        """The ids worth least, in steps of so many percent until the rest fits; and the bytes that remain."""
         step = max(1, int(count * self.percent / 100))
         most = (total - self.max_bytes) // footprint(0) + step
         now = tools.clock()
@@ -317,7 +316,7 @@ class Prune:
     def _briefs(who: Access, tools: Tools) -> Iterator[Brief]:
         where = Where(who).also("state", "eq", "active")
         for kind in KINDS.values():
-            if kind.layer != MEMORY:  # what was said and what was read stay whole
+            if kind.layer != MEMORY:  # turns and documents stay whole
                 where = where.also("kind", "ne", kind.name)
         return tools.store.briefs(where)
 

@@ -1,9 +1,9 @@
-"""The one runner of upkeep. A job proposes; the runner shows it, or does it in short transactions that others fit between.
+"""The one runner of upkeep. A job proposes; the runner shows the proposal, or applies it in short transactions.
 
     propose → claim → step, step, … (changes, journal and checkpoint in one transaction) → done
 
-A run is a row in the store. Whoever is killed in the middle leaves it behind with a lease that runs out; the next one
-takes it over, proposes what is still to do, and goes on in the same batch, so that one `undo` takes back the whole run.
+A run is a row in the store. A process that is killed leaves it behind with a lease that expires; the next one takes the run
+over, proposes what is left, and continues in the same batch, so that one `undo` takes back the whole run.
 """
 
 import secrets
@@ -26,15 +26,15 @@ from memorist.store.nouns import Run
 from memorist.upkeep.embed import Embed
 
 LEASE = timedelta(seconds=30)
-STORE = ""  # no space is called that: what is derived belongs to the whole store, and so does the lease for it
-LATER = "time is up; the next upkeep goes on from here"
-UPKEEP = "upkeep"  # the surface of what it does, in the journal
+STORE = ""  # instead of a space: derived data belongs to the whole store, and so does its lease
+LATER = "time is up; the next upkeep continues from here"
+UPKEEP = "upkeep"  # the surface of its changes, in the journal
 
 
 @dataclass(frozen=True, slots=True)
 class Promote:
-    """Promotion by itself: where a design says `auto`, what has enough points is moved and enters its project as a candidate.
-    So what was found just before a window was closed is promoted when the store is next looked after."""
+    """Automatic promotion: where a design says `auto`, findings with enough points move to their project as candidates. So a
+    finding made just before a window was closed is promoted by the next upkeep."""
 
     promotion: Promotion
     name: ClassVar[str] = "promote"
@@ -44,7 +44,7 @@ class Promote:
 
 
 def jobs_of(design: Design) -> tuple[Job, ...]:
-    """What keeps a design's store in order: first what it promotes by itself, then its jobs."""
+    """The jobs of a design: automatic promotion first, where it has that, then its own."""
     auto = (Promote(design.promotion),) if design.promotion.mode == "auto" else ()
     return (*auto, *design.upkeep)
 
@@ -57,9 +57,8 @@ def run(
     switch: bool = False,
     stop: Callable[[], bool] | None = None,
 ) -> list[Report]:
-    """Runs each job, or shows what it would do; before them, under every design, what is to be done about vectors. After so
-    many seconds, or once `stop` says so, the rest waits for the next time. That everything was done is noted, to know
-    when it is due again."""
+    """Runs each job, or shows what it would do; under every design, missing vectors come first. After so many seconds, or
+    once `stop` says so, the rest waits for the next run. A complete run is noted, to know when upkeep is due again."""
     until = None if seconds is None else time.monotonic() + seconds
     runner = Runner(by.through(by.access.over_the_space(UPKEEP)), until, stop)
     derived: list[Derived] = [Embed(runner.by.access, by.writer.generations, switch)]
@@ -74,7 +73,7 @@ def run(
 
 
 class Derived(Protocol):
-    """What is made from the memories and can be made again: vectors."""
+    """A job for derived data, which can be recomputed from the memories: vectors."""
 
     @property
     def name(self) -> str: ...
@@ -129,8 +128,8 @@ class Runner:
             raise
 
     def derive(self, job: Derived) -> Report | None:
-        """What is derived is not journalled, so the job writes it itself; what the run shows is that one is at it. A model
-        that fails is no reason to leave the other jobs."""
+        """Derived data is not journalled, so the job writes it itself; the run only keeps other processes away. A failing
+        model does not stop the other jobs."""
         if not job.has_work():
             return Report(job.name, rows=0, advice=advice) if (advice := job.advice()) else None
         run = self._claim(STORE, job)
@@ -156,13 +155,13 @@ class Runner:
         return replace(report, advice=job.advice())
 
     def _give_up(self, run: Run, problem: BaseException) -> None:
-        """Whatever ended the run, nobody has to wait for its lease. Where the store is what failed, the lease runs out."""
+        """Releases the lease of a failed run, so that no process waits for it; if the store itself failed, it expires."""
         with suppress(MemoristError):
             if self._is_ours(run):
                 self._save(replace(run, state="failed", problem=getattr(problem, "code", type(problem).__name__)))
 
     def _alive(self, run: Run) -> bool:
-        """Shows that the run goes on; False if it is not ours any more."""
+        """Renews the lease; False if another process has taken the run over."""
         now = self.by.now()
         with self.by.writer.transaction():
             if not self._is_ours(run):
@@ -175,7 +174,7 @@ class Runner:
         return newest is not None and newest.owner == run.owner
 
     def _steps(self, proposal: Proposal, run: Run, report: Report) -> Report:
-        begun = False  # a job that needs all its time to propose still does a step, or it would never come to an end
+        begun = False  # a job that spends all its time on proposing still does one step, or it would never finish
         for ids in portions(proposal.ids):
             if self._stopped() or (begun and self.over()):
                 return self._paused(run, report)
@@ -191,11 +190,11 @@ class Runner:
         return Sweep(proposal.verb, proposal.edit, proposal.because, self.by.where, self.by)
 
     def _claim(self, space: str, job: Job | Derived) -> Run | None:
-        """A run of this job that is ours: a new one, or one whose owner gave no sign of life for too long."""
+        """Claims a run of this job: a new one, or one whose lease has expired."""
         now, owner = self.by.now(), secrets.token_hex(8)
         with self.by.writer.transaction():
             known = self._unfinished(space, job)
-            if known is not None and now < known.lease <= now + LEASE:  # one that ends later is of another clock
+            if known is not None and now < known.lease <= now + LEASE:  # a longer lease was made by another clock
                 return None
             fresh = Run(0, space, job.name, "running", owner, now + LEASE, now, now)
             mine = fresh if known is None else replace(known, owner=owner, lease=now + LEASE, updated=now)
@@ -206,7 +205,7 @@ class Runner:
         return newest if newest is not None and newest.state == "running" else None
 
     def _step(self, proposal: Proposal, ids: Sequence[str], run: Run, report: Report) -> tuple[Run, Report] | None:
-        """Some changes and how far they bring us, in one transaction. None if the run is not ours any more."""
+        """Applies some changes and the checkpoint in one transaction. None if another process has taken the run over."""
         now = self.by.now()
         with self.by.writer.transaction():
             if not self._is_ours(run):
@@ -223,18 +222,18 @@ class Runner:
         return replace(report, advice=LATER)
 
     def _close_unfinished(self, job: Job) -> None:
-        """A run that was cut off after its last change has nothing left to do."""
+        """Closes a run that was cut off after its last change."""
         known = self._unfinished(self.by.access.space, job)
         now = self.by.now()
         if known is not None and not now < known.lease <= now + LEASE:
             self._save(replace(known, state="done"))
 
     def _save(self, run: Run) -> None:
-        """Lets go of the run: finished, or for the next one to go on with."""
+        """Releases the run: finished, or for the next one to continue."""
         now = self.by.now()
         with self.by.writer.transaction():
             self.by.writer.save_run(replace(run, lease=now, updated=now))
 
 
 def _busy(job: str) -> str:
-    return f"another process is at {job}; it has {LEASE.seconds} s to show life"
+    return f"another process is running {job}; its lease expires {LEASE.seconds} s after its last step"

@@ -1,12 +1,11 @@
-"""Jobs that only suggest: other words for words, and other shares for the lanes of a prompt. Nothing changes until a person
-accepts it.
+"""Jobs that only suggest: aliases, and other shares for the lanes of a prompt. Nothing changes until a person accepts it.
 
-*Aliases* come out of what memories and questions themselves say. Three signs are read. Brackets: "continuous integration (CI)"
-says it outright. Parts of names: `cfg` is made of the letters of "config", and both stand in the same memories. Use: people
-asked with a word that no memory holds, and what helped them then holds the same other word each time.
+*Aliases* are read from memories and questions, by three signs. Brackets: "continuous integration (CI)" says it outright.
+Parts of names: `cfg` consists of letters of "config", and both occur in the same memories. Use: a question has a word that no
+memory holds, and the memories that helped share another word.
 
-*Lanes* are told from receipts: what was shown by which lane, and what of it was used. A share is a decision about what a model
-gets to see, and it belongs in the design's file, where a person can read it.
+*Lanes* are judged by receipts: which memories each lane showed, and which of them were used. A share decides what a model
+gets to see, so it belongs in the design's file, where a person can read it.
 """
 
 import re
@@ -27,23 +26,23 @@ from memorist.store.where import Order, Where
 from memorist.text.words import STOP_WORDS, query_terms
 
 Pair = tuple[str, str]  # a word, and another that it seems to mean
-LATEST = 2000  # memories and questions that are read
-FAMILIES = ("project", "user", "global")  # what dies with its session needs no aliases
-OUTRIGHT = 100  # how much more brackets say than the rest
+LATEST = 2000  # memories and receipts that are read
+FAMILIES = ("project", "user", "global")  # a session ends too soon for aliases
+OUTRIGHT = 100  # how much more brackets count than other signs
 BRACKETS = re.compile(r"([A-Za-z][\w-]*(?:[ ][A-Za-z][\w-]*){0,4}) \(([A-Za-z][\w-]{1,15})\)")
 WORD = re.compile(r"[A-Za-z]{2,24}")
-BECAUSE = "memories and questions use the one for the other"
-LEAST = 20  # receipts with a use; fewer say nothing
-STEP = 0.1  # a share moves by so much at most
-PROTECTED = ("", "turns")  # what came by no lane
+BECAUSE = "memories and questions use one for the other"
+FEWEST_RECEIPTS = 20  # with a reported use; fewer say nothing
+LARGEST_STEP = 0.1  # by which a share moves at once
+PROTECTED = ("", "turns")  # memories that came through no lane
 
 
 @dataclass(frozen=True, slots=True)
 class SuggestAliases:
-    """Asks, for at most so many pairs of words, whether one means the other."""
+    """Asks a person, for at most so many pairs of words, whether one means the other."""
 
     most: int = 10
-    times: int = 2  # that a sign must be seen, unless it is said outright
+    times: int = 2  # that a sign must be seen, except for brackets
     name: ClassVar[str] = "suggest_aliases"
 
     def propose(self, who: Access, tools: Tools) -> Proposal:
@@ -68,7 +67,7 @@ class SuggestAliases:
 
 
 def _in_brackets(record: Record) -> Iterator[Pair]:
-    """`continuous integration (CI)`: the words before, as many as the letters are."""
+    """`continuous integration (CI)`: as many words before the brackets as there are letters in them."""
     for before, short in BRACKETS.findall(record.text):
         words = before.split()[-len(short) :]
         if len(words) == len(short) > 1 and [word[0].lower() for word in words] == list(short.lower()):
@@ -76,7 +75,7 @@ def _in_brackets(record: Record) -> Iterator[Pair]:
 
 
 def _parts_of_names(record: Record) -> Iterator[Pair]:
-    """A short part and a long word of the same memory, where the one is written with letters of the other."""
+    """A short part and a long word of the same memory, where the short one abbreviates the long one."""
     said = " ".join((record.text, *record.tags, *record.files))
     words = {word.lower() for part in WORD.findall(said) for word in _humps(part)} - STOP_WORDS
     long = [word for word in words if len(word) >= 6]
@@ -89,14 +88,14 @@ def _humps(word: str) -> list[str]:
 
 
 def _abbreviates(short: str, long: str) -> bool:
-    """Its first letter, then only consonants in their order; what the long word begins with is found anyway."""
+    """Its first letter, then only consonants in order; a mere beginning of the long word is found anyway."""
     letters = iter(long)
     in_order = all(letter in letters for letter in short)
     return in_order and short[0] == long[0] and not long.startswith(short) and not set(short[1:]) & set("aeiou")
 
 
 def _used_for(records: Sequence[Record], who: Access, tools: Tools) -> Counter[Pair]:
-    """Words of questions that no memory there holds, and the tags of what was of use to who asked so."""
+    """Words of questions that no memory holds, paired with the tags of the memory that helped."""
     useful = {record.id: record for record in records if record.counters.used or record.counters.up}
     pairs: Counter[Pair] = Counter()
     for receipt in tools.store.receipts(who.space, LATEST) if useful else ():
@@ -128,7 +127,7 @@ def _unchanged(record: Record) -> Record:
 
 @dataclass(frozen=True, slots=True)
 class TuneLanes:
-    """Compares what each lane was given with what was used of it, over the last so many receipts."""
+    """Compares the tokens of each lane with the use of its memories, over the last so many receipts."""
 
     receipts: int = 500
     name: ClassVar[str] = "tune_lanes"
@@ -136,7 +135,7 @@ class TuneLanes:
     def propose(self, who: Access, tools: Tools) -> Proposal:
         lines = [line for line in tools.store.receipts(who.space, self.receipts) if line.rendered and line.shown]
         used = [by_lane for line in lines if (by_lane := _used(line, tools.store))]
-        return Proposal("tuned", _unchanged, "nothing is changed by it", [], _advice(lines, used))
+        return Proposal("tuned", _unchanged, "it changes nothing", [], _advice(lines, used))
 
 
 def _used(line: Receipt, store: Store) -> Counter[str]:
@@ -146,8 +145,9 @@ def _used(line: Receipt, store: Store) -> Counter[str]:
 
 
 def _advice(lines: Sequence[Receipt], used: Sequence[Counter[str]]) -> str:
-    if len(used) < LEAST:
-        return f"{len(used)} of the last {len(lines)} contexts have a reported use, {LEAST} are needed; see `used`"
+    if len(used) < FEWEST_RECEIPTS:
+        few = f"{len(used)} of the last {len(lines)} contexts have a reported use"
+        return f"{few}, {FEWEST_RECEIPTS} are needed; see `used`"
     helped = sum(used, Counter[str]())
     given: Counter[str] = Counter()
     for line in lines:
@@ -155,7 +155,8 @@ def _advice(lines: Sequence[Receipt], used: Sequence[Counter[str]]) -> str:
             given[lane] += spent["spent"]
     total, paid = helped.total(), max(1, given.total())
     shares = {lane: given[lane] / paid for lane in given}
-    wanted = {lane: shares[lane] + max(-STEP, min(STEP, helped[lane] / total - shares[lane])) for lane in shares}
+    steps = {lane: helped[lane] / total - shares[lane] for lane in shares}
+    wanted = {lane: shares[lane] + max(-LARGEST_STEP, min(LARGEST_STEP, step)) for lane, step in steps.items()}
     moved = [
         f"{lane} {shares[lane]:.2f} → {wanted[lane]:.2f}" for lane in shares if _differs(shares[lane], wanted[lane])
     ]
