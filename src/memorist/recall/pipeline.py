@@ -138,7 +138,7 @@ def run(stages: Sequence[Stage], search: Search, tools: Tools) -> tuple[Search, 
         with ExitStack() as moment:
             for stage in stages:
                 name, started = type(stage).__name__, time.perf_counter()
-                if search.until is not None and started > search.until and getattr(stage, "optional", False):
+                if getattr(stage, "optional", False) and search.left() == 0:
                     trace.append(Step(name, len(search.hits), 0.0, note="skipped: the deadline had passed"))
                     continue
                 if getattr(stage, "one_moment", False):

@@ -110,7 +110,7 @@ def rank(terms: Sequence[str], index: Index, want: int) -> tuple[list[Scored], Y
         rows, candidates = _by_coverage(read, yardstick.weights, index), {}
         while len(candidates) < pool and (batch := list(islice(rows, pool))):  # a filter may refuse many
             candidates.update(index.contents(batch))
-        complete = len(read) == len(known) and all(frequency[term] <= most for term in read)
+        complete = len(read) == len(known) and frequency[known[-1]] <= most
         if complete or len(candidates) >= pool:  # else a filter left few of them, and now every row counts
             break
     scored = yardstick.scores(dict(islice(candidates.items(), pool)))
