@@ -6,7 +6,7 @@ here: a candidate is a few numbers, and only the best of them become hits (`Blen
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from typing import TYPE_CHECKING, ClassVar
@@ -66,18 +66,22 @@ class Recognise:
     def __call__(self, search: Search, tools: Tools) -> Search:
         said = search.asked.text
         known = tools.store.speakers(search.shelves, MOST_SPEAKERS)
-        speakers = tuple(speakers_in(said, known)) if len(known) < MOST_SPEAKERS else ()
+        speakers, bare = _spoken_of(said, known) if 0 < len(known) < MOST_SPEAKERS else ((), said)
         times = tools.times(said, search.moment or search.now)
-        spans = times.spans
-        bare = without_names(said, speakers) if speakers else said
-        if speakers and not tells_something(bare):  # "Who is Ann?" asks about her, and not what she said
-            speakers, bare = (), said
-        named = [*speakers, *(span.text for span in spans)]
-        notes = ["recognised: " + ", ".join(named) if named else None, times.note]
         told, late = tools.meaning.in_time(bare, search.left()) if tells_something(bare) else ([], None)
-        note = "; ".join(note for note in (*notes, late) if note) or None
         vectors = tuple((generation, vector) for generation, vector in told if vector.any())
-        return search.but(asked=Asked(bare, speakers, spans, vectors), note=note)
+        named = ", ".join((*speakers, *(span.text for span in times.spans)))
+        notes = (named and f"recognised: {named}", times.note, late)
+        note = "; ".join(filter(None, notes)) or None
+        return search.but(asked=Asked(bare, speakers, times.spans, vectors), note=note)
+
+
+def _spoken_of(said: str, known: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """The known speakers that a question names, and the question without their names. "Who is Ann?" names none: it asks about
+    her, and not what she said."""
+    speakers = tuple(speakers_in(said, known))
+    bare = without_names(said, speakers) if speakers else said
+    return (speakers, bare) if tells_something(bare) else ((), said)
 
 
 # ---------------------------------------------------------------- what may answer it
