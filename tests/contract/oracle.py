@@ -1,6 +1,7 @@
 """A store as simple as it can be: a dictionary, `Where.matches`, `bm25.rank`. Slow, in RAM, and nothing but an answer to compare
 others' answers with."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -47,8 +48,8 @@ class Oracle:
     def get(self, ids: Sequence[str], where: Where) -> list[Record]:
         return [self.records[id] for id in ids if id in self.records and where.matches(self.records[id])]
 
-    def count(self, where: Where) -> int:
-        return len(self.get(list(self.records), where))
+    def count(self, where: Where) -> dict[str, int]:
+        return dict(sorted(Counter(record.scope for record in self.get(list(self.records), where)).items()))
 
     def find(self, where: Where, order: Order, limit: int) -> list[Record]:
         found = self.get(list(self.records), where)

@@ -434,7 +434,7 @@ class MemoryMachine(RuleBasedStateMachine):
             hits, ceiling = oracle.match(asked, shelves, where, 3)
             found = store.match_numbers(asked, shelves, where, 3)
             assert (list(found.scores.values()), found.yardstick.ceiling) == ([hit[2] for hit in hits], ceiling)
-            assert [record.id for record in store.numbered(list(found.scores), where)] == [hit[0] for hit in hits]
+            assert [record.id for record in store.get(list(found.scores), where)] == [hit[0] for hit in hits]
 
     @precondition(lambda self: self.file)
     @rule()

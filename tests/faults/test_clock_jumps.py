@@ -158,7 +158,7 @@ def test_ids_stay_unique_and_order_goes_by_the_journal(days: list[int]) -> None:
         outcomes.append(memory.remember("The last stop"))
         ids = [outcome.id for outcome in outcomes]
         assert len(set(ids)) == len(ids)
-        events = memory._tools.store.latest(None, 99)
+        events = memory._tools.store.journal(limit=99)
         assert [event.record for event in events] == ids[::-1]
         assert [event.seq for event in events] == list(range(len(ids), 0, -1))
         assert memory.audit().ok

@@ -209,7 +209,7 @@ def test_a_disk_that_fails_at_any_step_of_a_fold_costs_nothing(path: Path, dying
             ended = False
         dying(-1, Dead())
         stored(store, a_record("afterwards"))  # the same store goes on once there is space again
-        assert store.count(Where(EVERYWHERE)) == 5
+        assert store.size().records == 5
         store.close()
         assert len(JsonFileStore(path).find(Where(EVERYWHERE), Order(), 9)) == 5
         if ended:
@@ -684,14 +684,13 @@ def test_another_process_is_seen_at_once_through_folds_and_erasure(path: Path) -
     everything = Where(EVERYWHERE)
     for number in range(8):
         stored(other, a_record(f"text {number}"))
-        assert store.count(everything) == other.count(everything) > number
+        assert store.count(everything) == other.count(everything) and store.size().records > number
         if number % 3 == 1:
             stored(other, a_record("unseen", scope="user/x", state="archived"))
             other.compact()
             stored(other, a_record("unseen", scope="user/x", state="archived"))
         if number % 3 == 2:
             other.scrub([])  # leaves no log to read on in
-        assert store.scopes("default") == other.scopes("default")
         assert store.find(everything, Order(), 99) == other.find(everything, Order(), 99)
         stored(store, a_record("and back", scope="global"))
         assert store.size().records == other.size().records
@@ -707,11 +706,11 @@ def test_a_fold_by_another_process_is_followed_without_reading_everything_again(
     stored(other, a_record("one"))
     monkeypatch.setattr(store, "_load", lambda: pytest.fail("everything was read again"))
     other.compact()
-    assert store.count(Where(EVERYWHERE)) == 1
+    assert store.size().records == 1
     stored(other, a_record("two"))
     other.compact()
     stored(other, a_record("three"))
-    assert store.count(Where(EVERYWHERE)) == 3
+    assert store.size().records == 3
 
 
 def all_rows(store: JsonFileStore) -> dict[str, list[str]]:

@@ -204,7 +204,7 @@ def test_a_repair_drops_vectors_that_fit_nothing_and_keeps_the_others(path: Path
         missing = store.unembedded(generation, 0, 10_000)
         assert len(missing) in lost
         asked, everywhere = np.ones(4, np.float32), Access.to_read("default")
-        shelves = [Shelf("default", scope, layer) for scope in store.scopes("default") for layer in LAYERS]
+        shelves = [Shelf("default", scope, layer) for scope in store.count(Where(everywhere)) for layer in LAYERS]
         found = store.nearest(generation, asked, shelves, Where(everywhere), 1000)
         assert found.rows == len(rows) - len(missing)
 

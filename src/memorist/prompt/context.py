@@ -345,7 +345,7 @@ class Look:
 
     def clashes(self) -> tuple[Clash, ...]:
         """Open contradictions of what was chosen, two at most. The other side becomes a candidate right after its partner."""
-        links = self.tools.store.links_of(list(self.taken), Where(self.who)) if self.taken else []
+        links = self.tools.store.links(Where(self.who), list(self.taken)) if self.taken else []
         pairs = [(link.a, link.b) for link in links if link.kind == "contradicts"]
         if not pairs:
             return ()

@@ -255,7 +255,8 @@ def relate(
         if a.id == b.id:
             raise Invalid(f"memory {a.number} cannot be linked to itself")
         new = None if weight is None else Link(a.id, b.id, kind, checks.share(weight, "weight"), shown)
-        known = by.store.link(a.id, b.id, kind)
+        everywhere = Where(Access.to_read(a.space))
+        known = next((link for link in by.store.links(everywhere, [a.id], kind) if link.b == b.id), None)
         if new == known:
             return Outcome("unchanged", "it was so already", a.id, a)
         if new and not known and kind == "supersedes":
@@ -273,7 +274,7 @@ def _refuse_circle(link: Link, store: Store, where: Where) -> None:
     """A supersedes B supersedes A would leave no newest one."""
     seen, edge = {link.b}, [link.b]
     while edge:
-        steps = [k.b for k in store.links_of(edge, where) if k.kind == "supersedes" and k.a in edge]
+        steps = [k.b for k in store.links(where, edge, "supersedes") if k.a in edge]
         edge = [id for id in steps if id not in seen]
         seen.update(edge)
     if link.a in seen:

@@ -25,13 +25,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memorist.access import Access
 from memorist.errors import Invalid, StoreDamaged
 from memorist.records import Event, Record, to_micros
 from memorist.store.files import replace_private
 from memorist.store.nouns import Sealed
 from memorist.store.rows import checksum, to_row
-from memorist.store.where import Where, canonical
+from memorist.store.where import canonical
 
 if TYPE_CHECKING:
     from memorist.store.protocol import Store
@@ -259,7 +258,7 @@ class Walk:
     def differences(self) -> Iterator[str]:
         """Records that are not as the journal last left them."""
         for id, known in self.seals.items():
-            if known.checksum and self.last.get(id) != known.checksum and not self._changed_meanwhile(id, known):
+            if known.checksum and self.last.get(id) != known.checksum and not self._changed_meanwhile(id):
                 yield f"memory {known.number} ({id}) is not as the journal last left it"
 
     def misfits(self) -> Iterator[str]:
@@ -270,7 +269,7 @@ class Walk:
             self._read_on()
         for event in odd:
             record, key = self._now(event.record)
-            again = next((each for each in self.store.journal(event.record) if each.seq == event.seq), event)
+            again = next((each for each in self.store.journal(record=event.record) if each.seq == event.seq), event)
             erased = record is not None and record.state == "erased"
             if (key and _fits(again, key)) or self._is_explained(again, erased):
                 continue
@@ -286,29 +285,27 @@ class Walk:
         """What was emptied by erasures that came after the records were read."""
         later = [event for event in self.odd if event.verb == "erased"]
         before: int | None = None
-        while events := [e for e in self.store.latest(before, 500) if e.seq > max(self.digests, default=0)]:
+        seen = max(self.digests, default=0)
+        while events := [e for e in self.store.journal(before=before, limit=500) if e.seq > seen]:
             later += [event for event in events if event.verb == "erased"]
-            before = events[-1].seq
+            before = events[0].seq
         for event in later:
             record, key = self._now(event.record)
             if record is not None and record.state == "erased" and key and _fits(event, key):
                 self.emptied |= _emptied_by(event)
 
     def _now(self, id: str) -> tuple[Record | None, bytes | None]:
-        known = self.seals.get(id)  # a record that was added since has nothing emptied yet
-        found = self.store.get([id], Where(Access.to_read(known.space))) if known else []
-        return next(iter(found), None), self.store.keys([id]).get(id)
+        found = next(self.store.seals([id]), None)
+        return (found.record, found.key) if found else (None, None)
 
-    def _changed_meanwhile(self, id: str, seen: Seal) -> bool:
+    def _changed_meanwhile(self, id: str) -> bool:
         """Whether somebody wrote it during the audit: a second look at the record, between two equal looks at its end of
         the journal, finds them in agreement."""
-        everywhere = Where(Access.to_read(seen.space))
         for _ in range(LOOKS):
-            before = self.store.journal(id)[-1:]
-            found = self.store.get([id], everywhere)
-            key = self.store.keys([id]).get(id)
-            if before and before == self.store.journal(id)[-1:]:
-                return bool(found and key and seal(found[0], key).checksum == before[0].after)
+            before = self.store.journal(record=id, limit=1)
+            found = next(self.store.seals([id]), None)
+            if before and before == self.store.journal(record=id, limit=1):
+                return bool(found and seal(found.record, found.key).checksum == before[0].after)
         return True
 
 
@@ -327,14 +324,14 @@ def _emptied_by(event: Event) -> set[int]:
 
 def jump(store: "Store", now: datetime, events: int = EVENTS_LOOKED_AT) -> str | None:
     """How far the clock moved since the last write, or between two writes a short while ago, if that is too far."""
-    later, looked_at = now, store.latest(None, events)
-    for event in looked_at:
+    later, looked_at = now, store.journal(limit=events)
+    for event in reversed(looked_at):
         if abs(later - event.at) > JUMP:
             return _said(event.at, later)
         if abs(now - event.at) > SETTLED:
             return None
         later = event.at
-    return _before_today(store, now, looked_at[-1]) if len(looked_at) == events else None
+    return _before_today(store, now, looked_at[0]) if len(looked_at) == events else None
 
 
 def _before_today(store: "Store", now: datetime, first: Event) -> str | None:
@@ -343,7 +340,7 @@ def _before_today(store: "Store", now: datetime, first: Event) -> str | None:
     low = 0  # no event up to this number is of today
     while low < first.seq - 1:
         middle = (low + first.seq) // 2
-        event = next(iter(store.latest(middle + 1, 1)), None)
+        event = next(iter(store.journal(before=middle + 1, limit=1)), None)
         if event is not None and abs(now - event.at) <= SETTLED:
             first = event
         else:

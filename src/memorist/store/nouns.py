@@ -203,6 +203,10 @@ class Size:
     live_bytes: int  # without pages that are free to be used again
     events: int
     receipts: int
+    used: int = 0  # how often the memories of a space were used
+    done: Mapping[tuple[str, str], int] = field(
+        default_factory=dict
+    )  # how often what was done there, through which surface
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,15 +47,13 @@ class Store(Protocol):
     def moment(self) -> AbstractContextManager[None]:
         """Everything that this thread reads inside is from the same moment, whatever others write meanwhile."""
 
-    def get(self, ids: Sequence[str], where: Where) -> list[Record]:
-        """The visible ones among these full ids, in the order asked."""
+    def get(self, names: Sequence[str] | Sequence[int], where: Where) -> list[Record]:
+        """The visible ones among these full ids, or short numbers, in the order asked."""
 
-    def resolve(self, reference: str, where: Where, most: int) -> list[Record]:
-        """Visible records whose short number is, or whose id begins with, or else ends with, `reference`; newest first."""
+    def find(self, where: Where, order: Order, limit: int | None = None) -> list[Record]: ...
 
-    def find(self, where: Where, order: Order, limit: int) -> list[Record]: ...
-
-    def count(self, where: Where) -> int: ...
+    def count(self, where: Where) -> dict[str, int]:
+        """How many fit, by their scopes; scopes without any are left out."""
 
     def match(self, terms: Sequence[str], shelves: Sequence[Shelf], where: Where, limit: int) -> Matches:
         """The best `limit` records by words on these shelves, and of the others that were looked at closely those with a
@@ -87,9 +85,6 @@ class Store(Protocol):
     def facts(self, numbers: Sequence[int], shelves: Sequence[Shelf], where: Where) -> list[Fact]:
         """What ranking needs to know of those of these records that are visible on these shelves."""
 
-    def numbered(self, numbers: Sequence[int], where: Where) -> list[Record]:
-        """The visible ones among these numbers, in the order asked."""
-
     def vocabulary(self, prefix: str, shelves: Sequence[Shelf], where: Where, limit: int) -> list[str]:
         """The first `limit` terms that begin so, of those that records on these shelves are found by; in order."""
 
@@ -105,60 +100,40 @@ class Store(Protocol):
     def pieces(self, numbers: Sequence[int], generation: int) -> list[Piece]:
         """The index rows of these records that have no vector of that generation."""
 
-    def links_of(self, ids: Sequence[str], where: Where) -> list[Link]:
-        """Links whose both ends are visible and one of whose ends is among `ids`."""
-
-    def link(self, a: str, b: str, kind: str) -> Link | None:
-        """That one link, whoever may see it."""
-
-    def linked(self, kind: str, where: Where, limit: int) -> list[Link]:
-        """Links of a kind whose both ends fit; those of the newest records first."""
+    def links(
+        self, where: Where, ids: Sequence[str] | None = None, kind: str | None = None, limit: int | None = None
+    ) -> list[Link]:
+        """Links whose both ends fit: of these ids, by their ends; or all, those of the newest records first."""
 
     def stating(self, topics: Sequence[int], shelf: Shelf, limit: int) -> list[Record]:
         """Records of the shelf that make a claim about one of these topics (`store/index.py`); newest first."""
 
-    def scopes(self, space: str) -> dict[str, int]:
-        """Every scope of the space and how many active records it holds."""
-
-    def journal(self, record: str) -> list[Event]:
-        """The events of one record, oldest first."""
-
-    def batch(self, name: str) -> list[Event]:
-        """The events of one batch, oldest first."""
-
-    def latest(self, before: int | None, limit: int) -> list[Event]:
-        """The newest events, or the newest with a smaller number than `before`; newest first."""
+    def journal(
+        self,
+        *,
+        record: str | None = None,
+        batch: str | None = None,
+        before: int | None = None,
+        limit: int | None = None,
+    ) -> list[Event]:
+        """Events, oldest first: of one record, of one batch, with a smaller number than `before`; of these the newest."""
 
     def chain(self) -> Iterator[tuple[ChainLink, list[Event]]]: ...
 
-    def seals(self) -> Iterator[Sealed]:
-        """Every record with its key and stored checksum."""
-
-    def twins(self, space: str, scope: str, fingerprints: Sequence[str]) -> list[Record]:
-        """Records of that scope with one of these fingerprints, in any state, oldest first."""
+    def seals(self, ids: Sequence[str] | None = None) -> Iterator[Sealed]:
+        """Every record, or those of these ids, with its key and stored checksum; of any space and in any state."""
 
     def briefs(self, where: Where) -> Iterator[Brief]:
         """Every visible record that fits, without its text."""
 
-    def runs(self, space: str, job: str | None, limit: int) -> list[Run]:
-        """The latest runs of upkeep, newest first."""
-
-    def questions(self, space: str) -> list[Run]:
-        """What waits for a decision, oldest first."""
-
-    def pasts(self, ids: Sequence[str]) -> list[Record]:
-        """The past texts of these memories, in any scope and state, oldest first."""
-
-    def happened(self, space: str, verbs: Sequence[str], surface: str | None = None) -> int:
-        """How often one of these was done to memories of the space, through that surface or any; counted in the journal."""
-
-    def uses(self, space: str) -> int:
-        """How often memories of the space were used, all in all."""
+    def runs(self, space: str, job: str | None = None, state: str | None = None, limit: int | None = None) -> list[Run]:
+        """Runs of upkeep and questions for a person, newest first."""
 
     def receipts(self, space: str, limit: int, id: str | None = None) -> list[Receipt]:
         """The recall log, newest first; or that one line of it."""
 
-    def size(self) -> Size: ...
+    def size(self, space: str | None = None) -> Size:
+        """How much there is in the whole store; and what became of the memories of that space, counted in the journal."""
 
     def setting(self, name: str) -> str | None: ...
 
@@ -175,14 +150,8 @@ class Store(Protocol):
 
     def head(self) -> ChainLink | None: ...
 
-    def keys(self, ids: Sequence[str]) -> dict[str, bytes]:
-        """The key of each record."""
-
     def write(self, records: Sequence[Sealed]) -> list[int]:
         """Stores or replaces records with their index rows; returns their numbers."""
-
-    def counted(self, ids: Sequence[str]) -> list[Counted]:
-        """The counters of those records that exist and are not erased."""
 
     def count_up(self, counted: Sequence[Counted]) -> None:
         """Replaces the counters."""
@@ -216,8 +185,8 @@ class Store(Protocol):
         text they once had is among the erased."""
 
     def log(self, receipts: Sequence[Receipt], most: int, oldest: datetime) -> None:
-        """Adds to the recall log and keeps at most `most` lines of it, none from before `oldest`. Of lines that hold a text
-        for a prompt it keeps RENDERED_AT_MOST."""
+        """Adds to the recall log and counts what was shown; a line that shows what is gone or erased is left out. Keeps at
+        most `most` lines, none from before `oldest`, and RENDERED_AT_MOST of those that hold a text for a prompt."""
 
     def set_setting(self, name: str, value: str) -> None: ...
 

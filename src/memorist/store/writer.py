@@ -10,7 +10,6 @@ import logging
 import os
 import secrets
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -185,7 +184,7 @@ class Writer:
             return batch or "", {}
         with self.transaction():
             old = [c.record.id for c in changes if c.before is not None]
-            known = self.store.keys(old) if old else {}
+            known = {sealed.record.id: sealed.key for sealed in self.store.seals(old)} if old else {}
             added = {c.record.id for c in changes if c.before is None}
             rows = {c.row.id: c.row for c in changes if c.row is not None}
             sealed = {
@@ -309,10 +308,9 @@ class Writer:
             return
         try:
             with self.store.transaction(durable=False, wait=wait):
-                known = self.store.counted(list({id for note in notes for id, _ in note.shown}))
-                notes = self._without_erased(notes, {each.record for each in known})
+                erased = int(self.store.setting("erased") or to_micros(YEAR_ONE) - 1)
+                notes = [note for note in notes if to_micros(note.at) > erased]
                 self.store.log(notes, RECEIPTS_AT_MOST, self._oldest())
-                self._count_shown(notes, known)
         except StoreUnavailable as problem:
             log.info("%d lines of the recall log wait: %s", len(notes), problem)
             with self._notes_lock:
@@ -326,21 +324,6 @@ class Writer:
             oldest = now - OLDEST_RECEIPT if believed else YEAR_ONE
             self._log_begins = now, oldest
         return oldest
-
-    def _without_erased(self, notes: Sequence[Receipt], living: set[str]) -> list[Receipt]:
-        """What was asked before the last erasure may quote what was erased, and what shows it was asked too early."""
-        erased = int(self.store.setting("erased") or to_micros(YEAR_ONE) - 1)
-        return [note for note in notes if to_micros(note.at) > erased and living.issuperset(id for id, _ in note.shown)]
-
-    def _count_shown(self, notes: Sequence[Receipt], known: Sequence[Counted]) -> None:
-        shown = Counter(id for note in notes for id, _ in note.shown)
-        self.store.count_up(
-            [
-                replace(each, counters=replace(each.counters, surfaced=each.counters.surfaced + shown[each.record]))
-                for each in known
-                if shown[each.record]
-            ]
-        )
 
     def audit(self) -> Audit:
         """Verifies the chain against its events, its anchor, and every record against the last event about it."""

@@ -362,9 +362,9 @@ class MeaningContract:
         assert store.speakers([], 9) == store.speakers([ON_ATLAS], 9) == []
         stored(store, replace(kept[0], provenance=replace(kept[0].provenance, speaker="Rob")))
         assert store.speakers([shelf], 9) == ["Ann", "Rob", "Zoë"]
-        assert [record.number for record in store.numbered([5, 99, 2, 6], SEEN)] == [5, 2, 6]
-        assert [record.number for record in store.numbered([5, 6], Where(Access(reads=(ATLAS,))))] == [5]
-        assert store.numbered([2], SEEN) == store.get([kept[1].id], SEEN)
+        assert [record.number for record in store.get([5, 99, 2, 6], SEEN)] == [5, 2, 6]
+        assert [record.number for record in store.get([5, 6], Where(Access(reads=(ATLAS,))))] == [5]
+        assert store.get([2], SEEN) == store.get([kept[1].id], SEEN)
 
     def test_a_brief_weighs_its_vectors(self, store: Store) -> None:
         stored(store, a_record("abc"), a_record(LONG))

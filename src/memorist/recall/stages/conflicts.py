@@ -45,7 +45,7 @@ class MarkConflicts:
             return search
         active = Where(search.where.access).also("state", "eq", "active")
         others: dict[str, list[str]] = {}
-        for link in tools.store.links_of([hit.record.id for hit in search.hits], active):
+        for link in tools.store.links(active, [hit.record.id for hit in search.hits]):
             if link.kind == "contradicts":
                 others.setdefault(link.a, []).append(link.b)
                 others.setdefault(link.b, []).append(link.a)

@@ -172,7 +172,7 @@ class ByWords:
         pool = search.pool(max(self.pool, 4 * search.limit))
         match = tools.store.match_numbers(search.terms, search.shelves, search.where, pool)
         ceiling = match.yardstick.ceiling
-        records = tools.store.numbered(list(match.scores), search.where) if match.scores else []
+        records = tools.store.get(list(match.scores), search.where) if match.scores else []
         return _found(search, [found(record, words=match.scores[record.number] / ceiling) for record in records])
 
 
@@ -193,7 +193,7 @@ class ByFields:
             return search
         numbers, yardstick = self._candidates(search, tools)
         scale = Scale.of(_groups(search), yardstick, self)
-        records = tools.store.numbered(numbers, search.where)
+        records = tools.store.get(numbers, search.where)
         known = {record.id for record in records}
         records += [record for record in self._of_a_kind(search, tools) if record.id not in known]
         hits = [found(record, words=score) for record in records if (score := scale.relevance(record)) > 0]

@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -341,11 +342,11 @@ class JsonFileStore(SqliteStore):
                 self._place = self._looked = None  # the files are right, and RAM is not
                 raise
 
-    def size(self) -> Size:
-        records = super().size()
+    def size(self, space: str | None = None) -> Size:
+        records = super().size(space)
         files = {path: size_of(path) for path in self._files.all()}
         live = files.get(self._files.main, 0) + files.get(self._files.log, 0)
-        return Size(records.records, sum(files.values()), live, records.events, records.receipts)
+        return replace(records, bytes=sum(files.values()), live_bytes=live)
 
     def checkup(self) -> list[Finding]:
         self._make("words")

@@ -1,7 +1,9 @@
 """The tables beside the records of an SQLite store: journal, recall log, counters, links, keys, runs, settings, and their sizes."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +13,7 @@ from memorist.errors import StoreDamaged
 from memorist.records import Event, Link, from_micros, to_micros
 from memorist.store.journal import ChainLink
 from memorist.store.nouns import RENDERED_AT_MOST, Counted, KeyUse, Receipt, Run, Size
-from memorist.store.rows import COUNTERS, tally
+from memorist.store.rows import COUNTERS, counters_of, tally
 from memorist.store.sqlite.connection import Connections
 from memorist.store.where import canonical
 
@@ -19,6 +21,14 @@ LINKS_AT_ONCE = 500
 EVENT_TYPES = (str, str, str, str, str, str, bytes, bytes)  # verb, id, actor, surface, batch, because, mac, after
 MOST_EVENTS = 2**62
 RECEIPT = "id, at, space, query, actor, surface, session, ms, shown, empty_because, rendered"
+USES = (
+    "SELECT total(c.used) FROM counters c JOIN records r ON r.number = c.record JOIN shelves s ON s.id = r.shelf"
+    " WHERE s.space = ?"
+)
+DONE = (  # CROSS: the journal once, and then the few records; the other way round it is looked up for every record
+    "SELECT j.verb, j.surface, count(*) FROM journal j CROSS JOIN records r ON r.number = j.record"
+    " CROSS JOIN shelves s ON s.id = r.shelf WHERE s.space = ? GROUP BY j.verb, j.surface"
+)
 RUN = "id, space, name, state, owner, lease, at, updated, batch, checkpoint, changed, problem, question"
 
 
@@ -27,8 +37,20 @@ class Ledger:
 
     _connections: Connections
 
-    def journal(self, record: str) -> list[Event]:
-        return self._events("WHERE r.id = ? ORDER BY j.seq", (record,))
+    def journal(
+        self,
+        *,
+        record: str | None = None,
+        batch: str | None = None,
+        before: int | None = None,
+        limit: int | None = None,
+    ) -> list[Event]:
+        asked: dict[str, Any] = {"r.id = ?": record, "j.batch = ?": batch, "j.seq < ?": before}
+        if batch is not None:  # it bears the number of its first event, so nothing before that is looked at
+            asked["j.seq >= ?"] = int(batch[1:]) if batch[1:].isdecimal() and len(batch) < 19 else MOST_EVENTS
+        asked = {part: value for part, value in asked.items() if value is not None}
+        rest = f"WHERE {' AND '.join(asked) or '1'} ORDER BY j.seq DESC LIMIT ?"
+        return self._events(rest, [*asked.values(), -1 if limit is None else limit])[::-1]
 
     def _events(self, rest: str, values: Sequence[Any] = ()) -> list[Event]:
         sql = (
@@ -37,16 +59,6 @@ class Ledger:
         )
         with self._connections as one:
             return [_event(row) for row in one.execute(sql, values)]
-
-    def batch(self, name: str) -> list[Event]:
-        """A batch bears the number of its first event, so nothing before that is looked at."""
-        first = int(name[1:]) if name[1:].isdecimal() and len(name) < 19 else None
-        if first is None:
-            return []
-        return self._events("WHERE j.seq >= ? AND j.batch = ? ORDER BY j.seq", (first, name))
-
-    def latest(self, before: int | None, limit: int) -> list[Event]:
-        return self._events("WHERE j.seq < ? ORDER BY j.seq DESC LIMIT ?", (before or MOST_EVENTS, limit))
 
     def chain(self) -> Iterator[tuple[ChainLink, list[Event]]]:
         """Short reads of a few hundred links each: a long open cursor would keep the log from being folded in."""
@@ -73,13 +85,10 @@ class Ledger:
         values = (space, limit) if id is None else (id, space, limit)
         return [_receipt(row) for row in self._lines(sql, values)]
 
-    def runs(self, space: str, job: str | None, limit: int) -> list[Run]:
-        sql = f"SELECT {RUN} FROM jobs WHERE space = ? AND ifnull(name = ?, 1) ORDER BY id DESC LIMIT ?"
-        return [_run(row) for row in self._lines(sql, (space, job, limit))]
-
-    def questions(self, space: str) -> list[Run]:
-        sql = f"SELECT {RUN} FROM jobs WHERE space = ? AND state = 'asks' ORDER BY id"
-        return [_run(row) for row in self._lines(sql, (space,))]
+    def runs(self, space: str, job: str | None = None, state: str | None = None, limit: int | None = None) -> list[Run]:
+        asks = "state = 'asks'" if state == "asks" else "ifnull(state = ?3, 1)"  # written out, for its index
+        sql = f"SELECT {RUN} FROM jobs WHERE space = ?1 AND ifnull(name = ?2, 1) AND {asks} ORDER BY id DESC LIMIT ?4"
+        return [_run(row) for row in self._lines(sql, (space, job, state, -1 if limit is None else limit))]
 
     def save_run(self, run: Run) -> int:
         moments = (to_micros(run.lease), to_micros(run.at), to_micros(run.updated))
@@ -93,13 +102,15 @@ class Ledger:
             one.execute(sql + changes, (run.id or None, *values))
             return run.id or one.last_insert_rowid()
 
-    def size(self) -> Size:
+    def size(self, space: str | None = None) -> Size:
         counts = "SELECT (SELECT count(*) FROM records), (SELECT count(*) FROM journal), (SELECT count(*) FROM recalls)"
         with self._connections as one:
             page = one.execute("PRAGMA page_size").get if self._connections.path else 0
             pages, free = one.execute("PRAGMA page_count").get, one.execute("PRAGMA freelist_count").get
             records, events, receipts = one.execute(counts).get
-        return Size(records, pages * page, (pages - free) * page, events, receipts)
+            used, done = (one.execute(USES, (space,)).get, one.execute(DONE, (space,))) if space else (0, ())
+            told = {(verb, surface): count for verb, surface, count in done}
+        return Size(records, pages * page, (pages - free) * page, events, receipts, int(used), told)
 
     def setting(self, name: str) -> str | None:
         with self._connections as one:
@@ -136,18 +147,31 @@ class Ledger:
             one.executemany("INSERT INTO key_uses VALUES (?, ?, ?, ?, ?)", rows)
 
     def log(self, receipts: Sequence[Receipt], most: int, oldest: datetime) -> None:
+        counted = self._counted([id for line in receipts for id, _ in line.shown])
+        lines = [line for line in receipts if all(id in counted for id, _ in line.shown)]
         rows = [
             (r.id, to_micros(r.at), r.space, r.query, r.actor, r.surface, r.session, r.ms, canonical(r.shown),
              r.empty_because, None if r.rendered is None else canonical(dict(r.rendered)))
-            for r in receipts
+            for r in lines
         ]  # fmt: skip
         with self._connections as one:
             one.executemany(f"INSERT INTO recalls ({RECEIPT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
             one.execute("DELETE FROM recalls WHERE at < ?", (to_micros(oldest),))
             _keep_newest(one, "recalls", most)
-            if any(line.rendered is not None for line in receipts):
-                lines = "recalls INDEXED BY recalls_rendered WHERE rendered IS NOT NULL"
-                _keep_newest(one, lines, RENDERED_AT_MOST)
+            if any(line.rendered is not None for line in lines):
+                _keep_newest(one, "recalls INDEXED BY recalls_rendered WHERE rendered IS NOT NULL", RENDERED_AT_MOST)
+        shown = Counter(id for line in lines for id, _ in line.shown)
+        known = [(counted[id], count) for id, count in shown.items()]
+        more = [replace(c, counters=replace(c.counters, surfaced=c.counters.surfaced + count)) for c, count in known]
+        self.count_up(more)
+
+    def _counted(self, ids: Sequence[str]) -> dict[str, Counted]:
+        """The counters of those records that exist and are not erased."""
+        sql = f"SELECT r.number, r.id, {', '.join(f'c.{name}' for name in COUNTERS)}, c.last_used FROM records r"
+        sql += " LEFT JOIN counters c ON c.record = r.number WHERE r.id IN (SELECT value FROM json_each(?))"
+        with self._connections as one:
+            rows = one.execute(f"{sql} AND r.state <> 'erased'", (canonical(ids),))
+            return {id: Counted(id, *counters_of(number, counted)) for number, id, *counted in rows}
 
     def set_setting(self, name: str, value: str) -> None:
         sql = "INSERT INTO settings VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
@@ -183,22 +207,6 @@ class Ledger:
         with self._connections as one:
             one.executemany("DELETE FROM links WHERE (a, kind, b) = (?, ?, ?)", gone)
             one.executemany(put, [(*row, tally(row[0], row[1:])) for row in rows])
-
-    # ------------------------------------------------------------ counted in the whole space
-
-    def happened(self, space: str, verbs: Sequence[str], surface: str | None = None) -> int:
-        # CROSS: the journal once, and then the few records; the other way round it is looked up for every record.
-        sql = (
-            "SELECT count(*) FROM journal j CROSS JOIN records r ON r.number = j.record CROSS JOIN shelves s ON s.id = r.shelf"
-            " WHERE j.verb IN (SELECT value FROM json_each(?)) AND ifnull(j.surface = ?, 1) AND s.space = ?"
-        )
-        with self._connections as one:
-            return int(one.execute(sql, (canonical(list(verbs)), surface, space)).get)
-
-    def uses(self, space: str) -> int:
-        counted = "counters c JOIN records r ON r.number = c.record JOIN shelves s ON s.id = r.shelf"
-        with self._connections as one:
-            return int(one.execute(f"SELECT total(c.used) FROM {counted} WHERE s.space = ?", (space,)).get)
 
 
 def _keep_newest(one: apsw.Connection, lines: str, most: int) -> None:

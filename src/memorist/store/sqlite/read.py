@@ -7,6 +7,7 @@ query. Only names from the allow-list reach a statement, and every value is boun
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,8 +18,8 @@ import apsw
 from memorist.access import Access
 from memorist.errors import StoreDamaged
 from memorist.records import Counters, Link, Record, from_micros, to_micros
-from memorist.store.nouns import LOOKED_AT, Brief, Counted, Generation, Sealed, Shelf, footprint
-from memorist.store.rows import COLUMNS, CONTENT, COUNTERS, counters_of, from_row, to_row
+from memorist.store.nouns import LOOKED_AT, Brief, Generation, Sealed, Shelf, footprint
+from memorist.store.rows import COLUMNS, CONTENT, COUNTERS, from_row, to_row
 from memorist.store.sqlite.connection import Connections, explained
 from memorist.store.where import Clause, Order, Where, canonical, class_of, type_of
 
@@ -31,9 +32,13 @@ SELECT_SEALED = SELECT.replace(FROM, f", r.key, r.checksum {FROM}")
 LINKS = (
     "SELECT a.id, b.id, l.kind, l.weight, l.evidence FROM links l"
     " JOIN records a ON a.number = l.a JOIN records b ON b.number = l.b"
+    " WHERE +a.shelf IN (SELECT value FROM json_each(?2)) AND +b.shelf IN (SELECT value FROM json_each(?2))"
+    " AND ifnull(l.kind = ?3, 1)"
 )
 READABLE = "{}r.shelf IN (SELECT value FROM json_each(?))"
-SELECTIVE = {"id", "number", "fingerprint", "session"}  # fields with an index better than the shelf's
+NAMED_BY = {"id", "number", "fingerprint", "superseded_by"}  # fields that name few records, and have an index
+NAMING = {(field, op) for field in NAMED_BY for op in ("eq", "in")}
+SELECTIVE = NAMING | {("session", "eq"), ("id", "gte")}  # what has an index better than the shelf's
 ROWS_AT_ONCE = 500
 BRIEFS_AT_ONCE = 5000
 LISTS_AT_MOST = 100  # of readable shelves that are remembered
@@ -228,6 +233,10 @@ def _clause(clause: Clause) -> Fragment:
     if clause.op == "ne":
         sql, values = _clause(Clause(clause.field, "eq", clause.value))
         return f"NOT ({sql})", values
+    if clause.op == "in" and clause.field in NAMED_BY:
+        named = [each for each in clause.value if class_of(each) == kind and "\0" not in str(each)]
+        if len(named) == len(clause.value):  # nothing stored holds a NUL
+            return f"{column(clause.field)} IN (SELECT value FROM json_each(?))", [canonical(named)]
     if clause.op == "in":
         return _either([Clause(clause.field, "eq", each) for each in clause.value])
     if kind == "any":
@@ -254,6 +263,10 @@ def _plain(clause: Clause, kind: str) -> Fragment:
         return f"{expression} = '{value}'", []  # for their index as well
     if clause.op == "eq":
         return f"{expression} IS ?", [_bound(value)]
+    if clause.op == "ends":
+        return f"substr({expression}, -?) = ?", [len(value), value]
+    if clause.field in NAMED_BY:  # what is missing is no answer either way, and this can use their index
+        return f"{expression} {COMPARE[clause.op]} ?", [_bound(value)]
     return f"ifnull({expression} {COMPARE[clause.op]} ?, 0)", [_bound(value)]
 
 
@@ -311,6 +324,10 @@ def _bound(value: Any) -> Any:
     return int(value) if isinstance(value, bool) else value
 
 
+def _has(where: Where, some: AbstractSet[tuple[str, str]]) -> bool:
+    return any((clause.field, clause.op) in some for clause in where.clauses)
+
+
 # ---------------------------------------------------------------- records and links
 
 
@@ -342,81 +359,57 @@ class RecordReader:
                 "`memorist backup --restore FILE` brings a backup back"
             ) from problem
 
-    def get(self, ids: Sequence[str], where: Where) -> list[Record]:
-        found = self._records(f"{SELECT} WHERE r.id IN (SELECT value FROM json_each(?))", (canonical(list(ids)),))
-        visible = {record.id: record for record in found if where.matches(record)}
-        return [visible[id] for id in ids if id in visible]
-
-    def numbered(self, numbers: Sequence[int], where: Where) -> list[Record]:
-        condition, values = where_sql(where)
-        sql = f"{SELECT} WHERE r.number IN (SELECT value FROM json_each(?)) AND {READABLE.format('+')} AND {condition}"
-        found = self._records(sql, (canonical(list(numbers)), self._readable(where), *values))
-        visible = {record.number: record for record in found}
-        return [visible[number] for number in numbers if number in visible]
+    def get(self, names: Sequence[str] | Sequence[int], where: Where) -> list[Record]:
+        name = "number" if names and isinstance(names[0], int) else "id"
+        found = self._records(f"{SELECT} WHERE r.{name} IN (SELECT value FROM json_each(?))", (canonical(list(names)),))
+        visible = {getattr(record, name): record for record in found if where.matches(record)}
+        return [visible[each] for each in names if each in visible]
 
     def _readable(self, where: Where) -> str:
         with self._connections as one:
             return self._shelves.readable(self._shelves.now(one), where.access)
 
-    def resolve(self, reference: str, where: Where, most: int) -> list[Record]:
-        """Ids are ASCII letters and digits, so a range is a prefix match and no wildcard can be smuggled in."""
-        if reference.isdecimal():
-            return self._some("r.number = ?", [int(reference) if len(reference) < 19 else 0], where, most)
-        found = self._some("r.id >= ? AND r.id < ?", [reference, reference + "\x7f"], where, most)
-        return found or self._some("substr(r.id, -?) = ?", [len(reference), reference], where, most)
-
-    def _some(self, fitting: str, values: list[Any], where: Where, most: int) -> list[Record]:
-        """A few visible records: their numbers first, so that nothing is read whole that is not asked for."""
-        condition, more = where_sql(where)
-        numbers = f"SELECT r.number {FROM} WHERE {fitting} AND {READABLE.format('+')} AND {condition}"
-        sql = f"{SELECT} WHERE r.number IN ({numbers} ORDER BY r.number DESC LIMIT ?) ORDER BY r.number DESC"
-        return self._records(sql, [*values, self._readable(where), *more, most])
-
-    def find(self, where: Where, order: Order, limit: int) -> list[Record]:
+    def find(self, where: Where, order: Order, limit: int | None = None) -> list[Record]:
         condition, values = self._condition(where)
+        rest, most = f"WHERE {condition} ORDER BY {order_sql(order)} LIMIT ?", -1 if limit is None else limit
+        if _has(where, NAMING):
+            return self._records(f"{SELECT} {rest}", [*values, most])
         # The order is found over narrow rows; only those that are asked for are read whole.
-        chosen = f"SELECT r.number {FROM} WHERE {condition} ORDER BY {order_sql(order)} LIMIT ?"
-        sql = f"{SELECT} WHERE r.number IN ({chosen}) ORDER BY {order_sql(order)}"
-        return self._records(sql, [*values, limit])
+        sql = f"{SELECT} WHERE r.number IN (SELECT r.number {FROM} {rest}) ORDER BY {order_sql(order)}"
+        return self._records(sql, [*values, most])
 
-    def count(self, where: Where) -> int:
+    def count(self, where: Where) -> dict[str, int]:
         condition, values = self._condition(where)
+        sql = f"SELECT s.scope, count(*) {FROM} WHERE {condition} GROUP BY s.scope ORDER BY s.scope"
         with self._connections as one:
-            return int(one.execute(f"SELECT count(*) {FROM} WHERE {condition}", values).get)
+            return dict(one.execute(sql, values))
 
     def _condition(self, where: Where) -> tuple[str, list[Any]]:
-        selective = any(clause.op == "eq" and clause.field in SELECTIVE for clause in where.clauses)
         condition, values = where_sql(where)
-        readable = READABLE.format("+" if selective else "")  # a unary plus hides the shelf's index from the planner
+        readable = READABLE.format(
+            "+" if _has(where, SELECTIVE) else ""
+        )  # a plus hides the shelf's index from the planner
         return f"{readable} AND {condition}", [self._readable(where), *values]
 
     # ------------------------------------------------------------ links
 
-    def link(self, a: str, b: str, kind: str) -> Link | None:
+    def links(
+        self, where: Where, ids: Sequence[str] | None = None, kind: str | None = None, limit: int | None = None
+    ) -> list[Link]:
+        if ids is None:
+            ends, order = "", "max(l.a, l.b) DESC, l.a DESC, l.b DESC"
+        else:
+            numbers = "(SELECT number FROM records WHERE id IN (SELECT value FROM json_each(?1)))"
+            ends, order = f" AND (l.a IN {numbers} OR l.b IN {numbers})", "a.id, l.kind, b.id"
+        sql = f"{LINKS}{ends} ORDER BY {order}"
         with self._connections as one:
-            row = one.execute(f"{LINKS} WHERE (a.id, b.id, l.kind) = (?, ?, ?)", (a, b, kind)).get
-        return Link(*row) if row else None
-
-    def links_of(self, ids: Sequence[str], where: Where) -> list[Link]:
-        ends = "SELECT number FROM records WHERE id IN (SELECT value FROM json_each(?1))"
-        sql = f"{LINKS} WHERE l.a IN ({ends}) UNION {LINKS} WHERE l.b IN ({ends}) ORDER BY 1, 3, 2"
-        with self._connections as one:
-            links = [Link(*row) for row in one.execute(sql, (canonical(list(ids)),))]
-        return self._seen_links(links, where) if links else []  # most have none
-
-    def linked(self, kind: str, where: Where, limit: int) -> list[Link]:
-        sql = f"{LINKS} WHERE l.kind = ? ORDER BY max(l.a, l.b) DESC, l.a DESC, l.b DESC"
-        with self._connections as one:
-            links = [Link(*row) for row in one.execute(sql, (kind,))]
-        found: list[Link] = []
-        for start in range(0, len(links), ROWS_AT_ONCE):
-            found += self._seen_links(links[start : start + ROWS_AT_ONCE], where)
-            if len(found) >= limit:
-                break
-        return found[:limit]
+            found = [Link(*row) for row in one.execute(sql, (canonical(list(ids or ())), self._readable(where), kind))]
+        return self._seen_links(found, where)[:limit]
 
     def _seen_links(self, links: Sequence[Link], where: Where) -> list[Link]:
-        """Those whose both ends are visible."""
+        """Those whose both ends fit."""
+        if not where.clauses or not links:
+            return list(links)
         seen = {record.id for record in self.get([end for link in links for end in (link.a, link.b)], where)}
         return [link for link in links if link.a in seen and link.b in seen]
 
@@ -434,38 +427,12 @@ class RecordReader:
         )
         return self._records(sql, (canonical(numbers), shelf.space, shelf.scope, shelf.layer, limit))
 
-    def scopes(self, space: str) -> dict[str, int]:
-        sql = (
-            "SELECT s.scope, count(r.number) FROM shelves s LEFT JOIN records r ON r.shelf = s.id AND r.state = 'active'"
-            " WHERE s.space = ? GROUP BY s.scope ORDER BY s.scope"
-        )
-        with self._connections as one:
-            return {scope: count for scope, count in one.execute(sql, (space,))}
-
-    def keys(self, ids: Sequence[str]) -> dict[str, bytes]:
-        sql = "SELECT id, key FROM records WHERE id IN (SELECT value FROM json_each(?))"
-        with self._connections as one:
-            return {id: found for id, found in one.execute(sql, (canonical(list(ids)),))}
-
-    def counted(self, ids: Sequence[str]) -> list[Counted]:
-        sql = f"SELECT r.number, r.id, {', '.join(f'c.{name}' for name in COUNTERS)}, c.last_used FROM records r"
-        sql += " LEFT JOIN counters c ON c.record = r.number WHERE r.id IN (SELECT value FROM json_each(?))"
-        with self._connections as one:
-            rows = one.execute(f"{sql} AND r.state <> 'erased'", (canonical(list(ids)),))
-            return [Counted(id, *counters_of(number, counted)) for number, id, *counted in rows]
-
-    def twins(self, space: str, scope: str, fingerprints: Sequence[str]) -> list[Record]:
-        condition = "r.fingerprint IN (SELECT value FROM json_each(?)) AND +s.space = ? AND +s.scope = ?"
-        return self._records(f"{SELECT} WHERE {condition} ORDER BY r.number", (canonical(fingerprints), space, scope))
-
-    def pasts(self, ids: Sequence[str]) -> list[Record]:
-        condition = "r.superseded_by IN (SELECT value FROM json_each(?))"
-        return self._records(f"{SELECT} WHERE {condition} ORDER BY r.number", (canonical(list(ids)),))
-
-    def seals(self) -> Iterator[Sealed]:
+    def seals(self, ids: Sequence[str] | None = None) -> Iterator[Sealed]:
         """Records with their seals from one moment: in two looks, others could write in between."""
-        sql, last = f"{SELECT_SEALED} WHERE r.number > ? ORDER BY r.number LIMIT ?", 0
-        while rows := self._rows(sql, (last, ROWS_AT_ONCE)):
+        some = "" if ids is None else " AND r.id IN (SELECT value FROM json_each(?3))"
+        sql, last = f"{SELECT_SEALED} WHERE r.number > ?1{some} ORDER BY r.number LIMIT ?2", 0
+        named = () if ids is None else (canonical(list(ids)),)
+        while rows := self._rows(sql, (last, ROWS_AT_ONCE, *named)):
             yield from (Sealed(record, to_row(record), *row[-2:]) for row in rows for record in [self._record(row)])
             last = rows[-1][0]
 
