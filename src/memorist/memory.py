@@ -464,10 +464,10 @@ class Memory(Engine):
     def doctor(self, *, repair: bool = False) -> builtins.list[Finding]:
         """Looks for what is wrong, and says what to do about it. `repair` rebuilds the index where it is wrong."""
         keeper, store = self._keeper, self._tools.store
-        repaired = store.repair() if repair else []
+        found = store.checkup(repair)
         audit = keeper.writer.audit()
         detail = f"{audit.events:,} events, {audit.records:,} records" if audit.ok else "; ".join(audit.problems[:5])
         advice = None if audit.ok else "the file was changed from outside, or it is damaged: compare with a backup"
-        found = [*store.checkup(), *remember.erase.checked(store, self.space)]
+        found += remember.erase.checked(store, self.space)
         found += remember.consent.checked(store, self.space)
-        return [*repaired, *found, Finding(audit.ok, "journal", detail, advice)]
+        return [*found, Finding(audit.ok, "journal", detail, advice)]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memorist import Memory
 from memorist.design import Due
 from memorist.designs import BALANCED
-from memorist.store.nouns import Run
+from memorist.store.nouns import Commit, Run
 from memorist.testing import MovableClock
 from memorist.upkeep.retain import Expire, Retain, jumped
 
@@ -130,7 +130,9 @@ def test_a_run_of_another_time_keeps_nobody_waiting(place: Any) -> None:
     with filled(place, clock, replace(BALANCED, upkeep=(Retain(max_items=5),))) as memory:
         later = START + timedelta(days=3653)
         with memory._tools.store.transaction():
-            memory._tools.store.save_run(Run(0, "default", "retain", "running", "gone", later, later, later))
+            memory._tools.store.write(
+                Commit(runs=[Run(0, "default", "retain", "running", "gone", later, later, later)])
+            )
         clock.move(days=2)
         [report] = memory.upkeep()
         assert report.changed and "another process" not in str(report.advice)

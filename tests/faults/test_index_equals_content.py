@@ -21,6 +21,7 @@ from conftest import rounds
 from faults.processes import Child, needs_fork
 from memorist import Memory
 from memorist.errors import MemoristError, StoreUnavailable
+from memorist.store.nouns import Generation
 from memorist.store.protocol import Store
 from memorist.text.vectors import pack
 
@@ -201,7 +202,7 @@ def give_it_a_past(memory: Memory) -> None:
 def embed(store: Store) -> None:
     """Gives every index row a vector of four dimensions."""
     with store.transaction():
-        generation = store.add_generation("a model", 4)
+        generation = store.save_generation(Generation(0, "a model", 4, "filling"))
         rows = [piece.row for piece in store.unembedded(generation.id, 0, 10_000)]
         store.put_vectors(generation.id, dict(zip(rows, pack([(1, row % 7, 0, 2) for row in rows]), strict=True)))
 

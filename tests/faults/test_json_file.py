@@ -772,7 +772,7 @@ def test_whatever_is_asked_first_is_answered_from_a_whole_index(path: Path, firs
     def asked() -> object:
         if first == "moment":
             with store.moment():
-                return store.match_numbers(words, [here], everything, 9).scores
+                return store.match(words, [here], everything, 9).scores
         if first == "erase":
             with store.transaction():
                 Writer(store, now_utc).erase(store.get([id], everything), EVERYWHERE, "asked to")
@@ -1085,10 +1085,10 @@ def test_a_store_can_be_examined_inside_a_transaction(path: Path) -> None:
     with store.transaction():
         stored(store, a_record("two"))
         assert [finding for finding in store.checkup() if not finding.ok] == []
-    assert store.repair()[0].detail == "there was nothing to repair"
+    assert store.checkup(repair=True)[0].detail == "there was nothing to repair"
     with closing(store.connect()) as one:
         one.execute("DROP TRIGGER words_removed; DELETE FROM words")
     assert [finding for finding in store.checkup() if not finding.ok]
-    assert store.repair()[0].ok and [finding for finding in store.checkup() if not finding.ok] == []
+    assert store.checkup(repair=True)[0].ok and [finding for finding in store.checkup() if not finding.ok] == []
     store.close()
     assert texts_in(path) == ["one", "two"]

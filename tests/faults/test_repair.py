@@ -23,7 +23,7 @@ from memorist import Memory
 from memorist.access import Access
 from memorist.errors import StoreUnavailable
 from memorist.kinds import LAYERS
-from memorist.store.nouns import Finding, Shelf
+from memorist.store.nouns import Finding, Generation, Shelf
 from memorist.store.open import restore
 from memorist.store.sqlite import SqliteStore
 from memorist.store.where import Where
@@ -189,7 +189,7 @@ BAD_VECTORS: dict[str, tuple[list[str], range]] = {  # and how many are then mis
 @pytest.mark.parametrize("damage", BAD_VECTORS)
 def test_a_repair_drops_vectors_that_fit_nothing_and_keeps_the_others(path: Path, damage: str) -> None:
     with closing(SqliteStore(path)) as store, store.transaction():
-        generation = store.add_generation("a model", 4).id
+        generation = store.save_generation(Generation(0, "a model", 4, "filling")).id
         rows = [piece.row for piece in store.unembedded(generation, 0, 10_000)]
         store.put_vectors(generation, dict(zip(rows, pack([(1, row % 7, 0, 2) for row in rows]), strict=True)))
     statements, lost = BAD_VECTORS[damage]
@@ -271,7 +271,7 @@ def test_a_repair_that_fails_takes_everything_back(path: Path, at: str, monkeypa
             lambda what, table, *_: apsw.SQLITE_DENY if what in writes and table == at else apsw.SQLITE_OK
         )
         with pytest.raises(StoreUnavailable):
-            memory._tools.store.repair()
+            memory._tools.store.checkup(repair=True)
         one.set_authorizer(None)
         assert dump(path) == before
         assert wrong(memory.doctor(repair=True)) == []

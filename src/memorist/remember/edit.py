@@ -255,8 +255,7 @@ def relate(
         if a.id == b.id:
             raise Invalid(f"memory {a.number} cannot be linked to itself")
         new = None if weight is None else Link(a.id, b.id, kind, checks.share(weight, "weight"), shown)
-        everywhere = Where(Access.to_read(a.space))
-        known = next((link for link in by.store.links(everywhere, [a.id], kind) if link.b == b.id), None)
+        known = _known_link(a, b, kind, by.store)
         if new == known:
             return Outcome("unchanged", "it was so already", a.id, a)
         if new and not known and kind == "supersedes":
@@ -268,6 +267,12 @@ def relate(
             changes.unlink(a, known, because)
         batch, _ = changes.commit()
     return Outcome("changed", because, a.id, a, batch)
+
+
+def _known_link(a: Record, b: Record, kind: str, store: Store) -> Link | None:
+    """That one link, whoever may see it."""
+    links = store.links(Where(Access.to_read(a.space)), [a.id], kind)
+    return next((link for link in links if link.b == b.id), None)
 
 
 def _refuse_circle(link: Link, store: Store, where: Where) -> None:

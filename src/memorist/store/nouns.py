@@ -1,12 +1,12 @@
-"""The small values that go in and out of a store: shelves, matches, receipts, runs, generations of vectors."""
+"""The small values that go in and out of a store: shelves, commits, receipts, runs, generations of vectors."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorist.kinds import ARCHIVE, KINDS, MEMORY
-from memorist.records import Counters, Record, from_micros
+from memorist.records import Counters, Event, Link, Record, from_micros
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -25,25 +25,6 @@ class Shelf:
     space: str
     scope: str
     layer: str
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """A record found by words: the score of its best chunk, where that chunk lies, and which terms it holds."""
-
-    record: Record
-    score: float
-    terms: tuple[str, ...]
-    start: int = 0
-    end: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Matches:
-    """What `match` found, best first. `ceiling` is the score no record can pass for these terms on these shelves."""
-
-    hits: tuple[Match, ...] = ()
-    ceiling: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +115,25 @@ class Run:
     changed: int = 0
     problem: str | None = None
     question: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What one commit writes, all of it or nothing."""
+
+    records: Sequence[Sealed] = ()
+    generation: int = 0  # of these vectors
+    vectors: Mapping[str, Sequence[bytes]] = field(
+        default_factory=dict
+    )  # of some of the records, one for each index row
+    counted: Sequence[Counted] = ()
+    links: Sequence[Link] = ()
+    unlinked: Sequence[Link] = ()
+    keys: Sequence[KeyUse] = ()
+    events: Sequence[Event] = ()
+    digest: bytes = b""  # that ties these events to all before
+    runs: Sequence[Run] = ()  # one with id 0 is new
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,17 @@
-"""What a store does. Small, synchronous, batch-first; every backend passes `memorist.testing.StoreContract`.
+"""What a store does, in three parts: `Records`, `Vectors` and `Care`. Small, synchronous, batch-first; every backend passes
+`memorist.testing.StoreContract`.
 
 What a caller reads goes through a `Where`, which is always built from an `Access`, so nothing can be read that the caller
-may not see; the few methods without one (journal, twins, seals, receipts …) serve the engine itself. Writing methods are
-called by the writer alone (`writer.py`, `meaning.py`), inside `transaction()`: they keep rows, index, links and journal in
-step or change nothing.
+may not see; the few methods without one (journal, seals, receipts, runs …) serve the engine itself. Writing methods are called
+by the writer alone (`writer.py`, `meaning.py`, `choices.py`), inside `transaction()`: they keep rows, index, links and journal
+in step or change nothing.
+
+*Exact in every backend*: what `Where.matches` says (visibility, filters, order), transactions and moments, numbers that grow and
+are never used twice, journal, chain and seals to the byte, that filters come before limits, that what was erased is found
+nowhere, which rows lack a vector, and the cosines of `similarities` and of `nearest(exact=True)`.
+*Estimates are allowed on a server*: how often a term occurs (`Found.yardstick`; all scores of one answer are still measured
+with one yardstick), which rows `nearest` compares without `exact`, the mean and spread of `Near`, and the bytes of `size`.
+*May be left out*: `Care`, what only a store of files needs. A backend that subclasses it has answers that do nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,25 +20,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from memorist.errors import Refused
 from memorist.records import Event, Link, Record
 from memorist.store.journal import ChainLink
-from memorist.store.where import Order, Where
-from memorist.text.bm25 import Found, Yardstick
-
-if TYPE_CHECKING:
-    from numpy import float32
-    from numpy.typing import NDArray
-
-    Floats = NDArray[float32]
 from memorist.store.nouns import (
     Brief,
-    Counted,
+    Commit,
     Erased,
     Fact,
     Finding,
     Generation,
     KeyUse,
-    Matches,
     Near,
     Piece,
     Receipt,
@@ -39,9 +39,19 @@ from memorist.store.nouns import (
     Shelf,
     Size,
 )
+from memorist.store.where import Order, Where
+from memorist.text.bm25 import Found, Yardstick
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+    Floats = NDArray[float32]
 
 
-class Store(Protocol):
+class Records(Protocol):
+    """What is remembered, and what is kept beside it."""
+
     # ------------------------------------------------------------ reading
 
     def moment(self) -> AbstractContextManager[None]:
@@ -55,32 +65,16 @@ class Store(Protocol):
     def count(self, where: Where) -> dict[str, int]:
         """How many fit, by their scopes; scopes without any are left out."""
 
-    def match(self, terms: Sequence[str], shelves: Sequence[Shelf], where: Where, limit: int) -> Matches:
-        """The best `limit` records by words on these shelves, and of the others that were looked at closely those with a
-        vote for them: a design may lift them. The filter is applied before the limit."""
+    def briefs(self, where: Where) -> Iterator[Brief]:
+        """Every visible record that fits, without its text."""
 
-    def match_numbers(self, terms: Sequence[str], shelves: Sequence[Shelf], where: Where, limit: int) -> Found:
-        """What `match` finds, as the records' numbers and scores in the same order; nothing is read of the records
-        themselves."""
+    def match(self, terms: Sequence[str], shelves: Sequence[Shelf], where: Where, limit: int) -> Found:
+        """The best `limit` records by words on these shelves, by their numbers, and of the others that were looked at closely
+        those with a vote for them: a design may lift them. The filter is applied before the limit."""
 
     def score(self, yardstick: Yardstick, shelves: Sequence[Shelf], numbers: Sequence[int]) -> dict[int, float]:
-        """How well these records hold the terms that `match_numbers` measured on these shelves, on the same scale; those
-        that hold none are left out."""
-
-    def nearest(
-        self, generation: int, vector: "Floats", shelves: Sequence[Shelf], where: Where, limit: int, exact: bool = False
-    ) -> Near:
-        """The `limit` records most similar to this vector on these shelves. The filter is applied before the limit.
-        `exact` compares with every row at full length; without it most rows of a large shelf may be
-        ruled out by a cheaper comparison."""
-
-    def similarities(
-        self, generation: int, vector: "Floats", shelves: Sequence[Shelf], numbers: Sequence[int]
-    ) -> dict[int, float]:
-        """The cosine of the best row of each of these records; those without a vector are left out."""
-
-    def directions(self, generation: int, shelves: Sequence[Shelf], numbers: Sequence[int]) -> dict[int, "Floats"]:
-        """The vector of the first row of each of these records; those without one are left out."""
+        """How well these records hold the terms that `match` measured on these shelves, on the same scale; those that hold
+        none are left out."""
 
     def facts(self, numbers: Sequence[int], shelves: Sequence[Shelf], where: Where) -> list[Fact]:
         """What ranking needs to know of those of these records that are visible on these shelves."""
@@ -91,22 +85,13 @@ class Store(Protocol):
     def speakers(self, shelves: Sequence[Shelf], most: int) -> list[str]:
         """Who speaks on these shelves."""
 
-    def generations(self) -> list[Generation]:
-        """Oldest first."""
-
-    def unembedded(self, generation: int, after: int, limit: int) -> list[Piece]:
-        """Index rows of any shelf, the archive too, that have no vector of that generation; in order, after that row."""
-
-    def pieces(self, numbers: Sequence[int], generation: int) -> list[Piece]:
-        """The index rows of these records that have no vector of that generation."""
+    def stating(self, topics: Sequence[int], shelf: Shelf, limit: int) -> list[Record]:
+        """Records of the shelf that make a claim about one of these topics (`store/index.py`); newest first."""
 
     def links(
         self, where: Where, ids: Sequence[str] | None = None, kind: str | None = None, limit: int | None = None
     ) -> list[Link]:
         """Links whose both ends fit: of these ids, by their ends; or all, those of the newest records first."""
-
-    def stating(self, topics: Sequence[int], shelf: Shelf, limit: int) -> list[Record]:
-        """Records of the shelf that make a claim about one of these topics (`store/index.py`); newest first."""
 
     def journal(
         self,
@@ -118,13 +103,14 @@ class Store(Protocol):
     ) -> list[Event]:
         """Events, oldest first: of one record, of one batch, with a smaller number than `before`; of these the newest."""
 
-    def chain(self) -> Iterator[tuple[ChainLink, list[Event]]]: ...
+    def chain(self) -> Iterator[tuple[ChainLink, list[Event]]]:
+        """Every link of the journal's chain with its events, oldest first."""
+
+    def head(self) -> ChainLink | None:
+        """The last link of the chain."""
 
     def seals(self, ids: Sequence[str] | None = None) -> Iterator[Sealed]:
         """Every record, or those of these ids, with its key and stored checksum; of any space and in any state."""
-
-    def briefs(self, where: Where) -> Iterator[Brief]:
-        """Every visible record that fits, without its text."""
 
     def runs(self, space: str, job: str | None = None, state: str | None = None, limit: int | None = None) -> list[Run]:
         """Runs of upkeep and questions for a person, newest first."""
@@ -132,52 +118,24 @@ class Store(Protocol):
     def receipts(self, space: str, limit: int, id: str | None = None) -> list[Receipt]:
         """The recall log, newest first; or that one line of it."""
 
-    def size(self, space: str | None = None) -> Size:
-        """How much there is in the whole store; and what became of the memories of that space, counted in the journal."""
+    def key_use(self, key: str) -> KeyUse | None: ...
 
     def setting(self, name: str) -> str | None: ...
 
-    def checkup(self) -> list[Finding]:
-        """What this backend can say about its own health, index included."""
+    def size(self, space: str | None = None) -> Size:
+        """How much there is in the whole store; and what became of the memories of that space, counted in the journal."""
 
-    def repair(self) -> list[Finding]:
-        """Makes the index anew from the records where it differs from them. Where anything else is wrong: nothing."""
+    # ------------------------------------------------------------ writing
 
-    # ------------------------------------------------------------ writing: `store/writer.py` only
+    @property
+    def writable(self) -> bool: ...
 
     def transaction(self, durable: bool = True, wait: float | None = None) -> AbstractContextManager[None]:
         """All or nothing. `durable` ones survive a power cut once they return. `wait`: seconds for other writers."""
 
-    def head(self) -> ChainLink | None: ...
-
-    def write(self, records: Sequence[Sealed]) -> list[int]:
-        """Stores or replaces records with their index rows; returns their numbers."""
-
-    def count_up(self, counted: Sequence[Counted]) -> None:
-        """Replaces the counters."""
-
-    def add_generation(self, model: str, dimension: int) -> Generation:
-        """A new one, `filling`."""
-
-    def set_generation(self, id: int, state: str) -> None:
-        """`current` retires the one that was; `retired` keeps its vectors from being read."""
-
-    def put_vectors(self, generation: int, vectors: Mapping[int, bytes]) -> None:
-        """Vectors by index row, as `text/vectors.py` packs them. A row that is not there any more is an error."""
-
-    def drop_vectors(self, generation: int, most: int) -> int:
-        """Takes away up to so many vectors of a retired generation, and the generation with the last; how many went."""
-
-    def write_links(self, links: Sequence[Link], removed: Sequence[Link]) -> None: ...
-
-    def append(self, events: Sequence[Event], link: ChainLink) -> None: ...
-
-    def key_use(self, key: str) -> KeyUse | None: ...
-
-    def write_key_uses(self, uses: Sequence[KeyUse]) -> None: ...
-
-    def save_run(self, run: Run) -> int:
-        """Stores or replaces a run; one with id 0 is new. Returns its id."""
+    def write(self, commit: Commit) -> list[int]:
+        """Stores or replaces records with their index rows, and everything else that the commit holds; returns the numbers of
+        the records, then those of the runs."""
 
     def erase(self, tombstones: Sequence[Sealed], resealed: Sequence[Sealed] = ()) -> Erased:
         """Puts tombstones in the place of records, and takes what told of them out of the index, counters, links,
@@ -188,26 +146,73 @@ class Store(Protocol):
         """Adds to the recall log and counts what was shown; a line that shows what is gone or erased is left out. Keeps at
         most `most` lines, none from before `oldest`, and RENDERED_AT_MOST of those that hold a text for a prompt."""
 
-    def set_setting(self, name: str, value: str) -> None: ...
+    def close(self) -> None: ...
 
-    # ------------------------------------------------------------ the whole
+
+class Vectors(Protocol):
+    """What records mean, in generations: each is of one model. Vectors are derived, and what lacks one waits for upkeep."""
+
+    def generations(self) -> list[Generation]:
+        """Oldest first."""
+
+    def save_generation(self, generation: Generation) -> Generation:
+        """Keeps a new one (id 0), or the state of one: `current` retires the one that was, `retired` keeps its vectors from
+        being read."""
+
+    def nearest(
+        self, generation: int, vector: "Floats", shelves: Sequence[Shelf], where: Where, limit: int, exact: bool = False
+    ) -> Near:
+        """The `limit` records most similar to this vector on these shelves. The filter is applied before the limit.
+        `exact` compares with every row at full length; without it most rows of a large shelf may be
+        ruled out by a cheaper comparison."""
+
+    def similarities(
+        self, generation: int, to: "Floats | Sequence[int]", shelves: Sequence[Shelf], numbers: Sequence[int]
+    ) -> dict[int, float]:
+        """The cosine of the best row of each of these records; those without a vector are left out. `to` is a vector, or the
+        numbers of records: then it is the sum of the vectors of their first rows, as far as they have one."""
+
+    def unembedded(
+        self, generation: int, after: int = 0, limit: int | None = None, numbers: Sequence[int] | None = None
+    ) -> list[Piece]:
+        """Index rows, of these records or of any shelf, the archive too, that have no vector of that generation; in order,
+        after that row."""
+
+    def put_vectors(self, generation: int, vectors: Mapping[int, bytes]) -> None:
+        """Vectors by index row, as `text/vectors.py` packs them. A row that is not there any more is an error."""
+
+    def drop_vectors(self, generation: int, most: int) -> int:
+        """Takes away up to so many vectors of a retired generation, and the generation with the last; how many went."""
+
+
+class Care(Protocol):
+    """What a store of files needs beside that. The answers here are those of a store that a server looks after."""
 
     @property
     def path(self) -> Path | None:
-        """The file, or None in RAM."""
+        """The file; None where there is none."""
+        return None
 
-    @property
-    def writable(self) -> bool: ...
+    def checkup(self, repair: bool = False) -> list[Finding]:
+        """What this backend can say about its own health, index included. `repair` first rebuilds the index from the records
+        where it differs from them; where anything else is wrong: nothing."""
+        return []
 
     def scrub(self, traces: Sequence[bytes]) -> str | None:
         """After an `erase`: wipes what it left in the files, and looks for these traces. What is in the way, if anything."""
+        return None
 
     def tidy(self) -> bool:
         """One short step towards an index that answers fast. False: there is nothing left to do."""
+        return False
 
     def compact(self) -> None:
         """Gives back the space that nothing uses."""
 
-    def backup(self, path: Path) -> None: ...
+    def backup(self, path: Path) -> None:
+        """A verified copy at that path, which must be free."""
+        raise Refused("this store is looked after elsewhere, and so are its backups")
 
-    def close(self) -> None: ...
+
+class Store(Records, Vectors, Care, Protocol):
+    """All three."""

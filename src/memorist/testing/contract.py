@@ -17,7 +17,7 @@ from memorist.errors import Invalid, Refused, StoreUnavailable
 from memorist.kinds import ARCHIVE, MEMORY, TURNS
 from memorist.records import Counters, Link, Record, Times
 from memorist.store.journal import broken, next_link
-from memorist.store.nouns import Counted, KeyUse, Match, Receipt, Run, Shelf, footprint, shelf_of
+from memorist.store.nouns import Commit, Counted, KeyUse, Receipt, Run, Shelf, footprint, shelf_of
 from memorist.store.protocol import Store
 from memorist.store.where import Order, Where, order_of
 from memorist.testing.meaning import MeaningContract
@@ -34,6 +34,7 @@ from memorist.testing.records import (
     sealed,
     stored,
 )
+from memorist.text.bm25 import Found
 from memorist.text.words import terms
 
 ON_ATLAS = Shelf("default", ATLAS, MEMORY)
@@ -83,14 +84,14 @@ REFUSED: tuple[tuple[Any, str], ...] = (
 
 def matched(
     store: Store, text: str, where: Where | None = None, shelves: Sequence[Shelf] = (ON_ATLAS,), limit: int = 10
-) -> list[Match]:
-    """What `match` finds for the words of a text."""
-    words = tuple(dict.fromkeys(terms(text)))
-    return list(store.match(words, shelves, where or Where(EVERYWHERE), limit).hits)
+) -> list[Record]:
+    """What `match` finds for the words of a text, best first."""
+    words, seen = tuple(dict.fromkeys(terms(text))), where or Where(EVERYWHERE)
+    return store.get(list(store.match(words, shelves, seen, limit).scores), seen)
 
 
-def texts(found: Sequence[Record | Match]) -> list[str]:
-    return [each.text if isinstance(each, Record) else each.record.text for each in found]
+def texts(found: Sequence[Record]) -> list[str]:
+    return [each.text for each in found]
 
 
 def erased(store: Store, *records: Record) -> tuple[Sequence[int], set[str]]:
@@ -117,7 +118,7 @@ class StoreContract(MeaningContract):
         full = a_full_record()
         [record] = stored(store, full)
         counted = Counted(full.id, Counters(1, 2, 3, 4, 5, 6), moment(9))
-        store.count_up([counted])
+        store.write(Commit(counted=[counted]))
         counted_record = replace(record, counters=counted.counters, times=replace(record.times, used=counted.used))
         everything = Where(replace(EVERYWHERE, space="team"))
         assert store.get([full.id], everything) == [counted_record]
@@ -137,7 +138,7 @@ class StoreContract(MeaningContract):
 
     def test_a_replaced_record_keeps_number_and_counters(self, store: Store) -> None:
         old, _ = stored(store, a_record("old words"), a_record("other"))
-        store.count_up([Counted(old.id, Counters(up=2), moment(1))])
+        store.write(Commit(counted=[Counted(old.id, Counters(up=2), moment(1))]))
         [new] = stored(store, replace(old, text="new words", version=2, number=0))
         [found] = store.get([old.id], Where(EVERYWHERE))
         assert (found.number, found.text, found.counters.up, found.times.used) == (1, "new words", 2, moment(1))
@@ -231,7 +232,7 @@ class StoreContract(MeaningContract):
             a_record("near words", scope="project/ab"),
             a_record("other words", scope="project/a", space="elsewhere"),
         )
-        store.write_links([Link(mine.id, near.id, "relates_to"), Link(mine.id, other.id, "relates_to")], [])
+        store.write(Commit(links=[Link(mine.id, near.id, "relates_to"), Link(mine.id, other.id, "relates_to")]))
         here = Where(Access(reads=("*", "project/a")))
         shelves = [shelf_of(record) for record in (mine, near, other)]
         assert store.get([mine.id, near.id, other.id], here) == [mine]
@@ -246,7 +247,7 @@ class StoreContract(MeaningContract):
     def test_a_link_is_seen_when_both_ends_are(self, store: Store) -> None:
         a, b, c = stored(store, a_record("a"), a_record("b"), a_record("c", scope="project/b"))
         ab, cb = Link(a.id, b.id, "relates_to", 0.5, "said so"), Link(c.id, b.id, "contradicts")
-        store.write_links([ab, cb], [])
+        store.write(Commit(links=[ab, cb]))
         everywhere = Where(EVERYWHERE)
         assert store.links(everywhere, [b.id]) == [ab, cb] and store.links(everywhere, [a.id]) == [ab]
         assert store.links(everywhere) == [cb, ab] and store.links(everywhere, limit=1) == [cb]
@@ -254,7 +255,7 @@ class StoreContract(MeaningContract):
         assert store.links(everywhere, []) == [] == store.links(everywhere, [a.id], "contradicts")
         assert store.links(everywhere.also("text", "ne", "c"), [b.id]) == [ab]
         assert store.links(Where(Access(reads=(ATLAS,))), [a.id, b.id, c.id]) == [ab]
-        store.write_links([replace(ab, weight=0.9)], [cb, Link(a.id, b.id, "supersedes")])
+        store.write(Commit(links=[replace(ab, weight=0.9)], unlinked=[cb, Link(a.id, b.id, "supersedes")]))
         assert store.links(everywhere, [b.id, a.id]) == [replace(ab, weight=0.9)]
 
     def test_records_are_counted_by_scope(self, store: Store) -> None:
@@ -283,8 +284,8 @@ class StoreContract(MeaningContract):
         read = [texts(matched(store, "staging", shelves=[shelf])) for shelf in (ON_ATLAS, turns, there, gone)]
         assert read == [["staging database"], ["staging turn"], ["staging there"], ["staging archive"]]
         assert len(matched(store, "staging", shelves=[ON_ATLAS, turns, there, gone])) == 4
-        assert store.match(("staging",), [Shelf("default", "user/x", MEMORY)], Where(EVERYWHERE), 9).ceiling == 0
-        assert store.match((), [ON_ATLAS], Where(EVERYWHERE), 9).hits == ()
+        assert store.match(("staging",), [Shelf("default", "user/x", MEMORY)], Where(EVERYWHERE), 9) == Found()
+        assert store.match((), [ON_ATLAS], Where(EVERYWHERE), 9) == Found()
 
     def test_what_lies_on_other_shelves_does_not_change_a_score(self, store: Store) -> None:
         stored(store, a_record("staging database"), a_record("another memory entirely"))
@@ -292,7 +293,7 @@ class StoreContract(MeaningContract):
         stored(store, *(a_record(f"staging {n}", scope="global") for n in range(20)))
         stored(store, a_record("staging staging", state="archived"))
         assert store.match(terms("staging"), [ON_ATLAS], Where(EVERYWHERE), 9) == before
-        assert 0 < before.hits[0].score < before.ceiling
+        assert 0 < before.scores[1] < before.yardstick.ceiling
 
     def test_a_change_of_state_moves_to_the_archive_and_back(self, store: Store) -> None:
         archive = [replace(ON_ATLAS, layer=ARCHIVE)]
@@ -307,12 +308,10 @@ class StoreContract(MeaningContract):
     def test_a_long_text_is_found_by_its_last_words_and_once(self, store: Store) -> None:
         long = "The quick brown fox jumps over the lazy dog. " * 400 + "Zanzibar ends it."
         stored(store, a_record(long, tags=("animals",)), a_record("Zanzibar"))
-        short, deep = matched(store, "Zanzibar")
-        assert (texts([short]), texts([deep])) == (["Zanzibar"], [long])
-        assert "Zanzibar" in long[deep.start : deep.end] and deep.start > 0
+        assert texts(matched(store, "Zanzibar")) == ["Zanzibar", long]
         assert len(matched(store, "fox")) == 1 == len(matched(store, "animals"))
-        [both] = [match for match in matched(store, "animals zanzibar") if match.record.text == long]
-        assert set(both.terms) == {*terms("animals"), *terms("zanzibar")}  # a tag and a word deep in the text meet
+        one, both = (store.match(terms(t), [ON_ATLAS], Where(EVERYWHERE), 9) for t in ("zanzibar", "animals zanzibar"))
+        assert both.scores[1] > one.scores[1], "a tag and a word deep in the text meet"
 
     # ------------------------------------------------------------ journal, keys, receipts, settings
 
@@ -334,7 +333,7 @@ class StoreContract(MeaningContract):
     def test_every_record_keeps_its_seal(self, store: Store) -> None:
         records = [a_full_record(), a_record("b")]
         with store.transaction():
-            store.write([sealed(record) for record in records])
+            store.write(Commit([sealed(record) for record in records]))
         assert [(s.record.id, s.row, s.key, s.checksum) for s in store.seals()] == [
             (s.record.id, s.row, s.key, s.checksum) for s in map(sealed, records)
         ]
@@ -343,11 +342,11 @@ class StoreContract(MeaningContract):
 
     def test_key_uses_and_settings_are_kept(self, store: Store) -> None:
         use = KeyUse("k", "d", "m1", "added", START)
-        store.write_key_uses([use])
+        store.write(Commit(keys=[use]))
         assert store.key_use("k") == use and store.key_use("l") is None
         assert len(bytes.fromhex(store.setting("secret") or "")) == 32 and store.setting("nope") is None
-        store.set_setting("colour", "red")
-        store.set_setting("colour", "blue")
+        store.write(Commit(settings={"colour": "red"}))
+        store.write(Commit(settings={"colour": "blue"}))
         assert store.setting("colour") == "blue"
 
     def test_the_recall_log_is_bounded(self, store: Store) -> None:
@@ -387,14 +386,14 @@ class StoreContract(MeaningContract):
         with pytest.raises(KeyError), store.transaction():
             new = a_record("new words", scope="global", fingerprint="g")
             with store.transaction():  # joins the outer one
-                store.write([sealed(new), sealed(replace(kept, text="changed words", fingerprint="g"))])
-            store.write([sealed(replace(kept, state="archived"))])
-            store.count_up([Counted(kept.id, Counters(up=1), START)])
-            store.write_links([Link(kept.id, new.id, "relates_to")], [])
-            store.append([an_event(new, 2)], next_link(store.head(), [an_event(new, 2)]))
-            store.write_key_uses([KeyUse("k", "d", new.id, "added", START)])
+                store.write(Commit([sealed(new), sealed(replace(kept, text="changed words", fingerprint="g"))]))
+            store.write(Commit([sealed(replace(kept, state="archived"))]))
+            store.write(Commit(counted=[Counted(kept.id, Counters(up=1), START)]))
+            store.write(Commit(links=[Link(kept.id, new.id, "relates_to")]))
+            store.write(Commit(events=[an_event(new, 2)], digest=next_link(store.head(), [an_event(new, 2)]).digest))
+            store.write(Commit(keys=[KeyUse("k", "d", new.id, "added", START)]))
             store.log([Receipt("r2", START, "default", "q", "a", "s", None, 1.0, ())], 1, START)
-            store.set_setting("colour", "red")
+            store.write(Commit(settings={"colour": "red"}))
             assert all_there_is() != before
             raise KeyError
         assert all_there_is() == before
@@ -432,7 +431,7 @@ class StoreContract(MeaningContract):
             lambda: matched(store, "staging"),
             lambda: list(store.chain()),
             lambda: store.setting("secret"),
-            lambda: store.write([sealed(record)]),
+            lambda: store.write(Commit([sealed(record)])),
             lambda: stored(store, record),
         ):
             with pytest.raises(StoreUnavailable, match="closed"):
@@ -469,8 +468,12 @@ class StoreContract(MeaningContract):
     def test_uses_and_deeds_are_counted_by_space(self, store: Store) -> None:
         one, two, far = stored(store, a_record("a"), a_record("b"), a_record("c", space="team"))
         with store.transaction():
-            store.count_up(
-                [Counted(r.id, Counters(used=n, surfaced=7), START) for r, n in ((one, 2), (two, 3), (far, 50))]
+            store.write(
+                Commit(
+                    counted=[
+                        Counted(r.id, Counters(used=n, surfaced=7), START) for r, n in ((one, 2), (two, 3), (far, 50))
+                    ]
+                )
             )
         journalled(store, an_event(one, 1), an_event(two, 2, verb="evicted", surface="upkeep"))
         journalled(store, an_event(far, 3, verb="evicted", surface="upkeep"), an_event(one, 4, verb="evicted"))
@@ -506,7 +509,7 @@ class StoreContract(MeaningContract):
         big, small, hidden = stored(
             store, a_record(text, pinned=True, tags=("x",)), a_record("b"), a_record("c", scope="project/other")
         )
-        store.count_up([Counted(small.id, Counters(up=2, rejected=1), moment(5))])
+        store.write(Commit(counted=[Counted(small.id, Counters(up=2, rejected=1), moment(5))]))
         access = replace(EVERYWHERE, reads=("project/atlas",))
         found = {brief.id: brief for brief in store.briefs(Where.of(access, {"kind": "fact"}))}
         assert set(found) == {big.id, small.id}
@@ -522,10 +525,12 @@ class StoreContract(MeaningContract):
 
     def test_runs_are_kept_changed_and_listed_newest_first(self, store: Store) -> None:
         with store.transaction():
-            first = store.save_run(RUN)
-            store.save_run(replace(RUN, id=first, state="done", batch="b1", checkpoint={"last": "m1"}, changed=3))
-            second = store.save_run(RUN)
-            store.save_run(replace(RUN, job="merge", space="team", problem="no room"))
+            first = store.write(Commit(runs=[RUN]))[0]
+            store.write(
+                Commit(runs=[replace(RUN, id=first, state="done", batch="b1", checkpoint={"last": "m1"}, changed=3)])
+            )
+            second = store.write(Commit(runs=[RUN]))[0]
+            store.write(Commit(runs=[replace(RUN, job="merge", space="team", problem="no room")]))
         [newest, oldest] = store.runs("default")
         assert (newest.id, oldest.id) == (second, first)
         assert oldest == replace(RUN, id=first, state="done", batch="b1", checkpoint={"last": "m1"}, changed=3)
@@ -535,7 +540,7 @@ class StoreContract(MeaningContract):
 
     def test_a_run_that_fails_to_commit_was_never_there(self, store: Store) -> None:
         with pytest.raises(RuntimeError), store.transaction():
-            store.save_run(RUN)
+            store.write(Commit(runs=[RUN]))
             raise RuntimeError
         assert store.runs("default") == []
 
@@ -546,12 +551,16 @@ class StoreContract(MeaningContract):
         stored(store, a_record("Clear nights in the attic"))
         asked = replace(RUN, job="question", state="asks")
         with store.transaction():
-            ids = [
-                store.save_run(replace(asked, question={"details": {"id": one.id}, "more": [1, None]})),
-                store.save_run(replace(asked, question={"summary": "Move the STORKS?"})),
-                store.save_run(replace(asked, question={"summary": "Clear the attic?"})),
-                store.save_run(replace(asked, space="team", question={})),
-            ]
+            ids = store.write(
+                Commit(
+                    runs=[
+                        replace(asked, question={"details": {"id": one.id}, "more": [1, None]}),
+                        replace(asked, question={"summary": "Move the STORKS?"}),
+                        replace(asked, question={"summary": "Clear the attic?"}),
+                        replace(asked, space="team", question={}),
+                    ]
+                )
+            )
         waiting = store.runs("default", state="asks")
         assert [run.id for run in reversed(waiting)] == ids[:3]
         assert waiting[-1].question == {"details": {"id": one.id}, "more": [1, None]}
@@ -563,14 +572,14 @@ class StoreContract(MeaningContract):
         gone = [run for run in store.runs("default", "question") if run.id != left.id]
         assert [(run.state, run.question) for run in gone] == [("withdrawn", None)] * 2
         with store.transaction():
-            store.save_run(replace(left, state="done", question=None))
+            store.write(Commit(runs=[replace(left, state="done", question=None)]))
         assert store.runs("default", state="asks") == [] and len(store.runs("team", state="asks")) == 1
         assert [run.id for run in store.runs("default", "question", "done")] == [left.id]
 
     def test_an_erased_record_is_a_tombstone_that_no_question_finds(self, store: Store) -> None:
         full = replace(a_full_record(), space="default", state="active")
         [gone, kept] = stored(store, full, a_record("Staging runs Postgres"))
-        store.count_up([Counted(gone.id, Counters(up=3), moment(4))])
+        store.write(Commit(counted=[Counted(gone.id, Counters(up=3), moment(4))]))
         _, words = erased(store, gone)
         assert "databas" in words or "database" in words  # what only it held
         assert not words & {"postgres", "postgr"}
@@ -593,10 +602,14 @@ class StoreContract(MeaningContract):
             Receipt("r3", START, "default", "stork", "me", "cli", None, 1.0, ((kept.id, 0.5),)),
         ]
         with store.transaction():
-            store.write_links(
-                [Link(gone.id, kept.id, "relates_to", 1.0, "heron"), Link(kept.id, gone.id, "contradicts")], []
+            store.write(
+                Commit(
+                    links=[Link(gone.id, kept.id, "relates_to", 1.0, "heron"), Link(kept.id, gone.id, "contradicts")]
+                )
             )
-            store.write_key_uses([KeyUse("k", "d", gone.id, "added", START), KeyUse("l", "e", kept.id, "added", START)])
+            store.write(
+                Commit(keys=[KeyUse("k", "d", gone.id, "added", START), KeyUse("l", "e", kept.id, "added", START)])
+            )
             store.log(lines, 100, START)
         events, words = erased(store, gone)
         assert (list(events), words) == ([2], {"heron", "weir"})
@@ -637,5 +650,5 @@ class StoreContract(MeaningContract):
         while store.tidy():
             steps += 1
             assert steps < 100
-        assert store.match(["harbour", "mile"], [shelf], Where(EVERYWHERE), 10) == before and len(before.hits) == 8
+        assert store.match(["harbour", "mile"], [shelf], Where(EVERYWHERE), 10) == before and len(before.scores) == 8
         assert all(finding.ok for finding in store.checkup())

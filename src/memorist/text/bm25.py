@@ -44,7 +44,6 @@ class Index(Protocol):
 class Scored(NamedTuple):
     row: int
     score: float
-    terms: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +64,18 @@ class Yardstick:
 
     def scores(self, rows: Mapping[int, str]) -> Iterator[Scored]:
         """Of each of these rows. Strings are searched as they are: to take them apart costs three times as much."""
-        sought = [(term, f" {term} ", f" {term} {term} ", w * (K1 + 1)) for term, w in self.weights.items()]
+        sought = [(f" {term} ", f" {term} {term} ", weight * (K1 + 1)) for term, weight in self.weights.items()]
         average = self.average
         for row, held in rows.items():
             norm = K1 * (1 - B + B * held.count(" ") / average)
             ended = held + " "
-            score, matched = 0.0, []
-            for term, written, twice, weight in sought:
+            score = 0.0
+            for written, twice, weight in sought:
                 if written in ended:
                     # A term beside itself shares a blank with itself: then each gets blanks of its own.
                     times = (ended.replace(" ", "  ") if twice in ended else ended).count(written)
                     score += weight * times / (times + norm)
-                    matched.append(term)
-            yield Scored(row, score, tuple(matched))
+            yield Scored(row, score)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +120,7 @@ def rank(terms: Sequence[str], index: Index, want: int) -> tuple[list[Scored], Y
 def scores(yardstick: Yardstick, index: Index, rows: Mapping[int, str]) -> dict[int, float]:
     """The score of the best of each record's rows, given with their terms."""
     best: dict[int, float] = {}
-    for row, score, _ in yardstick.scores(rows):
+    for row, score in yardstick.scores(rows):
         record = index.record(row)
         if score > best.get(record, 0.0):
             best[record] = score

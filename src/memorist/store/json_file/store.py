@@ -30,7 +30,7 @@ from memorist.store.json_file import tables
 from memorist.store.json_file.files import Files, locked
 from memorist.store.json_file.log import unavailable
 from memorist.store.json_file.snapshot import Sections, Unreadable
-from memorist.store.nouns import Finding, Size
+from memorist.store.nouns import Commit, Finding, Size
 from memorist.store.sqlite import SqliteStore
 from memorist.store.sqlite.connection import explained
 from memorist.store.sqlite.migrate import INSERT_TOPICS, rebuild_topics
@@ -195,7 +195,7 @@ class JsonFileStore(SqliteStore):
                 rows = part.get("records", [])
                 added = set(tables.put_records(one, rows))
                 seals = [tables.sealed(row) for row in rows]
-                self.write(seals)
+                self.write(Commit(seals))
                 records = [sealed.record for sealed in seals if sealed.record.number in added]
                 one.executemany(INSERT_TOPICS, [(topic, each.number) for each in records for topic in topics_of(each)])
                 tables.put(one, part)
@@ -291,14 +291,11 @@ class JsonFileStore(SqliteStore):
                     {"words": tables.make_words, "topics": rebuild_topics}[name](self._connections.here())
 
     match = needing("words", SqliteStore.match)
-    match_numbers = needing("words", SqliteStore.match_numbers)
     score = needing("words", SqliteStore.score)
     vocabulary = needing("words", SqliteStore.vocabulary)
     unembedded = needing("words", SqliteStore.unembedded)
-    pieces = needing("words", SqliteStore.pieces)
     put_vectors = needing("words", SqliteStore.put_vectors)
     erase = needing("words", SqliteStore.erase)
-    repair = needing("words", SqliteStore.repair)
     stating = needing("topics", SqliteStore.stating)
 
     # ------------------------------------------------------------ the whole
@@ -348,10 +345,11 @@ class JsonFileStore(SqliteStore):
         live = files.get(self._files.main, 0) + files.get(self._files.log, 0)
         return replace(records, bytes=sum(files.values()), live_bytes=live)
 
-    def checkup(self) -> list[Finding]:
+    def checkup(self, repair: bool = False) -> list[Finding]:
         self._make("words")
+        repaired = self._repaired() if repair else []
         with self._caught_up():
-            return [*json_files.checkup(self._files, self._place), *super().checkup()]
+            return [*repaired, *json_files.checkup(self._files, self._place), *super().checkup()]
 
     def close(self) -> None:
         if self._process == os.getpid() and self._may_write and not self._folded:

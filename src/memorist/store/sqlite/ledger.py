@@ -12,7 +12,7 @@ import apsw
 from memorist.errors import StoreDamaged
 from memorist.records import Event, Link, from_micros, to_micros
 from memorist.store.journal import ChainLink
-from memorist.store.nouns import RENDERED_AT_MOST, Counted, KeyUse, Receipt, Run, Size
+from memorist.store.nouns import RENDERED_AT_MOST, Commit, Counted, KeyUse, Receipt, Run, Size
 from memorist.store.rows import COUNTERS, counters_of, tally
 from memorist.store.sqlite.connection import Connections
 from memorist.store.where import canonical
@@ -30,6 +30,19 @@ DONE = (  # CROSS: the journal once, and then the few records; the other way rou
     " CROSS JOIN shelves s ON s.id = r.shelf WHERE s.space = ? GROUP BY j.verb, j.surface"
 )
 RUN = "id, space, name, state, owner, lease, at, updated, batch, checkpoint, changed, problem, question"
+SAVE_RUN = f"INSERT INTO jobs ({RUN}) VALUES (?{', ?' * RUN.count(',')}) ON CONFLICT (id) DO UPDATE SET " + ", ".join(
+    f"{name} = excluded.{name}" for name in RUN.split(", ")[1:]
+)
+COUNT = (
+    f"INSERT INTO counters (record, {', '.join(COUNTERS)}, last_used, tally) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (record) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in (*COUNTERS, "last_used", "tally"))
+)
+LINK = (
+    "INSERT INTO links (a, b, kind, weight, evidence, tally) VALUES (?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT DO UPDATE SET weight = excluded.weight, evidence = excluded.evidence, tally = excluded.tally"
+)
+SET = "INSERT INTO settings VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
 
 
 class Ledger:
@@ -90,18 +103,6 @@ class Ledger:
         sql = f"SELECT {RUN} FROM jobs WHERE space = ?1 AND ifnull(name = ?2, 1) AND {asks} ORDER BY id DESC LIMIT ?4"
         return [_run(row) for row in self._lines(sql, (space, job, state, -1 if limit is None else limit))]
 
-    def save_run(self, run: Run) -> int:
-        moments = (to_micros(run.lease), to_micros(run.at), to_micros(run.updated))
-        checkpoint = canonical(dict(run.checkpoint))
-        question = None if run.question is None else canonical(dict(run.question))
-        said = (run.batch, checkpoint, run.changed, run.problem, question)
-        values = (run.space, run.job, run.state, run.owner, *moments, *said)
-        sql = f"INSERT INTO jobs ({RUN}) VALUES (?{', ?' * len(values)}) ON CONFLICT (id) DO UPDATE SET "
-        changes = ", ".join(f"{name} = excluded.{name}" for name in RUN.split(", ")[1:])
-        with self._connections as one:
-            one.execute(sql + changes, (run.id or None, *values))
-            return run.id or one.last_insert_rowid()
-
     def size(self, space: str | None = None) -> Size:
         counts = "SELECT (SELECT count(*) FROM records), (SELECT count(*) FROM journal), (SELECT count(*) FROM recalls)"
         with self._connections as one:
@@ -122,48 +123,27 @@ class Ledger:
             row = one.execute("SELECT seq, digest FROM journal ORDER BY seq DESC LIMIT 1").get
         return ChainLink(row[0], row[0], row[1] or b"") if row else None
 
-    def append(self, events: Sequence[Event], link: ChainLink) -> None:
-        sql = (
-            "INSERT INTO journal (seq, at, actor, surface, verb, record, batch, because, before, mac, after, digest)"
-            " VALUES (?, ?, ?, ?, ?, (SELECT number FROM records WHERE id = ?), ?, ?, ?, ?, ?, ?)"
-        )
-        rows = [
-            (e.seq, to_micros(e.at), e.actor, e.surface, e.verb, e.record, e.batch, e.because,
-             None if e.before is None else canonical(dict(e.before)), e.mac, e.after,
-             link.digest if e.seq == link.last else None)
-            for e in events
-        ]  # fmt: skip
-        with self._connections as one:
-            one.executemany(sql, rows)
-
     def key_use(self, key: str) -> KeyUse | None:
         with self._connections as one:
             row = one.execute("SELECT draft, record, outcome, at FROM key_uses WHERE key = ?", (key,)).get
         return KeyUse(key, row[0], row[1], row[2], from_micros(row[3])) if row else None
 
-    def write_key_uses(self, uses: Sequence[KeyUse]) -> None:
-        rows = [(use.key, use.draft, use.record, use.outcome, to_micros(use.at)) for use in uses]
-        with self._connections as one:
-            one.executemany("INSERT INTO key_uses VALUES (?, ?, ?, ?, ?)", rows)
-
     def log(self, receipts: Sequence[Receipt], most: int, oldest: datetime) -> None:
         counted = self._counted([id for line in receipts for id, _ in line.shown])
-        lines = [line for line in receipts if all(id in counted for id, _ in line.shown)]
+        lines = [line for line in receipts if counted.keys() >= {id for id, _ in line.shown}]
         rows = [
             (r.id, to_micros(r.at), r.space, r.query, r.actor, r.surface, r.session, r.ms, canonical(r.shown),
              r.empty_because, None if r.rendered is None else canonical(dict(r.rendered)))
             for r in lines
         ]  # fmt: skip
+        shown = Counter(id for line in lines for id, _ in line.shown)
         with self._connections as one:
             one.executemany(f"INSERT INTO recalls ({RECEIPT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
             one.execute("DELETE FROM recalls WHERE at < ?", (to_micros(oldest),))
             _keep_newest(one, "recalls", most)
             if any(line.rendered is not None for line in lines):
                 _keep_newest(one, "recalls INDEXED BY recalls_rendered WHERE rendered IS NOT NULL", RENDERED_AT_MOST)
-        shown = Counter(id for line in lines for id, _ in line.shown)
-        known = [(counted[id], count) for id, count in shown.items()]
-        more = [replace(c, counters=replace(c.counters, surfaced=c.counters.surfaced + count)) for c, count in known]
-        self.count_up(more)
+            self._count_up(one, [_shown_again(counted[id], n) for id, n in shown.items()])
 
     def _counted(self, ids: Sequence[str]) -> dict[str, Counted]:
         """The counters of those records that exist and are not erased."""
@@ -173,40 +153,69 @@ class Ledger:
             rows = one.execute(f"{sql} AND r.state <> 'erased'", (canonical(ids),))
             return {id: Counted(id, *counters_of(number, counted)) for number, id, *counted in rows}
 
-    def set_setting(self, name: str, value: str) -> None:
-        sql = "INSERT INTO settings VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
-        with self._connections as one:
-            one.execute(sql, (name, value))
+    # ------------------------------------------------------------ what a commit writes beside records
 
-    def _numbers(self, ids: Sequence[str]) -> Mapping[str, int]:
-        sql = "SELECT id, number FROM records WHERE id IN (SELECT value FROM json_each(?))"
-        with self._connections as one:
-            return {id: found for id, found in one.execute(sql, (canonical(list(ids)),))}
+    def _enter(self, one: apsw.Connection, commit: Commit) -> list[int]:
+        """The ids of the runs."""
+        if commit.counted:
+            self._count_up(one, commit.counted)
+        if commit.links or commit.unlinked:
+            self._link(one, commit.links, commit.unlinked)
+        uses = [(use.key, use.draft, use.record, use.outcome, to_micros(use.at)) for use in commit.keys]
+        if uses:
+            one.executemany("INSERT INTO key_uses VALUES (?, ?, ?, ?, ?)", uses)
+        if commit.events:
+            _append(one, commit.events, commit.digest)
+        if commit.settings:
+            one.executemany(SET, list(commit.settings.items()))
+        return [_save_run(one, run) for run in commit.runs]
 
-    def count_up(self, counted: Sequence[Counted]) -> None:
+    def _count_up(self, one: apsw.Connection, counted: Sequence[Counted]) -> None:
         numbers = self._numbers([each.record for each in counted])
         rows = []
         for each in counted:
             c, used = each.counters, None if each.used is None else to_micros(each.used)
             values = (c.up, c.down, c.used, c.surfaced, c.rejected, c.strength, used)
             rows.append((numbers[each.record], *values, tally(numbers[each.record], values)))
-        names = (*COUNTERS, "last_used", "tally")
-        changes = ", ".join(f"{name} = excluded.{name}" for name in names)
-        sql = f"INSERT INTO counters (record, {', '.join(names)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        with self._connections as one:
-            one.executemany(f"{sql} ON CONFLICT (record) DO UPDATE SET {changes}", rows)
+        one.executemany(COUNT, rows)
 
-    def write_links(self, links: Sequence[Link], removed: Sequence[Link]) -> None:
+    def _link(self, one: apsw.Connection, links: Sequence[Link], removed: Sequence[Link]) -> None:
         numbers = self._numbers([end for link in (*links, *removed) for end in (link.a, link.b)])
         gone = [(numbers[link.a], link.kind, numbers[link.b]) for link in removed]
         rows = [(numbers[k.a], numbers[k.b], k.kind, float(k.weight), k.evidence) for k in links]
-        put = (
-            "INSERT INTO links (a, b, kind, weight, evidence, tally) VALUES (?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET weight = excluded.weight, evidence = excluded.evidence, tally = excluded.tally"
-        )
+        one.executemany("DELETE FROM links WHERE (a, kind, b) = (?, ?, ?)", gone)
+        one.executemany(LINK, [(*row, tally(row[0], row[1:])) for row in rows])
+
+    def _numbers(self, ids: Sequence[str]) -> Mapping[str, int]:
+        sql = "SELECT id, number FROM records WHERE id IN (SELECT value FROM json_each(?))"
         with self._connections as one:
-            one.executemany("DELETE FROM links WHERE (a, kind, b) = (?, ?, ?)", gone)
-            one.executemany(put, [(*row, tally(row[0], row[1:])) for row in rows])
+            return {id: found for id, found in one.execute(sql, (canonical(list(ids)),))}
+
+
+def _append(one: apsw.Connection, events: Sequence[Event], digest: bytes) -> None:
+    sql = (
+        "INSERT INTO journal (seq, at, actor, surface, verb, record, batch, because, before, mac, after, digest)"
+        " VALUES (?, ?, ?, ?, ?, (SELECT number FROM records WHERE id = ?), ?, ?, ?, ?, ?, ?)"
+    )
+    rows = [
+        (e.seq, to_micros(e.at), e.actor, e.surface, e.verb, e.record, e.batch, e.because,
+         None if e.before is None else canonical(dict(e.before)), e.mac, e.after,
+         digest if e is events[-1] else None)
+        for e in events
+    ]  # fmt: skip
+    one.executemany(sql, rows)
+
+
+def _save_run(one: apsw.Connection, run: Run) -> int:
+    moments = (to_micros(run.lease), to_micros(run.at), to_micros(run.updated))
+    question = None if run.question is None else canonical(dict(run.question))
+    said = (run.batch, canonical(dict(run.checkpoint)), run.changed, run.problem, question)
+    one.execute(SAVE_RUN, (run.id or None, run.space, run.job, run.state, run.owner, *moments, *said))
+    return run.id or one.last_insert_rowid()
+
+
+def _shown_again(counted: Counted, times: int) -> Counted:
+    return replace(counted, counters=replace(counted.counters, surfaced=counted.counters.surfaced + times))
 
 
 def _keep_newest(one: apsw.Connection, lines: str, most: int) -> None:

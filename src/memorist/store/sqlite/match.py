@@ -12,9 +12,9 @@ import apsw
 
 from memorist.errors import StoreDamaged
 from memorist.store.index import CHUNKS
-from memorist.store.nouns import Fact, Match, Matches, Shelf
+from memorist.store.nouns import Fact, Shelf
 from memorist.store.sqlite.connection import Connections, one_moment
-from memorist.store.sqlite.read import FROM, SELECT, RecordReader, Shelves, where_sql
+from memorist.store.sqlite.read import FROM, RecordReader, Shelves, where_sql
 from memorist.store.where import Where, canonical
 from memorist.text import bm25
 
@@ -106,11 +106,11 @@ class WordIndex:
         )
         return dict(self._one.execute(sql, (canonical(list(records)), canonical(list(self._shelves)))))
 
-    def best(self, scored: Sequence[bm25.Scored], limit: int) -> dict[int, bm25.Scored]:
-        """The best row of each of the first `limit` records, and of others that helped before: votes may lift them."""
-        found: dict[int, bm25.Scored] = {}
-        for each in scored:
-            found.setdefault(each.row // CHUNKS, each)
+    def best(self, scored: Sequence[bm25.Scored], limit: int) -> dict[int, float]:
+        """The best score of each of the first `limit` records, and of others that helped before: votes may lift them."""
+        found: dict[int, float] = {}
+        for row, score in scored:
+            found.setdefault(row // CHUNKS, score)
         others = list(found)[limit:]
         sql = "SELECT record FROM counters WHERE up > 0 AND record IN (SELECT value FROM json_each(?))"
         voted = {record for (record,) in self._one.execute(sql, (canonical(others),))} if others else set()
@@ -148,24 +148,14 @@ class WordMatcher(RecordReader):
     _connections: Connections
     _shelves: Shelves
 
-    def match(self, terms: Sequence[str], shelves: Sequence[Shelf], where: Where, limit: int) -> Matches:
+    def match(self, terms: Sequence[str], shelves: Sequence[Shelf], where: Where, limit: int) -> bm25.Found:
         with self._connections as one, one_moment(one):  # else a row that was found may be gone when it is read
-            index = self._index(one, terms, shelves, where)
-            if index is None:
-                return Matches((), 0.0)
-            with SOUND:
-                scored, yardstick = bm25.rank(terms, index, max(bm25.POOL, 2 * limit))
-            return Matches(tuple(self._matches(one, index.best(scored, limit))), yardstick.ceiling)
-
-    def match_numbers(self, terms: Sequence[str], shelves: Sequence[Shelf], where: Where, limit: int) -> bm25.Found:
-        with self._connections as one, one_moment(one):
             index = self._index(one, terms, shelves, where)
             if index is None:
                 return bm25.Found()
             with SOUND:
                 scored, yardstick = bm25.rank(terms, index, max(bm25.POOL, 2 * limit))
-            best = index.best(scored, limit)
-            return bm25.Found({number: each.score for number, each in best.items()}, yardstick)
+            return bm25.Found(index.best(scored, limit), yardstick)
 
     def _index(
         self, one: apsw.Connection, terms: Sequence[str], shelves: Sequence[Shelf], where: Where
@@ -173,17 +163,6 @@ class WordMatcher(RecordReader):
         view = self._shelves.now(one)
         ids = view.readable(shelves, where.access)
         return WordIndex(one, ids, self._shelves.sizes(one, view, ids), terms, where) if ids and terms else None
-
-    def _matches(self, one: apsw.Connection, best: Mapping[int, bm25.Scored]) -> list[Match]:
-        rows, numbers = canonical([each.row for each in best.values()]), canonical(list(best))
-        sql = "SELECT id, start, end FROM words WHERE id IN (SELECT value FROM json_each(?))"
-        places = {id: place for id, *place in one.execute(sql, (rows,))}
-        found = self._records(f"{SELECT} WHERE r.number IN (SELECT value FROM json_each(?))", (numbers,))
-        records = {record.number: record for record in found}
-        try:
-            return [Match(records[number], each.score, each.terms, *places[each.row]) for number, each in best.items()]
-        except (LookupError, TypeError) as problem:
-            raise StoreDamaged(INDEX_DAMAGED) from problem
 
     def score(self, yardstick: bm25.Yardstick, shelves: Sequence[Shelf], numbers: Sequence[int]) -> dict[int, float]:
         if not yardstick.weights or not numbers:

@@ -233,10 +233,8 @@ def _clause(clause: Clause) -> Fragment:
     if clause.op == "ne":
         sql, values = _clause(Clause(clause.field, "eq", clause.value))
         return f"NOT ({sql})", values
-    if clause.op == "in" and clause.field in NAMED_BY:
-        named = [each for each in clause.value if class_of(each) == kind and "\0" not in str(each)]
-        if len(named) == len(clause.value):  # nothing stored holds a NUL
-            return f"{column(clause.field)} IN (SELECT value FROM json_each(?))", [canonical(named)]
+    if clause.op == "in" and clause.field in NAMED_BY and all(_is_plain(each, kind) for each in clause.value):
+        return f"{column(clause.field)} IN (SELECT value FROM json_each(?))", [canonical(clause.value)]
     if clause.op == "in":
         return _either([Clause(clause.field, "eq", each) for each in clause.value])
     if kind == "any":
@@ -244,6 +242,11 @@ def _clause(clause: Clause) -> Fragment:
     if kind == "list":
         return _list(clause)
     return _plain(clause, kind)
+
+
+def _is_plain(value: Any, kind: str) -> bool:
+    """Whether JSON hands it over as it is: a text would end at its first NUL."""
+    return class_of(value) == kind and "\0" not in str(value)
 
 
 def _either(clauses: list[Clause]) -> Fragment:

@@ -23,7 +23,7 @@ from memorist.records import Record
 from memorist.store.files import create_private, size_of
 from memorist.store.index import CHUNKS, numbered_rows, stated, states, topics_of
 from memorist.store.journal import refuse_if_lost
-from memorist.store.nouns import Erased, Finding, Sealed, Shelf, shelf_of
+from memorist.store.nouns import Commit, Erased, Finding, Sealed, Shelf, shelf_of
 from memorist.store.rows import COLUMNS
 from memorist.store.sqlite.connection import Connections, explained
 from memorist.store.sqlite.ledger import Ledger
@@ -156,9 +156,15 @@ class SqliteStore(WordMatcher, VectorMatcher, VectorKeeper, Ledger):
         except apsw.Error as problem:
             raise explained(problem) from problem
 
-    def write(self, records: Sequence[Sealed]) -> list[int]:
+    def write(self, commit: Commit) -> list[int]:
         with self._connections as one:
-            return self._write(one, records)[0]
+            numbers = self._write(one, commit.records)[0] if commit.records else []
+            if commit.vectors:
+                ready = zip(commit.records, numbers, strict=True)
+                firsts = {sealed.record.id: number * CHUNKS for sealed, number in ready}
+                rows = {firsts[id] + n: each for id, own in commit.vectors.items() for n, each in enumerate(own)}
+                self.put_vectors(commit.generation, rows)
+            return [*numbers, *self._enter(one, commit)]
 
     def _write(self, one: apsw.Connection, records: Sequence[Sealed]) -> tuple[list[int], list[bytes]]:
         """The records' numbers, and the vectors that went because they belong to nothing any more."""
@@ -195,13 +201,14 @@ class SqliteStore(WordMatcher, VectorMatcher, VectorKeeper, Ledger):
 
     # ------------------------------------------------------------ the whole
 
-    def checkup(self) -> list[Finding]:
+    def checkup(self, repair: bool = False) -> list[Finding]:
         from memorist.store.sqlite.doctor import checkup
 
+        repaired = self._repaired() if repair else []
         with self._connections as one:
-            return checkup(one, self)
+            return [*repaired, *checkup(one, self)]
 
-    def repair(self) -> list[Finding]:
+    def _repaired(self) -> list[Finding]:
         from memorist.store.sqlite.doctor import repair
 
         with self._connections as one:
