@@ -29,14 +29,14 @@ from hypothesis.stateful import (
 
 from memorist.kinds import ARCHIVE, MEMORY, TURNS
 from memorist.records import Record
-from memorist.store.index import CHUNKS, block_of, embedded_rows
+from memorist.store.index import CHUNKS, embedded_rows
 from memorist.store.json_file.store import JsonFileStore
 from memorist.store.nouns import Commit, Generation, Shelf, shelf_of
 from memorist.store.protocol import Store
 from memorist.store.sqlite import SqliteStore
 from memorist.store.sqlite import scan as scans
 from memorist.store.sqlite.scan import Block, Scan
-from memorist.store.sqlite.vectors import closed
+from memorist.store.sqlite.vectors import block_of, closed
 from memorist.store.where import Where
 from memorist.testing import EVERYWHERE, a_record, sealed, stored
 from memorist.testing.records import a_tombstone

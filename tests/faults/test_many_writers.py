@@ -22,7 +22,7 @@ from memorist.errors import StoreUnavailable
 from memorist.kinds import MEMORY
 from memorist.store.nouns import Shelf
 from memorist.store.sqlite import SqliteStore
-from memorist.store.sqlite.match import WordIndex
+from memorist.store.sqlite.read import WordIndex
 from memorist.testing import a_record, stored
 
 WRITERS, READERS = 8, 2

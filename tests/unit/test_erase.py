@@ -12,7 +12,8 @@ from memorist.access import access_for
 from memorist.errors import Conflict, Invalid, NotFound, OutOfScope, Refused, StoreUnavailable
 from memorist.records import Draft, Event
 from memorist.remember import erase as erasing
-from memorist.store.journal import Audit, ChainLink, event_mac, seal
+from memorist.store.journal import Audit
+from memorist.store.nouns import ChainLink, event_mac, seal
 from memorist.store.writer import unscrubbed
 from memorist.testing import MovableClock
 

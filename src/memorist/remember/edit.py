@@ -316,7 +316,7 @@ def use(receipt: str, answer: str | None, ids: Sequence[str] | None, by: Author)
     """Counts a use of those shown memories that are named, or that the answer shows to have been used. `ids` are full ids."""
     by.writer.flush()
     line = receipt_of(receipt, by.access, by.store)
-    shown = by.store.get([id for id, _ in line.shown], by.where)
+    shown = by.store.get(line.ids, by.where)
     reasons = _named(ids, shown) if ids is not None else _detected(answer, line, shown)
     left: dict[str, str] = {}
     with by.writer.transaction():
@@ -340,7 +340,7 @@ def receipt_of(name: str, who: Access, store: Store) -> Receipt:
     if not isinstance(name, str):
         raise Invalid(f"a receipt is named by text such as 'r01…', not {quoted(name)}")
     found = store.receipts(who.space, 1, name.strip())
-    if not found or len(store.get([id for id, _ in found[0].shown], Where(who))) < len(found[0].shown):
+    if not found or len(store.get(found[0].ids, Where(who))) < len(found[0].shown):
         raise NotFound(f"there is no receipt {quoted(name)} here; contexts and recalls name theirs, and old ones go")
     return found[0]
 

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 from memorist.access import Access
 from memorist.kinds import kind_of
 from memorist.records import Planned, Record, Report
+from memorist.redact import strings_in, texts_of
 from memorist.remember.changes import Author
 from memorist.remember.twins import same_texts
 from memorist.store.copies import clean_copies, clear_leftovers
 from memorist.store.nouns import Finding
 from memorist.store.protocol import Store
-from memorist.store.traces import ErasedIds, strings_in, texts_of
+from memorist.store.traces import ErasedIds
 from memorist.store.where import Order, Where
 from memorist.store.writer import unscrubbed
 from memorist.text.words import terms

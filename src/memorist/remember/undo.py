@@ -17,7 +17,7 @@ from memorist.records import Counters, Event, Link, Planned, Record, Report, fro
 from memorist.remember.changes import Author, Changes, counts_of
 from memorist.remember.edit import portions
 from memorist.remember.twins import UNDONE, refuse_second
-from memorist.store.rows import COLUMNS, COUNTERS, from_row, to_row
+from memorist.store.nouns import COLUMNS, COUNTERS, from_row, to_row
 from memorist.store.where import Where
 from memorist.store.writer import Clean
 

@@ -14,7 +14,6 @@ one, may be a long holiday as well as a jump, and nothing is lost if what goes b
 """
 
 import errno
-import hashlib
 import json
 import logging
 import threading
@@ -23,34 +22,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memorist.errors import Invalid, StoreDamaged
-from memorist.records import Event, Record, to_micros
+from memorist.records import Event, Record
 from memorist.store.files import replace_private
-from memorist.store.nouns import Sealed
-from memorist.store.rows import checksum, to_row
-from memorist.store.where import canonical
+from memorist.store.nouns import ChainLink, event_mac, next_link, seal
 
 if TYPE_CHECKING:
     from memorist.store.protocol import Store
 
-START = bytes(32)
 ANCHORED_EVERY = 60.0  # seconds
 LOOKS = 100  # at a record that others keep changing
 JUMP = timedelta(days=7)
 SETTLED = timedelta(days=1)  # so long after a step the clock is believed again
 EVENTS_LOOKED_AT = 200  # events that are read one by one; of those before, only as many as a bisection takes
 log = logging.getLogger("memorist")
-
-
-@dataclass(frozen=True, slots=True)
-class ChainLink:
-    """The events `first` … `last` of one transaction and the digest that ties them to all before."""
-
-    first: int
-    last: int
-    digest: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +48,6 @@ class Audit:
     events: int
     records: int
     problems: tuple[str, ...] = ()
-
-
-def event_mac(key: bytes, before: Mapping[str, Any] | None, because: str | None) -> bytes:
-    """The digest of an event's own content, under the record's key."""
-    content = canonical([None if before is None else dict(before), because])
-    return hashlib.blake2b(content.encode(), digest_size=16, key=key).digest()
-
-
-def next_link(previous: ChainLink | None, events: Sequence[Event]) -> ChainLink:
-    """The link for these events, which carry their numbers already."""
-    digest = hashlib.blake2b(previous.digest if previous else START, digest_size=32)
-    for event in events:
-        digest.update(_facts(event))
-    return ChainLink(events[0].seq, events[-1].seq, digest.digest())
 
 
 def broken(links: Iterable[tuple[ChainLink, Sequence[Event]]]) -> str | None:
@@ -89,19 +62,6 @@ def broken(links: Iterable[tuple[ChainLink, Sequence[Event]]]) -> str | None:
             return f"an event from {link.first} to {link.last} was changed after it was written"
         previous = link
     return None
-
-
-def _facts(event: Event) -> bytes:
-    facts = (
-        event.seq,
-        to_micros(event.at),
-        event.actor,
-        event.surface,
-        event.verb,
-        event.record,
-        event.batch,
-    )
-    return canonical(facts).encode() + event.mac + event.after
 
 
 # ---------------------------------------------------------------- the anchor
@@ -188,11 +148,6 @@ class Anchored:
 
 
 # ---------------------------------------------------------------- the audit
-
-
-def seal(record: Record, key: bytes, new: bool = False) -> Sealed:
-    row = to_row(record)
-    return Sealed(record, row, key, checksum(key, record.space, record.scope, row), new)
 
 
 def audit(store: "Store", anchored: Anchored) -> Audit:

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from memorist.errors import Refused
 from memorist.records import Event, Link, Record
-from memorist.store.journal import ChainLink
 from memorist.store.nouns import (
     Brief,
+    ChainLink,
     Commit,
     Erased,
     Fact,

@@ -19,13 +19,12 @@ from typing import Any, NewType, TypeVar, cast
 from memorist.access import Access
 from memorist.errors import Invalid, StoreUnavailable
 from memorist.records import Counters, Event, Link, Record, Times, changed, to_micros
-from memorist.redact import Redactor
+from memorist.redact import Redactor, texts_of
 from memorist.store.choices import forget_words
-from memorist.store.journal import Anchor, Audit, ChainLink, audit, event_mac, jump, next_link, seal
+from memorist.store.journal import Anchor, Audit, audit, jump
 from memorist.store.meaning import Ahead, Generations, Meaning, secret_of
-from memorist.store.nouns import Commit, Counted, KeyUse, Receipt, Run, Sealed
+from memorist.store.nouns import ChainLink, Commit, Counted, KeyUse, Receipt, Run, Sealed, event_mac, next_link, seal
 from memorist.store.protocol import Store
-from memorist.store.traces import texts_of
 from memorist.store.where import Where
 from memorist.text.twins import fingerprint
 

@@ -16,8 +16,8 @@ from memorist.access import Access
 from memorist.errors import Invalid, Refused, StoreUnavailable
 from memorist.kinds import ARCHIVE, MEMORY, TURNS
 from memorist.records import Counters, Link, Record, Times
-from memorist.store.journal import broken, next_link
-from memorist.store.nouns import Commit, Counted, KeyUse, Receipt, Run, Shelf, footprint, shelf_of
+from memorist.store.journal import broken
+from memorist.store.nouns import Commit, Counted, KeyUse, Receipt, Run, Shelf, footprint, next_link, shelf_of
 from memorist.store.protocol import Store
 from memorist.store.where import Order, Where, order_of
 from memorist.testing.meaning import MeaningContract

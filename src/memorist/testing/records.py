@@ -11,10 +11,8 @@ from typing import Any
 
 from memorist.access import Access
 from memorist.records import Event, Provenance, Record, Times, new_id, utc
-from memorist.store.journal import ChainLink, event_mac, next_link, seal
-from memorist.store.nouns import Commit, Sealed
+from memorist.store.nouns import ChainLink, Commit, Sealed, checksum, event_mac, next_link, seal, to_row
 from memorist.store.protocol import Store
-from memorist.store.rows import checksum, to_row
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 EVERYWHERE = Access(reads=("*", "project/*"), writes=("*", "project/*"), role="admin")

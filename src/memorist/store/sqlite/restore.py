@@ -19,7 +19,7 @@ from memorist.errors import Invalid, StoreDamaged
 from memorist.records import now_utc
 from memorist.store.copies import erase_what_is_listed, put_anchor_aside, set_anchor
 from memorist.store.files import create_private, size_of
-from memorist.store.journal import ChainLink
+from memorist.store.nouns import ChainLink
 from memorist.store.sqlite.connection import explained
 from memorist.store.sqlite.doctor import NOT_OF_THE_FILE
 from memorist.store.sqlite.migrate import SCHEMA, copy_verified, migrations_in, version_of

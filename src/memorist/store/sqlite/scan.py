@@ -21,12 +21,11 @@ import apsw
 
 from memorist.errors import StoreDamaged
 from memorist.kinds import ARCHIVE
-from memorist.store.index import CHUNKS, GROUP, PARTS
+from memorist.store.index import CHUNKS
 from memorist.store.nouns import Generation, Near, Shelf
-from memorist.store.sqlite.connection import Connections, one_moment
-from memorist.store.sqlite.match import AMONG, ON_SHELVES
-from memorist.store.sqlite.read import Shelves, View, where_sql
-from memorist.store.sqlite.vectors import DAMAGED
+from memorist.store.sqlite.connection import Connections, Shelves, View, one_moment
+from memorist.store.sqlite.read import AMONG, ON_SHELVES, where_sql
+from memorist.store.sqlite.vectors import DAMAGED, GROUP, PARTS
 from memorist.store.where import Clause, Where, canonical
 from memorist.text.vectors import direction, split
 
@@ -467,8 +466,9 @@ class VectorMatcher:
                 if vector is None:
                     return {}
                 question = direction(vector, known.dimension)
-                parts = [scan.of(question, numbers) for scan in scans]
-        best = {number: cosine for part in parts for number, cosine in part.items()}
+                best: dict[int, float] = {}
+                for scan in scans:
+                    best.update(scan.of(question, numbers))
         return {number: best[number] for number in numbers if number in best}
 
     def _scans(

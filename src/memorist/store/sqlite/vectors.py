@@ -15,14 +15,15 @@ import apsw
 
 from memorist.errors import Conflict, Invalid, Refused, StoreDamaged
 from memorist.records import now_utc, to_micros
-from memorist.store.index import CHUNKS, GROUP, PARTS, block_of, blocks_of, embedded_text
+from memorist.store.index import CHUNKS, embedded_text
 from memorist.store.nouns import Generation, Piece
-from memorist.store.sqlite.connection import Connections, one_moment
-from memorist.store.sqlite.read import Shelves
+from memorist.store.sqlite.connection import Connections, Shelves, one_moment
 from memorist.store.where import canonical
 from memorist.text.vectors import SCALE, are_sound, check_dimension
 
 STATES = ("filling", "current", "retired")
+GROUP = 15  # records whose vectors are stored together: with 256 dimensions they fill a page, and no more
+PARTS = 64  # into which the vectors of a group are cut, by chunk: long texts have many, and most have one
 ROWS_OF_A_GROUP = GROUP * CHUNKS
 MOST_ROWS = 2**63 - 1
 NEWEST_GROUPS = 64  # that are looked at first for rows without a vector: a millisecond
@@ -50,6 +51,18 @@ class Move:
     number: int
     old: int
     new: int | None
+
+
+def block_of(row: int) -> int:
+    """The block that holds the vector of an index row."""
+    number, chunk = divmod(row, CHUNKS)
+    return number // GROUP * PARTS + chunk * PARTS // CHUNKS
+
+
+def blocks_of(number: int) -> range:
+    """The blocks that may hold vectors of a record, and of the others in its group."""
+    first = number // GROUP * PARTS
+    return range(first, first + PARTS)
 
 
 def opened(rows: bytes, codes: bytes) -> dict[int, bytes]:
