@@ -63,7 +63,7 @@ def act(memory: Memory, chance: random.Random) -> None:
 class Saboteur:
     """Makes one of the store's writing methods throw, before or after its work, on some of its calls."""
 
-    METHODS = ("write", "count_up", "write_links", "append", "write_key_uses", "log")
+    METHODS = ("write", "_write", "_enter", "_count_up", "_link", "log")
 
     def __init__(self, store: Any, chance: random.Random, share: float) -> None:
         self._chance, self._share = chance, share
