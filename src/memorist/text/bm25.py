@@ -83,10 +83,6 @@ class Yardstick:
             scored.append((score, row))
         return scored
 
-    def held(self, row: str) -> tuple[str, ...]:
-        """Which of the terms a row holds."""
-        return tuple(term for term in self.weights if f" {term} " in row + " ")
-
 
 @dataclass(frozen=True, slots=True)
 class Found:

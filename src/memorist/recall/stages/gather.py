@@ -149,7 +149,7 @@ class Gather:
         for where in (_loose(search.where), search.where):
             measured, readings, found = Measured(), list[Reading](), Found()
             if search.terms:
-                found = store.match_numbers(search.terms, shelves, where, search.pool(max(self.words, least)))
+                found = store.match(search.terms, shelves, where, search.pool(max(self.words, least)))
                 measured.add_words(found.scores, found.yardstick.whole)
             for generation, vector in search.asked.vectors:
                 pool = search.pool(max(self.meaning, least))
@@ -214,10 +214,7 @@ def _kin(
     alone = [number for number, fact in facts.items() if fact.session is None]
     if len(alone) < KIN_AMONG:
         return {}
-    vectors = list(tools.store.directions(reading.generation, search.shelves, measured.best(alone, KIN)).values())
-    if not vectors:
-        return {}
-    cosines = tools.store.similarities(reading.generation, sum(vectors[1:], vectors[0]), search.shelves, alone)
+    cosines = tools.store.similarities(reading.generation, measured.best(alone, KIN), search.shelves, alone)
     mean, spread = sum(cosines.values()) / max(1, len(cosines)), reading.spread
     return {n: min(MOST_KIN, max(0.0, (cosine - mean) / spread)) for n, cosine in cosines.items()}
 

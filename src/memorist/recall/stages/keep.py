@@ -185,7 +185,7 @@ def _not_yet_or_no_more(record: Record, moment: datetime, search: Search, tools:
 def _forgotten_then(record: Record, moment: datetime, store: Store) -> bool:
     """The journal knows: the first change of state after the moment says what the state was at it."""
     whole = record.superseded_by or record.id  # the past text of a memory was forgotten with it
-    for event in store.journal(whole):
+    for event in store.journal(record=whole):
         if event.at > moment and event.before is not None and "state" in event.before:
             return bool(event.before["state"] != "active")
     return record.state == "archived"

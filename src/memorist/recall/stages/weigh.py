@@ -71,7 +71,7 @@ class Blend:
         best = table.best(search.limit, self.spare)
         hits, believed, at_once = list[Hit](), 0, 2 * search.limit + self.spare
         for start in range(0, len(best), at_once):
-            for record in tools.store.numbered(best[start : start + at_once], search.where):
+            for record in tools.store.get(best[start : start + at_once], search.where):
                 relevance = logistic(table.sums[record.number] + table.standing)
                 hits.append(Hit(record, relevance, {"relevance": relevance}, table.signals(record.number)))
                 believed += not_believed(record, search, tools) is None
@@ -102,7 +102,7 @@ class FuseRanks:
         best = sorted(scores, key=lambda number: (-scores[number], -number))[: 2 * search.limit + self.spare]
         hits = [
             Hit(record, scores[record.number], {"ranks": scores[record.number]}, tuple(places[record.number]))
-            for record in tools.store.numbered(best, search.where)
+            for record in tools.store.get(best, search.where)
         ]
         return search.but(hits=tuple(hits), note=f"{len(places)} candidates")
 
@@ -375,7 +375,7 @@ class MarkConflicts:
             return search
         active = Where(search.where.access).also("state", "eq", "active")
         others: dict[str, list[str]] = {}
-        for link in tools.store.links_of([hit.record.id for hit in search.hits], active):
+        for link in tools.store.links(active, [hit.record.id for hit in search.hits]):
             if link.kind == "contradicts":
                 others.setdefault(link.a, []).append(link.b)
                 others.setdefault(link.b, []).append(link.a)

@@ -20,13 +20,12 @@ from typing import Any
 import apsw
 
 from memorist.records import from_micros, to_micros
-from memorist.store.index import CHUNKS, GROUP, PARTS, block_of, rows_of
+from memorist.store.index import CHUNKS, rows_of
 from memorist.store.json_file.snapshot import Row, Sections
-from memorist.store.nouns import Sealed, Shelf, layer_of
-from memorist.store.rows import COLUMNS, COUNTERS, from_row, tally
-from memorist.store.sqlite.match import rebuild
+from memorist.store.nouns import COLUMNS, COUNTERS, Sealed, Shelf, from_row, layer_of, tally
 from memorist.store.sqlite.migrate import SCHEMA, migrate, migrations_in
-from memorist.store.sqlite.vectors import BLOCKS, PUT, closed, next_version, opened
+from memorist.store.sqlite.read import rebuild
+from memorist.store.sqlite.vectors import BLOCKS, GROUP, PARTS, PUT, block_of, closed, next_version, opened
 from memorist.store.where import canonical
 
 Key = tuple[Any, ...]
