@@ -81,7 +81,7 @@ def test_names_explain_themselves(path: Path) -> None:
 # ---------------------------------------------------------------- size
 
 LONG: dict[str, str] = {}  # modules that may be longer, each with its reason
-BRANCHY = 94  # functions with more than ten branches: lower it when their number falls, never raise it
+BRANCHY = 93  # functions with more than ten branches: lower it when their number falls, never raise it
 MOST_BRANCHES = 25
 
 
