@@ -348,8 +348,7 @@ class Shelves:
     backup, which SQLite tells by the version of the schema. What is seen is one value: other threads may be reading it.
     """
 
-    def __init__(self, connections: Connections) -> None:
-        self._connections = connections
+    def __init__(self) -> None:
         self._seen = Seen()
         self._lists: dict[tuple[object, ...], str] = {}
         self._here = _Here()
@@ -417,9 +416,6 @@ class Shelves:
 
     def generation(self, one: apsw.Connection, id: int) -> Generation | None:
         return next((each for each in self.generations(one) if each.id == id), None)
-
-    def all(self) -> Mapping[int, Shelf]:
-        return self.now(self._connections.here()).seen.shelves
 
     def id_of(self, one: apsw.Connection, shelf: Shelf) -> int:
         """The shelf's number; a missing shelf is made. Only inside a transaction."""

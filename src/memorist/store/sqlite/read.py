@@ -86,7 +86,6 @@ UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)  # rows of nob
 
 Fragment = tuple[str, list[Any]]
 NEVER: Fragment = ("0", [])
-ALWAYS: Fragment = ("1", [])
 COMPARE = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 ALWAYS_SHOWN = ("convention", "summary", "narrative")  # kinds that are looked up for every prompt, and are few
 COUNTER_FIELDS = {"up", "down", "used", "surfaced", "rejected", "strength"}

@@ -57,7 +57,6 @@ from memorist.store.sqlite.migrate import (
     migrations_in,
     version_of,
 )
-from memorist.store.sqlite.read import Reader
 from memorist.store.sqlite.scan import VectorCache, VectorMatcher
 from memorist.store.sqlite.vectors import Move, VectorKeeper
 from memorist.store.where import canonical
@@ -113,14 +112,14 @@ class OldRow:
     state: str
 
 
-class SqliteStore(Reader, VectorMatcher, VectorKeeper):
+class SqliteStore(VectorMatcher, VectorKeeper):
     """`memorist.store.protocol.Store` over one SQLite file; in RAM if none is named."""
 
     def __init__(self, path: Path | None = None, wait: float = 30.0, schema: Path = SCHEMA) -> None:
         self._path = path
         writable = path is None or self._prepare_file(path)
         self._connections = Connections(path, wait, writable)
-        self._shelves = Shelves(self._connections)
+        self._shelves = Shelves()
         self._vector_cache = VectorCache()
         self._erased_vectors: list[bytes] = []  # until their bytes were looked for in the file
         try:
@@ -241,7 +240,7 @@ class SqliteStore(Reader, VectorMatcher, VectorKeeper):
             words = terms_of(one, numbers)
             _, vectors = self._write(one, [*tombstones, *resealed])
             self._erased_vectors += vectors
-            shelves = [id for id, shelf in self._shelves.all().items() if shelf.space in spaces]
+            shelves = [id for id, shelf in self._shelves.now(one).seen.shelves.items() if shelf.space in spaces]
             return take_out_traces(one, ids, heads, words, shelves)
 
     # ------------------------------------------------------------ journal, recall log, keys, runs, settings
