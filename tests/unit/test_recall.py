@@ -216,3 +216,12 @@ def test_list_orders_by_any_field_and_refuses_others(memory: Memory) -> None:
     for bad in ("__class__", "tags", "importance; DROP TABLE records", ""):
         with pytest.raises(Invalid, match="sort keys are id, number"):
             memory.list(order=bad)
+
+
+def test_items_are_from_files_whatever_kinds_are_asked_for(memory: Memory) -> None:
+    imported = memory.through(replace(memory.access, origin="import"))
+    imported.remember("The staging password rotates monthly", kind="fact")
+    memory.remember("The staging database rotates its logs", kind="fact")
+    for kinds in (None, ["fact"]):
+        found = memory.recall("what rotates on staging?", search="items", kinds=kinds)
+        assert [hit.record.origin for hit in found] == ["import"]

@@ -172,10 +172,10 @@ def _where(query: Query, who: Access, tools: Tools) -> Where:
     where = Where.of(who, query.where)
     if query.search == "sessions" and query.session is not None:
         where = where.also("session", "eq", query.session)
-    if query.kinds is not None:
-        return where.also("kind", "in", kinds_of(query.kinds, tools))
     if query.search == "items":
         where = where.also("origin", "in", ("file", "import"))
+    if query.kinds is not None:
+        return where.also("kind", "in", kinds_of(query.kinds, tools))
     if query.search in ("memory", "items"):
         for kind in KINDS.values():
             if kind.layer == MEMORY and not kind.recalled:

@@ -24,7 +24,6 @@ from itertools import product
 from typing import Any, Literal, get_args
 
 from memorist import checks
-from memorist.access import Access
 from memorist.design import Ask, Conflicts
 from memorist.errors import Invalid, NotFound, Refused
 from memorist.kinds import MEMORY
@@ -35,7 +34,7 @@ from memorist.remember.twins import FROM_FILES, NEW, refuse_second
 from memorist.store.index import opposed, stated
 from memorist.store.nouns import LOOKED_AT, shelf_of
 from memorist.store.protocol import Store
-from memorist.store.where import Where
+from memorist.store.where import Where, everywhere
 from memorist.text.claims import (
     CLEAR,
     MANY,
@@ -379,9 +378,8 @@ def _kept(keep: str | int, a: Record, b: Record) -> Record | None:
 
 def _between(a: Record, b: Record, store: Store, kinds: Sequence[str]) -> list[Link]:
     """The links of these kinds from either to the other, whoever may see them."""
-    everywhere, ends = Where(Access.to_read(a.space)), {a.id, b.id}
-    found = (link for kind in kinds for link in store.links(everywhere, [a.id], kind))
-    return [link for link in found if {link.a, link.b} == ends]
+    found = (link for kind in kinds for link in store.links(everywhere(a.space), [a.id], kind))
+    return [link for link in found if {link.a, link.b} == {a.id, b.id}]
 
 
 def _is_so(kept: Record, other: Record, links: Sequence[Link]) -> bool:

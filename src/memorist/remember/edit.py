@@ -37,7 +37,7 @@ from memorist.remember.gate import status_of, trust_of
 from memorist.remember.twins import refuse_second
 from memorist.store.nouns import KeyUse, Receipt
 from memorist.store.protocol import Store
-from memorist.store.where import Where
+from memorist.store.where import Where, everywhere
 from memorist.store.writer import Clean
 from memorist.text.twins import used_in
 from memorist.text.visible import quoted
@@ -271,7 +271,7 @@ def relate(
 
 def _known_link(a: Record, b: Record, kind: str, store: Store) -> Link | None:
     """That one link, whoever may see it."""
-    links = store.links(Where(Access.to_read(a.space)), [a.id], kind)
+    links = store.links(everywhere(a.space), [a.id], kind)
     return next((link for link in links if link.b == b.id), None)
 
 

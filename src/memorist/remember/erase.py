@@ -10,7 +10,6 @@ import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 
-from memorist.access import Access
 from memorist.records import Planned, Record, Report
 from memorist.redact import strings_in, texts_of
 from memorist.remember.changes import Author
@@ -19,7 +18,7 @@ from memorist.store.copies import clean_copies, clear_leftovers
 from memorist.store.nouns import Finding
 from memorist.store.protocol import Store
 from memorist.store.traces import ErasedIds
-from memorist.store.where import Order, Where
+from memorist.store.where import Order, Where, everywhere
 from memorist.store.writer import unscrubbed
 from memorist.text.words import terms
 
@@ -52,8 +51,8 @@ def finish(by: Author, because: str = "erased", traces: Set[bytes] = frozenset()
     mark = store.setting(unscrubbed(by.access.space))
     if not mark:
         return clear_leftovers(store.path).said
-    everywhere = Where(Access.to_read(by.access.space))  # beyond the caller's rights: ids are not content
-    ids = [brief.id for brief in store.briefs(everywhere.also("state", "eq", "erased"))]
+    gone = everywhere(by.access.space).also("state", "eq", "erased")  # also unreadable ones: ids are no content
+    ids = [brief.id for brief in store.briefs(gone)]
     ErasedIds(store.path).add(ids)
     cleaning = clean_copies(store.path, ids, by.access, because, COPIES_WAIT)
     in_the_way = store.scrub(sorted(traces))
@@ -85,8 +84,8 @@ class _Erasure:
         who = self.where.access
         with self.by.writer.transaction():
             records, left = self._erasable([id for id in ids if id not in self.gone])
-            everywhere = Where(Access.to_read(who.space))  # wherever past texts lie: the same memory
-            of_these = everywhere.also("superseded_by", "in", tuple(record.id for record in records))
+            heads = tuple(record.id for record in records)
+            of_these = everywhere(who.space).also("superseded_by", "in", heads)  # wherever they lie: the same memory
             pasts = self.by.store.find(of_these, Order("number", ascending=True))
             known = self.gone | {record.id for record in records}
             whole = [*records, *(past for past in pasts if past.state != "erased" and past.id not in known)]

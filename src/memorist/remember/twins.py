@@ -10,14 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from memorist.access import Access
 from memorist.checks import ADVISED_TEXT, MOST_LABELS
 from memorist.errors import Conflict
 from memorist.kinds import Kind
 from memorist.records import Outcome, Record, Status
 from memorist.remember.changes import Changes
 from memorist.store.protocol import Store
-from memorist.store.where import Order, Where
+from memorist.store.where import Order, everywhere
 from memorist.store.writer import Clean
 from memorist.text.twins import normalised
 
@@ -44,7 +43,7 @@ def look_up(records: Sequence[Record], changes: Changes) -> None:
 
 def same_texts(store: Store, space: str, scope: str, fingerprints: Sequence[str]) -> list[Record]:
     """Records of that scope with one of these fingerprints, in any state, oldest first."""
-    where = Where(Access.to_read(space)).also("fingerprint", "in", tuple(fingerprints)).also("scope", "eq", scope)
+    where = everywhere(space).also("fingerprint", "in", tuple(fingerprints)).also("scope", "eq", scope)
     return store.find(where, Order("number", ascending=True))
 
 

@@ -18,7 +18,7 @@ from memorist.remember.changes import Author, Changes, counts_of
 from memorist.remember.edit import portions
 from memorist.remember.twins import UNDONE, refuse_second
 from memorist.store.nouns import COLUMNS, COUNTERS, from_row, to_row
-from memorist.store.where import Where
+from memorist.store.where import Where, everywhere
 from memorist.store.writer import Clean
 
 EVENTS_AT_ONCE = 500
@@ -176,7 +176,7 @@ class _Undo:
         """When an undo is undone, the past texts that it archived become past texts again."""
         told = [event.before or {} for event in self.events[record.id] if event.verb == "undone"]
         others = [before["other"] for before in told if before.get("other") in self.events]
-        found = self.by.store.get(others, Where(Access.to_read(self.by.access.space)))
+        found = self.by.store.get(others, everywhere(self.by.access.space))
         return [past for past in found if past.superseded_by == record.id]
 
     def _without(self, record: Record, events: Sequence[Event], changes: Changes) -> _Return:
@@ -213,7 +213,7 @@ class _Undo:
     def _past(self, before: Mapping[str, Any]) -> Record | None:
         if "superseded" not in before:
             return None
-        found = self.by.store.get([before["superseded"]], Where(Access.to_read(self.by.access.space)))
+        found = self.by.store.get([before["superseded"]], everywhere(self.by.access.space))
         if not found or found[0].state == "erased":
             raise Refused("the text it had before was erased")
         return found[0]

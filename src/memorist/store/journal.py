@@ -172,7 +172,6 @@ class Seal:
     """What a record must fit: its key, its checksum, whether it is a tombstone."""
 
     number: int
-    space: str
     key: bytes
     checksum: bytes
     erased: bool
@@ -192,7 +191,7 @@ class Walk:
         for sealed in self.store.seals():
             record = sealed.record
             erased = record.state == "erased"
-            self.seals[record.id] = Seal(record.number, record.space, sealed.key, sealed.checksum, erased)
+            self.seals[record.id] = Seal(record.number, sealed.key, sealed.checksum, erased)
             if seal(record, sealed.key).checksum != sealed.checksum:
                 yield f"memory {record.number} ({record.id}) contradicts its checksum"
                 self.seals[record.id].checksum = b""  # said once

@@ -25,7 +25,7 @@ from memorist.store.journal import Anchor, Audit, audit, jump
 from memorist.store.meaning import Ahead, Generations, Meaning, secret_of
 from memorist.store.nouns import ChainLink, Commit, Counted, KeyUse, Receipt, Run, Sealed, event_mac, next_link, seal
 from memorist.store.protocol import Store
-from memorist.store.where import Where
+from memorist.store.where import everywhere
 from memorist.text.twins import fingerprint
 
 Clean = NewType("Clean", Record)
@@ -257,7 +257,7 @@ class Writer:
         found: list[Record] = []
         for space in {record.space for record in records}:
             heads = dict.fromkeys(r.superseded_by for r in records if r.superseded_by and r.space == space)
-            living = self.store.get([id for id in heads if id not in gone], Where(Access.to_read(space)))
+            living = self.store.get([id for id in heads if id not in gone], everywhere(space))
             found += [head for head in living if head.state != "erased"]
         return found
 

@@ -437,8 +437,6 @@ class StoreContract(MeaningContract):
             with pytest.raises(StoreUnavailable, match="closed"):
                 use()
 
-    # ------------------------------------------------------------ batches, runs, weight, erasing
-
     # ------------------------------------------------------------ words and what was done, counted
 
     def test_the_vocabulary_is_what_readable_shelves_hold_in_order(self, store: Store) -> None:
@@ -551,16 +549,9 @@ class StoreContract(MeaningContract):
         stored(store, a_record("Clear nights in the attic"))
         asked = replace(RUN, job="question", state="asks")
         with store.transaction():
-            ids = store.write(
-                Commit(
-                    runs=[
-                        replace(asked, question={"details": {"id": one.id}, "more": [1, None]}),
-                        replace(asked, question={"summary": "Move the STORKS?"}),
-                        replace(asked, question={"summary": "Clear the attic?"}),
-                        replace(asked, space="team", question={}),
-                    ]
-                )
-            )
+            questions = ({"details": {"id": one.id}, "more": [1, None]}, {"summary": "Move the STORKS?"})
+            runs = [replace(asked, question=each) for each in (*questions, {"summary": "Clear the attic?"})]
+            ids = store.write(Commit(runs=[*runs, replace(asked, space="team", question={})]))
         waiting = store.runs("default", state="asks")
         assert [run.id for run in reversed(waiting)] == ids[:3]
         assert waiting[-1].question == {"details": {"id": one.id}, "more": [1, None]}

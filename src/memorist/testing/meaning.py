@@ -38,9 +38,7 @@ def a_vector(*values: float) -> "Floats":
 
 def a_generation(store: Store, dimension: int = 4, state: str = "current") -> Generation:
     with store.transaction():
-        made = store.save_generation(Generation(0, "a model", dimension, "filling"))
-        store.save_generation(replace(made, state=state))
-    return replace(made, state=state)
+        return store.save_generation(Generation(0, "a model", dimension, state))
 
 
 def embedded(store: Store, generation: Generation, vectors: dict[int, Sequence[float]]) -> None:

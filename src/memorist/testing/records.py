@@ -11,7 +11,7 @@ from typing import Any
 
 from memorist.access import Access
 from memorist.records import Event, Provenance, Record, Times, new_id, utc
-from memorist.store.nouns import ChainLink, Commit, Sealed, checksum, event_mac, next_link, seal, to_row
+from memorist.store.nouns import ChainLink, Commit, Sealed, event_mac, next_link, seal
 from memorist.store.protocol import Store
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -64,9 +64,7 @@ def a_full_record() -> Record:
 
 def sealed(record: Record) -> Sealed:
     """The record as the writer hands it to a store. One record always has one key."""
-    key = hashlib.blake2b(record.id.encode(), digest_size=16).digest()
-    row = to_row(record)
-    return Sealed(record, row, key, checksum(key, record.space, record.scope, row))
+    return seal(record, hashlib.blake2b(record.id.encode(), digest_size=16).digest())
 
 
 def stored(store: Store, *records: Record) -> list[Record]:
@@ -79,8 +77,8 @@ def stored(store: Store, *records: Record) -> list[Record]:
 def an_event(record: Record, seq: int, **changes: Any) -> Event:
     """An event about the record, sealed as the writer seals it."""
     event = replace(Event("added", record.id, START, "ann", "cli", "b1", seq=seq), **changes)
-    seal = sealed(record)
-    return replace(event, mac=event_mac(seal.key, event.before, event.because), after=seal.checksum)
+    own = sealed(record)
+    return replace(event, mac=event_mac(own.key, event.before, event.because), after=own.checksum)
 
 
 def journalled(store: Store, *events: Event) -> ChainLink:

@@ -19,7 +19,6 @@ from pathlib import Path
 
 import apsw
 
-from memorist.access import Access
 from memorist.errors import Invalid, StoreDamaged
 from memorist.records import Record, now_utc
 from memorist.store.index import CHUNKS, index_rows
@@ -29,7 +28,7 @@ from memorist.store.sqlite.migrate import copy_verified, of_the_index, rebuild_t
 from memorist.store.sqlite.read import rebuild
 from memorist.store.sqlite.store import INSERT_WORDS, SqliteStore, changed_words
 from memorist.store.sqlite.vectors import bad_blocks, drop_homeless
-from memorist.store.where import Where
+from memorist.store.where import everywhere
 from memorist.store.writer import Writer
 
 PATIENCE = 30_000  # milliseconds
@@ -200,9 +199,8 @@ def _seen_twice(
     """The second time with the record from the same moment: others may have written between the first two looks."""
     if not wrong(one, record):
         return False
-    everywhere = Where(Access.to_read(record.space))
     with one_moment(one):
-        return any(wrong(one, again) for again in store.get([record.id], everywhere))
+        return any(wrong(one, again) for again in store.get([record.id], everywhere(record.space)))
 
 
 def _tallies(one: apsw.Connection) -> Finding:

@@ -86,7 +86,6 @@ UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)  # rows of nob
 
 Fragment = tuple[str, list[Any]]
 NEVER: Fragment = ("0", [])
-ALWAYS: Fragment = ("1", [])
 COMPARE = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 ALWAYS_SHOWN = ("convention", "summary", "narrative")  # kinds that are looked up for every prompt, and are few
 COUNTER_FIELDS = {"up", "down", "used", "surfaced", "rejected", "strength"}
@@ -118,7 +117,8 @@ def column(field: str) -> str:
     """The SQL expression of an allow-listed field."""
     if field in COUNTER_FIELDS:
         return f"ifnull(c.{field}, 0)"
-    return {"scope": "s.scope", "last_used": "c.last_used"}.get(field, f"r.{field}")
+    # Without the plus SQLite would prepare the statement again for each value, in case an index fits that one better.
+    return {"scope": "+s.scope", "last_used": "c.last_used"}.get(field, f"r.{field}")
 
 
 def _clause(clause: Clause) -> Fragment:
@@ -363,13 +363,15 @@ class Reader:
             return self._shelves.readable(self._shelves.now(one), where.access)
 
     def find(self, where: Where, order: Order, limit: int | None = None) -> list[Record]:
+        if _has(where, NAMING):  # so few that no shelf is looked up for them
+            condition, values = where_sql(where)
+            found = self._records(f"{SELECT} WHERE {condition} ORDER BY {order_sql(order)}", values)
+            return [record for record in found if where.matches(record)][:limit]
         condition, values = self._condition(where)
-        rest, most = f"WHERE {condition} ORDER BY {order_sql(order)} LIMIT ?", -1 if limit is None else limit
-        if _has(where, NAMING):
-            return self._records(f"{SELECT} {rest}", [*values, most])
         # The order is found over narrow rows; only those that are asked for are read whole.
-        sql = f"{SELECT} WHERE r.number IN (SELECT r.number {FROM} {rest}) ORDER BY {order_sql(order)}"
-        return self._records(sql, [*values, most])
+        chosen = f"SELECT r.number {FROM} WHERE {condition} ORDER BY {order_sql(order)} LIMIT ?"
+        sql = f"{SELECT} WHERE r.number IN ({chosen}) ORDER BY {order_sql(order)}"
+        return self._records(sql, [*values, -1 if limit is None else limit])
 
     def count(self, where: Where) -> dict[str, int]:
         condition, values = self._condition(where)
@@ -422,12 +424,18 @@ class Reader:
 
     def seals(self, ids: Sequence[str] | None = None) -> Iterator[Sealed]:
         """Records with their seals from one moment: in two looks, others could write in between."""
-        some = "" if ids is None else " AND r.id IN (SELECT value FROM json_each(?3))"
-        sql, last = f"{SELECT_SEALED} WHERE r.number > ?1{some} ORDER BY r.number LIMIT ?2", 0
-        named = () if ids is None else (canonical(list(ids)),)
-        while rows := self._rows(sql, (last, ROWS_AT_ONCE, *named)):
-            yield from (Sealed(record, to_row(record), *row[-2:]) for row in rows for record in [self._record(row)])
+        if ids is not None:
+            sql = f"{SELECT_SEALED} WHERE r.id IN (SELECT value FROM json_each(?)) ORDER BY r.number"
+            yield from map(self._sealed, self._rows(sql, (canonical(list(ids)),)))
+            return
+        sql, last = f"{SELECT_SEALED} WHERE r.number > ? ORDER BY r.number LIMIT ?", 0
+        while rows := self._rows(sql, (last, ROWS_AT_ONCE)):
+            yield from map(self._sealed, rows)
             last = rows[-1][0]
+
+    def _sealed(self, row: Sequence[Any]) -> Sealed:
+        record = self._record(row)
+        return Sealed(record, to_row(record), *row[-2:])
 
     def _rows(self, sql: str, values: Sequence[Any]) -> list[Any]:
         """A few at a time: a long open cursor would keep the log from being folded in."""

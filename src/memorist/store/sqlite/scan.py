@@ -24,8 +24,8 @@ from memorist.kinds import ARCHIVE
 from memorist.models.embed import direction, split
 from memorist.store.index import CHUNKS
 from memorist.store.nouns import Generation, Near, Shelf
-from memorist.store.sqlite.connection import Connections, Shelves, View, one_moment
-from memorist.store.sqlite.read import AMONG, ON_SHELVES, where_sql
+from memorist.store.sqlite.connection import View, one_moment
+from memorist.store.sqlite.read import AMONG, ON_SHELVES, Reader, where_sql
 from memorist.store.sqlite.vectors import DAMAGED, GROUP, PARTS
 from memorist.store.where import Clause, Where, canonical
 
@@ -435,11 +435,9 @@ def _blocks(one: apsw.Connection, generation: Generation, shelf: int, after: int
     return (Block(*row) for row in one.execute(sql, (generation.id, shelf, after)))
 
 
-class VectorMatcher:
+class VectorMatcher(Reader):
     """What fits a question by its meaning."""
 
-    _connections: Connections
-    _shelves: Shelves
     _vector_cache: VectorCache
 
     def nearest(

@@ -57,7 +57,6 @@ from memorist.store.sqlite.migrate import (
     migrations_in,
     version_of,
 )
-from memorist.store.sqlite.read import Reader
 from memorist.store.sqlite.scan import VectorCache, VectorMatcher
 from memorist.store.sqlite.vectors import Move, VectorKeeper
 from memorist.store.where import canonical
@@ -113,7 +112,7 @@ class OldRow:
     state: str
 
 
-class SqliteStore(Reader, VectorMatcher, VectorKeeper):
+class SqliteStore(VectorMatcher, VectorKeeper):
     """`memorist.store.protocol.Store` over one SQLite file; in RAM if none is named."""
 
     def __init__(self, path: Path | None = None, wait: float = 30.0, schema: Path = SCHEMA) -> None:

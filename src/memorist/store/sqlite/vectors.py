@@ -18,7 +18,8 @@ from memorist.models.embed import SCALE, are_sound, check_dimension
 from memorist.records import now_utc, to_micros
 from memorist.store.index import CHUNKS, embedded_text
 from memorist.store.nouns import Generation, Piece
-from memorist.store.sqlite.connection import Connections, Shelves, one_moment
+from memorist.store.sqlite.connection import one_moment
+from memorist.store.sqlite.read import Reader
 from memorist.store.where import canonical
 
 STATES = ("filling", "current", "retired")
@@ -88,11 +89,8 @@ def extended(rows: bytes, codes: bytes, more: Mapping[int, bytes]) -> tuple[byte
     return rows + behind[0], codes + behind[1]
 
 
-class VectorKeeper:
+class VectorKeeper(Reader):
     """The generations of a store's vectors, and their rows."""
-
-    _connections: Connections
-    _shelves: Shelves
 
     def save_generation(self, generation: Generation) -> Generation:
         check_dimension(generation.dimension)
