@@ -16,6 +16,7 @@ from tools.house import (
     length,
     modules,
     parsed,
+    protocol_members,
     room,
 )
 
@@ -80,7 +81,7 @@ def test_names_explain_themselves(path: Path) -> None:
 # ---------------------------------------------------------------- size
 
 LONG: dict[str, str] = {}  # modules that may be longer, each with its reason
-BRANCHY = 100  # functions with more than ten branches: lower it when their number falls, never raise it
+BRANCHY = 93  # functions with more than ten branches: lower it when their number falls, never raise it
 MOST_BRANCHES = 25
 
 
@@ -140,19 +141,30 @@ def test_every_module_says_what_it_is(path: Path) -> None:
 
 
 def test_only_the_writer_writes() -> None:
-    """No one but `store/writer.py` calls what changes a store (and the stores themselves)."""
-    writing = {"write_links", "append", "count_up", "write_key_uses", "set_setting"}
-    writing |= {"add_generation", "set_generation", "put_vectors", "drop_vectors"}
+    """No one but `store/` makes a `Commit` or calls what changes a store."""
+    writing = {"write", "erase", "log", "save_generation", "put_vectors", "drop_vectors"}
     for path in FILES:
-        if room(path, SRC) in ("store", "testing", "surfaces"):
+        if room(path, SRC) in ("store", "testing"):
             continue
         for node in ast.walk(parsed(path)):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr in writing - {"append"}
-            ):
-                raise AssertionError(f"{path.name}:{node.lineno} calls {node.func.attr}")
+            if isinstance(node, ast.Call):
+                called, _, verb = ast.unparse(node.func).rpartition(".")
+                assert verb != "Commit" and not (called.endswith("store") and verb in writing), (
+                    f"{path.name}:{node.lineno} calls {ast.unparse(node.func)}"
+                )
+
+
+def test_nothing_outside_of_the_store_asks_which_one_it_is() -> None:
+    """A backend is named in `store/open.py` and in the backends themselves; nothing general knows SQLite or JSON files."""
+    backends = re.compile(r"memorist\.store\.(sqlite|json_file)|\bimport apsw\b|\b(Sqlite|JsonFile)Store\b")
+    for path in FILES:
+        inside = {"sqlite", "json_file"} & set(path.relative_to(SRC).parts)
+        if not inside and path != SRC / "store" / "open.py":
+            assert not backends.search(path.read_text(encoding="utf-8")), path
+
+
+def test_the_protocol_of_stores_stays_small() -> None:
+    assert protocol_members(SRC) <= 40
 
 
 def test_only_the_writer_makes_a_clean_record() -> None:

@@ -364,8 +364,7 @@ class Engine:
             "design": self.design.name,
             "memory": self._off_because() or "on",
             **self._vectors(),
-            "scopes": {scope: count for scope, count in store.scopes(access.space).items() if access.may_read(scope)},
-            **asdict(store.size()),
+            "scopes": store.count(Where(access).also("state", "eq", "active")),
             **self._lately(),
             **self._monitor.shown(),
             "upkeep_due": upkeep.due.shown(self.design.due),
@@ -373,14 +372,22 @@ class Engine:
         }
 
     def _lately(self) -> dict[str, Any]:
-        """What became of memories, all in all, and when the store was last looked after."""
+        """How much there is, what became of memories, all in all, and when the store was last looked after."""
         store, space = self._tools.store, self.space
         looked = store.setting(looked_after(space))
         shown = [receipt.at for receipt in store.receipts(space, RECEIPTS_READ) if receipt.rendered is not None]
+        size = asdict(store.size(space))
+        done, used = size.pop("done"), size.pop("used")
+        gone = (
+            ("evicted", upkeep.runner.UPKEEP),
+            ("expired", upkeep.runner.UPKEEP),
+            ("forgotten", upkeep.runner.UPKEEP),
+        )
         return {
-            "promotions": store.happened(space, ["promoted"]),
-            "evictions": store.happened(space, ["evicted", "expired", "forgotten"], upkeep.runner.UPKEEP),
-            "accesses": store.uses(space),
+            **size,
+            "promotions": sum(count for (verb, _), count in done.items() if verb == "promoted"),
+            "evictions": sum(done.get(each, 0) for each in gone),
+            "accesses": used,
             "last_upkeep": from_micros(int(looked)).isoformat(timespec="seconds") if looked else "never",
             "last_injection": shown[0].isoformat(timespec="seconds") if shown else "never",
         }

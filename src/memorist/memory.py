@@ -393,12 +393,12 @@ class Memory(Engine):
 
     def count(self, where: Filter | None = None) -> int:
         """How many there are."""
-        return self._author.store.count(self._where(where))
+        return sum(self._author.store.count(self._where(where)).values())
 
     def links(self, id: str | int) -> builtins.list[Link]:
         """The relations of a memory, to others that may be read."""
         author = self._author
-        return author.store.links_of([self._must_get(id).id], author.where)
+        return author.store.links(author.where, [self._must_get(id).id])
 
     def timeline(
         self, around: str | int | datetime | None = None, *, limit: int = 20, where: Filter | None = None
@@ -411,7 +411,7 @@ class Memory(Engine):
     def history(self, id: str | int) -> builtins.list[Event]:
         """The journal of one memory, oldest first."""
         author = self._author
-        return recall.lookup.told(author.store.journal(self._must_get(id).id), author.store, author.where)
+        return recall.lookup.told(author.store.journal(record=self._must_get(id).id), author.store, author.where)
 
     def explain(self, query: str, **arguments: Any) -> Recall:
         """A recall that is not logged and counts nothing, for looking at its trace."""
@@ -464,10 +464,10 @@ class Memory(Engine):
     def doctor(self, *, repair: bool = False) -> builtins.list[Finding]:
         """Looks for what is wrong, and says what to do about it. `repair` rebuilds the index where it is wrong."""
         keeper, store = self._keeper, self._tools.store
-        repaired = store.repair() if repair else []
+        found = store.checkup(repair)
         audit = keeper.writer.audit()
         detail = f"{audit.events:,} events, {audit.records:,} records" if audit.ok else "; ".join(audit.problems[:5])
         advice = None if audit.ok else "the file was changed from outside, or it is damaged: compare with a backup"
-        found = [*store.checkup(), *remember.erase.checked(store, self.space)]
+        found += remember.erase.checked(store, self.space)
         found += remember.consent.checked(store, self.space)
-        return [*repaired, *found, Finding(audit.ok, "journal", detail, advice)]
+        return [*found, Finding(audit.ok, "journal", detail, advice)]

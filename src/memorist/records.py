@@ -55,7 +55,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def utc(moment: datetime, what: str = "a time") -> datetime:
-    """The same moment in UTC; a time without a zone is refused, because nobody knows what it means."""
+    """The same moment in UTC; a time without a zone is refused, because its meaning is unknown."""
     if not isinstance(moment, datetime):
         raise Invalid(f"{what} must be a datetime with a zone, not {type(moment).__name__}")
     if moment.tzinfo is None:

@@ -13,12 +13,13 @@ equal secrets keep equal marks within one store and the mark tells nothing about
 
 import base64
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import blake2b
 from typing import Any
 
+from memorist.records import Record
 from memorist.text.patterns import regex
 from memorist.text.visible import is_blank
 
@@ -318,3 +319,33 @@ def _type(rule: Rule, secret: bytes) -> str | None:
 def nothing_but_marks(text: str) -> bool:
     """Whether a redacted text has nothing left to remember."""
     return "[secret:" in text and is_blank(re.sub(r"\[secret:[a-z0-9-]+:[0-9a-f]{4}\]", "", text))
+
+
+# ---------------------------------------------------------------- every text of a record
+
+
+def texts_of(record: Record) -> Iterator[str]:
+    """Every text a caller can have put into the record."""
+    said = record.provenance
+    yield record.text
+    yield from record.tags
+    yield from record.files
+    yield from strings_in(record.data)
+    for text in (
+        record.title, record.reason, record.season, said.actor, said.surface, said.session, said.role, said.speaker,
+        said.agent, said.task, said.narrative, said.snippet, said.confidence_because,
+    ):  # fmt: skip
+        if text:
+            yield text
+
+
+def strings_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            yield key
+            yield from strings_in(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from strings_in(each)

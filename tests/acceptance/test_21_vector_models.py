@@ -56,7 +56,7 @@ def nearest(memory: Memory, question: str) -> list[list[str]]:
     found, store, where = [], memory._tools.store, Where(memory.access)
     for each, vector in memory._tools.meaning.questions(question):
         near = store.nearest(each.id, vector, [SHELF], where, 1)
-        found.append([record.text for record in store.numbered([number for number, _ in near.hits], where)])
+        found.append([record.text for record in store.get([number for number, _ in near.hits], where)])
     return found
 
 
@@ -339,7 +339,7 @@ def test_a_run_that_ends_in_any_way_lets_go_of_its_lease(problem: type[BaseExcep
         patch.setattr(one._writer.generations, "fill", lambda *_: (_ for _ in ()).throw(problem))
         with pytest.raises(problem):
             one.upkeep()
-    [run] = memory._tools.store.runs("", "embed", 1)
+    [run] = memory._tools.store.runs("", "embed", limit=1)
     assert (run.state, run.problem) == ("failed", problem.__name__)
     assert embedded(one).rows == 30
 

@@ -1,6 +1,7 @@
 """A store as simple as it can be: a dictionary, `Where.matches`, `bm25.rank`. Slow, in RAM, and nothing but an answer to compare
 others' answers with."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,8 +11,6 @@ from memorist.store.index import CHUNKS, IndexRow, numbered_rows
 from memorist.store.nouns import Counted, Shelf, shelf_of
 from memorist.store.where import Order, Where, value_of
 from memorist.text import bm25
-
-Hit = tuple[str, str, float, tuple[str, ...], int, int]  # id, text, score, terms, start, end
 
 
 @dataclass
@@ -47,8 +46,8 @@ class Oracle:
     def get(self, ids: Sequence[str], where: Where) -> list[Record]:
         return [self.records[id] for id in ids if id in self.records and where.matches(self.records[id])]
 
-    def count(self, where: Where) -> int:
-        return len(self.get(list(self.records), where))
+    def count(self, where: Where) -> dict[str, int]:
+        return dict(sorted(Counter(record.scope for record in self.get(list(self.records), where)).items()))
 
     def find(self, where: Where, order: Order, limit: int) -> list[Record]:
         found = self.get(list(self.records), where)
@@ -58,20 +57,21 @@ class Oracle:
 
     def match(
         self, terms: Sequence[str], shelves: Sequence[Shelf], where: Where, limit: int
-    ) -> tuple[list[Hit], float]:
-        """The best `limit` and those with a vote among the others that were looked at, and the score that none can pass."""
+    ) -> tuple[list[tuple[int, float]], float]:
+        """The numbers and scores of the best `limit`, and of those with a vote among the others that were looked at; and the
+        score that none can pass."""
         known = self.shelves.intersection(shelves)
         readable = {each for each in known if each.space == where.access.space and where.access.may_read(each.scope)}
         if not terms or not readable:
             return [], 0.0
         index = Index.of([each for each in self.records.values() if shelf_of(each) in readable], where)
         scored, yardstick = bm25.rank(terms, index, max(bm25.POOL, 2 * limit))
-        best: dict[int, bm25.Scored] = {}
-        for each in scored:
-            best.setdefault(index.record(each[1]), each)
-        by_number = {record.number: record for record in self.records.values()}
-        kept = [n for place, n in enumerate(best) if place < limit or by_number[n].counters.up]
-        return [_hit(by_number[n], best[n], index.rows, yardstick) for n in kept], yardstick.ceiling
+        best: dict[int, float] = {}
+        for score, row in scored:
+            best.setdefault(index.record(row), score)
+        voted = {record.number for record in self.records.values() if record.counters.up}
+        kept = [hit for place, hit in enumerate(best.items()) if place < limit or hit[0] in voted]
+        return kept, yardstick.ceiling
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,3 @@ def _place(record: Record, key: str) -> tuple[bool, Any, int]:
     """Where a record stands in an order: a missing value is the smallest, ties go by number."""
     value = value_of(record, key)
     return value is not None, 0 if value is None else value, record.number
-
-
-def _hit(record: Record, scored: bm25.Scored, rows: Mapping[int, IndexRow], yardstick: bm25.Yardstick) -> Hit:
-    score, row = scored[0], rows[scored[1]]
-    return record.id, record.text, score, yardstick.held(row.prepared), row.start, row.end

@@ -432,9 +432,8 @@ class MemoryMachine(RuleBasedStateMachine):
         oracle, asked = Oracle.of(records), tuple(dict.fromkeys(terms(query)))
         for shelves in ([shelf_of(record) for record in records[:1]], list(dict.fromkeys(map(shelf_of, records)))):
             hits, ceiling = oracle.match(asked, shelves, where, 3)
-            found = store.match_numbers(asked, shelves, where, 3)
-            assert (list(found.scores.values()), found.yardstick.ceiling) == ([hit[2] for hit in hits], ceiling)
-            assert [record.id for record in store.numbered(list(found.scores), where)] == [hit[0] for hit in hits]
+            found = store.match(asked, shelves, where, 3)
+            assert (list(found.scores.items()), found.yardstick.ceiling) == (hits, ceiling)
 
     @precondition(lambda self: self.file)
     @rule()

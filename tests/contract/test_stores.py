@@ -22,7 +22,7 @@ from memorist.access import Access
 from memorist.kinds import LAYERS
 from memorist.records import Counters, Provenance, Record, Times
 from memorist.store.json_file.store import JsonFileStore
-from memorist.store.nouns import Counted, Shelf
+from memorist.store.nouns import Commit, Counted, Shelf
 from memorist.store.protocol import Store
 from memorist.store.sqlite import SqliteStore
 from memorist.store.where import FIELDS, OPERATORS, SORT_KEYS, Order, Where, type_of, value_of
@@ -168,7 +168,7 @@ def keep(store: Store, records: Sequence[Record]) -> list[Record]:
     """Stores the records with their counters, and gives them back with their numbers."""
     kept = stored(store, *records)
     counted = [Counted(record.id, record.counters, record.times.used) for record in records]
-    store.count_up([each for each in counted if each.counters != Counters() or each.used])
+    store.write(Commit(counted=[each for each in counted if each.counters != Counters() or each.used]))
     return kept
 
 
@@ -186,6 +186,7 @@ def test_find_and_count_are_what_matches_says(
             assert store.find(where, Order(key, ascending), limit) == oracle.find(where, Order(key, ascending), limit)
             ids = [record.id for record in records]
             assert store.get(ids, where) == oracle.get(ids, where)
+            assert store.get([record.number for record in oracle.records.values()], where) == oracle.get(ids, where)
 
 
 # ---------------------------------------------------------------- any words
@@ -221,8 +222,7 @@ def corpora(draw: st.DrawFn) -> tuple[list[Record], Where]:
 
 def found(store: Store, query: str, shelves: Sequence[Shelf], where: Where, limit: int) -> tuple[Any, ...]:
     answer = store.match(query_terms(query, 64), shelves, where, limit)
-    hits = [(hit.record.id, hit.record.text, hit.score, hit.terms, hit.start, hit.end) for hit in answer.hits]
-    return hits, answer.ceiling
+    return list(answer.scores.items()), answer.yardstick.ceiling
 
 
 @pytest.mark.covers("W0-9", "P20")
@@ -240,7 +240,7 @@ def test_words_are_matched_alike_to_the_last_digit(
     for store in stores:
         with undone(store):
             for record in writes:
-                store.write([sealed(record)])
+                store.write(Commit([sealed(record)]))
             for text, *rest in questions:
                 assert found(store, text, *rest) == oracle.match(query_terms(text, 64), *rest)
             assert [finding for finding in store.checkup() if not finding.ok] == []
@@ -257,15 +257,15 @@ def test_other_threads_see_whole_transactions(backend: type[StoreContract], tmp_
 
     def read() -> None:
         while not done.is_set():
-            count = store.count(Where(EVERYWHERE))
+            count = store.size().records
             if count % 2:
                 odd.append(count)
 
     def write() -> None:
         for _ in range(20):
             with store.transaction():
-                store.write([sealed(a_record("one"))])
-                store.write([sealed(a_record("other"))])
+                store.write(Commit([sealed(a_record("one"))]))
+                store.write(Commit([sealed(a_record("other"))]))
 
     reader, writers = threading.Thread(target=read), [threading.Thread(target=write) for _ in range(3)]
     for thread in (reader, *writers):
@@ -274,5 +274,5 @@ def test_other_threads_see_whole_transactions(backend: type[StoreContract], tmp_
         thread.join()
     done.set()
     reader.join()
-    assert odd == [] and store.count(Where(EVERYWHERE)) == 120
+    assert odd == [] and store.count(Where(EVERYWHERE)) == {"project/atlas": 120}
     store.close()

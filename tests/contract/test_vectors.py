@@ -30,14 +30,14 @@ from hypothesis.stateful import (
 from memorist.kinds import ARCHIVE, MEMORY, TURNS
 from memorist.models.embed import direction, pack, unpack
 from memorist.records import Record
-from memorist.store.index import CHUNKS, block_of, embedded_rows
+from memorist.store.index import CHUNKS, embedded_rows
 from memorist.store.json_file.store import JsonFileStore
-from memorist.store.nouns import Generation, Shelf, shelf_of
+from memorist.store.nouns import Commit, Generation, Shelf, shelf_of
 from memorist.store.protocol import Store
 from memorist.store.sqlite import SqliteStore
 from memorist.store.sqlite import scan as scans
 from memorist.store.sqlite.scan import Block, Scan
-from memorist.store.sqlite.vectors import closed
+from memorist.store.sqlite.vectors import block_of, closed
 from memorist.store.where import Where
 from memorist.testing import EVERYWHERE, a_record, sealed, stored
 from memorist.testing.records import a_tombstone
@@ -123,7 +123,7 @@ class VectorMachine(RuleBasedStateMachine):
         new = replace(old, **changes)
         try:
             with self.store.transaction():
-                self.store.write([sealed(new)])
+                self.store.write(Commit([sealed(new)]))
                 if fails:
                     self.asked()  # what was not committed must not stay in any cache
                     raise Undone
@@ -168,7 +168,7 @@ class VectorMachine(RuleBasedStateMachine):
     @rule()
     def add_generation(self) -> None:
         with self.store.transaction():
-            made = self.store.add_generation(f"model {len(self.states)}", DIMENSION)
+            made = self.store.save_generation(Generation(0, f"model {len(self.states)}", DIMENSION, "filling"))
         assert made.id > max(self.states, default=0)
         self.states[made.id] = "filling"
 
@@ -178,7 +178,7 @@ class VectorMachine(RuleBasedStateMachine):
             return
         chosen = list(self.states)[pick % len(self.states)]
         with self.store.transaction():
-            self.store.set_generation(chosen, state)
+            self.store.save_generation(Generation(chosen, "model", DIMENSION, state))
         if state == "current":
             self.states = {id: "retired" if old == "current" else old for id, old in self.states.items()}
         self.states[chosen] = state
@@ -193,7 +193,7 @@ class VectorMachine(RuleBasedStateMachine):
                 del self.states[id]
                 self.vectors = {key: vector for key, vector in self.vectors.items() if key[0] != id}
             else:  # which ones went is the store's own affair
-                left = {piece.row for piece in self.store.pieces(list(self.records), id)}
+                left = {piece.row for piece in self.store.unembedded(id, numbers=list(self.records))}
                 self.vectors = {
                     key: vector for key, vector in self.vectors.items() if key[0] != id or key[1] not in left
                 }
@@ -347,7 +347,7 @@ def two(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Store,
 def filled(store: Store, count: int = 3) -> tuple[Generation, list[Record]]:
     records = stored(store, *(a_record(f"r{n}") for n in range(count)))
     with store.transaction():
-        generation = store.add_generation("a model", DIMENSION)
+        generation = store.save_generation(Generation(0, "a model", DIMENSION, "filling"))
         rows = [record.number * CHUNKS for record in records]
         store.put_vectors(generation.id, dict(zip(rows, pack([(1, n, 0) for n in range(count)]), strict=True)))
     return generation, records
@@ -370,10 +370,10 @@ def test_what_one_writes_the_other_sees(two: tuple[Store, Store]) -> None:
     assert numbers_near(other, generation) == {2, 3}
     with other.transaction():
         other.erase([a_tombstone(records[2])])
-        other.set_generation(generation.id, "current")
+        other.save_generation(replace(generation, state="current"))
     assert numbers_near(one, generation) == {2}
     with pytest.raises(Undone), one.transaction():
-        one.write([sealed(replace(records[1], text="another", state="archived"))])
+        one.write(Commit([sealed(replace(records[1], text="another", state="archived"))]))
         assert numbers_near(one, generation) == set() and numbers_near(one, generation, SHELVES[2]) == {1, 2}
         raise Undone
     stored(other, replace(records[0], state="active"))
@@ -419,9 +419,9 @@ def test_generations_that_are_gone_are_let_go_of(two: tuple[Store, Store]) -> No
     generation, records = filled(one)
     assert numbers_near(other, generation) == {1, 2, 3}
     with one.transaction():
-        one.set_generation(generation.id, "retired")
+        one.save_generation(replace(generation, state="retired"))
         assert one.drop_vectors(generation.id, 100) == 3
-        newer = one.add_generation("another model", DIMENSION)
+        newer = one.save_generation(Generation(0, "another model", DIMENSION, "filling"))
         one.put_vectors(newer.id, {records[0].number * CHUNKS: pack([(1, 0, 0)])[0]})
     assert numbers_near(other, newer) == {1}
     assert {id for id, _ in other._vector_cache._held} == {newer.id}
@@ -436,7 +436,7 @@ def test_rows_without_a_vector_are_found_wherever_they_are(tmp_path: Path, bare:
     with closing(SqliteStore(tmp_path / "memory.db")) as store:
         records = stored(store, *(a_record(f"r{n}", scope=SCOPES[n % 2]) for n in range(2000)))
         with store.transaction():
-            generation = store.add_generation("a model", DIMENSION)
+            generation = store.save_generation(Generation(0, "a model", DIMENSION, "filling"))
             rows = [record.number * CHUNKS for record in records if record.number not in bare]
             store.put_vectors(generation.id, dict.fromkeys(rows, pack([(1, 2, 3)])[0]))
         for after in (0, *(number * CHUNKS for number in bare)):

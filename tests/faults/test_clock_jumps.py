@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memorist import Memory
 from memorist.design import Due
 from memorist.designs import BALANCED
-from memorist.store.nouns import Run
+from memorist.store.nouns import Commit, Run
 from memorist.testing import MovableClock
 from memorist.upkeep.retain import Expire, Retain, jumped
 
@@ -130,7 +130,9 @@ def test_a_run_of_another_time_keeps_nobody_waiting(place: Any) -> None:
     with filled(place, clock, replace(BALANCED, upkeep=(Retain(max_items=5),))) as memory:
         later = START + timedelta(days=3653)
         with memory._tools.store.transaction():
-            memory._tools.store.save_run(Run(0, "default", "retain", "running", "gone", later, later, later))
+            memory._tools.store.write(
+                Commit(runs=[Run(0, "default", "retain", "running", "gone", later, later, later)])
+            )
         clock.move(days=2)
         [report] = memory.upkeep()
         assert report.changed and "another process" not in str(report.advice)
@@ -158,7 +160,7 @@ def test_ids_stay_unique_and_order_goes_by_the_journal(days: list[int]) -> None:
         outcomes.append(memory.remember("The last stop"))
         ids = [outcome.id for outcome in outcomes]
         assert len(set(ids)) == len(ids)
-        events = memory._tools.store.latest(None, 99)
+        events = memory._tools.store.journal(limit=99)
         assert [event.record for event in events] == ids[::-1]
         assert [event.seq for event in events] == list(range(len(ids), 0, -1))
         assert memory.audit().ok

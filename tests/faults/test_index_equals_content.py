@@ -22,6 +22,7 @@ from faults.processes import Child, needs_fork
 from memorist import Memory
 from memorist.errors import MemoristError, StoreUnavailable
 from memorist.models.embed import pack
+from memorist.store.nouns import Generation
 from memorist.store.protocol import Store
 
 WORDS = "amber birch cedar delta ember fjord grove harbour inlet jetty kiosk ledge meadow notch orchard pier".split()
@@ -62,7 +63,7 @@ def act(memory: Memory, chance: random.Random) -> None:
 class Saboteur:
     """Makes one of the store's writing methods throw, before or after its work, on some of its calls."""
 
-    METHODS = ("write", "count_up", "write_links", "append", "write_key_uses", "log")
+    METHODS = ("write", "_write", "_enter", "_count_up", "_link", "log")
 
     def __init__(self, store: Any, chance: random.Random, share: float) -> None:
         self._chance, self._share = chance, share
@@ -201,7 +202,7 @@ def give_it_a_past(memory: Memory) -> None:
 def embed(store: Store) -> None:
     """Gives every index row a vector of four dimensions."""
     with store.transaction():
-        generation = store.add_generation("a model", 4)
+        generation = store.save_generation(Generation(0, "a model", 4, "filling"))
         rows = [piece.row for piece in store.unembedded(generation.id, 0, 10_000)]
         store.put_vectors(generation.id, dict(zip(rows, pack([(1, row % 7, 0, 2) for row in rows]), strict=True)))
 

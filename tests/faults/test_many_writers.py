@@ -20,9 +20,9 @@ from faults.processes import Child, all_at_once, holding, needs_fork
 from memorist import Memory
 from memorist.errors import StoreUnavailable
 from memorist.kinds import MEMORY
-from memorist.store.nouns import Shelf
+from memorist.store.nouns import Commit, Shelf
 from memorist.store.sqlite import SqliteStore
-from memorist.store.sqlite.match import WordIndex
+from memorist.store.sqlite.read import WordIndex
 from memorist.store.where import Order, Where
 from memorist.testing import EVERYWHERE, a_record, sealed, stored
 
@@ -358,7 +358,7 @@ def test_after_a_write_that_failed_inside_a_moment_shelves_are_looked_at_anew(pa
     with closing(SqliteStore(path)) as store, closing(SqliteStore(path)) as other, store.moment():
         assert seen(store) == seen(store) == []
         with store.transaction():
-            store.write([sealed(a_record("mine", scope="project/mine"))])
+            store.write(Commit([sealed(a_record("mine", scope="project/mine"))]))
             assert seen(store) == ["project/mine"]
             store._connections.here().execute("ROLLBACK")
         stored(other, a_record("elsewhere", scope="project/new"))

@@ -19,6 +19,7 @@ import pytest
 from conftest import rounds
 from faults.processes import all_at_once, needs_fork
 from memorist import Memory
+from memorist.store.nouns import Commit
 from memorist.store.sqlite import SqliteStore
 from memorist.store.sqlite.migrate import SCHEMA, migrations_in
 from memorist.testing import a_record, an_event, journalled, sealed
@@ -45,7 +46,7 @@ def old_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
         record = a_record("Written by the first release")
         asked(path, "CREATE TABLE topics (topic, record)")  # today's writer fills it, the first release had none
         with store.transaction():
-            store.write([replace(sealed(record), new=True)])
+            store.write(Commit([replace(sealed(record), new=True)]))
         journalled(store, an_event(record, 1))
         asked(path, "DROP TABLE topics")
     assert asked(path, "PRAGMA user_version") == 1

@@ -24,7 +24,7 @@ from memorist.access import Access
 from memorist.errors import StoreUnavailable
 from memorist.kinds import LAYERS
 from memorist.models.embed import pack
-from memorist.store.nouns import Finding, Shelf
+from memorist.store.nouns import Finding, Generation, Shelf
 from memorist.store.open import restore
 from memorist.store.sqlite import SqliteStore
 from memorist.store.where import Where
@@ -189,7 +189,7 @@ BAD_VECTORS: dict[str, tuple[list[str], range]] = {  # and how many are then mis
 @pytest.mark.parametrize("damage", BAD_VECTORS)
 def test_a_repair_drops_vectors_that_fit_nothing_and_keeps_the_others(path: Path, damage: str) -> None:
     with closing(SqliteStore(path)) as store, store.transaction():
-        generation = store.add_generation("a model", 4).id
+        generation = store.save_generation(Generation(0, "a model", 4, "filling")).id
         rows = [piece.row for piece in store.unembedded(generation, 0, 10_000)]
         store.put_vectors(generation, dict(zip(rows, pack([(1, row % 7, 0, 2) for row in rows]), strict=True)))
     statements, lost = BAD_VECTORS[damage]
@@ -204,7 +204,7 @@ def test_a_repair_drops_vectors_that_fit_nothing_and_keeps_the_others(path: Path
         missing = store.unembedded(generation, 0, 10_000)
         assert len(missing) in lost
         asked, everywhere = np.ones(4, np.float32), Access.to_read("default")
-        shelves = [Shelf("default", scope, layer) for scope in store.scopes("default") for layer in LAYERS]
+        shelves = [Shelf("default", scope, layer) for scope in store.count(Where(everywhere)) for layer in LAYERS]
         found = store.nearest(generation, asked, shelves, Where(everywhere), 1000)
         assert found.rows == len(rows) - len(missing)
 
@@ -271,7 +271,7 @@ def test_a_repair_that_fails_takes_everything_back(path: Path, at: str, monkeypa
             lambda what, table, *_: apsw.SQLITE_DENY if what in writes and table == at else apsw.SQLITE_OK
         )
         with pytest.raises(StoreUnavailable):
-            memory._tools.store.repair()
+            memory._tools.store.checkup(repair=True)
         one.set_authorizer(None)
         assert dump(path) == before
         assert wrong(memory.doctor(repair=True)) == []

@@ -68,7 +68,7 @@ def test_a_killed_run_is_finished_by_the_next_and_undone_as_one(original: Path, 
             before = states(memory)
             done = sum(state == "archived" for state in before.values())
             cut += 0 < done < sum(state == "archived" for state in wanted.values())
-            runs = memory._tools.store.runs("default", "prune", 1)
+            runs = memory._tools.store.runs("default", "prune", limit=1)
             assert done == (runs[0].changed if runs else 0)  # the checkpoint and the changes are one
             memory._tools.clock.move(minutes=1)  # type: ignore[attr-defined]  # the lease runs out
             [rest] = memory.upkeep()
@@ -79,7 +79,7 @@ def test_a_killed_run_is_finished_by_the_next_and_undone_as_one(original: Path, 
             ) <= COUNT // 100  # one percent at a time
             assert memory.upkeep()[0].changed == ()
             assert memory.audit().ok
-            batch = rest.batch or memory._tools.store.runs("default", "prune", 1)[0].batch
+            batch = rest.batch or memory._tools.store.runs("default", "prune", limit=1)[0].batch
             memory.undo(batch)
             assert set(states(memory).values()) == {"active"}
         path.unlink()

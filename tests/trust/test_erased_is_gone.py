@@ -30,6 +30,7 @@ from memorist.files.transfer import export, import_files
 from memorist.models.embed import pack
 from memorist.remember import erase as erasing
 from memorist.store.json_file import restore as json_restore
+from memorist.store.nouns import Generation
 from memorist.store.open import restore
 from memorist.store.traces import ErasedIds
 from memorist.store.writer import Writer
@@ -150,7 +151,7 @@ def test_no_part_of_its_vector_is_left_in_any_file(tmp_path: Path, backend: str)
         memory.remember("Long. " * 2000, kind="document")
         store = memory._tools.store
         with store.transaction():
-            generation = store.add_generation("a model", 256)
+            generation = store.save_generation(Generation(0, "a model", 256, "filling"))
             rows = [piece.row for piece in store.unembedded(generation.id, 0, 1000)]
             vectors = dict(zip(rows, pack(chance.normal(size=(len(rows), 256))), strict=True))
             store.put_vectors(generation.id, vectors)

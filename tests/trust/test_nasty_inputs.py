@@ -23,6 +23,7 @@ import pytest
 from conftest import rounds
 from memorist import Memory
 from memorist.errors import Conflict, Invalid, MemoristError, NotFound
+from memorist.store.nouns import Commit
 from memorist.testing import MovableClock
 
 TEXT_FIELDS = ("title", "session", "role", "speaker", "agent", "task", "season")
@@ -560,7 +561,7 @@ def test_23_a_hub_of_many_links_is_read_and_added_to(tmp_path: Path) -> None:
         from memorist.records import Link
 
         with memory._writer.transaction():
-            memory._tools.store.write_links([Link(ids[0], other, "supersedes") for other in ids[1:]], [])
+            memory._tools.store.write(Commit(links=[Link(ids[0], other, "supersedes") for other in ids[1:]]))
         assert len(memory.links(ids[0])) == spokes
         assert len(memory.links(ids[-1])) == 1
         assert memory.link(ids[1], ids[2], "supersedes").outcome == "changed"

@@ -27,6 +27,7 @@ from memorist.errors import Conflict, Invalid, MemoristError, NotFound, Refused
 from memorist.kinds import own_kinds
 from memorist.prompt.render import STYLES
 from memorist.records import Draft, Link
+from memorist.store.nouns import Commit
 from memorist.surfaces.cli.app import run
 from memorist.testing import MovableClock
 
@@ -499,7 +500,7 @@ def test_23_a_hub_of_many_edges_is_recalled_resolved_and_put_into_a_prompt(tmp_p
         hub = str(memory.remember("The hub is about trains", pinned=True).id)
         ids = [str(o.id) for o in memory.remember_many(f"Spoke {number} of the wheel" for number in range(spokes))]
         with memory._writer.transaction():
-            memory._tools.store.write_links([Link(hub, other, kind) for other in ids], [])
+            memory._tools.store.write(Commit(links=[Link(hub, other, kind) for other in ids]))
         limit = 30.0 if spokes > 1000 else 10.0
         for act in (
             lambda: memory.context("trains"), lambda: memory.recall("trains"), lambda: memory.conflicts(limit=5),

@@ -14,6 +14,7 @@ from memorist.errors import Invalid, MemoristError, OutOfScope, StoreDamaged
 from memorist.remember.choices import MOST_MEANINGS, MOST_WORDS
 from memorist.remember.consent import Pending
 from memorist.store.choices import Choices, choose, chosen
+from memorist.store.nouns import Commit
 from memorist.testing import MovableClock
 from memorist.upkeep.suggest import SuggestAliases
 
@@ -142,7 +143,7 @@ def test_erasing_takes_away_words_that_only_the_erased_held(memory: Memory) -> N
 def test_what_somebody_spoilt_is_named(memory: Memory) -> None:
     store = memory._tools.store
     with store.transaction():
-        store.set_setting('choices ["default","project/atlas"]', "{not json")
+        store.write(Commit(settings={'choices ["default","project/atlas"]': "{not json"}))
     with pytest.raises(StoreDamaged, match="cannot be read"):
         chosen(store, memory.space, memory.home)
     assert memory.context("anything").empty_because  # a prompt does not fail because of it

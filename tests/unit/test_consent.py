@@ -269,7 +269,7 @@ def test_denying_drops_it_and_leaves_no_text(memory: Memory) -> None:
     denied = memory.review(id, decide="deny")  # whoever asked may take it back
     assert isinstance(denied, Outcome) and "nothing was done" in denied.because
     assert waiting(memory) == [] and memory.count() == 0
-    [run] = memory._tools.store.runs("default", "question", 9)
+    [run] = memory._tools.store.runs("default", "question")
     assert (run.state, run.question, run.checkpoint) == ("denied", None, {})
     assert prefer(memory).pending == "q2", "who asks again is heard again"
     assert person(memory).review("q2", decide="deny")
@@ -332,11 +332,11 @@ def test_no_secret_waits_in_a_question(memory: Memory, tmp_path: Path) -> None:
     token = "ghp_" + "a1B2c3D4e5" * 3 + "a1B2c3"
     prefer(memory, f"I always use {token} for pushing", title=f"about {token}", data={"token": token})
     prefer(memory, token)
-    said = repr(memory._tools.store.questions("default"))
+    said = repr(memory._tools.store.runs("default", state="asks"))
     assert token not in said and "I always use" in said and len(waiting(memory)) == 1
     approved(memory, "q1")
     memory.revise(1, f"Now with {token}!", because=f"because of {token}")
-    assert token not in repr(memory._tools.store.questions("default"))
+    assert token not in repr(memory._tools.store.runs("default", state="asks"))
     assert token not in repr(memory.list(ALL))
 
 
@@ -396,7 +396,7 @@ def test_erasing_takes_the_questions_about_it_away(memory: Memory) -> None:
     assert [question.summary for question in waiting(memory)] == [
         "remember a preference for every project: Xylophones are fine"
     ]
-    assert TABS not in repr(memory._tools.store.runs("default", "question", 9))
+    assert TABS not in repr(memory._tools.store.runs("default", "question"))
 
 
 def test_questions_outlive_the_process_and_come_with_a_backup(tmp_path: Path) -> None:

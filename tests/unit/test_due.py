@@ -150,7 +150,7 @@ def test_a_slice_is_short_and_the_next_goes_on(
             slices += 1
             assert slices < 400
         assert slices > 1
-        batches = {event.batch for event in memory._tools.store.latest(None, 400)}
+        batches = {event.batch for event in memory._tools.store.journal(limit=400)}
         assert len(batches) == 1, "one run, whatever it is cut into"
         memory.undo(batches.pop())
         assert memory.count() == 400

@@ -12,7 +12,8 @@ from memorist.access import access_for
 from memorist.errors import Conflict, Invalid, NotFound, OutOfScope, Refused, StoreUnavailable
 from memorist.records import Draft, Event
 from memorist.remember import erase as erasing
-from memorist.store.journal import Audit, ChainLink, event_mac, seal
+from memorist.store.journal import Audit
+from memorist.store.nouns import ChainLink, event_mac, seal
 from memorist.store.writer import unscrubbed
 from memorist.testing import MovableClock
 
@@ -240,7 +241,7 @@ def test_what_a_link_said_cannot_be_guessed_afterwards(memory: Memory) -> None:
     memory.link(1, 2, evidence="the heron said so")
     memory.erase(2)
     [event] = [event for event in memory.history(1) if event.verb == "linked"]
-    key = memory._tools.store.keys([event.record])[event.record]
+    key = next(memory._tools.store.seals([event.record])).key
     told = {"other": memory.get(2).id, "was": None, "now": ["relates_to", 1.0, "the heron said so"]}
     assert event_mac(key, told, "linked (relates_to)") != event.mac
 
@@ -301,10 +302,10 @@ def test_a_past_text_that_is_erased_cannot_be_guessed_from_what_its_memory_keeps
     first = memory.get(1)
     memory.revise(1, "The door code was changed")
     store = memory._tools.store
-    added, old_key = memory.history(1)[0].after, store.keys([first.id])[first.id]
+    added, old_key = memory.history(1)[0].after, next(store.seals([first.id])).key
     assert seal(first, old_key).checksum == added, "else nothing would be proved"
     memory.erase(2)
-    assert seal(first, store.keys([first.id])[first.id]).checksum != added
+    assert seal(first, next(store.seals([first.id])).key).checksum != added
     assert memory.history(1)[-1].verb == "past erased"
     for text in ("The door code is 4711", "The door code is 4712"):  # the key tells the two no longer apart
         assert memory.remember(text, key="k").outcome == "repeated"

@@ -137,10 +137,10 @@ def test_manual_shows_points_and_changes_nothing(memory: Memory) -> None:
     in_mode(memory, "manual")
     for session in ("s1", "s2"):
         memory.extract(DECISION, session=session)
-    before = memory._tools.store.latest(None, 1)
+    before = memory._tools.store.journal(limit=1)
     [found] = memory.promote()  # type: ignore[misc]
     assert (found.outcome, found.points) == ("enough", 3)
-    assert memory._tools.store.latest(None, 1) == before
+    assert memory._tools.store.journal(limit=1) == before
     assert memory.review() == []
 
 
@@ -197,12 +197,12 @@ def test_promoting_again_changes_nothing_and_later_paraphrases_are_known(memory:
     for number, text in enumerate((DECISION, IN_OTHER_WORDS, "Staging runs Postgres 16, we decided.")):
         memory.extract(text, session=f"s{number}")
     assert len(promoted(memory)) == 1
-    last = memory._tools.store.latest(None, 1)
+    last = memory._tools.store.journal(limit=1)
     for _ in range(3):
         again = memory.promote()
         assert [each.outcome for each in again] == ["known"]  # type: ignore[union-attr]
         assert "says so already" in again[0].because  # type: ignore[index]
-    assert memory._tools.store.latest(None, 1) == last
+    assert memory._tools.store.journal(limit=1) == last
 
 
 @pytest.mark.covers("X5")

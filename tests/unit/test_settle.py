@@ -15,6 +15,7 @@ from memorist.designs import BALANCED, own
 from memorist.errors import Invalid
 from memorist.kinds import KINDS, Kind
 from memorist.records import Report
+from memorist.store.where import Where
 from memorist.testing import START, MovableClock, a_record
 from memorist.upkeep.retain import Expire, Retain, Settle
 from memorist.upkeep.runner import jobs_of
@@ -333,7 +334,7 @@ def test_each_scope_counts_for_itself_and_only_those_of_the_families(memory: Mem
     clock.move(days=2)
     assert run(memory, Retain(max_items=10)).changed == ()
     run(memory, Retain(max_items=5, families=("project", "task")))
-    assert {scope: count for scope, count in memory._tools.store.scopes("default").items()} == {
+    assert memory._tools.store.count(Where(memory.access).also("state", "eq", "active")) == {
         "project/atlas": 4, "task/1": 4, "user/ann": 10,
     }  # fmt: skip
 
@@ -409,7 +410,7 @@ def test_every_act_is_in_the_journal_with_who_and_why_and_none_is_trimmed(memory
     ]
     told = [(event.verb, event.surface) for event in memory.history(id)]
     assert told == [("added", "library"), ("feedback", "library"), ("confirmed", "upkeep"), ("expired", "upkeep")]
-    evicted = [event for event in memory._tools.store.latest(None, 100) if event.verb == "evicted"]
+    evicted = [event for event in memory._tools.store.journal(limit=100) if event.verb == "evicted"]
     assert evicted and all(event.because and event.surface == "upkeep" for event in evicted)
     assert memory.audit().ok
 

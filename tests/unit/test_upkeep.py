@@ -54,7 +54,7 @@ def with_stale(memory: Memory, count: int) -> None:
 
 
 def runs(memory: Memory) -> list[tuple[str, int]]:
-    return [(run.state, run.changed) for run in memory._tools.store.runs("default", None, 9)]
+    return [(run.state, run.changed) for run in memory._tools.store.runs("default")]
 
 
 def test_a_dry_run_changes_nothing_and_shows_everything(memory: Memory) -> None:
@@ -71,7 +71,7 @@ def test_a_run_is_one_batch_in_short_transactions_and_one_undo(memory: Memory) -
     with_stale(memory, 350)
     [done] = memory.upkeep()
     assert (memory.count(), runs(memory)) == (1, [("done", 350)])
-    events = memory._tools.store.batch(str(done.batch))
+    events = memory._tools.store.journal(batch=str(done.batch))
     assert len(events) == 350
     assert {(event.surface, event.because) for event in events} == {("upkeep", STALE)}
     links = [link for link, _ in memory._tools.store.chain() if link.first >= events[0].seq]
@@ -149,7 +149,7 @@ def test_a_run_that_fails_says_so_and_the_next_begins_anew(memory: Memory, monke
         patch.setattr(runner.Sweep, "step", lambda *_: (_ for _ in ()).throw(StoreUnavailable("full")))
         with pytest.raises(StoreUnavailable):
             memory.upkeep()
-    [run] = memory._tools.store.runs("default", None, 9)
+    [run] = memory._tools.store.runs("default")
     assert (run.state, run.problem) == ("failed", "store_unavailable")
     assert len(memory.upkeep()[0].changed) == 3
 

@@ -3,7 +3,7 @@
 An embedder turns texts into vectors whose angles say how alike the texts are. It may be the built-in table, a file, a
 server, or any object of the caller's with these four things; so nothing it answers is believed: count, dimension and
 numbers are checked on every call, and lengths are made equal here. Whatever goes wrong in one comes out as
-`ModelUnavailable`. There is no name for an embedder that only pretends. Importing this module imports no numpy and reads
+`ModelUnavailable`. No name stands for an embedder that only pretends. Importing this module imports no numpy and reads
 no table.
 """
 
@@ -102,7 +102,7 @@ def chosen(embed: Embedder | str, secret: Secret = lambda _: None, asked: bool =
             raise Invalid(f"an embedder has name, dimension, cheap and embed(texts); {quoted(embed)} has no {part}")
     try:
         name, cheap = embed.name, bool(embed.cheap)
-    except Exception as problem:  # it may be anybody's code
+    except Exception as problem:  # it may be foreign code
         raise Invalid(f"the name of the embedder cannot be read ({type(problem).__name__})") from problem
     known = Known(embed, must_name_a_model(name), cheap)
     return Choice(known.name, lambda: known, cheap, asked)
@@ -122,7 +122,7 @@ def must_name_a_model(name: object) -> str:
         raise Invalid(f"the name of an embedder says which model it is; {quoted(name)} does not")
     if len(name) > LONGEST_NAME or not name.isprintable():
         raise Invalid(
-            f"the name of an embedder has at most {LONGEST_NAME} characters, all printable; {quoted(name)} is none such"
+            f"the name of an embedder has at most {LONGEST_NAME} characters, all printable; {quoted(name)} is not such a name"
         )
     return name
 
@@ -144,11 +144,8 @@ def _maker(spelled: str, secret: Secret) -> Make:
     if spelled.startswith("onnx:") and spelled != "onnx:":
         return lambda: _onnx(spelled.removeprefix("onnx:"))
     if spelled[:8].lower().startswith(("http://", "https://")):
-        from memorist.models.remote import RemoteEmbedder
-
-        remote = RemoteEmbedder.at(spelled, secret)
-        known = Known(remote, must_name_a_model(remote.name), remote.cheap)
-        return lambda: known
+        remote = _remote(spelled, secret)
+        return lambda: remote
     told = spelled.partition("://")[0] if "://" in spelled else spelled  # there may be a key in an address
     raise Invalid(f"there is no embedder {quoted(told)}; embedders are {ALLOWED}")
 
@@ -160,6 +157,13 @@ def _static(size: int) -> Embedder:
         raise ModelUnavailable(
             f"the built-in table of vectors cannot be read ({type(problem).__name__}); install again"
         ) from problem
+
+
+def _remote(address: str, secret: Secret) -> Embedder:
+    from memorist.models.remote import RemoteEmbedder
+
+    made = RemoteEmbedder.at(address, secret)
+    return Known(made, must_name_a_model(made.name), made.cheap)
 
 
 def _onnx(folder: str) -> Embedder:
@@ -193,7 +197,7 @@ def checked(embedder: Embedder, texts: Sequence[str]) -> "Floats":
         answer: Any = embedder.embed(texts)
     except ModelUnavailable:
         raise
-    except Exception as problem:  # it may be anybody's code
+    except Exception as problem:  # it may be foreign code
         raise _unusable(embedder, f"it failed with {type(problem).__name__}") from problem
     try:
         given = numpy.asarray(answer)
@@ -218,7 +222,7 @@ def dimension_of(embedder: Embedder) -> int:
         size = embedder.dimension
     except ModelUnavailable:
         raise
-    except Exception as problem:  # it may be anybody's code
+    except Exception as problem:  # it may be foreign code
         raise _unusable(embedder, f"its dimension cannot be read ({type(problem).__name__})") from problem
     if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= MOST_DIMENSIONS:
         raise _unusable(embedder, f"its vectors have dimension {quoted(size)}; 1 to {MOST_DIMENSIONS:,} are allowed")
@@ -230,7 +234,7 @@ def _unusable(embedder: Embedder, because: str) -> ModelUnavailable:
 
 
 def shown(model: str) -> str:
-    """The name of a model for a message. One that a store brings along was checked by nobody."""
+    """The name of a model for a message. One that comes with a store has not been checked."""
     return visible(model[:LONGEST_NAME]).replace("\n", " ")
 
 
@@ -527,10 +531,10 @@ def _finite(values: Any, axes: int, otherwise: str) -> "Floats":
     import numpy as np
 
     try:
-        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused for that
+        with np.errstate(over="ignore"):  # numbers that are too large become infinite, and are refused
             given = np.asarray(values, np.float32)
     except (ValueError, TypeError) as problem:
-        raise Invalid(f"that is no vector of numbers ({str(problem)[:200]})") from problem
+        raise Invalid(f"that is not a vector of numbers ({str(problem)[:200]})") from problem
     if given.ndim != axes:
         raise Invalid(f"{otherwise}; this has {given.ndim} axes")
     if not np.isfinite(given).all():

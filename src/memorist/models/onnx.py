@@ -64,11 +64,11 @@ class OnnxEmbedder:
         try:
             session = onnxruntime.InferenceSession(graph.read_bytes(), options, providers=["CPUExecutionProvider"])
         except Exception as problem:  # the runtime has error types of its own for every way a file can be wrong
-            raise ModelUnavailable(f"{visible(str(graph)[:300])} is no ONNX graph that can be run") from problem
+            raise ModelUnavailable(f"{visible(str(graph)[:300])} is not an ONNX graph that can be run") from problem
         foreign = {each.name for each in session.get_inputs()} - set(INPUTS)
         if foreign:
             raise Invalid(
-                f"the graph in {self._shown} asks for {', '.join(sorted(foreign))[:200]}; it is no sentence model"
+                f"the graph in {self._shown} asks for {', '.join(sorted(foreign))[:200]}; it is not a sentence model"
             )
         return session
 

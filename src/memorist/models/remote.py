@@ -110,9 +110,9 @@ class RemoteEmbedder:
         try:
             table = numpy.asarray(rows, dtype=numpy.float64).reshape(len(texts), -1)
         except (TypeError, ValueError, OverflowError) as problem:
-            raise self._unusable("its vectors are no numbers, or of different lengths") from problem
+            raise self._unusable("its vectors are not numbers, or have different lengths") from problem
         if not table.size or not numpy.isfinite(table).all():
-            raise self._unusable("its vectors are empty, or hold what is no number")
+            raise self._unusable("its vectors are empty, or hold values that are not numbers")
         size = self._seen or self.dimensions or table.shape[1]
         if table.shape[1] != size:
             raise self._unusable(f"its vectors have dimension {table.shape[1]:,}, not {size:,}")
@@ -135,7 +135,7 @@ class RemoteEmbedder:
             ) from problem
 
     def _key(self) -> str:
-        """The key, fit for a header. What is wrong with one is said without it."""
+        """The key, fit for a header. An error about a key never shows it."""
         key = re.sub("\r?\n$", "", self.secret(self.variable or "") or "")
         if not key:
             raise self._unusable(f"its key is missing: set the environment variable {self.variable}")
@@ -220,12 +220,12 @@ class RemoteEmbedder:
 
 
 def _seconds(header: str | None) -> float:
-    """How long a server asks to wait; a date or nonsense is no number, and then our own pause holds."""
+    """How long a server asks to wait; where it sends a date or nonsense instead of a number, our own pause holds."""
     return float(header) if header and re.fullmatch("[0-9]{1,4}", header, re.ASCII) else 0.0
 
 
 def _must_be_a_variable(name: str, safe: bool) -> None:
-    """A key is named, never written out, and goes only where nobody can read it on the way."""
+    """A key is named, never written out, and is sent only where no one can read it on the way."""
     if not VARIABLE.fullmatch(name):
         raise Invalid("key= names the environment variable that holds the key, such as OPENAI_API_KEY; not the key")
     if not safe:

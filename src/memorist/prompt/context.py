@@ -354,7 +354,7 @@ class Look:
 
     def contradictions(self) -> tuple[Contradiction, ...]:
         """Open contradictions of the candidates, two at most. The other side becomes a candidate right after its partner."""
-        links = self.tools.store.links_of(list(self.taken), Where(self.who)) if self.taken else []
+        links = self.tools.store.links(Where(self.who), list(self.taken)) if self.taken else []
         pairs = [(link.a, link.b) for link in links if link.kind == "contradicts"]
         known = self._active({end for pair in pairs for end in pair}) if pairs else {}
         rank = {id: place for place, id in enumerate(self.taken)}

@@ -43,7 +43,10 @@ def _candidates(wanted: str, store: Store, where: Where) -> list[Record]:
     found = store.get([wanted], where)
     if found or not (wanted.isdecimal() or len(wanted) >= SHORTEST):
         return found
-    return store.resolve(wanted, where, 6)
+    if wanted.isdecimal():
+        return store.find(where.also("number", "eq", int(wanted) if len(wanted) < 19 else 0), Order("number"), 1)
+    begins = where.also("id", "gte", wanted).also("id", "lt", wanted + "\x7f")  # ids are letters and digits
+    return store.find(begins, Order("number"), 6) or store.find(where.also("id", "ends", wanted), Order("number"), 6)
 
 
 def timeline(around: datetime | None, limit: int, where: Where, store: Store) -> list[Record]:

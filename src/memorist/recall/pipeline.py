@@ -138,7 +138,7 @@ def run(stages: Sequence[Stage], search: Search, tools: Tools) -> tuple[Search, 
         with ExitStack() as moment:
             for stage in stages:
                 name, started = type(stage).__name__, time.perf_counter()
-                if search.until is not None and started > search.until and getattr(stage, "optional", False):
+                if getattr(stage, "optional", False) and search.left() == 0:
                     trace.append(Step(name, len(search.hits), 0.0, note="skipped: the deadline had passed"))
                     continue
                 if getattr(stage, "one_moment", False):
@@ -170,17 +170,17 @@ def _joined(a: Hit, b: Hit) -> Hit:
 # ---------------------------------------------------------------- how fast recalls are
 
 WINDOW = 100  # recalls
-FEWEST = 5  # recalls: with less there is no judgement
+FEWEST = 5  # recalls: fewer say nothing
 SLOW, FAST = 300.0, 200.0  # milliseconds of the 95th percentile
 GOOD = 20  # recalls in a row that must be fast on the whole
-HURRY = SLOW / 1000  # seconds that a hurried recall takes for what is optional, if nobody set a deadline
+HURRY = SLOW / 1000  # seconds that a hurried recall spends on optional stages, if no deadline was set
 
 
 class Monitor:
     """How long the recalls of one open memory took lately. Safe to share between threads.
 
     A window of the last hundred times is judged by its 95th percentile: above 300 ms recall hurries, with smaller pools and
-    a time limit on what is optional. It goes back to normal on its own evidence, not on the window's: once enough recalls
+    a time limit on optional stages. It goes back to normal on its own evidence, not on the window's: once enough recalls
     *since then* stayed below 200 ms. What was slow before says nothing about now, and is forgotten with the change.
     """
 

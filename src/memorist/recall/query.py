@@ -114,8 +114,7 @@ def _no_candidate(record: Record, answer: Recall) -> str:
     ahead = max((step.kept for step in answer.trace), default=0)
     if not ahead:
         return answer.empty_because or "nothing was"
-    held = {term for row in index_rows(record) for term in row.terms}
-    shared = [term for term in query_terms(question_of(answer.query)) if term in held]
+    shared = _shared(record, answer.query)
     if shared:
         return (
             f"it shares {', '.join(shared)} with the question, but {ahead:,} others fit better, or a filter left it out"
@@ -123,6 +122,11 @@ def _no_candidate(record: Record, answer: Recall) -> str:
     meant = any(signal.name == "meaning" for hit in answer for signal in hit.signals)
     others = f", and {ahead:,} others share some or are nearer in meaning" if meant else ""
     return f"it shares no telling word with the question{others}; or a filter left it out"
+
+
+def _shared(record: Record, question: str) -> list[str]:
+    held = {term for row in index_rows(record) for term in row.terms}
+    return [term for term in query_terms(question_of(question)) if term in held]
 
 
 def scopes_of(query: Query, who: Access, homes: tuple[str, ...], design: Design) -> tuple[str, ...]:

@@ -14,9 +14,8 @@ from memorist.access import Access
 from memorist.design import Tools
 from memorist.records import Link, Record, changed, to_micros
 from memorist.store.meaning import Ahead
-from memorist.store.nouns import KeyUse
+from memorist.store.nouns import COUNTERS, KeyUse, difference
 from memorist.store.protocol import Store
-from memorist.store.rows import COUNTERS, difference
 from memorist.store.where import Where
 from memorist.store.writer import Change, Clean, Writer
 

@@ -24,6 +24,7 @@ from itertools import product
 from typing import Any, Literal, get_args
 
 from memorist import checks
+from memorist.access import Access
 from memorist.design import Ask, Conflicts
 from memorist.errors import Invalid, NotFound, Refused
 from memorist.kinds import MEMORY
@@ -211,11 +212,8 @@ def _hold_together(old: Record, record: Record, now: datetime) -> bool:
 
 def _is_known(record: Record, old: Record, store: Store) -> bool:
     """Whether the pair is flagged in either direction, or was resolved as both holding."""
-    ends = ((record.id, old.id), (old.id, record.id))
-    settled = [store.link(*pair, "relates_to") for pair in ends]
-    return any(store.link(*pair, "contradicts") for pair in ends) or any(
-        each and (each.evidence or "").startswith(BOTH_HOLD) for each in settled
-    )
+    links = _between(record, old, store, ("contradicts", "relates_to"))
+    return any(each.kind == "contradicts" or (each.evidence or "").startswith(BOTH_HOLD) for each in links)
 
 
 def reworded(record: Record, changes: Changes) -> list[str]:
@@ -223,7 +221,7 @@ def reworded(record: Record, changes: Changes) -> list[str]:
     comparing texts; a link made by a caller stays."""
     said = meet(record, changes)
     by = changes.by
-    links = [link for link in by.store.links_of([record.id], by.where) if link.kind == "contradicts"]
+    links = by.store.links(by.where, [record.id], "contradicts")
     found = [link for link in links if (link.evidence or "").startswith(FOUND)]
     ends = {end for link in found for end in (link.a, link.b)}
     known = {each.id: each for each in by.store.get(list(ends), by.where)} | {record.id: record}
@@ -312,7 +310,7 @@ class Dispute:
 
 def disputes(where: Where, limit: int, store: Store) -> list[Dispute]:
     """Open conflicts, those of the newest memories first."""
-    links = store.linked("contradicts", where, limit)
+    links = store.links(where, kind="contradicts", limit=limit)
     ends = {record.id: record for record in store.get(list({end for k in links for end in (k.a, k.b)}), where)}
     return [_dispute(link, ends[link.a], ends[link.b], store) for link in links if {link.a, link.b} <= ends.keys()]
 
@@ -327,7 +325,7 @@ def _dispute(link: Link, a: Record, b: Record, store: Store) -> Dispute:
 
 def _since(link: Link, a: Record, b: Record, store: Store) -> datetime:
     """When they were linked; where the journal no longer has it, since both exist."""
-    for event in reversed(store.journal(link.a)):
+    for event in reversed(store.journal(record=link.a)):
         before = event.before or {}
         if before.get("other") == link.b and before.get("now") and before["now"][0] == link.kind:
             return event.at
@@ -345,7 +343,7 @@ def resolve(find: Find, keep: str | int, because: str, by: Author) -> Outcome:
         for record in (a, b):
             by.access.must_write(record.scope)
         kept = _kept(keep, a, b)
-        links = _between(a, b, by.store)
+        links = _between(a, b, by.store, ("contradicts", "supersedes"))
         _must_be_open(a, b, links)
         other = b if kept is None or kept.id == a.id else a
         if kept is not None and _is_so(kept, other, links):
@@ -379,10 +377,11 @@ def _kept(keep: str | int, a: Record, b: Record) -> Record | None:
     return found[0]
 
 
-def _between(a: Record, b: Record, store: Store) -> list[Link]:
-    ends = ((a.id, b.id), (b.id, a.id))
-    found = (store.link(*pair, kind) for kind in ("contradicts", "supersedes") for pair in ends)
-    return [link for link in found if link is not None]
+def _between(a: Record, b: Record, store: Store, kinds: Sequence[str]) -> list[Link]:
+    """The links of these kinds from either to the other, whoever may see them."""
+    everywhere, ends = Where(Access.to_read(a.space)), {a.id, b.id}
+    found = (link for kind in kinds for link in store.links(everywhere, [a.id], kind))
+    return [link for link in found if {link.a, link.b} == ends]
 
 
 def _is_so(kept: Record, other: Record, links: Sequence[Link]) -> bool:

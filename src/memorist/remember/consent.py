@@ -21,7 +21,7 @@ from memorist.errors import Invalid, NotFound
 from memorist.records import Draft, Outcome, Record, Report
 from memorist.redact import nothing_but_marks
 from memorist.remember.changes import Author
-from memorist.remember.twins import FROM_FILES
+from memorist.remember.twins import FROM_FILES, same_texts
 from memorist.store.nouns import Finding, Run
 from memorist.store.protocol import Store
 from memorist.store.where import MOST_VALUES, Clause, Where, canonical, holds, type_of
@@ -107,7 +107,7 @@ def queue(question: Ask, scope: str, because: str, by: Author) -> Consent:
         raise Invalid(f"a question for a person has at most {LONGEST_QUESTION:,} characters; ask for less at once")
     digest = by.writer.digest(canonical([question.verb, scope, dict(question.details)]))
     with by.writer.transaction():
-        waiting = by.store.questions(by.access.space)
+        waiting = by.store.runs(by.access.space, state="asks")
         known = next((run for run in waiting if run.checkpoint.get("digest") == digest), None)
         if known is None and len(waiting) >= MOST_WAITING:
             return Consent("full", question.summary)
@@ -136,13 +136,13 @@ def shown_in_question(text: str) -> str:
 
 def waiting(who: Access, store: Store) -> list[Pending]:
     """The questions about places that this access may read, oldest first."""
-    return [shown(run) for run in store.questions(who.space) if who.may_read(_scope(run))]
+    return [shown(run) for run in reversed(store.runs(who.space, state="asks")) if who.may_read(_scope(run))]
 
 
 def find(id: str, who: Access, store: Store) -> Run:
     """The waiting question with that id, if it is about a place that may be read."""
     wanted = id.strip().lower().removeprefix("q") if isinstance(id, str) else id
-    for run in store.questions(who.space):
+    for run in store.runs(who.space, state="asks"):
         if str(run.id) == str(wanted) and who.may_read(_scope(run)):
             return run
     raise NotFound(f"no question {quoted(id)} is waiting here; `memorist review` lists those that are")
@@ -176,7 +176,7 @@ def _scope(run: Run) -> str:
 
 def checked(store: Store, space: str) -> list[Finding]:
     """For the doctor: how many questions wait, and whether all of them can still be read."""
-    runs = store.questions(space)
+    runs = store.runs(space, state="asks")[::-1]
     broken = [f"q{run.id}" for run in runs if not shown(run).verb or not shown(run).summary]
     if broken:
         advice = "deny them with `memorist review ID --decide deny`"
@@ -198,7 +198,7 @@ def to_remember(draft: Draft, record: Clean, by: Author) -> Outcome | None:
         return None
     if record.text != draft.text and nothing_but_marks(record.text):
         return None  # the gate refuses it anyway
-    twins = by.store.twins(record.space, record.scope, [record.fingerprint])
+    twins = same_texts(by.store, record.space, record.scope, [record.fingerprint])
     if any(twin.state == "active" and everywhere(twin) for twin in twins):
         return None
     checked = {"scope": record.scope, "kind": record.kind, "text": record.text, "data": dict(record.data)}
@@ -307,10 +307,8 @@ def _says_everything(where: Where, found: int, tools: Tools) -> bool:
     others = [clause for clause in where.clauses if clause.field not in PLACES]
     if not all(clause.op in BOUNDS for clause in others):
         return False
-    return not others or tools.store.count(Where(where.access, places)) == found
+    return not others or sum(tools.store.count(Where(where.access, places)).values()) == found
 
 
 def _touched(where: Where, tools: Tools) -> list[str]:
-    who = where.access
-    scopes = [scope for scope in tools.store.scopes(who.space) if who.may_read(scope) and who.may_write(scope)]
-    return sorted(scope for scope in scopes if tools.store.count(where.also("scope", "eq", scope)))
+    return [scope for scope in tools.store.count(where) if where.access.may_write(scope)]

@@ -256,7 +256,7 @@ def relate(
         if a.id == b.id:
             raise Invalid(f"memory {a.number} cannot be linked to itself")
         new = None if weight is None else Link(a.id, b.id, kind, checks.share(weight, "weight"), shown)
-        known = by.store.link(a.id, b.id, kind)
+        known = _known_link(a, b, kind, by.store)
         if new == known:
             return Outcome("unchanged", UNCHANGED, a.id, a)
         if new and not known and kind == "supersedes":
@@ -270,11 +270,17 @@ def relate(
     return Outcome("changed", because, a.id, a, batch)
 
 
+def _known_link(a: Record, b: Record, kind: str, store: Store) -> Link | None:
+    """That one link, whoever may see it."""
+    links = store.links(Where(Access.to_read(a.space)), [a.id], kind)
+    return next((link for link in links if link.b == b.id), None)
+
+
 def _refuse_circle(link: Link, store: Store, where: Where) -> None:
     """A supersedes B supersedes A would leave no newest one."""
     seen, edge = {link.b}, [link.b]
     while edge:
-        steps = [k.b for k in store.links_of(edge, where) if k.kind == "supersedes" and k.a in edge]
+        steps = [k.b for k in store.links(where, edge, "supersedes") if k.a in edge]
         edge = [id for id in steps if id not in seen]
         seen.update(edge)
     if link.a in seen:
@@ -311,7 +317,7 @@ def use(receipt: str, answer: str | None, ids: Sequence[str] | None, by: Author)
     """Counts a use of the shown memories that are named in `ids` (full ids), or whose words are in the answer."""
     by.writer.flush()
     line = receipt_of(receipt, by.access, by.store)
-    shown = by.store.get([id for id, _ in line.shown], by.where)
+    shown = by.store.get(line.ids, by.where)
     reasons = _named(ids, shown) if ids is not None else _detected(answer, line, shown)
     left: dict[str, str] = {}
     with by.writer.transaction():
@@ -335,7 +341,7 @@ def receipt_of(name: str, who: Access, store: Store) -> Receipt:
     if not isinstance(name, str):
         raise Invalid(f"a receipt is named by text such as 'r01…', not {quoted(name)}")
     found = store.receipts(who.space, 1, name.strip())
-    if not found or len(store.get([id for id, _ in found[0].shown], Where(who))) < len(found[0].shown):
+    if not found or len(store.get(found[0].ids, Where(who))) < len(found[0].shown):
         raise NotFound(
             f"there is no receipt {quoted(name)} here; contexts and recalls name theirs, and old ones expire"
         )

@@ -12,12 +12,14 @@ from dataclasses import dataclass, field, replace
 
 from memorist.access import Access
 from memorist.records import Planned, Record, Report
+from memorist.redact import strings_in, texts_of
 from memorist.remember.changes import Author
+from memorist.remember.twins import same_texts
 from memorist.store.copies import clean_copies, clear_leftovers
 from memorist.store.nouns import Finding
 from memorist.store.protocol import Store
-from memorist.store.traces import ErasedIds, strings_in, texts_of
-from memorist.store.where import Where
+from memorist.store.traces import ErasedIds
+from memorist.store.where import Order, Where
 from memorist.store.writer import unscrubbed
 from memorist.text.words import terms
 
@@ -83,7 +85,9 @@ class _Erasure:
         who = self.where.access
         with self.by.writer.transaction():
             records, left = self._erasable([id for id in ids if id not in self.gone])
-            pasts = self.by.store.pasts([record.id for record in records])  # in any scope: it is the same memory
+            everywhere = Where(Access.to_read(who.space))  # wherever past texts lie: the same memory
+            of_these = everywhere.also("superseded_by", "in", tuple(record.id for record in records))
+            pasts = self.by.store.find(of_these, Order("number", ascending=True))
             known = self.gone | {record.id for record in records}
             whole = [*records, *(past for past in pasts if past.state != "erased" and past.id not in known)]
             planned = tuple(Planned(record.id, record.number, self.because) for record in whole)
@@ -116,7 +120,7 @@ class _Erasure:
         """Warns about other memories with the same text, which are not erased."""
         who, said = self.where.access, []
         for (scope, fingerprint), number in self.texts.items():
-            twins = self.by.store.twins(who.space, scope, [fingerprint]) if who.may_read(scope) else []
+            twins = same_texts(self.by.store, who.space, scope, [fingerprint]) if who.may_read(scope) else []
             others = [f"[id:{twin.number}]" for twin in twins if twin.id not in self.gone]
             if others:
                 more = f" and {len(others) - NAMED:,} more" if len(others) > NAMED else ""

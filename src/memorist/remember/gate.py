@@ -171,7 +171,7 @@ def _decide(draft: Draft, record: Clean, policy: Conflicts, changes: Changes) ->
         return Outcome("refused", "the text is nothing but a secret, and secrets are not stored")
     if draft.id is not None and record.id in changes.records:
         return Outcome("unchanged", "it is there already", record.id)
-    if draft.id is not None and store.keys([record.id]):
+    if draft.id is not None and any(store.seals([record.id])):
         return _brought_before(record.id, changes)
     use = _key_use(draft, record, changes)
     seen = None if use is None else changes.keys.get(use.key) or store.key_use(use.key)

@@ -345,8 +345,8 @@ def _unless_unwanted(found: Weighed, choices: Choices, who: Access, tools: Tools
     where = Where(who).also("scope", "eq", found.scope)
     terms = query_terms(found.text)
     claim = claim_of(found.text)
-    for match in tools.store.match(terms, shelves, where, ALIKE_AT_MOST).hits if terms else ():
-        other = match.record
+    matched = tools.store.match(terms, shelves, where, ALIKE_AT_MOST)
+    for other in tools.store.get(list(matched.scores), where):
         by_upkeep = other.state == "archived" and (other.reason or "").startswith(MAY_COME_BACK)
         if by_upkeep or not same_claim(claim, claim_of(other.text)):
             continue

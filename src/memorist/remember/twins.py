@@ -10,11 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from memorist.access import Access
 from memorist.checks import ADVISED_TEXT, MOST_LABELS
 from memorist.errors import Conflict
 from memorist.kinds import Kind
 from memorist.records import Outcome, Record, Status
 from memorist.remember.changes import Changes
+from memorist.store.protocol import Store
+from memorist.store.where import Order, Where
 from memorist.store.writer import Clean
 from memorist.text.twins import normalised
 
@@ -35,8 +38,14 @@ def look_up(records: Sequence[Record], changes: Changes) -> None:
         if changes.by.tools.kinds[record.kind].deduplicated:
             wanted.setdefault((record.space, record.scope), []).append(record.fingerprint)
     for (space, scope), fingerprints in wanted.items():
-        for twin in changes.by.store.twins(space, scope, fingerprints):
+        for twin in same_texts(changes.by.store, space, scope, fingerprints):
             changes.twins.setdefault((scope, twin.fingerprint), []).append(twin)
+
+
+def same_texts(store: Store, space: str, scope: str, fingerprints: Sequence[str]) -> list[Record]:
+    """Records of that scope with one of these fingerprints, in any state, oldest first."""
+    where = Where(Access.to_read(space)).also("fingerprint", "in", tuple(fingerprints)).also("scope", "eq", scope)
+    return store.find(where, Order("number", ascending=True))
 
 
 def twin_of(
@@ -60,7 +69,7 @@ def refuse_second(old: Record, record: Record, changes: Changes) -> None:
     as_before = (old.scope, old.state, old.fingerprint) == (record.scope, record.state, record.fingerprint)
     if as_before or record.state != "active":
         return
-    stored = changes.by.store.twins(record.space, record.scope, [record.fingerprint])
+    stored = same_texts(changes.by.store, record.space, record.scope, [record.fingerprint])
     same = {twin.id: changes.records.get(twin.id, twin) for twin in stored}
     same |= {twin.id: twin for twin in changes.twins.get((record.scope, record.fingerprint), ())}
     here = [twin for twin in same.values() if (twin.scope, twin.fingerprint) == (record.scope, record.fingerprint)]

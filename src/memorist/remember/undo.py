@@ -17,7 +17,7 @@ from memorist.records import Counters, Event, Link, Planned, Record, Report, fro
 from memorist.remember.changes import Author, Changes, counts_of
 from memorist.remember.edit import portions
 from memorist.remember.twins import UNDONE, refuse_second
-from memorist.store.rows import COLUMNS, COUNTERS, from_row, to_row
+from memorist.store.nouns import COLUMNS, COUNTERS, from_row, to_row
 from memorist.store.where import Where
 from memorist.store.writer import Clean
 
@@ -46,7 +46,7 @@ def undo(name: str | None, by: Author) -> Report:
 def _named(name: str, tools: Tools) -> list[Event]:
     if not isinstance(name, str):
         raise Invalid(f"the name of a batch is text such as 'b12', not {type(name).__name__}")
-    events = tools.store.batch(name.strip())
+    events = tools.store.journal(batch=name.strip())
     if not events:
         raise NotFound(
             f"there is no batch {name[:40]!r}; the outcome of each change names its batch, and so does `history`"
@@ -67,7 +67,7 @@ def _last_action(who: Access, tools: Tools) -> list[Event]:
         elif some[0].actor == who.actor and some[0].verb == "erased":
             erased = erased or batch
         elif some[0].actor == who.actor and _is_left(some, who, tools):
-            return _after(erased, tools.store.batch(batch))
+            return _after(erased, tools.store.journal(batch=batch))
     raise _cannot(erased) if erased else NotFound("there is no action of yours to undo here")
 
 
@@ -110,9 +110,9 @@ def _changed_since(journal: Sequence[Event], batch: str) -> str | None:
 
 def _newest_first(tools: Tools) -> Iterator[Event]:
     last: int | None = None
-    while events := tools.store.latest(last, EVENTS_AT_ONCE):
-        yield from events
-        last = events[-1].seq
+    while events := tools.store.journal(before=last, limit=EVENTS_AT_ONCE):
+        yield from reversed(events)
+        last = events[0].seq
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ class _Undo:
         self.by.access.must_write(record.scope)
         if any(event.verb in ("erased", "past erased") for event in events) or record.state == "erased":
             raise Refused(f"memory {record.number} is erased, and that cannot be undone")
-        later = _changed_since(self.by.store.journal(record.id), self.batch)
+        later = _changed_since(self.by.store.journal(record=record.id), self.batch)
         if later is not None:
             raise Conflict(f"memory {record.number} was changed again by {later}; undo that first")
         own = self._without(record, events, changes)

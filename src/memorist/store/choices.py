@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from memorist.errors import StoreDamaged
+from memorist.store.nouns import Commit
 from memorist.store.protocol import Store
 from memorist.store.where import canonical
 from memorist.text.words import terms
@@ -41,10 +42,10 @@ def chosen(store: Store, space: str, scope: str) -> Choices:
 
 def choose(store: Store, space: str, scope: str, choices: Choices) -> None:
     """Keeps it; inside a transaction of the writer, who has looked for secrets."""
-    store.set_setting(_name(space, scope), canonical(asdict(choices)))
-    places = _places(store, space)
+    said, places = {_name(space, scope): canonical(asdict(choices))}, _places(store, space)
     if scope not in places:
-        store.set_setting(f"chosen in {space}", canonical([*places, scope]))
+        said[f"chosen in {space}"] = canonical([*places, scope])
+    store.write(Commit(settings=said))
 
 
 def forget_words(store: Store, space: str, words: Set[str]) -> None:

@@ -14,7 +14,8 @@ from pathlib import Path
 from memorist.access import Access
 from memorist.errors import MemoristError, StoreUnavailable
 from memorist.records import now_utc
-from memorist.store.journal import Anchor, ChainLink
+from memorist.store.journal import Anchor
+from memorist.store.nouns import ChainLink
 from memorist.store.open import files_of, open_copy
 from memorist.store.protocol import Store
 from memorist.store.traces import ErasedIds

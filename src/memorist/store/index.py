@@ -15,12 +15,9 @@ from functools import lru_cache
 from memorist.errors import Invalid
 from memorist.kinds import KINDS, MEMORY
 from memorist.records import Record
-from memorist.text.claims import LONGEST_CLAIM, claims
 from memorist.text.words import chunks, terms
 
 CHUNKS = 4096  # index rows a record can have: row number = record number × CHUNKS + chunk
-GROUP = 15  # records whose vectors are stored together: with 256 dimensions they fill a page of SQLite, and no more
-PARTS = 64  # into which the vectors of a group are cut, by chunk: long texts have many, and most have one
 TOPICS_AT_MOST = 4  # of one text
 RULES = "2"  # counts up whenever a text comes to have other topics; a store that was made by others rebuilds its own
 
@@ -71,18 +68,6 @@ def embedded_text(title: str | None, text: str, start: int, end: int) -> str:
     return f"{title}\n{text[start:end]}" if title else text[start:end]
 
 
-def block_of(row: int) -> int:
-    """The block that holds the vector of an index row."""
-    number, chunk = divmod(row, CHUNKS)
-    return number // GROUP * PARTS + chunk * PARTS // CHUNKS
-
-
-def blocks_of(number: int) -> range:
-    """The blocks that may hold vectors of a record, and of the others in its group."""
-    first = number // GROUP * PARTS
-    return range(first, first + PARTS)
-
-
 # ---------------------------------------------------------------- topics
 
 
@@ -97,16 +82,24 @@ def states(kind: str) -> bool:
 
 
 def stated(text: str) -> tuple[int, ...]:
-    return _sides(text)[0] if len(text) <= LONGEST_CLAIM else ()
+    return _both(text)[0]
 
 
 def opposed(text: str) -> tuple[int, ...]:
     """What a text would state that contradicts this one: the same slots, and the other side of what it is for or against."""
-    return _sides(text)[1] if len(text) <= LONGEST_CLAIM else ()
+    return _both(text)[1]
+
+
+def _both(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    from memorist.text.claims import LONGEST_CLAIM  # here, because who only reads need not wait for its patterns
+
+    return _sides(text) if len(text) <= LONGEST_CLAIM else ((), ())
 
 
 @lru_cache(maxsize=1 << 10)
 def _sides(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    from memorist.text.claims import claims
+
     found = claims(text)
     slots = [
         f"{'number' if slot.counted else 'value'} {' '.join(sorted(slot.about))}" for slot in found.slots if slot.grade

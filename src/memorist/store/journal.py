@@ -14,7 +14,6 @@ one, may be a long holiday as well as a jump, and nothing is lost if what goes b
 """
 
 import errno
-import hashlib
 import json
 import logging
 import threading
@@ -23,35 +22,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from memorist.access import Access
 from memorist.errors import Invalid, StoreDamaged
-from memorist.records import Event, Record, to_micros
+from memorist.records import Event, Record
 from memorist.store.files import replace_private
-from memorist.store.nouns import Sealed
-from memorist.store.rows import checksum, to_row
-from memorist.store.where import Where, canonical
+from memorist.store.nouns import ChainLink, event_mac, next_link, seal
 
 if TYPE_CHECKING:
     from memorist.store.protocol import Store
 
-START = bytes(32)
 ANCHORED_EVERY = 60.0  # seconds
 LOOKS = 100  # at a record that others keep changing
 JUMP = timedelta(days=7)
 SETTLED = timedelta(days=1)  # so long after a step the clock is believed again
 EVENTS_LOOKED_AT = 200  # events that are read one by one; of those before, only as many as a bisection takes
 log = logging.getLogger("memorist")
-
-
-@dataclass(frozen=True, slots=True)
-class ChainLink:
-    """The events `first` … `last` of one transaction and the digest that ties them to all before."""
-
-    first: int
-    last: int
-    digest: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +48,6 @@ class Audit:
     events: int
     records: int
     problems: tuple[str, ...] = ()
-
-
-def event_mac(key: bytes, before: Mapping[str, Any] | None, because: str | None) -> bytes:
-    """The digest of an event's own content, under the record's key."""
-    content = canonical([None if before is None else dict(before), because])
-    return hashlib.blake2b(content.encode(), digest_size=16, key=key).digest()
-
-
-def next_link(previous: ChainLink | None, events: Sequence[Event]) -> ChainLink:
-    """The link for these events, which carry their numbers already."""
-    digest = hashlib.blake2b(previous.digest if previous else START, digest_size=32)
-    for event in events:
-        digest.update(_facts(event))
-    return ChainLink(events[0].seq, events[-1].seq, digest.digest())
 
 
 def broken(links: Iterable[tuple[ChainLink, Sequence[Event]]]) -> str | None:
@@ -90,19 +62,6 @@ def broken(links: Iterable[tuple[ChainLink, Sequence[Event]]]) -> str | None:
             return f"an event from {link.first} to {link.last} was changed after it was written"
         previous = link
     return None
-
-
-def _facts(event: Event) -> bytes:
-    facts = (
-        event.seq,
-        to_micros(event.at),
-        event.actor,
-        event.surface,
-        event.verb,
-        event.record,
-        event.batch,
-    )
-    return canonical(facts).encode() + event.mac + event.after
 
 
 # ---------------------------------------------------------------- the anchor
@@ -191,11 +150,6 @@ class Anchored:
 # ---------------------------------------------------------------- the audit
 
 
-def seal(record: Record, key: bytes, new: bool = False) -> Sealed:
-    row = to_row(record)
-    return Sealed(record, row, key, checksum(key, record.space, record.scope, row), new)
-
-
 def audit(store: "Store", anchored: Anchored) -> Audit:
     """`anchored` was read before: what others add meanwhile is then not missed."""
     walk = Walk(store)
@@ -259,7 +213,7 @@ class Walk:
     def differences(self) -> Iterator[str]:
         """Records that are not as the journal last left them."""
         for id, known in self.seals.items():
-            if known.checksum and self.last.get(id) != known.checksum and not self._changed_meanwhile(id, known):
+            if known.checksum and self.last.get(id) != known.checksum and not self._changed_meanwhile(id):
                 yield f"memory {known.number} ({id}) is not as the journal last left it"
 
     def misfits(self) -> Iterator[str]:
@@ -270,7 +224,7 @@ class Walk:
             self._read_on()
         for event in odd:
             record, key = self._now(event.record)
-            again = next((each for each in self.store.journal(event.record) if each.seq == event.seq), event)
+            again = next((each for each in self.store.journal(record=event.record) if each.seq == event.seq), event)
             erased = record is not None and record.state == "erased"
             if (key and _fits(again, key)) or self._is_explained(again, erased):
                 continue
@@ -286,29 +240,27 @@ class Walk:
         """What was emptied by erasures that came after the records were read."""
         later = [event for event in self.odd if event.verb == "erased"]
         before: int | None = None
-        while events := [e for e in self.store.latest(before, 500) if e.seq > max(self.digests, default=0)]:
+        seen = max(self.digests, default=0)
+        while events := [e for e in self.store.journal(before=before, limit=500) if e.seq > seen]:
             later += [event for event in events if event.verb == "erased"]
-            before = events[-1].seq
+            before = events[0].seq
         for event in later:
             record, key = self._now(event.record)
             if record is not None and record.state == "erased" and key and _fits(event, key):
                 self.emptied |= _emptied_by(event)
 
     def _now(self, id: str) -> tuple[Record | None, bytes | None]:
-        known = self.seals.get(id)  # a record that was added since has nothing emptied yet
-        found = self.store.get([id], Where(Access.to_read(known.space))) if known else []
-        return next(iter(found), None), self.store.keys([id]).get(id)
+        found = next(self.store.seals([id]), None)
+        return (found.record, found.key) if found else (None, None)
 
-    def _changed_meanwhile(self, id: str, seen: Seal) -> bool:
+    def _changed_meanwhile(self, id: str) -> bool:
         """Whether it was written during the audit: a second look at the record, between two equal looks at its end of
         the journal, finds them in agreement."""
-        everywhere = Where(Access.to_read(seen.space))
         for _ in range(LOOKS):
-            before = self.store.journal(id)[-1:]
-            found = self.store.get([id], everywhere)
-            key = self.store.keys([id]).get(id)
-            if before and before == self.store.journal(id)[-1:]:
-                return bool(found and key and seal(found[0], key).checksum == before[0].after)
+            before = self.store.journal(record=id, limit=1)
+            found = next(self.store.seals([id]), None)
+            if before and before == self.store.journal(record=id, limit=1):
+                return bool(found and seal(found.record, found.key).checksum == before[0].after)
         return True
 
 
@@ -327,14 +279,14 @@ def _emptied_by(event: Event) -> set[int]:
 
 def jump(store: "Store", now: datetime, events: int = EVENTS_LOOKED_AT) -> str | None:
     """How far the clock moved since the last write, or between two writes a short while ago, if that is too far."""
-    later, looked_at = now, store.latest(None, events)
-    for event in looked_at:
+    later, looked_at = now, store.journal(limit=events)
+    for event in reversed(looked_at):
         if abs(later - event.at) > JUMP:
             return _said(event.at, later)
         if abs(now - event.at) > SETTLED:
             return None
         later = event.at
-    return _before_today(store, now, looked_at[-1]) if len(looked_at) == events else None
+    return _before_today(store, now, looked_at[0]) if len(looked_at) == events else None
 
 
 def _before_today(store: "Store", now: datetime, first: Event) -> str | None:
@@ -343,7 +295,7 @@ def _before_today(store: "Store", now: datetime, first: Event) -> str | None:
     low = 0  # no event up to this number is of today
     while low < first.seq - 1:
         middle = (low + first.seq) // 2
-        event = next(iter(store.latest(middle + 1, 1)), None)
+        event = next(iter(store.journal(before=middle + 1, limit=1)), None)
         if event is not None and abs(now - event.at) <= SETTLED:
             first = event
         else:

@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memorist.errors import MemoristError, ModelUnavailable, StoreDamaged
@@ -30,7 +30,7 @@ from memorist.models.embed import (
 from memorist.records import Record
 from memorist.redact import Redactor
 from memorist.store.index import CHUNKS, embedded_rows
-from memorist.store.nouns import Generation, Piece, Sealed
+from memorist.store.nouns import Commit, Generation, Piece, Sealed
 from memorist.store.protocol import Store
 
 if TYPE_CHECKING:
@@ -233,29 +233,29 @@ class Generations:
             for record, own in zip(records, texts, strict=True)
         }
 
-    def join(self, written: Sequence[Sealed], numbers: Sequence[int], ahead: Mapping[str, Ahead]) -> list[int]:
-        """Inside a transaction: puts the vectors that were made ahead. The numbers of the records that have none yet."""
+    def join(
+        self, written: Sequence[Sealed], ahead: Mapping[str, Ahead]
+    ) -> tuple[int, dict[str, Sequence[bytes]], list[str]]:
+        """Inside a transaction: the vectors that were made ahead, which generation they are of, and which records have none
+        yet."""
         if not self.meaning.choice.cheap:
-            return []
-        vectors: dict[int, bytes] = {}
-        bare: list[int] = []
-        for sealed, number in zip(written, numbers, strict=True):
-            known = ahead.get(sealed.record.id)
-            if sealed.new and known is not None and known.fits(sealed.record):
-                vectors.update(enumerate(known.vectors, number * CHUNKS))
-            else:
-                bare.append(number)
-        if vectors:
-            self._put(vectors)
-        return bare
+            return 0, {}, []
+        ready: dict[str, Sequence[bytes]] = {}
+        for each in written:
+            known = ahead.get(each.record.id) if each.new else None
+            if known is not None and known.fits(each.record):
+                ready[each.record.id] = known.vectors
+        bare = [each.record.id for each in written if each.record.id not in ready]
+        generation = self._ours_to_write() if ready else None
+        return (generation, ready, bare) if generation else (0, {}, bare)
 
-    def _put(self, vectors: Mapping[int, bytes]) -> None:
+    def _ours_to_write(self) -> int | None:
         try:
             generation = self.ours()
         except ModelUnavailable as problem:
-            return self.meaning.failed(problem)
-        if generation is not None:
-            self.store.put_vectors(generation.id, vectors)
+            self.meaning.failed(problem)
+            return None
+        return generation.id if generation else None
 
     def catch_up(self, numbers: Sequence[int]) -> None:
         """Embeds what a transaction left bare, in transactions of its own."""
@@ -265,7 +265,9 @@ class Generations:
     def _catch_up(self, numbers: Sequence[int]) -> None:
         """The rows of these records that a change left bare. Most changes leave none, and then no model is even loaded."""
         try:
-            bare = {each.model: (each, self.store.pieces(numbers, each.id)) for each in self.meaning.living()}
+            bare = {
+                each.model: (each, self.store.unembedded(each.id, numbers=numbers)) for each in self.meaning.living()
+            }
             embedder = self.meaning.embedder() if any(pieces for _, pieces in bare.values()) else None
             if embedder is not None and embedder.name in bare:
                 self.fill(*bare[embedder.name])
@@ -300,17 +302,15 @@ class Generations:
         """Begins the move. What is current stays so until the new generation is full, unless there is to be none."""
         for each in living:
             if each != mine and (each.state == "filling" or embedder is None):
-                self.store.set_generation(each.id, "retired")
+                self.store.save_generation(replace(each, state="retired"))
         left = [*self.meaning.left(), *(each.model for each in living)] if living else [*self.meaning.left(), NONE]
         if self.meaning.aim(living) is not None:
             kept = [model for model in dict.fromkeys(left) if model != wanted]
-            self.store.set_setting(LEFT, json.dumps(kept[-LEFT_AT_MOST:]))
+            self.store.write(Commit(settings={LEFT: json.dumps(kept[-LEFT_AT_MOST:])}))
         if embedder is None or mine is not None:
             return mine
-        new = self.store.add_generation(wanted, dimension_of(embedder))
-        if not any(each.state == "current" for each in living):
-            self.store.set_generation(new.id, "current")
-        return _of_model(wanted, self.meaning.living())
+        state = "filling" if any(each.state == "current" for each in living) else "current"
+        return self.store.save_generation(Generation(0, wanted, dimension_of(embedder), state))
 
     # ------------------------------------------------------------ for upkeep
 
@@ -322,7 +322,7 @@ class Generations:
         packed = self._packed(embedder, [piece.text for piece in pieces])
         numbers = list(dict.fromkeys(piece.row // CHUNKS for piece in pieces))
         with self.store.transaction(durable=False):
-            now = {piece.row: piece.text for piece in self.store.pieces(numbers, generation.id)}
+            now = {piece.row: piece.text for piece in self.store.unembedded(generation.id, numbers=numbers)}
             alive = self.meaning.is_alive(generation)
             vectors = {
                 p.row: each for p, each in zip(pieces, packed, strict=True) if alive and now.get(p.row) == p.text
@@ -342,7 +342,7 @@ class Generations:
                 untouched or not self.store.unembedded(generation.id, 0, 1)
             ):
                 return False
-            self.store.set_generation(generation.id, "current")
+            self.store.save_generation(replace(generation, state="current"))
         return True
 
     def drop(self, most: int) -> int | None:

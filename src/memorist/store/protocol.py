@@ -1,9 +1,17 @@
-"""What a store does. Small, synchronous, batch-first; every backend passes `memorist.testing.StoreContract`.
+"""What a store does, in three parts: `Records`, `Vectors` and `Care`. Small, synchronous, batch-first; every backend passes
+`memorist.testing.StoreContract`.
 
 What a caller reads goes through a `Where`, which is always built from an `Access`, so nothing can be read that the caller
-may not see; the few methods without one (journal, twins, seals, receipts …) serve the engine itself. Writing methods are
-called by the writer alone (`writer.py`, `meaning.py`), inside `transaction()`: they keep rows, index, links and journal in
-step or change nothing.
+may not see; the few methods without one (journal, seals, receipts, runs …) serve the engine itself. Writing methods are called
+by the writer alone (`writer.py`, `meaning.py`, `choices.py`), inside `transaction()`: they keep rows, index, links and journal
+in step or change nothing.
+
+*Exact in every backend*: what `Where.matches` says (visibility, filters, order), transactions and moments, numbers that grow and
+are never used twice, journal, chain and seals to the byte, that filters come before limits, that what was erased is found
+nowhere, which rows lack a vector, and the cosines of `similarities` and of `nearest(exact=True)`.
+*Estimates are allowed on a server*: how often a term occurs (`Found.yardstick`; all scores of one answer are still measured
+with one yardstick), which rows `nearest` compares without `exact`, the mean and spread of `Near`, and the bytes of `size`.
+*May be left out*: `Care`, what only a store of files needs. A backend that subclasses it has answers that do nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,25 +20,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from memorist.errors import Refused
 from memorist.records import Event, Link, Record
-from memorist.store.journal import ChainLink
-from memorist.store.where import Order, Where
-from memorist.text.bm25 import Found, Yardstick
-
-if TYPE_CHECKING:
-    from numpy import float32
-    from numpy.typing import NDArray
-
-    Floats = NDArray[float32]
 from memorist.store.nouns import (
     Brief,
-    Counted,
+    ChainLink,
+    Commit,
     Erased,
     Fact,
     Finding,
     Generation,
     KeyUse,
-    Matches,
     Near,
     Piece,
     Receipt,
@@ -39,35 +39,125 @@ from memorist.store.nouns import (
     Shelf,
     Size,
 )
+from memorist.store.where import Order, Where
+from memorist.text.bm25 import Found, Yardstick
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+    Floats = NDArray[float32]
 
 
-class Store(Protocol):
+class Records(Protocol):
+    """What is remembered, and what is kept beside it."""
+
     # ------------------------------------------------------------ reading
 
     def moment(self) -> AbstractContextManager[None]:
         """Everything that this thread reads inside is from the same moment, whatever others write meanwhile."""
 
-    def get(self, ids: Sequence[str], where: Where) -> list[Record]:
-        """The visible ones among these full ids, in the order asked."""
+    def get(self, names: Sequence[str] | Sequence[int], where: Where) -> list[Record]:
+        """The visible ones among these full ids, or short numbers, in the order asked."""
 
-    def resolve(self, reference: str, where: Where, most: int) -> list[Record]:
-        """Visible records whose short number is, or whose id begins with, or else ends with, `reference`; newest first."""
+    def find(self, where: Where, order: Order, limit: int | None = None) -> list[Record]: ...
 
-    def find(self, where: Where, order: Order, limit: int) -> list[Record]: ...
+    def count(self, where: Where) -> dict[str, int]:
+        """How many fit, by their scopes; scopes without any are left out."""
 
-    def count(self, where: Where) -> int: ...
+    def briefs(self, where: Where) -> Iterator[Brief]:
+        """Every visible record that fits, without its text."""
 
-    def match(self, terms: Sequence[str], shelves: Sequence[Shelf], where: Where, limit: int) -> Matches:
-        """The best `limit` records by words on these shelves, and of the others that were looked at closely those with a
-        vote for them: a design may lift them. The filter is applied before the limit."""
-
-    def match_numbers(self, terms: Sequence[str], shelves: Sequence[Shelf], where: Where, limit: int) -> Found:
-        """What `match` finds, as the records' numbers and scores in the same order; nothing is read of the records
-        themselves."""
+    def match(self, terms: Sequence[str], shelves: Sequence[Shelf], where: Where, limit: int) -> Found:
+        """The best `limit` records by words on these shelves, by their numbers, and of the others that were looked at closely
+        those with a vote for them: a design may lift them. The filter is applied before the limit."""
 
     def score(self, yardstick: Yardstick, shelves: Sequence[Shelf], numbers: Sequence[int]) -> dict[int, float]:
-        """How well these records hold the terms that `match_numbers` measured on these shelves, on the same scale; those
-        that hold none are left out."""
+        """How well these records hold the terms that `match` measured on these shelves, on the same scale; those that hold
+        none are left out."""
+
+    def facts(self, numbers: Sequence[int], shelves: Sequence[Shelf], where: Where) -> list[Fact]:
+        """What ranking needs to know of those of these records that are visible on these shelves."""
+
+    def vocabulary(self, prefix: str, shelves: Sequence[Shelf], where: Where, limit: int) -> list[str]:
+        """The first `limit` terms that begin so, of those that records on these shelves are found by; in order."""
+
+    def speakers(self, shelves: Sequence[Shelf], most: int) -> list[str]:
+        """Who speaks on these shelves."""
+
+    def stating(self, topics: Sequence[int], shelf: Shelf, limit: int) -> list[Record]:
+        """Records of the shelf that make a claim about one of these topics (`store/index.py`); newest first."""
+
+    def links(
+        self, where: Where, ids: Sequence[str] | None = None, kind: str | None = None, limit: int | None = None
+    ) -> list[Link]:
+        """Links whose both ends fit: of these ids, by their ends; or all, those of the newest records first."""
+
+    def journal(
+        self,
+        *,
+        record: str | None = None,
+        batch: str | None = None,
+        before: int | None = None,
+        limit: int | None = None,
+    ) -> list[Event]:
+        """Events, oldest first: of one record, of one batch, with a smaller number than `before`; of these the newest."""
+
+    def chain(self) -> Iterator[tuple[ChainLink, list[Event]]]:
+        """Every link of the journal's chain with its events, oldest first."""
+
+    def head(self) -> ChainLink | None:
+        """The last link of the chain."""
+
+    def seals(self, ids: Sequence[str] | None = None) -> Iterator[Sealed]:
+        """Every record, or those of these ids, with its key and stored checksum; of any space and in any state."""
+
+    def runs(self, space: str, job: str | None = None, state: str | None = None, limit: int | None = None) -> list[Run]:
+        """Runs of upkeep and questions for a person, newest first."""
+
+    def receipts(self, space: str, limit: int, id: str | None = None) -> list[Receipt]:
+        """The recall log, newest first; or that one line of it."""
+
+    def key_use(self, key: str) -> KeyUse | None: ...
+
+    def setting(self, name: str) -> str | None: ...
+
+    def size(self, space: str | None = None) -> Size:
+        """How much there is in the whole store; and what became of the memories of that space, counted in the journal."""
+
+    # ------------------------------------------------------------ writing
+
+    @property
+    def writable(self) -> bool: ...
+
+    def transaction(self, durable: bool = True, wait: float | None = None) -> AbstractContextManager[None]:
+        """All or nothing. `durable` ones survive a power cut once they return. `wait`: seconds for other writers."""
+
+    def write(self, commit: Commit) -> list[int]:
+        """Stores or replaces records with their index rows, and everything else that the commit holds; returns the numbers of
+        the records, then those of the runs."""
+
+    def erase(self, tombstones: Sequence[Sealed], resealed: Sequence[Sealed] = ()) -> Erased:
+        """Puts tombstones in the place of records, and takes what told of them out of the index, counters, links,
+        keys, journal and recall log. `resealed` are memories that live on under a new key without their journal, because a
+        text they once had is among the erased."""
+
+    def log(self, receipts: Sequence[Receipt], most: int, oldest: datetime) -> None:
+        """Adds to the recall log and counts what was shown; a line that shows what is gone or erased is left out. Keeps at
+        most `most` lines, none from before `oldest`, and RENDERED_AT_MOST of those that hold a text for a prompt."""
+
+    def close(self) -> None: ...
+
+
+class Vectors(Protocol):
+    """What records mean, in generations: each is of one model. Vectors are derived, and what lacks one waits for upkeep."""
+
+    def generations(self) -> list[Generation]:
+        """Oldest first."""
+
+    def save_generation(self, generation: Generation) -> Generation:
+        """Keeps a new one (id 0), or the state of one: `current` retires the one that was, `retired` keeps its vectors from
+        being read."""
 
     def nearest(
         self, generation: int, vector: "Floats", shelves: Sequence[Shelf], where: Where, limit: int, exact: bool = False
@@ -77,121 +167,16 @@ class Store(Protocol):
         ruled out by a cheaper comparison."""
 
     def similarities(
-        self, generation: int, vector: "Floats", shelves: Sequence[Shelf], numbers: Sequence[int]
+        self, generation: int, to: "Floats | Sequence[int]", shelves: Sequence[Shelf], numbers: Sequence[int]
     ) -> dict[int, float]:
-        """The cosine of the best row of each of these records; those without a vector are left out."""
+        """The cosine of the best row of each of these records; those without a vector are left out. `to` is a vector, or the
+        numbers of records: then it is the sum of the vectors of their first rows, as far as they have one."""
 
-    def directions(self, generation: int, shelves: Sequence[Shelf], numbers: Sequence[int]) -> dict[int, "Floats"]:
-        """The vector of the first row of each of these records; those without one are left out."""
-
-    def facts(self, numbers: Sequence[int], shelves: Sequence[Shelf], where: Where) -> list[Fact]:
-        """What ranking needs to know of those of these records that are visible on these shelves."""
-
-    def numbered(self, numbers: Sequence[int], where: Where) -> list[Record]:
-        """The visible ones among these numbers, in the order asked."""
-
-    def vocabulary(self, prefix: str, shelves: Sequence[Shelf], where: Where, limit: int) -> list[str]:
-        """The first `limit` terms that begin so, of those that records on these shelves are found by; in order."""
-
-    def speakers(self, shelves: Sequence[Shelf], most: int) -> list[str]:
-        """Who speaks on these shelves."""
-
-    def generations(self) -> list[Generation]:
-        """Oldest first."""
-
-    def unembedded(self, generation: int, after: int, limit: int) -> list[Piece]:
-        """Index rows of any shelf, the archive too, that have no vector of that generation; in order, after that row."""
-
-    def pieces(self, numbers: Sequence[int], generation: int) -> list[Piece]:
-        """The index rows of these records that have no vector of that generation."""
-
-    def links_of(self, ids: Sequence[str], where: Where) -> list[Link]:
-        """Links whose both ends are visible and one of whose ends is among `ids`."""
-
-    def link(self, a: str, b: str, kind: str) -> Link | None:
-        """That one link, visible or not."""
-
-    def linked(self, kind: str, where: Where, limit: int) -> list[Link]:
-        """Links of a kind whose both ends fit; those of the newest records first."""
-
-    def stating(self, topics: Sequence[int], shelf: Shelf, limit: int) -> list[Record]:
-        """Records of the shelf that make a claim about one of these topics (`store/index.py`); newest first."""
-
-    def scopes(self, space: str) -> dict[str, int]:
-        """Every scope of the space and how many active records it holds."""
-
-    def journal(self, record: str) -> list[Event]:
-        """The events of one record, oldest first."""
-
-    def batch(self, name: str) -> list[Event]:
-        """The events of one batch, oldest first."""
-
-    def latest(self, before: int | None, limit: int) -> list[Event]:
-        """The newest events, or the newest with a smaller number than `before`; newest first."""
-
-    def chain(self) -> Iterator[tuple[ChainLink, list[Event]]]: ...
-
-    def seals(self) -> Iterator[Sealed]:
-        """Every record with its key and stored checksum."""
-
-    def twins(self, space: str, scope: str, fingerprints: Sequence[str]) -> list[Record]:
-        """Records of that scope with one of these fingerprints, in any state, oldest first."""
-
-    def briefs(self, where: Where) -> Iterator[Brief]:
-        """Every visible record that fits, without its text."""
-
-    def runs(self, space: str, job: str | None, limit: int) -> list[Run]:
-        """The latest runs of upkeep, newest first."""
-
-    def questions(self, space: str) -> list[Run]:
-        """What waits for a decision, oldest first."""
-
-    def pasts(self, ids: Sequence[str]) -> list[Record]:
-        """The past texts of these memories, in any scope and state, oldest first."""
-
-    def happened(self, space: str, verbs: Sequence[str], surface: str | None = None) -> int:
-        """How often one of these was done to memories of the space, through that surface or any; counted in the journal."""
-
-    def uses(self, space: str) -> int:
-        """How often memories of the space were used, all in all."""
-
-    def receipts(self, space: str, limit: int, id: str | None = None) -> list[Receipt]:
-        """The recall log, newest first; or that one line of it."""
-
-    def size(self) -> Size: ...
-
-    def setting(self, name: str) -> str | None: ...
-
-    def checkup(self) -> list[Finding]:
-        """What this backend can say about its own health, index included."""
-
-    def repair(self) -> list[Finding]:
-        """Rebuilds the index from the records where it differs from them. Where anything else is wrong: nothing."""
-
-    # ------------------------------------------------------------ writing: `store/writer.py` only
-
-    def transaction(self, durable: bool = True, wait: float | None = None) -> AbstractContextManager[None]:
-        """All or nothing. `durable` ones survive a power cut once they return. `wait`: seconds for other writers."""
-
-    def head(self) -> ChainLink | None: ...
-
-    def keys(self, ids: Sequence[str]) -> dict[str, bytes]:
-        """The key of each record."""
-
-    def write(self, records: Sequence[Sealed]) -> list[int]:
-        """Stores or replaces records with their index rows; returns their numbers."""
-
-    def counted(self, ids: Sequence[str]) -> list[Counted]:
-        """The counters of those records that exist and are not erased."""
-
-    def count_up(self, counted: Sequence[Counted]) -> None:
-        """Replaces the counters."""
-
-    def add_generation(self, model: str, dimension: int) -> Generation:
-        """A new one, `filling`."""
-
-    def set_generation(self, id: int, state: str) -> None:
-        """`current` retires the one that was; `retired` keeps its vectors from being read."""
+    def unembedded(
+        self, generation: int, after: int = 0, limit: int | None = None, numbers: Sequence[int] | None = None
+    ) -> list[Piece]:
+        """Index rows, of these records or of any shelf, the archive too, that have no vector of that generation; in order,
+        after that row."""
 
     def put_vectors(self, generation: int, vectors: Mapping[int, bytes]) -> None:
         """Vectors by index row, as `models/embed.py` packs them. A row that is not there any more is an error."""
@@ -199,46 +184,35 @@ class Store(Protocol):
     def drop_vectors(self, generation: int, most: int) -> int:
         """Takes away up to so many vectors of a retired generation, and the generation with the last; how many went."""
 
-    def write_links(self, links: Sequence[Link], removed: Sequence[Link]) -> None: ...
 
-    def append(self, events: Sequence[Event], link: ChainLink) -> None: ...
-
-    def key_use(self, key: str) -> KeyUse | None: ...
-
-    def write_key_uses(self, uses: Sequence[KeyUse]) -> None: ...
-
-    def save_run(self, run: Run) -> int:
-        """Stores or replaces a run; one with id 0 is new. Returns its id."""
-
-    def erase(self, tombstones: Sequence[Sealed], resealed: Sequence[Sealed] = ()) -> Erased:
-        """Puts tombstones in the place of records, and takes what told of them out of the index, counters, links,
-        keys, journal and recall log. `resealed` are memories that live on under a new key without their journal, because a
-        text they once had is among the erased."""
-
-    def log(self, receipts: Sequence[Receipt], most: int, oldest: datetime) -> None:
-        """Adds to the recall log and keeps at most `most` lines of it, none from before `oldest`. Of lines that hold a text
-        for a prompt it keeps RENDERED_AT_MOST."""
-
-    def set_setting(self, name: str, value: str) -> None: ...
-
-    # ------------------------------------------------------------ the whole
+class Care(Protocol):
+    """What a store of files needs beside that. The answers here are those of a store that a server looks after."""
 
     @property
     def path(self) -> Path | None:
-        """The file, or None in RAM."""
+        """The file; None where there is none."""
+        return None
 
-    @property
-    def writable(self) -> bool: ...
+    def checkup(self, repair: bool = False) -> list[Finding]:
+        """What this backend can say about its own health, index included. `repair` first rebuilds the index from the records
+        where it differs from them; where anything else is wrong: nothing."""
+        return []
 
     def scrub(self, traces: Sequence[bytes]) -> str | None:
         """After an `erase`: wipes what it left in the files, and looks for these traces. What is in the way, if anything."""
+        return None
 
     def tidy(self) -> bool:
         """One short step towards an index that answers fast. False: there is nothing left to do."""
+        return False
 
     def compact(self) -> None:
         """Gives back the space that nothing uses."""
 
-    def backup(self, path: Path) -> None: ...
+    def backup(self, path: Path) -> None:
+        """A verified copy at that path, which must be free."""
+        raise Refused("this store is looked after elsewhere, and so are its backups")
 
-    def close(self) -> None: ...
+
+class Store(Records, Vectors, Care, Protocol):
+    """All three."""

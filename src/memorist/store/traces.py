@@ -1,45 +1,17 @@
-"""What erasing looks for, and what it remembers: every text of a record, words in the bytes of a file, the ids of what is gone."""
+"""What erasing looks for, and what it remembers: words in the bytes of a file, and the ids of what is gone."""
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from memorist.errors import StoreUnavailable
-from memorist.records import Record
+from memorist.redact import strings_in
 from memorist.text.words import terms
 
 FEW = 12  # words that are looked for one by one, which is ten times faster than one expression
 MANY = 300  # words in one expression: a few thousand would not fit into its memory
 SHORTEST = 6  # bytes: shorter ones are found by chance in any file
-
-
-def texts_of(record: Record) -> Iterator[str]:
-    """Every text a caller can have put into the record."""
-    said = record.provenance
-    yield record.text
-    yield from record.tags
-    yield from record.files
-    yield from strings_in(record.data)
-    for text in (
-        record.title, record.reason, record.season, said.actor, said.surface, said.session, said.role, said.speaker,
-        said.agent, said.task, said.narrative, said.snippet, said.confidence_because,
-    ):  # fmt: skip
-        if text:
-            yield text
-
-
-def strings_in(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for key, each in value.items():
-            yield key
-            yield from strings_in(each)
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from strings_in(each)
 
 
 def finder(traces: Sequence[bytes]) -> Callable[[bytes], bool]:

@@ -21,7 +21,7 @@ from memorist.text.visible import flaw
 Type = Literal["text", "number", "bool", "time", "list", "any"]
 MOST_VALUES = 500  # in one filter: SQLite takes no condition of more than a thousand levels
 DEEPEST = 20
-OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "any")
+OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "any")  # and "ends", for ids, which no caller writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +154,8 @@ def holds(clause: Clause, have: Any) -> bool:
         return not same(have, want)
     if op == "in":
         return any(same(have, each) for each in want)
+    if op == "ends":
+        return isinstance(have, str) and have.endswith(want)
     if op == "any":
         return isinstance(have, list | tuple) and any(same(h, w) for h in have for w in want)
     sort = class_of(have)

@@ -10,7 +10,6 @@ import logging
 import os
 import secrets
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -20,13 +19,12 @@ from typing import Any, NewType, TypeVar, cast
 from memorist.access import Access
 from memorist.errors import Invalid, StoreUnavailable
 from memorist.records import Counters, Event, Link, Record, Times, changed, to_micros
-from memorist.redact import Redactor
+from memorist.redact import Redactor, texts_of
 from memorist.store.choices import forget_words
-from memorist.store.journal import Anchor, Audit, ChainLink, audit, event_mac, jump, next_link, seal
+from memorist.store.journal import Anchor, Audit, audit, jump
 from memorist.store.meaning import Ahead, Generations, Meaning, secret_of
-from memorist.store.nouns import Counted, KeyUse, Receipt, Run, Sealed
+from memorist.store.nouns import ChainLink, Commit, Counted, KeyUse, Receipt, Run, Sealed, event_mac, next_link, seal
 from memorist.store.protocol import Store
-from memorist.store.traces import texts_of
 from memorist.store.where import Where
 from memorist.text.twins import fingerprint
 
@@ -184,39 +182,35 @@ class Writer:
         if not changes:
             return batch or "", {}
         with self.transaction():
-            old = [c.record.id for c in changes if c.before is not None]
-            known = self.store.keys(old) if old else {}
-            added = {c.record.id for c in changes if c.before is None}
             rows = {c.row.id: c.row for c in changes if c.row is not None}
-            sealed = {
-                id: seal(record, known.get(id) or os.urandom(16), id in added)
-                for id, record in ({c.record.id: c.record for c in changes} | rows).items()
-            }
-            numbers = dict(zip(rows, self._written([sealed[id] for id in rows], vectors or {}), strict=True))
-            self._count_and_link(changes, links, unlinked, keys)
-            batch = self._journal(changes, who, sealed, batch)
+            sealed = self._sealed(changes, rows)
+            written = [sealed[id] for id in rows]
+            generation, ready, bare = self.generations.join(written, vectors or {})
+            counted = {c.record.id: Counted(c.record.id, c.counters, c.used) for c in changes if c.counters is not None}
+            cleaned = [replace(link, evidence=self.redact(link.evidence)) for link in links]
+            batch, events, link = self._events(changes, who, sealed, batch)
+            commit = Commit(
+                written, generation, ready, list(counted.values()), cleaned, unlinked, keys, events, link.digest
+            )
+            numbers = dict(zip(rows, self.store.write(commit), strict=True))
+            self._here.transaction.bare += [numbers[id] for id in bare]
         stored = {c.record.id: c.record for c in changes}
         return batch, {id: changed(r, number=numbers.get(id, r.number)) for id, r in stored.items()}
 
-    def _written(self, sealed: Sequence[Sealed], vectors: Mapping[str, Ahead]) -> list[int]:
-        numbers = self.store.write(sealed)
-        self._here.transaction.bare += self.generations.join(sealed, numbers, vectors)
-        return numbers
+    def _sealed(self, changes: Sequence[Change], rows: dict[str, Clean]) -> dict[str, Sealed]:
+        """Each record that changes, under its own key; a new one gets one."""
+        old = [c.record.id for c in changes if c.before is not None]
+        known = {sealed.record.id: sealed.key for sealed in self.store.seals(old)} if old else {}
+        added = {c.record.id for c in changes if c.before is None}
+        return {
+            id: seal(record, known.get(id) or os.urandom(16), id in added)
+            for id, record in ({c.record.id: c.record for c in changes} | rows).items()
+        }
 
-    def _count_and_link(
-        self, changes: Sequence[Change], links: Sequence[Link], unlinked: Sequence[Link], keys: Sequence[KeyUse]
-    ) -> None:
-        counted = {c.record.id: Counted(c.record.id, c.counters, c.used) for c in changes if c.counters is not None}
-        if counted:
-            self.store.count_up(list(counted.values()))
-        if links or unlinked:
-            cleaned = [replace(link, evidence=self.redact(link.evidence)) for link in links]
-            self.store.write_links(cleaned, unlinked)
-        if keys:
-            self.store.write_key_uses(keys)
-
-    def _journal(self, changes: Sequence[Change], who: Access, sealed: Mapping[str, Sealed], batch: str | None) -> str:
-        """Adds an event for each change and the link that ties them to all before; the batch they belong to."""
+    def _events(
+        self, changes: Sequence[Change], who: Access, sealed: Mapping[str, Sealed], batch: str | None
+    ) -> tuple[str, list[Event], ChainLink]:
+        """An event for each change, the batch they belong to, and the link that ties them to all before."""
         previous = self.store.head()
         first = previous.last + 1 if previous else 1
         now, batch = self._clock(), batch or f"b{first}"  # the name of its first event, which no other has
@@ -227,9 +221,8 @@ class Writer:
             digests = (event_mac(sealed[id].key, before, because), sealed[id].checksum)
             events.append(Event(change.verb, id, now, actor, surface, batch, because, before, seq, *digests))
         link = next_link(previous, events)
-        self.store.append(events, link)
         self._here.transaction.heads.append(link)
-        return batch
+        return batch, events, link
 
     # ------------------------------------------------------------ erasing
 
@@ -247,12 +240,13 @@ class Writer:
             heads = [seal(head, os.urandom(16)) for head in self._living_heads(records)]
             erased = self.store.erase(stones, heads)
             forget_words(self.store, who.space, erased.words)
-            self.store.set_setting("erased", str(to_micros(now)))
-            self.store.set_setting(unscrubbed(who.space), secrets.token_hex(8))
             told: list[Mapping[str, Any]] = [{"events": list(erased.events)}, *({} for _ in stones[1:])]
             changes = [Change("erased", each.record, was, because) for each, was in zip(stones, told, strict=True)]
             changes += [Change("past erased", head.record, {}, because) for head in heads]
-            batch = self._journal(changes, who, {each.record.id: each for each in (*stones, *heads)}, batch)
+            sealed = {each.record.id: each for each in (*stones, *heads)}
+            batch, events, link = self._events(changes, who, sealed, batch)
+            marks = {"erased": str(to_micros(now)), unscrubbed(who.space): secrets.token_hex(8)}
+            self.store.write(Commit(events=events, digest=link.digest, settings=marks))
         with self._notes_lock:
             self._notes = []  # what was asked before may quote it
         return Gone(batch, erased.words)
@@ -271,18 +265,18 @@ class Writer:
         """Keeps how far a run of upkeep came, in the transaction of what it changed; or a question for a person."""
         asked = None if run.question is None else self._redact_data(run.question)
         with self.transaction():
-            return self.store.save_run(replace(run, owner=self.redact(run.owner), question=asked))
+            return self.store.write(Commit(runs=[replace(run, owner=self.redact(run.owner), question=asked)]))[0]
 
     def note_upkeep(self, space: str) -> None:
         """Keeps that everything was looked after just now, to know when it is due again."""
         with self.store.transaction(durable=False):
-            self.store.set_setting(looked_after(space), str(to_micros(self._clock())))
+            self.store.write(Commit(settings={looked_after(space): str(to_micros(self._clock()))}))
 
     def scrubbed(self, space: str, mark: str) -> None:
         """What erasures of that space left in the files is gone too, unless there was another one since this mark."""
         with self.store.transaction():
             if self.store.setting(unscrubbed(space)) == mark:
-                self.store.set_setting(unscrubbed(space), "")
+                self.store.write(Commit(settings={unscrubbed(space): ""}))
 
     # ------------------------------------------------------------ noting what was merely seen
 
@@ -309,10 +303,9 @@ class Writer:
             return
         try:
             with self.store.transaction(durable=False, wait=wait):
-                known = self.store.counted(list({id for note in notes for id, _ in note.shown}))
-                notes = self._without_erased(notes, {each.record for each in known})
+                erased = int(self.store.setting("erased") or to_micros(YEAR_ONE) - 1)
+                notes = [note for note in notes if to_micros(note.at) > erased]
                 self.store.log(notes, RECEIPTS_AT_MOST, self._oldest())
-                self._count_shown(notes, known)
         except StoreUnavailable as problem:
             log.info("%d lines of the recall log wait: %s", len(notes), problem)
             with self._notes_lock:
@@ -326,21 +319,6 @@ class Writer:
             oldest = now - OLDEST_RECEIPT if believed else YEAR_ONE
             self._log_begins = now, oldest
         return oldest
-
-    def _without_erased(self, notes: Sequence[Receipt], living: set[str]) -> list[Receipt]:
-        """What was asked before the last erasure may quote what was erased, and what shows it was asked too early."""
-        erased = int(self.store.setting("erased") or to_micros(YEAR_ONE) - 1)
-        return [note for note in notes if to_micros(note.at) > erased and living.issuperset(id for id, _ in note.shown)]
-
-    def _count_shown(self, notes: Sequence[Receipt], known: Sequence[Counted]) -> None:
-        shown = Counter(id for note in notes for id, _ in note.shown)
-        self.store.count_up(
-            [
-                replace(each, counters=replace(each.counters, surfaced=each.counters.surfaced + shown[each.record]))
-                for each in known
-                if shown[each.record]
-            ]
-        )
 
     def audit(self) -> Audit:
         """Verifies the chain against its events, its anchor, and every record against the last event about it."""

@@ -14,7 +14,7 @@ from memorist.errors import Conflict, Invalid, Refused
 from memorist.kinds import ARCHIVE, MEMORY, TURNS
 from memorist.models.embed import pack, unpack
 from memorist.records import Counters, Provenance, Record, Times
-from memorist.store.nouns import Counted, Generation, Shelf, footprint, shelf_of
+from memorist.store.nouns import Commit, Counted, Generation, Shelf, footprint, shelf_of
 from memorist.store.protocol import Store
 from memorist.store.where import Where
 from memorist.testing.records import ATLAS, EVERYWHERE, START, a_record, a_tombstone, moment, sealed, stored
@@ -38,14 +38,14 @@ def a_vector(*values: float) -> "Floats":
 
 def a_generation(store: Store, dimension: int = 4, state: str = "current") -> Generation:
     with store.transaction():
-        made = store.add_generation("a model", dimension)
-        store.set_generation(made.id, state)
+        made = store.save_generation(Generation(0, "a model", dimension, "filling"))
+        store.save_generation(replace(made, state=state))
     return replace(made, state=state)
 
 
 def embedded(store: Store, generation: Generation, vectors: dict[int, Sequence[float]]) -> None:
     """Gives every index row of each of these records, by number, that vector."""
-    rows = {piece.row: piece.row // 4096 for piece in store.pieces(list(vectors), generation.id)}
+    rows = {piece.row: piece.row // 4096 for piece in store.unembedded(generation.id, numbers=list(vectors))}
     packed = pack([vectors[number] for number in rows.values()])
     with store.transaction():
         store.put_vectors(generation.id, dict(zip(rows, packed, strict=True)))
@@ -89,7 +89,7 @@ class MeaningContract:
     def test_a_record_is_as_similar_as_its_best_row(self, store: Store) -> None:
         long, _ = stored(store, a_record(LONG), a_record("short"))
         model = a_generation(store)
-        rows = [piece.row for piece in store.pieces([long.number], model.id)]
+        rows = [piece.row for piece in store.unembedded(model.id, numbers=[long.number])]
         assert len(rows) > 3 and rows == sorted(rows)
         vectors = [WEST, *([NORTH] * (len(rows) - 2)), EAST]
         with store.transaction():
@@ -97,8 +97,19 @@ class MeaningContract:
         assert near(store, model, EAST) == {1: 1.0}
         assert store.nearest(model.id, a_vector(*EAST), [ON_ATLAS], SEEN, 9).rows == len(rows)
         assert store.similarities(model.id, a_vector(*EAST), [ON_ATLAS], [1, 2]) == pytest.approx({1: 1.0})
-        first = store.directions(model.id, [ON_ATLAS], [2, 1, 99])
-        assert [(n, vector.tolist()) for n, vector in first.items()] == [(1, pytest.approx(list(WEST)))]
+        assert store.similarities(model.id, a_vector(*WEST), [ON_ATLAS], [1]) == pytest.approx({1: 1.0})
+
+    def test_records_are_compared_with_the_first_rows_of_others(self, store: Store) -> None:
+        records = stored(store, a_record(LONG), *(a_record(text) for text in "bcd"))
+        model = a_generation(store)
+        embedded(store, model, {record.number: NORTH for record in records[1:3]})
+        rows = [piece.row for piece in store.unembedded(model.id, numbers=[1])]
+        with store.transaction():
+            store.put_vectors(model.id, dict(zip(rows, pack([EAST, *([WEST] * (len(rows) - 1))]), strict=True)))
+        alike = {1: 0.5**0.5, 3: 0.5**0.5}  # the sum of its first row, which is east, and of north
+        assert store.similarities(model.id, [2, 1, 99], [ON_ATLAS], [1, 3, 4]) == pytest.approx(alike, abs=0.01)
+        assert store.similarities(model.id, [4, 99], [ON_ATLAS], [1, 3]) == {}
+        assert store.similarities(model.id, [], [ON_ATLAS], [1, 3]) == {}
 
     def test_zeros_are_like_nothing(self, store: Store) -> None:
         one, two = stored(store, a_record("a"), a_record("b"))
@@ -166,7 +177,7 @@ class MeaningContract:
             assert near(store, model, EAST, [place])[1] == 1.0 and near(store, older, (1, 0), [place]) == {1: 1.0}
             assert near(store, model, EAST, everywhere) == {1: 1.0, 2: 0.0}
             assert 1 not in near(store, model, EAST, [shelf for shelf in everywhere if shelf != place])
-            assert store.pieces([1, 2], model.id) == []
+            assert store.unembedded(model.id, numbers=[1, 2]) == []
 
     def test_another_text_or_title_has_no_vector_yet_and_another_tag_keeps_it(self, store: Store) -> None:
         one, two = stored(store, a_record("a"), a_record("b"))
@@ -177,7 +188,7 @@ class MeaningContract:
         for changed, seen in ((replace(one, text="A"), "A"), (replace(one, title="T"), "T\na")):
             stored(store, changed)
             assert set(near(store, model, EAST)) == {2}
-            [piece] = store.pieces([1, 2], model.id)
+            [piece] = store.unembedded(model.id, numbers=[1, 2])
             assert piece.text == seen and store.unembedded(model.id, 0, 9) == [piece]
             embedded(store, model, {one.number: NORTH})
             assert near(store, model, EAST) == {2: 1.0, 1: 0.0}
@@ -197,7 +208,7 @@ class MeaningContract:
         with store.transaction():
             store.erase([a_tombstone(two)])
         assert near(store, model, EAST, [ON_ATLAS, replace(ON_ATLAS, layer=ARCHIVE)]) == {1: 1.0}
-        assert store.pieces([2], model.id) == [] == store.unembedded(model.id, 0, 9)
+        assert store.unembedded(model.id, numbers=[2]) == [] == store.unembedded(model.id, 0, 9)
         assert [finding for finding in store.checkup() if not finding.ok] == []
 
     def test_vectors_of_a_failed_transaction_were_never_there(self, store: Store) -> None:
@@ -206,14 +217,14 @@ class MeaningContract:
         embedded(store, model, {one.number: EAST})
         with pytest.raises(KeyError), store.transaction():
             store.put_vectors(model.id, {4096: pack([NORTH])[0], 8192: pack([NORTH])[0]})
-            store.write([sealed(replace(one, state="archived"))])
-            other = store.add_generation("another", 3)
-            store.set_generation(other.id, "current")
+            store.write(Commit([sealed(replace(one, state="archived"))]))
+            other = store.save_generation(Generation(0, "another", 3, "filling"))
+            store.save_generation(replace(other, state="current"))
             store.put_vectors(other.id, {4096: pack([(1, 0, 0)])[0]})
             assert near(store, model, NORTH) == {} and near(store, other, (1, 0, 0)) == {}
             archive = [replace(ON_ATLAS, layer=ARCHIVE)]
             assert near(store, other, (1, 0, 0), archive) == {1: 1.0}
-            store.set_generation(model.id, "current")
+            store.save_generation(replace(model, state="current"))
             assert near(store, model, NORTH) == {2: 1.0} and near(store, model, NORTH, archive) == {1: 1.0}
             raise KeyError
         assert near(store, model, NORTH) == {1: 0.0} and near(store, model, EAST) == {1: 1.0}
@@ -232,7 +243,7 @@ class MeaningContract:
         embedded(store, new, {1: NORTH})
         assert near(store, old, EAST) == {1: 1.0} and near(store, new, EAST) == {1: 0.0}
         with store.transaction():
-            store.set_generation(new.id, "current")
+            store.save_generation(replace(new, state="current"))
         assert [each.state for each in store.generations()] == ["retired", "current"]
         assert near(store, old, EAST) == {} == near(store, replace(old, id=99), EAST)
         assert store.similarities(old.id, a_vector(*EAST), [ON_ATLAS], [one.number]) == {}
@@ -246,14 +257,14 @@ class MeaningContract:
         total = store.nearest(model.id, a_vector(*EAST), [ON_ATLAS], SEEN, 1).rows
         gone = []
         with store.transaction():
-            store.set_generation(model.id, "retired")
+            store.save_generation(replace(model, state="retired"))
         while store.generations():
             with store.transaction():
                 gone.append(store.drop_vectors(model.id, 4))
         assert sum(gone) == total and set(gone[:-1]) == {4}
         with store.transaction():
             assert store.drop_vectors(model.id, 4) == 0
-            assert store.add_generation("another", 4).id > model.id
+            assert store.save_generation(Generation(0, "another", 4, "filling")).id > model.id
         assert [finding for finding in store.checkup() if not finding.ok] == []
 
     def test_what_is_no_vector_here_is_refused(self, store: Store) -> None:
@@ -273,13 +284,13 @@ class MeaningContract:
             with pytest.raises(Conflict), store.transaction():
                 store.put_vectors(id, {4096: good})
         with pytest.raises(Invalid, match="filling"), store.transaction():
-            store.set_generation(model.id, "asleep")
+            store.save_generation(replace(model, state="asleep"))
         with pytest.raises(Conflict), store.transaction():
-            store.set_generation(99, "current")
+            store.save_generation(replace(model, id=99, state="current"))
         for dimension in (0, -1, 10**6, True, 2.0):
             with pytest.raises(Invalid, match="dimensions"), store.transaction():
-                store.add_generation("a model", dimension)  # type: ignore[arg-type]
-        assert near(store, model, EAST) == {} and store.pieces([one.number], model.id)
+                store.save_generation(Generation(0, "a model", dimension, "filling"))  # type: ignore[arg-type]
+        assert near(store, model, EAST) == {} and store.unembedded(model.id, numbers=[one.number])
 
     def test_what_is_not_embedded_yet_comes_in_order_and_in_parts(self, store: Store) -> None:
         records = stored(
@@ -298,7 +309,7 @@ class MeaningContract:
         assert store.unembedded(model.id, 0, 2) == every[139:141]
         embedded(store, model, {records[139].number: EAST, records[141].number: EAST})
         assert store.unembedded(model.id, 0, 9) == []
-        assert store.pieces([1, 141, 142, 999], 99) == [every[0], *every[140:]]
+        assert store.unembedded(99, numbers=[1, 141, 142, 999]) == [every[0], *every[140:]]
         stored(store, replace(records[69], text="other"))
         assert [piece.text for piece in store.unembedded(model.id, 0, 9)] == ["other"]
         assert store.unembedded(model.id, 71 * 4096, 9) == []
@@ -314,21 +325,19 @@ class MeaningContract:
         stored(store, a_record(LONG + "staging"), a_record("staging", scope="global"))
         words, shelves = terms("staging postgres fox"), [ON_ATLAS, Shelf("default", ATLAS, TURNS)]
         found = store.match(words, shelves, SEEN, 99)
-        numbered = store.match_numbers(words, shelves, SEEN, 99)
-        numbers, yardstick = numbered.scores, numbered.yardstick
-        assert list(numbers.items()) == [(hit.record.number, hit.score) for hit in found.hits]
-        assert yardstick.ceiling == found.ceiling and len(numbers) == 11
+        numbers, yardstick = found.scores, found.yardstick
+        assert list(numbers.values()) == sorted(numbers.values(), reverse=True) and len(numbers) == 11
         assert store.score(yardstick, shelves, [*range(1, 15), 99]) == pytest.approx(numbers)
         assert store.score(yardstick, shelves, [3, 12]) == pytest.approx({3: numbers[3]})
-        unknown = store.match_numbers(["nothing"], shelves, SEEN, 9)
+        unknown = store.match(["nothing"], shelves, SEEN, 9)
         assert not unknown.scores and unknown.yardstick.ceiling > 0
         assert store.score(yardstick, [], [1]) == store.score(unknown.yardstick, shelves, [1]) == {}
-        assert store.match_numbers([], shelves, SEEN, 9) == Found()
+        assert store.match([], shelves, SEEN, 9) == Found()
 
     def test_numbers_matched_include_those_with_a_vote(self, store: Store) -> None:
         records = stored(store, *(a_record("staging") for _ in range(4)))
-        store.count_up([Counted(records[0].id, Counters(up=1), START)])
-        assert list(store.match_numbers(terms("staging"), [ON_ATLAS], SEEN, 2).scores) == [4, 3, 1]
+        store.write(Commit(counted=[Counted(records[0].id, Counters(up=1), START)]))
+        assert list(store.match(terms("staging"), [ON_ATLAS], SEEN, 2).scores) == [4, 3, 1]
 
     def test_facts_know_their_neighbours(self, store: Store) -> None:
         shelf = Shelf("default", ATLAS, TURNS)
@@ -362,9 +371,9 @@ class MeaningContract:
         assert store.speakers([], 9) == store.speakers([ON_ATLAS], 9) == []
         stored(store, replace(kept[0], provenance=replace(kept[0].provenance, speaker="Rob")))
         assert store.speakers([shelf], 9) == ["Ann", "Rob", "Zoë"]
-        assert [record.number for record in store.numbered([5, 99, 2, 6], SEEN)] == [5, 2, 6]
-        assert [record.number for record in store.numbered([5, 6], Where(Access(reads=(ATLAS,))))] == [5]
-        assert store.numbered([2], SEEN) == store.get([kept[1].id], SEEN)
+        assert [record.number for record in store.get([5, 99, 2, 6], SEEN)] == [5, 2, 6]
+        assert [record.number for record in store.get([5, 6], Where(Access(reads=(ATLAS,))))] == [5]
+        assert store.get([2], SEEN) == store.get([kept[1].id], SEEN)
 
     def test_a_brief_weighs_its_vectors(self, store: Store) -> None:
         stored(store, a_record("abc"), a_record(LONG))

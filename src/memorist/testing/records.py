@@ -11,10 +11,8 @@ from typing import Any
 
 from memorist.access import Access
 from memorist.records import Event, Provenance, Record, Times, new_id, utc
-from memorist.store.journal import ChainLink, event_mac, next_link, seal
-from memorist.store.nouns import Sealed
+from memorist.store.nouns import ChainLink, Commit, Sealed, checksum, event_mac, next_link, seal, to_row
 from memorist.store.protocol import Store
-from memorist.store.rows import checksum, to_row
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 EVERYWHERE = Access(reads=("*", "project/*"), writes=("*", "project/*"), role="admin")
@@ -74,7 +72,7 @@ def sealed(record: Record) -> Sealed:
 def stored(store: Store, *records: Record) -> list[Record]:
     """Writes the records and gives them back with their numbers."""
     with store.transaction():
-        numbers = store.write([sealed(record) for record in records])
+        numbers = store.write(Commit([sealed(record) for record in records]))
     return [replace(record, number=number) for record, number in zip(records, numbers, strict=True)]
 
 
@@ -88,7 +86,7 @@ def an_event(record: Record, seq: int, **changes: Any) -> Event:
 def journalled(store: Store, *events: Event) -> ChainLink:
     link = next_link(store.head(), events)
     with store.transaction():
-        store.append(events, link)
+        store.write(Commit(events=events, digest=link.digest))
     return link
 
 

@@ -3,14 +3,14 @@
 SQLite's own bm25() cannot be used: its N counts every shelf in the file, and it visits every row that holds any word of
 the question. Here a question is answered in two passes. First the rows of its rarest terms are read (common terms are
 not: they cost most and tell least) and rows are grouped by which of these terms they hold. Then the best few hundred
-rows are scored exactly, with all terms. Six rarest terms lose nothing in quality (docs/LOG.md); what is bounded here
-keeps a question at a million memories from reading a million rows.
+rows are scored exactly, with all terms. Six rarest terms lose nothing in quality (docs/LOG.md); these limits
+keep a question at a million memories from reading a million rows.
 """
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import filterfalse, islice
 from typing import Protocol
 
 K1, B = 1.2, 0.75
@@ -46,12 +46,20 @@ Scored = tuple[float, int]  # a score and the row that has it: the larger, the b
 
 @dataclass(frozen=True, slots=True)
 class Yardstick:
-    """What the terms of a question weigh on some shelves. Counting how often they occur is dear, so it is done once; all
-    that is scored with one yardstick is on one scale."""
+    """What the terms of a question weigh on some shelves. Counting how often they occur is expensive, so it is
+    done once; everything scored with one yardstick is on one scale."""
 
     weights: Mapping[str, float] = field(default_factory=dict)  # of those that occur, the rarest first
     average: float = 1.0  # terms in a row
     ceiling: float = 0.0  # the score that no row can pass
+
+    @classmethod
+    def of(cls, frequency: Mapping[str, int], rows: int, length: int) -> "Yardstick":
+        """For terms that so many rows hold, of so many rows with so many terms together. One that none holds counts as rare."""
+        weight = {term: idf(max(1, count), rows) for term, count in frequency.items()}
+        known = sorted([term for term in frequency if frequency[term]], key=frequency.__getitem__)[:MOST_SCORED]
+        average = length / rows if rows else 1.0
+        return cls({term: weight[term] for term in known}, average, sum(weight.values()) * (K1 + 1))
 
     @property
     def whole(self) -> float:
@@ -75,10 +83,6 @@ class Yardstick:
             scored.append((score, row))
         return scored
 
-    def held(self, row: str) -> tuple[str, ...]:
-        """Which of the terms a row holds."""
-        return tuple(term for term in self.weights if f" {term} " in row + " ")
-
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -92,27 +96,31 @@ def rank(terms: Sequence[str], index: Index, want: int) -> tuple[list[Scored], Y
     """The best rows for these terms with their scores, best first, and what they were measured with."""
     total, length = index.rows_and_length()
     frequency = {term: index.frequency(term) for term in terms}
-    known = sorted([term for term in frequency if frequency[term]], key=frequency.__getitem__)[:MOST_SCORED]
-    weight = {term: idf(max(1, count), total) for term, count in frequency.items()}  # unknown counts as rare
-    average = length / total if total else 1.0
-    yardstick = Yardstick({term: weight[term] for term in known}, average, sum(weight.values()) * (K1 + 1))
-    if not known:
-        return [], yardstick
+    yardstick = Yardstick.of(frequency, total, length)
+    known = list(yardstick.weights)
     pool, candidates = max(POOL, want), dict[int, str]()
-    for most, enough in ((MOST_ROWS, ENOUGH_ROWS), (total, total * MOST_TERMS)):
+    for most, enough in ((MOST_ROWS, ENOUGH_ROWS), (total, total * MOST_TERMS)) if known else ():
         read: dict[str, Sequence[int]] = {}
-        for term in known[:MOST_TERMS]:
-            if any(read.values()) and sum(map(len, read.values())) + frequency[term] > enough:
-                break
+        for term in _worth_reading(known, frequency, most, enough):
             read[term] = index.holding(term, most)
-        rows, candidates = _by_coverage(read, weight, index), {}
+        rows, candidates = _by_coverage(read, yardstick.weights, index), {}
         while len(candidates) < pool and (batch := list(islice(rows, pool))):  # a filter may refuse many
             candidates.update(index.contents(batch))
-        candidates = dict(islice(candidates.items(), pool))
-        complete = len(read) == len(known) and all(frequency[term] <= most for term in read)
+        complete = len(read) == len(known) and frequency[known[-1]] <= most
         if complete or len(candidates) >= pool:  # else a filter left few of them, and now every row counts
             break
-    return sorted(yardstick.scores(candidates), reverse=True)[:want], yardstick
+    scored = yardstick.scores(dict(islice(candidates.items(), pool)))
+    return sorted(scored, reverse=True)[:want], yardstick
+
+
+def _worth_reading(known: Sequence[str], frequency: Mapping[str, int], most: int, enough: int) -> Iterator[str]:
+    """The rarest terms, as long as they hold few enough rows together; one of them in any case."""
+    rows = 0
+    for term in known[:MOST_TERMS]:
+        if rows and rows + frequency[term] > enough:
+            return
+        rows += min(frequency[term], most)
+        yield term
 
 
 def scores(yardstick: Yardstick, index: Index, rows: Mapping[int, str]) -> dict[int, float]:
@@ -142,13 +150,11 @@ def _by_coverage(read: Mapping[str, Sequence[int]], weight: Mapping[str, float],
     for row, mask in several.items():
         groups.setdefault(mask, []).append(row)
     singles = {1 << bit: rows for bit, rows in enumerate(read.values())}
-    values = [weight[term] for term in read]
-    worth = {mask: sum(v for bit, v in enumerate(values) if mask >> bit & 1) for mask in (*groups, *singles)}
+    values = {1 << bit: weight[term] for bit, term in enumerate(read)}
+    worth = {mask: sum(values[bit] for bit in values if mask & bit) for mask in (*groups, *singles)}
     taken: dict[int, int] = {}
     for mask in sorted(worth, key=lambda mask: (-worth[mask], mask)):
-        for row in singles[mask] if mask in singles else sorted(groups[mask], reverse=True):
-            if mask in singles and row in several:
-                continue
+        for row in sorted(groups.get(mask, ()), reverse=True) or filterfalse(several.__contains__, singles[mask]):
             record = index.record(row)
             times = taken[record] = taken.get(record, 0) + 1
             if times <= ROWS_OF_ONE:

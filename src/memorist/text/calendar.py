@@ -81,7 +81,7 @@ def step(moment: datetime, unit: str, count: int) -> datetime:
 
 
 def cell(moment: datetime, unit: str) -> Stretch:
-    """What "two weeks ago" means: a stretch as long as the unit, since nobody counts more exactly than he speaks."""
+    """What "two weeks ago" means: a stretch as long as the unit, since people count no more exactly than they speak."""
     if unit in ("month", "year"):
         return options(unit, moment)[2]
     if unit in ("minute", "hour"):

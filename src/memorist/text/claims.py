@@ -237,7 +237,7 @@ def _around_copula(sentence: str) -> tuple[str, str, str]:
 
 
 def _slot(subject: str, attribute: list[str], value: str, grade: int) -> Slot | None:
-    """The slot, unless its subject is nobody in particular or its value is no value."""
+    """The slot, unless its subject names no one in particular or its value says nothing."""
     if NO_VALUE.match(value) or NOBODY.match(subject) or not VAGUE.isdisjoint(subject.split()):
         return None
     whose = [word for word in _words(subject) if word not in LITTLE]
@@ -404,7 +404,7 @@ def exchangeable(a: str, b: str, counted: bool) -> bool:
 
 
 def _sorts(value: str) -> Mapping[str, frozenset[str]]:
-    """What stands in it, by sort; everything that is no number and no date is a word."""
+    """What stands in it, by sort; everything that is neither a number nor a date is a word."""
     tokens = [token.strip(".,:") for token in _WORDS.findall(value.lower())]
     dated = any(token in MONTHS for token in tokens)
     found: dict[str, set[str]] = {}

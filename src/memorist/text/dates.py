@@ -481,7 +481,7 @@ def reader_named(which: str) -> TimeReader:
 # ---------------------------------------------------------------- a text cut into the words that dates are told with
 # Whatever is glued together stays in one piece (3.11, a@b.c, 555-1234, may_5), so that no part of it can be taken for a date.
 
-LOOKED_AT = 4096  # characters that are looked at; what is longer is more than a question
+LOOKED_AT = 4096  # characters that are read; a longer text is more than a question
 MOST = 256  # words at which an expression is looked for: more than LOOKED_AT characters of plain English hold
 
 SMALL = numbered(
@@ -514,7 +514,7 @@ JOINTS = {"between": ("and",), "from": ("to", "until", "till", "through")}
 SKIPPED = frozenset("in on during over within throughout at for".split())
 LEADS = frozenset("in on since until till during before after around over through throughout early mid late".split())
 ABOUT = {"around", "about", "circa", "approximately", "roughly"}
-# After these, "about" says what is spoken of, and no rough date.
+# After these, "about" names a topic, not a rough date.
 CONCERNING = frozenset(
     """me us say said says know knew talk talked talking tell told think thought ask asked what how anything something
     everything mention mentioned write wrote feel felt remember remembered hear heard all discuss discussed learn""".split()
@@ -525,7 +525,7 @@ BESIDES = frozenset({"day", "night", *AGAIN, *WEEKDAYS})
 OTHER_WORDS = {"sun", "sat", "wed", "mon"}
 SURE = {name for name in (*WEEKDAYS, *MONTHS) if len(name) > 5 and name != "august"} | {"july", *FEASTS}
 SURE |= {"q1", "q2", "q3", "q4"}
-# A number before one of these, or before a plural, counts things and is no day and no year.
+# A number before one of these, or before a plural, counts things; it is neither a day nor a year.
 COUNTED = frozenset("km percent people men women children mb gb ms cup of tsp tbsp teaspoon usd eur more or".split())
 NO_PLURALS = frozenset("does this besides towards perhaps always sometimes afterwards onwards plus versus".split())
 FIGURES = frozenset("'’0123456789")  # what a number or a decade begins with

@@ -252,7 +252,7 @@ def _ends_as_a_month(phrase: list[_Token]) -> bool:
 
 
 def _has_a_name(phrase: list[_Token]) -> bool:
-    """Whether a word is long enough for a month or a weekday: what is shorter is an abbreviation, and mostly none."""
+    """Whether a word is long enough for a month or a weekday: anything shorter is an abbreviation, and seldom one of these."""
     names = [token.word for token in phrase if not token.figure and token.word not in UNSURE]
     return any(len(name) >= 4 or name in MAY for name in names)
 

@@ -188,7 +188,7 @@ def _last_user_first(text: str) -> str:
 
 
 # ---------------------------------------------------------------- who is named
-# A name that is no speaker's is a word like any other, and found like one. Of speakers' names, ordinary words (Will, May)
+# A name that belongs to no speaker is a word like any other, and found like one. Of speakers' names, ordinary words (Will, May)
 # count only as they are spelled.
 
 _TITLES = frozenset("dr mr mrs ms prof professor sir st saint lady lord mx".split())
@@ -250,12 +250,13 @@ def _forms(text: str, known: Iterable[str]) -> list[tuple[str, str]]:
     A first name is enough, unless two of them share it. Only what occurs is kept, so that a thousand speakers cost
     a thousand lookups and no pattern of a thousand names.
     """
-    people = [(unicodedata.normalize("NFC", name).split(), name) for name in dict.fromkeys(known)]
-    firsts = Counter(words[0].casefold() for words, _ in people if words)
+    named = ((unicodedata.normalize("NFC", name).split(), name) for name in dict.fromkeys(known))
+    people = [(words, name) for words, name in named if words]
+    firsts = Counter(words[0].casefold() for words, _ in people)
     folded = text.casefold()
     forms = []
     for words, name in people:
-        if not words or words[0].casefold() not in folded:
+        if words[0].casefold() not in folded:
             continue
         forms.append((" ".join(words), name))
         first = words[0]

@@ -78,7 +78,7 @@ def _live_heads(ids: Sequence[str], who: Access, tools: Tools) -> set[str]:
     """Those that supersede a memory that is still active."""
     wanted = set(ids)
     older: dict[str, list[str]] = {}
-    for link in tools.store.links_of(ids, Where(who)):
+    for link in tools.store.links(Where(who), ids):
         if link.kind == "supersedes" and link.a in wanted:
             older.setdefault(link.b, []).append(link.a)
     alive = tools.store.get(list(older), Where(who).also("state", "eq", "active"))
@@ -110,7 +110,7 @@ class Settle:
         trusted = where.also("trust", "ne", "low").also("used", "gte", 1).also("updated", "lte", now - QUARANTINE)
         found = tools.store.find(trusted, Order("updated", ascending=True), CANDIDATES_AT_MOST)
         ids = [record.id for record in found if _may_be_confirmed(record, now)]
-        doubtful = tools.store.count(where.also("trust", "eq", "low"))
+        doubtful = sum(tools.store.count(where.also("trust", "eq", "low")).values())
         advice = (
             f"{doubtful:,} of low trust wait for a person: `memorist promote ID` confirms one" if doubtful else None
         )
@@ -195,7 +195,7 @@ class Retain:
     def propose(self, who: Access, tools: Tools) -> Proposal:
         now, moved = tools.clock(), jumped(tools)
         chosen: dict[str, str] = {}
-        for scope, held in tools.store.scopes(who.space).items():
+        for scope, held in tools.store.count(Where(who).also("state", "eq", "active")).items():
             if scope.partition("/")[0] in self.families and not self._has_room(held):
                 briefs = list(tools.store.briefs(memories(who, tools).also("scope", "eq", scope)))
                 chosen |= self._of_scope(briefs, now, bool(moved), who, tools)

@@ -155,7 +155,7 @@ class Runner:
         return True
 
     def _is_ours(self, run: Run) -> bool:
-        newest = next(iter(self.by.store.runs(run.space, run.job, 1)), None)
+        newest = next(iter(self.by.store.runs(run.space, run.job, limit=1)), None)
         return newest is not None and newest.owner == run.owner
 
     def _steps(self, proposal: Proposal, run: Run, report: Report) -> Report:
@@ -186,7 +186,7 @@ class Runner:
             return replace(mine, id=self.by.writer.save_run(mine))
 
     def _unfinished(self, space: str, job: Job | Embed) -> Run | None:
-        newest = next(iter(self.by.store.runs(space, job.name, 1)), None)
+        newest = next(iter(self.by.store.runs(space, job.name, limit=1)), None)
         return newest if newest is not None and newest.state == "running" else None
 
     def _step(self, proposal: Proposal, ids: Sequence[str], run: Run, report: Report) -> tuple[Run, Report] | None:

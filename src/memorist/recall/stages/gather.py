@@ -6,7 +6,7 @@ here: a candidate is a few numbers, and only the best of them become hits (`Blen
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from typing import TYPE_CHECKING, ClassVar
@@ -66,18 +66,22 @@ class Recognise:
     def __call__(self, search: Search, tools: Tools) -> Search:
         said = search.asked.text
         known = tools.store.speakers(search.shelves, MOST_SPEAKERS)
-        speakers = tuple(speakers_in(said, known)) if len(known) < MOST_SPEAKERS else ()
+        speakers, bare = _spoken_of(said, known) if 0 < len(known) < MOST_SPEAKERS else ((), said)
         times = tools.times(said, search.moment or search.now)
-        spans = times.spans
-        bare = without_names(said, speakers) if speakers else said
-        if speakers and not tells_something(bare):  # "Who is Ann?" asks about her, and not what she said
-            speakers, bare = (), said
-        named = [*speakers, *(span.text for span in spans)]
-        notes = ["recognised: " + ", ".join(named) if named else None, times.note]
         told, late = tools.meaning.in_time(bare, search.left()) if tells_something(bare) else ([], None)
-        note = "; ".join(note for note in (*notes, late) if note) or None
         vectors = tuple((generation, vector) for generation, vector in told if vector.any())
-        return search.but(asked=Asked(bare, speakers, spans, vectors), note=note)
+        named = ", ".join((*speakers, *(span.text for span in times.spans)))
+        notes = (named and f"recognised: {named}", times.note, late)
+        note = "; ".join(filter(None, notes)) or None
+        return search.but(asked=Asked(bare, speakers, times.spans, vectors), note=note)
+
+
+def _spoken_of(said: str, known: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """The known speakers that a question names, and the question without their names. "Who is Ann?" names none: it asks about
+    her, and not what she said."""
+    speakers = tuple(speakers_in(said, known))
+    bare = without_names(said, speakers) if speakers else said
+    return (speakers, bare) if tells_something(bare) else ((), said)
 
 
 # ---------------------------------------------------------------- what may answer it
@@ -145,7 +149,7 @@ class Gather:
         for where in (_loose(search.where), search.where):
             measured, readings, found = Measured(), list[Reading](), Found()
             if search.terms:
-                found = store.match_numbers(search.terms, shelves, where, search.pool(max(self.words, least)))
+                found = store.match(search.terms, shelves, where, search.pool(max(self.words, least)))
                 measured.add_words(found.scores, found.yardstick.whole)
             for generation, vector in search.asked.vectors:
                 pool = search.pool(max(self.meaning, least))
@@ -210,10 +214,7 @@ def _kin(
     alone = [number for number, fact in facts.items() if fact.session is None]
     if len(alone) < KIN_AMONG:
         return {}
-    vectors = list(tools.store.directions(reading.generation, search.shelves, measured.best(alone, KIN)).values())
-    if not vectors:
-        return {}
-    cosines = tools.store.similarities(reading.generation, sum(vectors[1:], vectors[0]), search.shelves, alone)
+    cosines = tools.store.similarities(reading.generation, measured.best(alone, KIN), search.shelves, alone)
     mean, spread = sum(cosines.values()) / max(1, len(cosines)), reading.spread
     return {n: min(MOST_KIN, max(0.0, (cosine - mean) / spread)) for n, cosine in cosines.items()}
 

@@ -1,9 +1,9 @@
 """Stages that keep some of what was found. Each that drops a record says why; `why_not` reads it.
 
 One source that nobody vouches for has one voice in an answer, however often it speaks. Hundreds of texts of much the same
-words would fill every place, and what the user said would not be read. So of what is of low trust and confirmed by nobody, an
-answer holds each claim once, and of what one tool wrote in one session the best only. What is trusted is never touched. A
-user's own imported notes are of low trust too: there only what says the same goes.
+words would fill every place, and what the user said would not be read. So among memories of low trust that no
+one confirmed, an answer holds each claim once, and only the best of those one tool wrote in one session. Trusted memories
+are never touched. A user's own imported notes are of low trust too: of those, only repetitions go.
 
 A crowd also fills the pools that are looked at before anything is read. Where so much was dropped that others may have been
 kept out, the question goes through the stages once more (`pipeline.run`) without texts of that origin, beside the voices that
@@ -11,6 +11,7 @@ were heard.
 """
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -60,7 +61,7 @@ class Abstain:
 
 @dataclass(frozen=True, slots=True)
 class DropWeak:
-    """Drops what is far weaker than the best: a tail of chance matches teaches a reader to ignore the answer."""
+    """Drops hits far weaker than the best: a tail of chance matches teaches a reader to ignore the answer."""
 
     share: float
     optional: bool = True
@@ -76,7 +77,7 @@ class DropWeak:
 @dataclass(frozen=True, slots=True)
 class KeepClose:
     """The best, and then each next as long as it keeps up with the best and with the one before it: the gate for prompts
-    where nobody judges what goes in."""
+    that no one reviews before they are sent."""
 
     of_best: float = 0.90
     of_previous: float = 0.95
@@ -123,7 +124,7 @@ def _too_many(pins: Sequence[Hit], first: int) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class KeepTop:
-    """So many of the best, and what is pinned; the stages after it choose among them."""
+    """So many of the best, and the pinned ones; the stages after it choose among them."""
 
     most: int = 15
 
@@ -137,7 +138,7 @@ class KeepTop:
 
 @dataclass(frozen=True, slots=True)
 class DropTail:
-    """Drops the weak tail of three or more hits: what scores under half the median, or the lowest 30 %. What is pinned stays."""
+    """Drops the weak tail of three or more hits: what scores under half the median, or the lowest 30 %. Pinned memories stay."""
 
     rule: str = "median"  # or "lowest"
     share: float = 0.3  # of the hits, for "lowest"
@@ -169,19 +170,22 @@ def not_believed(record: Record, search: Search, tools: Tools) -> str | None:
         return f"holds only from {times.valid_from.isoformat()}"
     if times.valid_to and times.valid_to <= moment:
         return f"held only until {times.valid_to.isoformat()}"
-    if search.as_of is None:
-        return None
-    if times.created > search.as_of:
-        return f"was stored later, at {times.created.isoformat()}"
+    return None if search.as_of is None else _not_yet_or_no_more(record, search.as_of, search, tools)
+
+
+def _not_yet_or_no_more(record: Record, moment: datetime, search: Search, tools: Tools) -> str | None:
+    """Why it was not a memory at that moment."""
+    if record.times.created > moment:
+        return f"was stored later, at {record.times.created.isoformat()}"
     if tools.kinds[record.kind].layer not in search.layers:
         return f"is a {record.kind}, which was not asked for"
-    return "was forgotten then" if _forgotten_then(record, search.as_of, tools.store) else None
+    return "was forgotten then" if _forgotten_then(record, moment, tools.store) else None
 
 
 def _forgotten_then(record: Record, moment: datetime, store: Store) -> bool:
     """The journal knows: the first change of state after the moment says what the state was at it."""
     whole = record.superseded_by or record.id  # the past text of a memory was forgotten with it
-    for event in store.journal(whole):
+    for event in store.journal(record=whole):
         if event.at > moment and event.before is not None and "state" in event.before:
             return bool(event.before["state"] != "active")
     return record.state == "archived"
@@ -202,19 +206,23 @@ class OneVoice:
         kept, lost = _voices(hits, search.limit, tools)
         crowded = search.heard is None and bool(lost) and (len(kept) < search.limit or len(lost) > search.limit)
         search = search.but(hits=tuple(kept), dropped=lost)
-        if not crowded:
-            return search
-        crowd = sorted({hit.record.origin for hit in hits if hit.record.id in lost})
-        heard = tuple(hit for hit in kept if hit.record.origin in crowd)
-        others = search.where
-        for origin in crowd:
+        return (
+            self._once_more(search, {hit.record.origin for hit in hits if hit.record.id in lost}) if crowded else search
+        )
+
+    @staticmethod
+    def _once_more(search: Search, crowd: AbstractSet[str]) -> Search:
+        """The question is to be asked again without what came from where the crowd did."""
+        others, names = search.where, sorted(crowd)
+        for origin in names:
             others = others.also("origin", "ne", origin)
-        return search.but(again=others, heard=heard, note=f"a crowd of origin {' and '.join(crowd)}: asking again")
+        heard = tuple(hit for hit in search.hits if hit.record.origin in crowd)
+        return search.but(again=others, heard=heard, note=f"a crowd of origin {' and '.join(names)}: asking again")
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """At most so many from one session, so that one long day does not answer everything. What is pinned stays."""
+    """At most so many from one session, so that one long day does not answer everything. Pinned memories stay."""
 
     most: int = 2
     optional: ClassVar[bool] = True

@@ -18,7 +18,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import ClassVar
 
-from memorist.design import Tools
+from memorist.design import Reranker, Tools
 from memorist.kinds import MEMORY
 from memorist.recall.pipeline import Asked, Candidate, Search, ordered
 from memorist.recall.stages.keep import not_believed
@@ -47,7 +47,7 @@ LEAST = 0.01  # a factor is never 0: what was found stays visible
 
 @cache
 def mix() -> Mix:
-    """The fitted weights: a table for each voice, with what is the same for all in it, and two for the standing."""
+    """The fitted weights: a table for each voice, with the weights common to all in it, and two for the standing."""
     fitted: dict[str, dict[str, float]] = {}
     for line in MIX.read_text(encoding="utf-8").splitlines():
         if line.startswith("["):
@@ -71,7 +71,7 @@ class Blend:
         best = table.best(search.limit, self.spare)
         hits, believed, at_once = list[Hit](), 0, 2 * search.limit + self.spare
         for start in range(0, len(best), at_once):
-            for record in tools.store.numbered(best[start : start + at_once], search.where):
+            for record in tools.store.get(best[start : start + at_once], search.where):
                 relevance = logistic(table.sums[record.number] + table.standing)
                 hits.append(Hit(record, relevance, {"relevance": relevance}, table.signals(record.number)))
                 believed += not_believed(record, search, tools) is None
@@ -102,7 +102,7 @@ class FuseRanks:
         best = sorted(scores, key=lambda number: (-scores[number], -number))[: 2 * search.limit + self.spare]
         hits = [
             Hit(record, scores[record.number], {"ranks": scores[record.number]}, tuple(places[record.number]))
-            for record in tools.store.numbered(best, search.where)
+            for record in tools.store.get(best, search.where)
         ]
         return search.but(hits=tuple(hits), note=f"{len(places)} candidates")
 
@@ -187,7 +187,7 @@ class Table:
 
 
 def voice(fact: Fact) -> str:
-    """Whose words these are: a user's, an assistant's, or anybody else's, notes and documents included."""
+    """Whose words these are: a user's, an assistant's, or those of anyone else, notes and documents included."""
     return fact.role if fact.role in ("user", "assistant") else "other"
 
 
@@ -266,7 +266,7 @@ class WeighByVotes:
 
 @dataclass(frozen=True, slots=True)
 class FileAffinity:
-    """Lifts what is about the files at hand, by 0.3 for each: those the caller names, and those the question names. The whole
+    """Lifts memories about the files at hand, by 0.3 for each: those the caller names, and those the question names. The whole
     path counts, or the name of the file."""
 
     each: float = 0.3
@@ -335,19 +335,29 @@ class Rerank:
             return search
         hits = ordered(search.hits)
         best, rest = hits[: self.most], hits[self.most :]
-        judge, left = partial(tools.rerank, search.asked.text, [hit.record.text for hit in best]), search.left()
-        try:
-            said = judge() if left is None else tools.patience.within(left, judge)
-            if said is None and left is not None:
-                return search.but(note="the reranker takes longer than there is time; the order stays as it was")
-            given = [float(by) for by in said or ()]
-        except Exception as problem:  # it is the caller's code: whatever it does, the answer is not lost
-            return search.but(note=f"the reranker failed ({type(problem).__name__}); the order stays as it was")
-        if len(given) != len(best) or not all(0 <= by <= 1 for by in given):
-            return search.but(note="the reranker did not give one number from 0 to 1 for each text; it is not heard")
+        given, problem = _second_opinion(tools.rerank, [hit.record.text for hit in best], search, tools)
+        if problem is not None:
+            return search.but(note=problem)
         judged = [weighed(hit, {"rerank": max(LEAST, by)}) for hit, by in zip(best, given, strict=True)]
         unjudged = [weighed(hit, {"rerank": LEAST}) for hit in rest]  # it would not do to rank them above the judged
         return search.but(hits=(*judged, *unjudged), note=f"{len(best)} were judged again")
+
+
+def _second_opinion(
+    rerank: Reranker, texts: Sequence[str], search: Search, tools: Tools
+) -> tuple[list[float], str | None]:
+    """A number from 0 to 1 for each text, or why there is none."""
+    judge, left = partial(rerank, search.asked.text, texts), search.left()
+    try:
+        said = judge() if left is None else tools.patience.within(left, judge)
+        if said is None and left is not None:
+            return [], "the reranker takes longer than there is time; the order stays as it was"
+        given = [float(by) for by in said or ()]
+    except Exception as problem:  # it is the caller's code: whatever it does, the answer is not lost
+        return [], f"the reranker failed ({type(problem).__name__}); the order stays as it was"
+    if len(given) != len(texts) or not all(0 <= by <= 1 for by in given):
+        return [], "the reranker did not give one number from 0 to 1 for each text; it is not heard"
+    return given, None
 
 
 # ---------------------------------------------------------------- beside one another
@@ -365,7 +375,7 @@ class MarkConflicts:
             return search
         active = Where(search.where.access).also("state", "eq", "active")
         others: dict[str, list[str]] = {}
-        for link in tools.store.links_of([hit.record.id for hit in search.hits], active):
+        for link in tools.store.links(active, [hit.record.id for hit in search.hits]):
             if link.kind == "contradicts":
                 others.setdefault(link.a, []).append(link.b)
                 others.setdefault(link.b, []).append(link.a)

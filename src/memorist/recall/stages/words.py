@@ -170,9 +170,9 @@ class ByWords:
         if not search.terms:
             return search
         pool = search.pool(max(self.pool, 4 * search.limit))
-        match = tools.store.match_numbers(search.terms, search.shelves, search.where, pool)
+        match = tools.store.match(search.terms, search.shelves, search.where, pool)
         ceiling = match.yardstick.ceiling
-        records = tools.store.numbered(list(match.scores), search.where) if match.scores else []
+        records = tools.store.get(list(match.scores), search.where) if match.scores else []
         return _found(search, [found(record, words=match.scores[record.number] / ceiling) for record in records])
 
 
@@ -193,7 +193,7 @@ class ByFields:
             return search
         numbers, yardstick = self._candidates(search, tools)
         scale = Scale.of(_groups(search), yardstick, self)
-        records = tools.store.numbered(numbers, search.where)
+        records = tools.store.get(numbers, search.where)
         known = {record.id for record in records}
         records += [record for record in self._of_a_kind(search, tools) if record.id not in known]
         hits = [found(record, words=score) for record in records if (score := scale.relevance(record)) > 0]
@@ -203,11 +203,11 @@ class ByFields:
         """Their numbers, best first, and what each term weighs on these shelves. Words that stand for others are rarer as a
         rule, so they are asked for apart: the index reads the rarest of one question only."""
         pool = search.pool(max(self.pool, 4 * search.limit))
-        first = tools.store.match_numbers(search.terms, search.shelves, search.where, pool)
+        first = tools.store.match(search.terms, search.shelves, search.where, pool)
         scores, weights = dict(first.scores), dict(first.yardstick.weights)
         for start in range(0, len(search.expansions), bm25.MOST_TERMS):
             some = search.expansions[start : start + bm25.MOST_TERMS]
-            also = tools.store.match_numbers([each.term for each in some], search.shelves, search.where, pool)
+            also = tools.store.match([each.term for each in some], search.shelves, search.where, pool)
             weights = {**also.yardstick.weights, **weights}
             share = max(each.weight for each in some)
             for number, score in also.scores.items():

@@ -13,6 +13,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -21,7 +22,6 @@ import apsw
 from memorist.errors import Invalid, StoreDamaged, StoreUnavailable
 from memorist.records import now_utc
 from memorist.store.files import size_of
-from memorist.store.index import topics_of
 from memorist.store.journal import Anchor
 from memorist.store.json_file import files as json_files
 from memorist.store.json_file import log as json_log
@@ -30,10 +30,10 @@ from memorist.store.json_file import tables
 from memorist.store.json_file.files import Files, locked
 from memorist.store.json_file.log import unavailable
 from memorist.store.json_file.snapshot import Sections, Unreadable
-from memorist.store.nouns import Finding, Size
+from memorist.store.nouns import Commit, Finding, Size
 from memorist.store.sqlite import SqliteStore
 from memorist.store.sqlite.connection import explained, patience
-from memorist.store.sqlite.migrate import INSERT_TOPICS, rebuild_topics
+from memorist.store.sqlite.migrate import rebuild_topics
 from memorist.text.visible import visible
 
 FOLD_AT = 8_000_000  # bytes of log, unless the snapshot is larger: opening stays fast, and folding stays rare
@@ -201,25 +201,21 @@ class JsonFileStore(SqliteStore):
                     return False
                 parts, place = folded.lines, json_log.start(head)
             part = json_log.read(self._files.log, place)
+            if part.torn or part.unended or (part.heading and part.heading.sum != head.sum):
+                return False
+            self._replay([*parts, *part.lines])
         except (Unreadable, FileNotFoundError):
             return False
-        if part.torn or part.unended or (part.heading and part.heading.sum != head.sum):
-            return False
-        self._replay([*parts, *part.lines])
         self._place = part.end(head) if part.offset else place
         return True
 
     def _replay(self, parts: Sequence[Sections]) -> None:
         with self._sound(), super().transaction(durable=False):
-            one = self._connections.here()
             for part in parts:
-                rows = part.get("records", [])
-                added = tables.put_records(one, rows)
-                seals = [tables.sealed(row) for row in rows]
-                self.write(seals)
-                records = [sealed.record for sealed in seals if sealed.record.number in added]
-                one.executemany(INSERT_TOPICS, [(topic, each.number) for each in records for topic in topics_of(each)])
-                tables.put(one, part)
+                seals = tables.sealed(part)
+                if self.write(Commit(seals)) != [sealed.record.number for sealed in seals]:
+                    raise Unreadable("new records have other numbers than the next ones")
+                tables.put(self._connections.here(), part)
 
     def _load(self) -> None:
         """Reads everything, and puts in order what a crash or damage left."""
@@ -321,14 +317,11 @@ class JsonFileStore(SqliteStore):
                     {"words": tables.make_words, "topics": rebuild_topics}[name](self._connections.here())
 
     match = needing("words", SqliteStore.match)
-    match_numbers = needing("words", SqliteStore.match_numbers)
     score = needing("words", SqliteStore.score)
     vocabulary = needing("words", SqliteStore.vocabulary)
     unembedded = needing("words", SqliteStore.unembedded)
-    pieces = needing("words", SqliteStore.pieces)
     put_vectors = needing("words", SqliteStore.put_vectors)
     erase = needing("words", SqliteStore.erase)
-    repair = needing("words", SqliteStore.repair)
     stating = needing("topics", SqliteStore.stating)
 
     # ------------------------------------------------------------ the whole
@@ -372,16 +365,17 @@ class JsonFileStore(SqliteStore):
                 self._place = self._looked = None  # the files are right, and RAM is not
                 raise
 
-    def size(self) -> Size:
-        records = super().size()
+    def size(self, space: str | None = None) -> Size:
+        records = super().size(space)
         files = {path: size_of(path) for path in self._files.all()}
         live = files.get(self._files.main, 0) + files.get(self._files.log, 0)
-        return Size(records.records, sum(files.values()), live, records.events, records.receipts)
+        return replace(records, bytes=sum(files.values()), live_bytes=live)
 
-    def checkup(self) -> list[Finding]:
+    def checkup(self, repair: bool = False) -> list[Finding]:
         self._make("words")
+        repaired = self._repaired() if repair else []
         with self._caught_up():
-            return [*json_files.checkup(self._files, self._place), *super().checkup()]
+            return [*repaired, *json_files.checkup(self._files, self._place), *super().checkup()]
 
     def close(self) -> None:
         if self._process == os.getpid() and self._may_write and not self._folded:

@@ -20,13 +20,12 @@ from typing import Any
 import apsw
 
 from memorist.records import from_micros, to_micros
-from memorist.store.index import CHUNKS, GROUP, PARTS, block_of, rows_of
+from memorist.store.index import CHUNKS, rows_of
 from memorist.store.json_file.snapshot import Row, Sections
-from memorist.store.nouns import Sealed, Shelf, layer_of
-from memorist.store.rows import COLUMNS, COUNTERS, from_row, tally
-from memorist.store.sqlite.match import rebuild
+from memorist.store.nouns import COLUMNS, COUNTERS, Sealed, Shelf, from_row, layer_of, tally
 from memorist.store.sqlite.migrate import SCHEMA, migrate, migrations_in
-from memorist.store.sqlite.vectors import BLOCKS, PUT, closed, next_version, opened
+from memorist.store.sqlite.read import rebuild
+from memorist.store.sqlite.vectors import BLOCKS, GROUP, PARTS, PUT, block_of, closed, next_version, opened
 from memorist.store.where import canonical
 
 Key = tuple[Any, ...]
@@ -271,18 +270,15 @@ def built(sections: Sections) -> apsw.Connection:
     migrate(one, Path(":memory:"), migrations_in(SCHEMA))
     with one:
         one.execute("DELETE FROM settings")
-        put_records(one, sections.get("records", ()))
+        _put_records(one, sections.get("records", ()))
         put(one, sections)
     return one
 
 
-def put_records(one: apsw.Connection, rows: Sequence[Row]) -> set[int]:
-    """Adds those that are not there, and nothing that is derived from them. Their numbers."""
-    sql = "SELECT number FROM records WHERE number IN (SELECT value FROM json_each(?))"
-    there = {number for (number,) in one.execute(sql, (canonical([row["number"] for row in rows]),))}
-    new = {row["number"]: row for row in rows if row["number"] not in there}
+def _put_records(one: apsw.Connection, rows: Sequence[Row]) -> None:
+    """New ones, and nothing that is derived from them."""
     place_of = itemgetter("space", "scope", "kind", "state")
-    wanted = {each: Shelf(each[0], each[1], layer_of(each[2], each[3])) for each in set(map(place_of, new.values()))}
+    wanted = {each: Shelf(each[0], each[1], layer_of(each[2], each[3])) for each in set(map(place_of, rows))}
     shelves = _shelves(one, wanted.values())
     places = {each: shelves[shelf] for each, shelf in wanted.items()}
 
@@ -290,8 +286,7 @@ def put_records(one: apsw.Connection, rows: Sequence[Row]) -> set[int]:
         number, _, _, *values = RECORDS.values(row)
         return [number, places[place_of(row)], *values]
 
-    one.executemany(INSERT, map(filed, new.values()))
-    return set(new)
+    one.executemany(INSERT, map(filed, rows))
 
 
 def _shelves(one: apsw.Connection, wanted: Iterable[Shelf]) -> dict[Shelf, int]:
@@ -301,10 +296,14 @@ def _shelves(one: apsw.Connection, wanted: Iterable[Shelf]) -> dict[Shelf, int]:
     return {Shelf(*names): id for id, *names in one.execute("SELECT id, space, scope, layer FROM shelves")}
 
 
-def sealed(row: Row) -> Sealed:
-    number, space, scope, *columns, key, checksum = RECORDS.values(row)
-    record = from_row(space, scope, number, columns, NOTHING_COUNTED)
-    return Sealed(record, tuple(columns), key, checksum)
+def sealed(sections: Sections) -> list[Sealed]:
+    """The records, in the order of their numbers."""
+    seals = []
+    for row in sorted(sections.get("records", ()), key=itemgetter("number")):
+        number, space, scope, *columns, key, checksum = RECORDS.values(row)
+        record = from_row(space, scope, number, columns, NOTHING_COUNTED)
+        seals.append(Sealed(record, tuple(columns), key, checksum))
+    return seals
 
 
 def put(one: apsw.Connection, sections: Sections) -> None:

@@ -7,23 +7,30 @@ for another writer is done here, with short random pauses, because SQLite's own 
 
 In RAM there is no write-ahead log: a reader and a writer wait for each other. So a thread that reads one moment there keeps
 the other threads' transactions waiting, in the same queue as theirs.
+
+What a connection sees of the shelves is worked out once for a moment (`Shelves`): every question needs it.
 """
 
 import itertools
+import json
 import os
 import random
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import apsw
 
+from memorist.access import Access
 from memorist.errors import Invalid, MemoristError, StoreDamaged, StoreUnavailable
 from memorist.store.files import size_of
+from memorist.store.nouns import Generation, Shelf
+from memorist.store.where import canonical
 
 PRAGMAS = """
 PRAGMA foreign_keys = ON;
@@ -37,6 +44,7 @@ PRAGMA synchronous = FULL;
 """
 URI = apsw.SQLITE_OPEN_URI
 MOST_IN_RAM = 1 << 45  # bytes; SQLite would stop at one GB
+LISTS_AT_MOST = 100  # of readable shelves that are remembered
 UNWRITTEN = (apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_TRUNCATE)
 _databases = itertools.count(1)  # in RAM; their names are known to the whole process
 _inherited: list[Any] = []  # connections of a parent process: closing them here would drop the parent's locks
@@ -292,3 +300,147 @@ def patience(wait: float) -> Callable[[int], bool]:
         return True
 
     return again
+
+
+# ---------------------------------------------------------------- what one connection sees
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The shelves that were seen committed while the schema had this version."""
+
+    schema: int | None = None
+    newest: int = 0
+    shelves: Mapping[int, Shelf] = field(default_factory=dict)
+    ids: Mapping[Shelf, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class View:
+    """What a connection sees at one moment, as far as it was asked: no table is read twice for one question."""
+
+    seen: Seen
+    sizes: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # of shelves: rows, terms, changes of vectors
+    generations: list[Generation] = field(default_factory=list)
+
+    def readable(self, shelves: Sequence[Shelf], access: Access) -> list[int]:
+        """The numbers of those of these shelves that exist and may be read."""
+        here = (shelf for shelf in shelves if shelf.space == access.space and access.may_read(shelf.scope))
+        return [self.seen.ids[shelf] for shelf in here if shelf in self.seen.ids]
+
+    def ids(self, shelves: Sequence[Shelf]) -> list[int]:
+        return [self.seen.ids[shelf] for shelf in shelves if shelf in self.seen.ids]
+
+
+class _Here(threading.local):
+    """What this thread saw in the moment that it reads."""
+
+    view: View | None = None
+    reading = False
+
+
+class Shelves:
+    """Which shelf has which number.
+
+    Shelves are only ever added, so what was once seen committed stays true and is kept. What is seen inside a transaction that
+    writes is not kept: if it is rolled back, the number may be given to another scope, and a stale entry would show one
+    project's memories to another. For the same reason everything is forgotten when the file's content was replaced by a
+    backup, which SQLite tells by the version of the schema. What is seen is one value: other threads may be reading it.
+    """
+
+    def __init__(self) -> None:
+        self._seen = Seen()
+        self._lists: dict[tuple[object, ...], str] = {}
+        self._here = _Here()
+
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """Around what reads one moment: one look serves all of it, until this thread writes."""
+        if self._here.reading:
+            yield
+            return
+        self._here.reading = True
+        try:
+            yield
+        finally:
+            self._here.view, self._here.reading = None, False
+
+    def forget_view(self) -> None:
+        """This thread writes: whatever becomes of it, what comes after it is looked at again."""
+        self._here.view = None
+
+    def now(self, one: apsw.Connection) -> View:
+        """What this thread can see now."""
+        kept = self._kept(one)
+        if kept is not None:
+            return kept
+        schema: int = one.execute("PRAGMA schema_version").get
+        seen = self._seen
+        if schema != seen.schema:
+            seen = self._seen = Seen(schema)
+        rows = one.execute("SELECT id, space, scope, layer FROM shelves WHERE id > ?", (seen.newest,))
+        fresh = {id: Shelf(*names) for id, *names in rows}
+        state = one.txn_state("main")
+        if fresh:
+            shelves = {**seen.shelves, **fresh}
+            seen = Seen(schema, max(shelves), shelves, {shelf: id for id, shelf in shelves.items()})
+            if state != apsw.SQLITE_TXN_WRITE:
+                self._seen = seen
+        view = View(seen)
+        if self._here.reading and state == apsw.SQLITE_TXN_READ:
+            self._here.view = view
+        return view
+
+    def _kept(self, one: apsw.Connection) -> View | None:
+        """What was seen in the moment that this thread still reads."""
+        view = self._here.view
+        return view if view is not None and one.txn_state("main") == apsw.SQLITE_TXN_READ else None
+
+    def sizes(self, one: apsw.Connection, view: View, ids: Sequence[int]) -> list[tuple[int, int, int]]:
+        """Of each of these shelves its rows, the terms in them, and how often its vectors changed."""
+        if any(id not in view.sizes for id in ids):
+            sql = "SELECT id, chunks, length, vectors FROM shelves WHERE id IN (SELECT value FROM json_each(?))"
+            for id, *size in one.execute(sql, (canonical(ids),)):
+                view.sizes[id] = tuple(size)
+        return [view.sizes.get(id, (0, 0, 0)) for id in ids]
+
+    def generations(self, one: apsw.Connection) -> list[Generation]:
+        kept = self._kept(one)
+        if kept is not None and kept.generations:
+            return kept.generations
+        sql = "SELECT id, model, dimension, state FROM generations ORDER BY id"
+        found = [Generation(*row) for row in one.execute(sql)]
+        if kept is not None:
+            kept.generations = found
+        return found
+
+    def generation(self, one: apsw.Connection, id: int) -> Generation | None:
+        return next((each for each in self.generations(one) if each.id == id), None)
+
+    def id_of(self, one: apsw.Connection, shelf: Shelf) -> int:
+        """The shelf's number; a missing shelf is made. Only inside a transaction."""
+        schema, seen = one.execute("PRAGMA schema_version").get, self._seen
+        if schema == seen.schema and shelf in seen.ids:
+            return seen.ids[shelf]
+        names = (shelf.space, shelf.scope, shelf.layer)
+        found: int | None = one.execute("SELECT id FROM shelves WHERE (space, scope, layer) = (?, ?, ?)", names).get
+        if found is None:
+            one.execute("INSERT INTO shelves (space, scope, layer) VALUES (?, ?, ?)", names)
+            found = one.last_insert_rowid()
+        return found
+
+    def readable(self, view: View, access: Access) -> str:
+        """The numbers of all shelves this access may read, as JSON to bind."""
+        seen = view.seen
+        if seen is not self._seen:  # inside a transaction that added some: not to be kept
+            return _readable(seen.shelves, access)
+        key = (access.space, access.reads, seen.schema, len(seen.shelves))
+        found = self._lists.get(key)
+        if found is None:
+            found = _readable(seen.shelves, access)
+            self._lists = {**self._lists, key: found} if len(self._lists) < LISTS_AT_MOST else {key: found}
+        return found
+
+
+def _readable(shelves: Mapping[int, Shelf], access: Access) -> str:
+    return json.dumps([id for id, s in shelves.items() if s.space == access.space and access.may_read(s.scope)])

@@ -23,11 +23,10 @@ from memorist.access import Access
 from memorist.errors import Invalid, StoreDamaged
 from memorist.records import Record, now_utc
 from memorist.store.index import CHUNKS, index_rows
-from memorist.store.nouns import Finding, shelf_of
-from memorist.store.rows import COUNTERS, checksum, tally
+from memorist.store.nouns import COUNTERS, Finding, checksum, shelf_of, tally
 from memorist.store.sqlite.connection import one_moment
-from memorist.store.sqlite.match import rebuild
 from memorist.store.sqlite.migrate import copy_verified, of_the_index, rebuild_topics, topics_differ
+from memorist.store.sqlite.read import rebuild
 from memorist.store.sqlite.store import INSERT_WORDS, SqliteStore, changed_words
 from memorist.store.sqlite.vectors import bad_blocks, drop_homeless
 from memorist.store.where import Where

@@ -1,26 +1,40 @@
-"""Reading an SQLite store: which shelves may be read, a `Where` as SQL, and records by id, by filter, by who belongs to whom.
+"""Reading an SQLite store: a `Where` as SQL; records by id, by filter, by words; and what ranking needs to know of them.
 
 Nothing is read that the access does not allow: readable shelves are worked out once from the `Access` and bound into every
-query. Only names from the allow-list reach a statement, and every value is bound.
+query. Only names from the allow-list reach a statement, and every value is bound. Each indexed term is qualified with the number
+of its shelf, so a question in a project of a thousand memories never pays for the million beside it. A question by words is
+answered from one moment: what was found is still there when it is read.
 """
 
 import json
-import threading
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 import apsw
 
-from memorist.access import Access
 from memorist.errors import StoreDamaged
 from memorist.records import Counters, Link, Record, from_micros, to_micros
-from memorist.store.nouns import LOOKED_AT, Brief, Counted, Generation, Sealed, Shelf, footprint
-from memorist.store.rows import COLUMNS, CONTENT, COUNTERS, counters_of, from_row, to_row
-from memorist.store.sqlite.connection import Connections, explained
+from memorist.store.index import CHUNKS
+from memorist.store.nouns import (
+    COLUMNS,
+    CONTENT,
+    COUNTERS,
+    LOOKED_AT,
+    Brief,
+    Fact,
+    Generation,
+    Sealed,
+    Shelf,
+    footprint,
+    from_row,
+    to_row,
+)
+from memorist.store.sqlite.connection import Connections, Shelves, explained, one_moment
 from memorist.store.where import Clause, Order, Where, canonical, class_of, type_of
+from memorist.text import bm25
 
 FROM = "FROM records r JOIN shelves s ON s.id = r.shelf LEFT JOIN counters c ON c.record = r.number"
 SELECT = (
@@ -31,12 +45,44 @@ SELECT_SEALED = SELECT.replace(FROM, f", r.key, r.checksum {FROM}")
 LINKS = (
     "SELECT a.id, b.id, l.kind, l.weight, l.evidence FROM links l"
     " JOIN records a ON a.number = l.a JOIN records b ON b.number = l.b"
+    " WHERE +a.shelf IN (SELECT value FROM json_each(?2)) AND +b.shelf IN (SELECT value FROM json_each(?2))"
+    " AND ifnull(l.kind = ?3, 1)"
 )
 READABLE = "{}r.shelf IN (SELECT value FROM json_each(?))"
-SELECTIVE = {"id", "number", "fingerprint", "session"}  # fields with an index better than the shelf's
+NAMED_BY = {"id", "number", "fingerprint", "superseded_by"}  # fields that name few records, and have an index
+NAMING = {(field, op) for field in NAMED_BY for op in ("eq", "in")}
+SELECTIVE = NAMING | {("session", "eq"), ("id", "gte")}  # what has an index better than the shelf's
 ROWS_AT_ONCE = 500
 BRIEFS_AT_ONCE = 5000
-LISTS_AT_MOST = 100  # of readable shelves that are remembered
+
+JOINED = (
+    f" JOIN records r ON r.number = w.id / {CHUNKS} JOIN shelves s ON s.id = r.shelf"
+    " LEFT JOIN counters c ON c.record = r.number WHERE "
+)
+SIZES = "SELECT shelf, count(*) AS chunks, sum(length) AS length FROM words GROUP BY shelf"
+SHELVES_AT_ONCE = 16  # terms joined by OR in one look at the index
+AMONG = f"FROM json_each(?) j CROSS JOIN records r ON r.number = j.value {FROM.partition('FROM records r ')[2]}"
+ON_SHELVES = "r.shelf IN (SELECT value FROM json_each(?))"
+NEIGHBOUR = (  # nobody stands beside what belongs to no talk
+    "CASE WHEN r.session IS NOT NULL THEN (SELECT {}(n.number) FROM records n"
+    " WHERE n.session = r.session AND n.shelf = r.shelf AND n.number {} r.number) END"
+)
+FACTS = (
+    "SELECT r.number, r.shelf, r.session, r.role, r.speaker, r.at, ifnull(c.up, 0),"
+    f" {NEIGHBOUR.format('max', '<')}, {NEIGHBOUR.format('min', '>')} {AMONG}"
+)
+# Jumps from one speaker to the next: a shelf of a million turns has a handful of them.
+SPEAKERS = (
+    "WITH RECURSIVE next(speaker) AS (SELECT min(speaker) FROM records WHERE shelf = ?1 AND speaker IS NOT NULL"
+    " UNION ALL SELECT (SELECT min(r.speaker) FROM records r WHERE r.shelf = ?1 AND r.speaker > next.speaker)"
+    " FROM next WHERE next.speaker IS NOT NULL)"
+    " SELECT speaker FROM next WHERE speaker IS NOT NULL LIMIT ?2"
+)
+INDEX_DAMAGED = (
+    "the word index contradicts the records; it was left as it is. `memorist doctor --repair` rebuilds it from them, "
+    "`memorist backup --restore FILE` brings a backup back"
+)
+UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)  # rows of nobody, missing values
 
 Fragment = tuple[str, list[Any]]
 NEVER: Fragment = ("0", [])
@@ -51,150 +97,6 @@ JSON_TYPES = {
     "list": "'array'",
     "dict": "'object'",
 }
-
-
-# ---------------------------------------------------------------- what one connection sees
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """The shelves that were seen committed while the schema had this version."""
-
-    schema: int | None = None
-    newest: int = 0
-    shelves: Mapping[int, Shelf] = field(default_factory=dict)
-    ids: Mapping[Shelf, int] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class View:
-    """What a connection sees at one moment, as far as it was asked: no table is read twice for one question."""
-
-    seen: Seen
-    sizes: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # of shelves: rows, terms, changes of vectors
-    generations: list[Generation] = field(default_factory=list)
-
-    def readable(self, shelves: Sequence[Shelf], access: Access) -> list[int]:
-        """The numbers of those of these shelves that exist and may be read."""
-        here = (shelf for shelf in shelves if shelf.space == access.space and access.may_read(shelf.scope))
-        return [self.seen.ids[shelf] for shelf in here if shelf in self.seen.ids]
-
-    def ids(self, shelves: Sequence[Shelf]) -> list[int]:
-        return [self.seen.ids[shelf] for shelf in shelves if shelf in self.seen.ids]
-
-
-class _Here(threading.local):
-    """What this thread saw in the moment that it reads."""
-
-    view: View | None = None
-    reading = False
-
-
-class Shelves:
-    """Which shelf has which number.
-
-    Shelves are only ever added, so what was once seen committed stays true and is kept. What is seen inside a transaction that
-    writes is not kept: if it is rolled back, the number may be given to another scope, and a stale entry would show one
-    project's memories to another. For the same reason everything is forgotten when the file's content was replaced by a
-    backup, which SQLite tells by the version of the schema. What is seen is one value: other threads may be reading it.
-    """
-
-    def __init__(self) -> None:
-        self._seen = Seen()
-        self._lists: dict[tuple[object, ...], str] = {}
-        self._here = _Here()
-
-    @contextmanager
-    def moment(self) -> Iterator[None]:
-        """Around what reads one moment: one look serves all of it, until this thread writes."""
-        if self._here.reading:
-            yield
-            return
-        self._here.reading = True
-        try:
-            yield
-        finally:
-            self._here.view, self._here.reading = None, False
-
-    def forget_view(self) -> None:
-        """This thread writes: whatever becomes of it, what comes after it is looked at again."""
-        self._here.view = None
-
-    def now(self, one: apsw.Connection) -> View:
-        """What this thread can see now."""
-        kept = self._kept(one)
-        if kept is not None:
-            return kept
-        schema: int = one.execute("PRAGMA schema_version").get
-        seen = self._seen
-        if schema != seen.schema:
-            seen = self._seen = Seen(schema)
-        rows = one.execute("SELECT id, space, scope, layer FROM shelves WHERE id > ?", (seen.newest,))
-        fresh = {id: Shelf(*names) for id, *names in rows}
-        state = one.txn_state("main")
-        if fresh:
-            shelves = {**seen.shelves, **fresh}
-            seen = Seen(schema, max(shelves), shelves, {shelf: id for id, shelf in shelves.items()})
-            if state != apsw.SQLITE_TXN_WRITE:
-                self._seen = seen
-        view = View(seen)
-        if self._here.reading and state == apsw.SQLITE_TXN_READ:
-            self._here.view = view
-        return view
-
-    def _kept(self, one: apsw.Connection) -> View | None:
-        """What was seen in the moment that this thread still reads."""
-        view = self._here.view
-        return view if view is not None and one.txn_state("main") == apsw.SQLITE_TXN_READ else None
-
-    def sizes(self, one: apsw.Connection, view: View, ids: Sequence[int]) -> list[tuple[int, int, int]]:
-        """Of each of these shelves its rows, the terms in them, and how often its vectors changed."""
-        if any(id not in view.sizes for id in ids):
-            sql = "SELECT id, chunks, length, vectors FROM shelves WHERE id IN (SELECT value FROM json_each(?))"
-            for id, *size in one.execute(sql, (canonical(ids),)):
-                view.sizes[id] = tuple(size)
-        return [view.sizes.get(id, (0, 0, 0)) for id in ids]
-
-    def generations(self, one: apsw.Connection) -> list[Generation]:
-        kept = self._kept(one)
-        if kept is not None and kept.generations:
-            return kept.generations
-        sql = "SELECT id, model, dimension, state FROM generations ORDER BY id"
-        found = [Generation(*row) for row in one.execute(sql)]
-        if kept is not None:
-            kept.generations = found
-        return found
-
-    def generation(self, one: apsw.Connection, id: int) -> Generation | None:
-        return next((each for each in self.generations(one) if each.id == id), None)
-
-    def id_of(self, one: apsw.Connection, shelf: Shelf) -> int:
-        """The shelf's number; a missing shelf is made. Only inside a transaction."""
-        schema, seen = one.execute("PRAGMA schema_version").get, self._seen
-        if schema == seen.schema and shelf in seen.ids:
-            return seen.ids[shelf]
-        names = (shelf.space, shelf.scope, shelf.layer)
-        found: int | None = one.execute("SELECT id FROM shelves WHERE (space, scope, layer) = (?, ?, ?)", names).get
-        if found is None:
-            one.execute("INSERT INTO shelves (space, scope, layer) VALUES (?, ?, ?)", names)
-            found = one.last_insert_rowid()
-        return found
-
-    def readable(self, view: View, access: Access) -> str:
-        """The numbers of all shelves this access may read, as JSON to bind."""
-        seen = view.seen
-        if seen is not self._seen:  # inside a transaction that added some: not to be kept
-            return _readable(seen.shelves, access)
-        key = (access.space, access.reads, seen.schema, len(seen.shelves))
-        found = self._lists.get(key)
-        if found is None:
-            found = _readable(seen.shelves, access)
-            self._lists = {**self._lists, key: found} if len(self._lists) < LISTS_AT_MOST else {key: found}
-        return found
-
-
-def _readable(shelves: Mapping[int, Shelf], access: Access) -> str:
-    return json.dumps([id for id, s in shelves.items() if s.space == access.space and access.may_read(s.scope)])
 
 
 # ---------------------------------------------------------------- a filter as SQL: must mean what `Where.matches` means
@@ -224,6 +126,8 @@ def _clause(clause: Clause) -> Fragment:
     if clause.op == "ne":
         sql, values = _clause(Clause(clause.field, "eq", clause.value))
         return f"NOT ({sql})", values
+    if clause.op == "in" and clause.field in NAMED_BY and all(_is_plain(each, kind) for each in clause.value):
+        return f"{column(clause.field)} IN (SELECT value FROM json_each(?))", [canonical(clause.value)]
     if clause.op == "in":
         return _either([Clause(clause.field, "eq", each) for each in clause.value])
     if kind == "any":
@@ -231,6 +135,11 @@ def _clause(clause: Clause) -> Fragment:
     if kind == "list":
         return _list(clause)
     return _plain(clause, kind)
+
+
+def _is_plain(value: Any, kind: str) -> bool:
+    """Whether JSON hands it over as it is: a text would end at its first NUL."""
+    return class_of(value) == kind and "\0" not in str(value)
 
 
 def _either(clauses: list[Clause]) -> Fragment:
@@ -250,6 +159,10 @@ def _plain(clause: Clause, kind: str) -> Fragment:
         return f"{expression} = '{value}'", []  # for their index as well
     if clause.op == "eq":
         return f"{expression} IS ?", [_bound(value)]
+    if clause.op == "ends":
+        return f"substr({expression}, -?) = ?", [len(value), value]
+    if clause.field in NAMED_BY:  # what is missing is no answer either way, and this can use their index
+        return f"{expression} {COMPARE[clause.op]} ?", [_bound(value)]
     return f"ifnull({expression} {COMPARE[clause.op]} ?, 0)", [_bound(value)]
 
 
@@ -307,10 +220,111 @@ def _bound(value: Any) -> Any:
     return int(value) if isinstance(value, bool) else value
 
 
+def _has(where: Where, some: AbstractSet[tuple[str, str]]) -> bool:
+    return any((clause.field, clause.op) in some for clause in where.clauses)
+
+
+# ---------------------------------------------------------------- words
+
+
+class WordIndex:
+    """The FTS5 index as BM25 sees it: these shelves, through this filter."""
+
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        shelves: Sequence[int],
+        sizes: Sequence[tuple[int, int, int]] = (),
+        terms: Sequence[str] = (),
+        where: Where | None = None,
+    ) -> None:
+        self._one = connection
+        self._shelves = shelves
+        self._sizes = sizes
+        self._frequencies = dict.fromkeys(terms, 0)
+        if terms:
+            sql = "SELECT j.value, f.doc FROM json_each(?) j CROSS JOIN word_frequency f ON f.term = j.value"
+            written = canonical([f"{shelf}·{term}" for shelf in shelves for term in self._frequencies])
+            for term, rows in connection.execute(sql, (written,)):
+                self._frequencies[term.partition("·")[2]] += rows
+        condition, self._values = where_sql(where) if where else ("", [])
+        self._contents = "SELECT w.id, w.prepared FROM json_each(?) j CROSS JOIN words w ON w.id = j.value"
+        if where and where.clauses:
+            self._contents += JOINED + condition
+
+    def rows_and_length(self) -> tuple[int, int]:
+        return sum(rows for rows, _, _ in self._sizes), sum(length for _, length, _ in self._sizes)
+
+    def frequency(self, term: str) -> int:
+        return self._frequencies[term]
+
+    def holding(self, term: str, most: int) -> Sequence[int]:
+        # One JSON array instead of one Python row per hit: a third of the cost.
+        sql = (
+            "SELECT json_group_array(rowid) FROM"
+            " (SELECT rowid FROM word_index WHERE word_index MATCH ? ORDER BY rowid DESC LIMIT ?)"
+        )
+        rows: list[int] = []
+        for start in range(0, len(self._shelves), SHELVES_AT_ONCE):
+            some = self._shelves[start : start + SHELVES_AT_ONCE]
+            either = " OR ".join(f'"{shelf}·{term}"' for shelf in some)
+            rows += json.loads(self._one.execute(sql, (either, most)).get)
+        return rows if len(self._shelves) <= SHELVES_AT_ONCE else sorted(rows, reverse=True)[:most]
+
+    def record(self, row: int) -> int:
+        return row // CHUNKS
+
+    def contents(self, rows: Sequence[int]) -> Mapping[int, str]:
+        return dict(self._one.execute(self._contents, (canonical(rows), *self._values)))
+
+    def rows_of(self, records: Sequence[int]) -> Mapping[int, str]:
+        """The terms of these records' rows on these shelves."""
+        sql = (
+            f"SELECT w.id, w.prepared FROM json_each(?) j CROSS JOIN words w ON w.id >= j.value * {CHUNKS}"
+            f" AND w.id < (j.value + 1) * {CHUNKS} WHERE w.shelf IN (SELECT value FROM json_each(?))"
+        )
+        return dict(self._one.execute(sql, (canonical(list(records)), canonical(list(self._shelves)))))
+
+    def best(self, scored: Sequence[bm25.Scored], limit: int) -> dict[int, float]:
+        """The best score of each of the first `limit` records, and of others that helped before: votes may lift them."""
+        found: dict[int, float] = {}
+        for score, row in scored:
+            found.setdefault(row // CHUNKS, score)
+        others = list(found)[limit:]
+        sql = "SELECT record FROM counters WHERE up > 0 AND record IN (SELECT value FROM json_each(?))"
+        voted = {record for (record,) in self._one.execute(sql, (canonical(others),))} if others else set()
+        for record in others:
+            if record not in voted:
+                del found[record]
+        return found
+
+
+def rebuild(connection: apsw.Connection) -> None:
+    """The index over all words, and the sizes of the shelves, whatever they were before."""
+    connection.execute("INSERT INTO word_index (word_index) VALUES ('rebuild')")
+    connection.execute("UPDATE shelves SET chunks = 0, length = 0")
+    connection.execute(
+        f"UPDATE shelves SET (chunks, length) = (w.chunks, w.length) FROM ({SIZES}) w WHERE w.shelf = shelves.id"
+    )
+
+
+class _Sound:
+    """Around what reads the index: what no sound index can hold is damage, and no mistake of the caller."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _: object, problem: BaseException | None, __: object) -> None:
+        if isinstance(problem, UNREADABLE):
+            raise StoreDamaged(INDEX_DAMAGED) from problem
+
+
+SOUND = _Sound()
+
+
 # ---------------------------------------------------------------- records and links
 
 
-class RecordReader:
+class Reader:
     """What was remembered, read."""
 
     _connections: Connections
@@ -338,81 +352,57 @@ class RecordReader:
                 "`memorist backup --restore FILE` brings a backup back"
             ) from problem
 
-    def get(self, ids: Sequence[str], where: Where) -> list[Record]:
-        found = self._records(f"{SELECT} WHERE r.id IN (SELECT value FROM json_each(?))", (canonical(list(ids)),))
-        visible = {record.id: record for record in found if where.matches(record)}
-        return [visible[id] for id in ids if id in visible]
-
-    def numbered(self, numbers: Sequence[int], where: Where) -> list[Record]:
-        condition, values = where_sql(where)
-        sql = f"{SELECT} WHERE r.number IN (SELECT value FROM json_each(?)) AND {READABLE.format('+')} AND {condition}"
-        found = self._records(sql, (canonical(list(numbers)), self._readable(where), *values))
-        visible = {record.number: record for record in found}
-        return [visible[number] for number in numbers if number in visible]
+    def get(self, names: Sequence[str] | Sequence[int], where: Where) -> list[Record]:
+        name = "number" if names and isinstance(names[0], int) else "id"
+        found = self._records(f"{SELECT} WHERE r.{name} IN (SELECT value FROM json_each(?))", (canonical(list(names)),))
+        visible = {getattr(record, name): record for record in found if where.matches(record)}
+        return [visible[each] for each in names if each in visible]
 
     def _readable(self, where: Where) -> str:
         with self._connections as one:
             return self._shelves.readable(self._shelves.now(one), where.access)
 
-    def resolve(self, reference: str, where: Where, most: int) -> list[Record]:
-        """Ids are ASCII letters and digits, so a range is a prefix match and no wildcard can be smuggled in."""
-        if reference.isdecimal():
-            return self._some("r.number = ?", [int(reference) if len(reference) < 19 else 0], where, most)
-        found = self._some("r.id >= ? AND r.id < ?", [reference, reference + "\x7f"], where, most)
-        return found or self._some("substr(r.id, -?) = ?", [len(reference), reference], where, most)
-
-    def _some(self, fitting: str, values: list[Any], where: Where, most: int) -> list[Record]:
-        """A few visible records: their numbers first, so that nothing is read whole that is not asked for."""
-        condition, more = where_sql(where)
-        numbers = f"SELECT r.number {FROM} WHERE {fitting} AND {READABLE.format('+')} AND {condition}"
-        sql = f"{SELECT} WHERE r.number IN ({numbers} ORDER BY r.number DESC LIMIT ?) ORDER BY r.number DESC"
-        return self._records(sql, [*values, self._readable(where), *more, most])
-
-    def find(self, where: Where, order: Order, limit: int) -> list[Record]:
+    def find(self, where: Where, order: Order, limit: int | None = None) -> list[Record]:
         condition, values = self._condition(where)
+        rest, most = f"WHERE {condition} ORDER BY {order_sql(order)} LIMIT ?", -1 if limit is None else limit
+        if _has(where, NAMING):
+            return self._records(f"{SELECT} {rest}", [*values, most])
         # The order is found over narrow rows; only those that are asked for are read whole.
-        chosen = f"SELECT r.number {FROM} WHERE {condition} ORDER BY {order_sql(order)} LIMIT ?"
-        sql = f"{SELECT} WHERE r.number IN ({chosen}) ORDER BY {order_sql(order)}"
-        return self._records(sql, [*values, limit])
+        sql = f"{SELECT} WHERE r.number IN (SELECT r.number {FROM} {rest}) ORDER BY {order_sql(order)}"
+        return self._records(sql, [*values, most])
 
-    def count(self, where: Where) -> int:
+    def count(self, where: Where) -> dict[str, int]:
         condition, values = self._condition(where)
+        sql = f"SELECT s.scope, count(*) {FROM} WHERE {condition} GROUP BY s.scope ORDER BY s.scope"
         with self._connections as one:
-            return int(one.execute(f"SELECT count(*) {FROM} WHERE {condition}", values).get)
+            return dict(one.execute(sql, values))
 
     def _condition(self, where: Where) -> tuple[str, list[Any]]:
-        selective = any(clause.op == "eq" and clause.field in SELECTIVE for clause in where.clauses)
         condition, values = where_sql(where)
-        readable = READABLE.format("+" if selective else "")  # a unary plus hides the shelf's index from the planner
+        readable = READABLE.format(
+            "+" if _has(where, SELECTIVE) else ""
+        )  # a plus hides the shelf's index from the planner
         return f"{readable} AND {condition}", [self._readable(where), *values]
 
     # ------------------------------------------------------------ links
 
-    def link(self, a: str, b: str, kind: str) -> Link | None:
+    def links(
+        self, where: Where, ids: Sequence[str] | None = None, kind: str | None = None, limit: int | None = None
+    ) -> list[Link]:
+        if ids is None:
+            ends, order = "", "max(l.a, l.b) DESC, l.a DESC, l.b DESC"
+        else:
+            numbers = "(SELECT number FROM records WHERE id IN (SELECT value FROM json_each(?1)))"
+            ends, order = f" AND (l.a IN {numbers} OR l.b IN {numbers})", "a.id, l.kind, b.id"
+        sql = f"{LINKS}{ends} ORDER BY {order}"
         with self._connections as one:
-            row = one.execute(f"{LINKS} WHERE (a.id, b.id, l.kind) = (?, ?, ?)", (a, b, kind)).get
-        return Link(*row) if row else None
-
-    def links_of(self, ids: Sequence[str], where: Where) -> list[Link]:
-        ends = "SELECT number FROM records WHERE id IN (SELECT value FROM json_each(?1))"
-        sql = f"{LINKS} WHERE l.a IN ({ends}) UNION {LINKS} WHERE l.b IN ({ends}) ORDER BY 1, 3, 2"
-        with self._connections as one:
-            links = [Link(*row) for row in one.execute(sql, (canonical(list(ids)),))]
-        return self._seen_links(links, where) if links else []  # most have none
-
-    def linked(self, kind: str, where: Where, limit: int) -> list[Link]:
-        sql = f"{LINKS} WHERE l.kind = ? ORDER BY max(l.a, l.b) DESC, l.a DESC, l.b DESC"
-        with self._connections as one:
-            links = [Link(*row) for row in one.execute(sql, (kind,))]
-        found: list[Link] = []
-        for start in range(0, len(links), ROWS_AT_ONCE):
-            found += self._seen_links(links[start : start + ROWS_AT_ONCE], where)
-            if len(found) >= limit:
-                break
-        return found[:limit]
+            found = [Link(*row) for row in one.execute(sql, (canonical(list(ids or ())), self._readable(where), kind))]
+        return self._seen_links(found, where)[:limit]
 
     def _seen_links(self, links: Sequence[Link], where: Where) -> list[Link]:
-        """Those whose both ends are visible."""
+        """Those whose both ends fit."""
+        if not where.clauses or not links:
+            return list(links)
         seen = {record.id for record in self.get([end for link in links for end in (link.a, link.b)], where)}
         return [link for link in links if link.a in seen and link.b in seen]
 
@@ -430,38 +420,12 @@ class RecordReader:
         )
         return self._records(sql, (canonical(numbers), shelf.space, shelf.scope, shelf.layer, limit))
 
-    def scopes(self, space: str) -> dict[str, int]:
-        sql = (
-            "SELECT s.scope, count(r.number) FROM shelves s LEFT JOIN records r ON r.shelf = s.id AND r.state = 'active'"
-            " WHERE s.space = ? GROUP BY s.scope ORDER BY s.scope"
-        )
-        with self._connections as one:
-            return {scope: count for scope, count in one.execute(sql, (space,))}
-
-    def keys(self, ids: Sequence[str]) -> dict[str, bytes]:
-        sql = "SELECT id, key FROM records WHERE id IN (SELECT value FROM json_each(?))"
-        with self._connections as one:
-            return {id: found for id, found in one.execute(sql, (canonical(list(ids)),))}
-
-    def counted(self, ids: Sequence[str]) -> list[Counted]:
-        sql = f"SELECT r.number, r.id, {', '.join(f'c.{name}' for name in COUNTERS)}, c.last_used FROM records r"
-        sql += " LEFT JOIN counters c ON c.record = r.number WHERE r.id IN (SELECT value FROM json_each(?))"
-        with self._connections as one:
-            rows = one.execute(f"{sql} AND r.state <> 'erased'", (canonical(list(ids)),))
-            return [Counted(id, *counters_of(number, counted)) for number, id, *counted in rows]
-
-    def twins(self, space: str, scope: str, fingerprints: Sequence[str]) -> list[Record]:
-        condition = "r.fingerprint IN (SELECT value FROM json_each(?)) AND +s.space = ? AND +s.scope = ?"
-        return self._records(f"{SELECT} WHERE {condition} ORDER BY r.number", (canonical(fingerprints), space, scope))
-
-    def pasts(self, ids: Sequence[str]) -> list[Record]:
-        condition = "r.superseded_by IN (SELECT value FROM json_each(?))"
-        return self._records(f"{SELECT} WHERE {condition} ORDER BY r.number", (canonical(list(ids)),))
-
-    def seals(self) -> Iterator[Sealed]:
+    def seals(self, ids: Sequence[str] | None = None) -> Iterator[Sealed]:
         """Records with their seals from one moment: in two looks, others could write in between."""
-        sql, last = f"{SELECT_SEALED} WHERE r.number > ? ORDER BY r.number LIMIT ?", 0
-        while rows := self._rows(sql, (last, ROWS_AT_ONCE)):
+        some = "" if ids is None else " AND r.id IN (SELECT value FROM json_each(?3))"
+        sql, last = f"{SELECT_SEALED} WHERE r.number > ?1{some} ORDER BY r.number LIMIT ?2", 0
+        named = () if ids is None else (canonical(list(ids)),)
+        while rows := self._rows(sql, (last, ROWS_AT_ONCE, *named)):
             yield from (Sealed(record, to_row(record), *row[-2:]) for row in rows for record in [self._record(row)])
             last = rows[-1][0]
 
@@ -495,3 +459,55 @@ class RecordReader:
                     importance, confidence, touched,
                 )  # fmt: skip
             last = rows[-1][0]
+
+    # ------------------------------------------------------------ by words
+
+    def match(self, terms: Sequence[str], shelves: Sequence[Shelf], where: Where, limit: int) -> bm25.Found:
+        with self._connections as one, one_moment(one):  # else a row that was found may be gone when it is read
+            index = self._index(one, terms, shelves, where)
+            if index is None:
+                return bm25.Found()
+            with SOUND:
+                scored, yardstick = bm25.rank(terms, index, max(bm25.POOL, 2 * limit))
+            return bm25.Found(index.best(scored, limit), yardstick)
+
+    def _index(
+        self, one: apsw.Connection, terms: Sequence[str], shelves: Sequence[Shelf], where: Where
+    ) -> WordIndex | None:
+        view = self._shelves.now(one)
+        ids = view.readable(shelves, where.access)
+        return WordIndex(one, ids, self._shelves.sizes(one, view, ids), terms, where) if ids and terms else None
+
+    def score(self, yardstick: bm25.Yardstick, shelves: Sequence[Shelf], numbers: Sequence[int]) -> dict[int, float]:
+        if not yardstick.weights or not numbers:
+            return {}
+        with self._connections as one:
+            index = WordIndex(one, self._shelves.now(one).ids(shelves))
+            with SOUND:
+                return bm25.scores(yardstick, index, index.rows_of(numbers))
+
+    def vocabulary(self, prefix: str, shelves: Sequence[Shelf], where: Where, limit: int) -> list[str]:
+        sql = "SELECT term FROM word_frequency WHERE term >= ?1 AND term < ?1 || char(1114111) LIMIT ?2"
+        found = set[str]()
+        with self._connections as one:
+            for id in self._shelves.now(one).readable(shelves, where.access):
+                found |= {term.partition("·")[2] for (term,) in one.execute(sql, (f"{id}·{prefix}", limit))}
+        return sorted(found)[:limit]
+
+    # ------------------------------------------------------------ what ranking needs to know
+
+    def facts(self, numbers: Sequence[int], shelves: Sequence[Shelf], where: Where) -> list[Fact]:
+        condition, values = where_sql(where)
+        sql = f"{FACTS} WHERE {ON_SHELVES} AND {condition}"
+        with self._connections as one, one_moment(one):  # else a shelf made meanwhile is not among those looked at
+            view = self._shelves.now(one)
+            ids = view.readable(shelves, where.access)
+            found: list[Any] = one.execute(sql, (canonical(list(numbers)), canonical(ids), *values)).fetchall()
+        return [Fact(number, view.seen.shelves[shelf], *rest) for number, shelf, *rest in found]
+
+    def speakers(self, shelves: Sequence[Shelf], most: int) -> list[str]:
+        found = set[str]()
+        with self._connections as one:
+            for id in self._shelves.now(one).ids(shelves):
+                found |= {speaker for (speaker,) in one.execute(SPEAKERS, (id, most))}
+        return sorted(found)[:most]

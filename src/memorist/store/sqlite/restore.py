@@ -19,7 +19,7 @@ from memorist.errors import Invalid, StoreDamaged
 from memorist.records import now_utc
 from memorist.store.copies import erase_what_is_listed, put_anchor_aside, set_anchor
 from memorist.store.files import create_private, size_of
-from memorist.store.journal import ChainLink
+from memorist.store.nouns import ChainLink
 from memorist.store.sqlite.connection import explained
 from memorist.store.sqlite.doctor import NOT_OF_THE_FILE
 from memorist.store.sqlite.migrate import SCHEMA, copy_verified, migrations_in, version_of
@@ -61,8 +61,7 @@ def _verify(backup: Path, fresh: Path) -> None:
         audit = Writer(store, now_utc).audit()
         wrong = _wrong(store)
         if wrong:
-            store.repair()  # changes the copy, and only if all that is wrong is its index
-            wrong = _wrong(store)
+            wrong = _wrong(store, repair=True)  # changes the copy, and only if all that is wrong is its index
         if wrong or not audit.ok:
             said = "; ".join([*wrong, *audit.problems][:3])
             raise StoreDamaged(f"{backup} is damaged ({said}); the store was left as it is")
@@ -84,8 +83,8 @@ def _erased_in(db: Path) -> set[str]:
         return set()
 
 
-def _wrong(store: SqliteStore) -> list[str]:
-    return [f.detail for f in store.checkup() if not f.ok and f.check not in NOT_OF_THE_FILE]
+def _wrong(store: SqliteStore, repair: bool = False) -> list[str]:
+    return [f.detail for f in store.checkup(repair) if not f.ok and f.check not in NOT_OF_THE_FILE]
 
 
 def _keep(db: Path, aside: Path) -> Path | None:

@@ -22,12 +22,11 @@ import apsw
 from memorist.errors import StoreDamaged
 from memorist.kinds import ARCHIVE
 from memorist.models.embed import direction, split
-from memorist.store.index import CHUNKS, GROUP, PARTS
+from memorist.store.index import CHUNKS
 from memorist.store.nouns import Generation, Near, Shelf
-from memorist.store.sqlite.connection import Connections, one_moment
-from memorist.store.sqlite.match import AMONG, ON_SHELVES
-from memorist.store.sqlite.read import Shelves, View, where_sql
-from memorist.store.sqlite.vectors import DAMAGED
+from memorist.store.sqlite.connection import Connections, Shelves, View, one_moment
+from memorist.store.sqlite.read import AMONG, ON_SHELVES, where_sql
+from memorist.store.sqlite.vectors import DAMAGED, GROUP, PARTS
 from memorist.store.where import Clause, Where, canonical
 
 if TYPE_CHECKING:
@@ -232,15 +231,14 @@ class Scan:
             best[number] = max(cosine, best.get(number, cosine))
         return best
 
-    def directions(self, numbers: Sequence[int]) -> dict[int, "Floats"]:
+    def directions(self, numbers: Sequence[int]) -> "Iterator[Floats]":
+        """The vectors of the first rows of these records, as far as they are here."""
         import numpy as np
 
-        found: dict[int, Floats] = {}
         for number in numbers:
             places = self._places.get(number // GROUP * PARTS, _nothing())
             for place in places[self._rows[places] == number * CHUNKS].tolist():
-                found[number] = self._codes[place].astype(np.float32) * self._scales[place]
-        return found
+                yield self._codes[place].astype(np.float32) * self._scales[place]
 
     def _cosines(self, question: "Floats", places: "NDArray[Any] | None") -> "Floats":
         """Of these places, or of all."""
@@ -457,25 +455,21 @@ class VectorMatcher:
                 return nearest(scans, question, limit, exact, visible)
 
     def similarities(
-        self, generation: int, vector: "Floats", shelves: Sequence[Shelf], numbers: Sequence[int]
+        self, generation: int, to: "Floats | Sequence[int]", shelves: Sequence[Shelf], numbers: Sequence[int]
     ) -> dict[int, float]:
         with self._connections as one, one_moment(one):
             view, known = self._shelves.now(one), self._shelves.generation(one, generation)
             if known is None or known.state == "retired":
                 return {}
-            question = direction(vector, known.dimension)
             with self._scans(one, view, known, view.ids(shelves)) as scans:
-                parts = [scan.of(question, numbers) for scan in scans]
-        best = {number: cosine for part in parts for number, cosine in part.items()}
+                vector = _together(scans, to) if isinstance(to, Sequence) else to
+                if vector is None:
+                    return {}
+                question = direction(vector, known.dimension)
+                best: dict[int, float] = {}
+                for scan in scans:
+                    best.update(scan.of(question, numbers))
         return {number: best[number] for number in numbers if number in best}
-
-    def directions(self, generation: int, shelves: Sequence[Shelf], numbers: Sequence[int]) -> dict[int, "Floats"]:
-        with self._connections as one, one_moment(one):
-            view, known = self._shelves.now(one), self._shelves.generation(one, generation)
-            if known is None or known.state == "retired":
-                return {}
-            with self._scans(one, view, known, view.ids(shelves)) as scans:
-                return {number: found for scan in scans for number, found in scan.directions(numbers).items()}
 
     def _scans(
         self, one: apsw.Connection, view: View, known: Generation, ids: Sequence[int]
@@ -483,6 +477,12 @@ class VectorMatcher:
         sizes = self._shelves.sizes(one, view, ids)
         versions = {id: changes for id, (_, _, changes) in zip(ids, sizes, strict=True)}
         return self._vector_cache.scans(one, view.seen.schema, known, versions)
+
+
+def _together(scans: Sequence[Scan], numbers: Sequence[int]) -> "Floats | None":
+    """The sum of the vectors of the first rows of these records; None where none has one."""
+    found = [vector for scan in scans for vector in scan.directions(numbers)]
+    return sum(found[1:], found[0]) if found else None
 
 
 def _seen_through(one: apsw.Connection, ids: Sequence[int], shelves: Sequence[Shelf], where: Where) -> Visible | None:

@@ -5,29 +5,48 @@ project of a thousand memories never pays for the million beside it. *The index 
 rows a record has; whenever a record is written its rows are compared with that and replaced if they differ. *Nothing is
 read that the access does not allow*: readable shelves are worked out once from the `Access` and bound into every query.
 
-Reading is in `read.py` (records and links), `match.py` (by words), `scan.py` (by meaning) and `ledger.py` (journal, recall log,
-keys, runs, settings); `vectors.py` keeps the vectors, and this module writes records.
+Reading is in `read.py` (records, links, words) and `scan.py` (by meaning), `vectors.py` keeps the vectors, and this module
+writes, and reads the tables beside the records: journal, recall log, keys, runs, settings.
 """
 
+import json
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import apsw
 
 from memorist.errors import Invalid, Refused, StoreDamaged, StoreTooNew, StoreUnavailable
-from memorist.records import Record
+from memorist.records import Event, Link, Record, from_micros, to_micros
 from memorist.store.files import create_private, size_of
 from memorist.store.index import CHUNKS, numbered_rows, stated, states, topics_of
 from memorist.store.journal import refuse_if_lost
-from memorist.store.nouns import Erased, Finding, Sealed, Shelf, shelf_of
-from memorist.store.rows import COLUMNS
-from memorist.store.sqlite.connection import Connections, explained
-from memorist.store.sqlite.ledger import Ledger
-from memorist.store.sqlite.match import WordMatcher
+from memorist.store.nouns import (
+    COLUMNS,
+    COUNTERS,
+    RENDERED_AT_MOST,
+    ChainLink,
+    Commit,
+    Counted,
+    Erased,
+    Finding,
+    KeyUse,
+    Receipt,
+    Run,
+    Sealed,
+    Shelf,
+    Size,
+    counters_of,
+    shelf_of,
+    tally,
+)
+from memorist.store.sqlite.connection import Connections, Shelves, explained
 from memorist.store.sqlite.migrate import (
     DELETE_TOPICS,
     INSERT_TOPICS,
@@ -38,7 +57,7 @@ from memorist.store.sqlite.migrate import (
     migrations_in,
     version_of,
 )
-from memorist.store.sqlite.read import Shelves
+from memorist.store.sqlite.read import Reader
 from memorist.store.sqlite.scan import VectorCache, VectorMatcher
 from memorist.store.sqlite.vectors import Move, VectorKeeper
 from memorist.store.where import canonical
@@ -53,6 +72,32 @@ UPDATE = (
 )
 INSERT_WORDS = "INSERT INTO words (id, shelf, start, end, prepared, length) VALUES (?, ?, ?, ?, ?, ?)"
 OWN_WORDS = f"FROM words WHERE id >= ?1 * {CHUNKS} AND id < (?1 + 1) * {CHUNKS}"
+LINKS_AT_ONCE = 500
+EVENT_TYPES = (str, str, str, str, str, str, bytes, bytes)  # verb, id, actor, surface, batch, because, mac, after
+MOST_EVENTS = 2**62
+RECEIPT = "id, at, space, query, actor, surface, session, ms, shown, empty_because, rendered"
+USES = (
+    "SELECT total(c.used) FROM counters c JOIN records r ON r.number = c.record JOIN shelves s ON s.id = r.shelf"
+    " WHERE s.space = ?"
+)
+DONE = (  # CROSS: the journal once, and then the few records; the other way round it is looked up for every record
+    "SELECT j.verb, j.surface, count(*) FROM journal j CROSS JOIN records r ON r.number = j.record"
+    " CROSS JOIN shelves s ON s.id = r.shelf WHERE s.space = ? GROUP BY j.verb, j.surface"
+)
+RUN = "id, space, name, state, owner, lease, at, updated, batch, checkpoint, changed, problem, question"
+SAVE_RUN = f"INSERT INTO jobs ({RUN}) VALUES (?{', ?' * RUN.count(',')}) ON CONFLICT (id) DO UPDATE SET " + ", ".join(
+    f"{name} = excluded.{name}" for name in RUN.split(", ")[1:]
+)
+COUNT = (
+    f"INSERT INTO counters (record, {', '.join(COUNTERS)}, last_used, tally) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (record) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in (*COUNTERS, "last_used", "tally"))
+)
+LINK = (
+    "INSERT INTO links (a, b, kind, weight, evidence, tally) VALUES (?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT DO UPDATE SET weight = excluded.weight, evidence = excluded.evidence, tally = excluded.tally"
+)
+SET = "INSERT INTO settings VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +113,7 @@ class OldRow:
     state: str
 
 
-class SqliteStore(WordMatcher, VectorMatcher, VectorKeeper, Ledger):
+class SqliteStore(Reader, VectorMatcher, VectorKeeper):
     """`memorist.store.protocol.Store` over one SQLite file; in RAM if none is named."""
 
     def __init__(self, path: Path | None = None, wait: float = 30.0, schema: Path = SCHEMA) -> None:
@@ -156,9 +201,15 @@ class SqliteStore(WordMatcher, VectorMatcher, VectorKeeper, Ledger):
         except apsw.Error as problem:
             raise explained(problem) from problem
 
-    def write(self, records: Sequence[Sealed]) -> list[int]:
+    def write(self, commit: Commit) -> list[int]:
         with self._connections as one:
-            return self._write(one, records)[0]
+            numbers = self._write(one, commit.records)[0] if commit.records else []
+            if commit.vectors:
+                ready = zip(commit.records, numbers, strict=True)
+                firsts = {sealed.record.id: number * CHUNKS for sealed, number in ready}
+                rows = {firsts[id] + n: each for id, own in commit.vectors.items() for n, each in enumerate(own)}
+                self.put_vectors(commit.generation, rows)
+            return [*numbers, *self._enter(one, commit)]
 
     def _write(self, one: apsw.Connection, records: Sequence[Sealed]) -> tuple[list[int], list[bytes]]:
         """The records' numbers, and the vectors that went because they belong to nothing any more."""
@@ -193,15 +244,152 @@ class SqliteStore(WordMatcher, VectorMatcher, VectorKeeper, Ledger):
             shelves = [id for id, shelf in self._shelves.now(one).seen.shelves.items() if shelf.space in spaces]
             return take_out_traces(one, ids, heads, words, shelves)
 
+    # ------------------------------------------------------------ journal, recall log, keys, runs, settings
+
+    def journal(
+        self,
+        *,
+        record: str | None = None,
+        batch: str | None = None,
+        before: int | None = None,
+        limit: int | None = None,
+    ) -> list[Event]:
+        asked: dict[str, Any] = {"r.id = ?": record, "j.batch = ?": batch, "j.seq < ?": before}
+        if batch is not None:  # it bears the number of its first event, so nothing before that is looked at
+            asked["j.seq >= ?"] = int(batch[1:]) if batch[1:].isdecimal() and len(batch) < 19 else MOST_EVENTS
+        asked = {part: value for part, value in asked.items() if value is not None}
+        rest = f"WHERE {' AND '.join(asked) or '1'} ORDER BY j.seq DESC LIMIT ?"
+        return self._events(rest, [*asked.values(), -1 if limit is None else limit])[::-1]
+
+    def _events(self, rest: str, values: Sequence[Any] = ()) -> list[Event]:
+        sql = (
+            "SELECT j.verb, r.id, j.at, j.actor, j.surface, j.batch, j.because, j.before, j.seq, j.mac, j.after"
+            f" FROM journal j JOIN records r ON r.number = j.record {rest}"
+        )
+        with self._connections as one:
+            return [_event(row) for row in one.execute(sql, values)]
+
+    def chain(self) -> Iterator[tuple[ChainLink, list[Event]]]:
+        """Short reads of a few hundred links each: a long open cursor would keep the log from being folded in."""
+        last = 0
+        sql = "SELECT seq, digest FROM journal WHERE seq > ? AND digest IS NOT NULL ORDER BY seq LIMIT ?"
+        while links := self._rows(sql, (last, LINKS_AT_ONCE)):
+            events = self._events("WHERE j.seq > ? AND j.seq <= ? ORDER BY j.seq", (last, links[-1][0]))
+            for seq, digest in links:
+                some = [event for event in events if last < event.seq <= seq]
+                yield ChainLink(last + 1, seq, digest), some
+                last = seq
+        sealed = "(SELECT ifnull(max(seq), 0) FROM journal WHERE digest IS NOT NULL)"
+        beyond = self._events(f"WHERE j.seq > {sealed} ORDER BY j.seq")  # in one look: others may be writing
+        if beyond:
+            yield ChainLink(last + 1, beyond[-1].seq, b"no digest"), beyond
+
+    def receipts(self, space: str, limit: int, id: str | None = None) -> list[Receipt]:
+        chosen = "" if id is None else "id = ? AND "
+        sql = f"SELECT {RECEIPT} FROM recalls WHERE {chosen}space = ? ORDER BY at DESC, id DESC LIMIT ?"
+        values = (space, limit) if id is None else (id, space, limit)
+        return [_receipt(row) for row in self._rows(sql, values)]
+
+    def runs(self, space: str, job: str | None = None, state: str | None = None, limit: int | None = None) -> list[Run]:
+        asks = "state = 'asks'" if state == "asks" else "ifnull(state = ?3, 1)"  # written out, for its index
+        sql = f"SELECT {RUN} FROM jobs WHERE space = ?1 AND ifnull(name = ?2, 1) AND {asks} ORDER BY id DESC LIMIT ?4"
+        return [_run(row) for row in self._rows(sql, (space, job, state, -1 if limit is None else limit))]
+
+    def size(self, space: str | None = None) -> Size:
+        counts = "SELECT (SELECT count(*) FROM records), (SELECT count(*) FROM journal), (SELECT count(*) FROM recalls)"
+        with self._connections as one:
+            page = one.execute("PRAGMA page_size").get if self._connections.path else 0
+            pages, free = one.execute("PRAGMA page_count").get, one.execute("PRAGMA freelist_count").get
+            records, events, receipts = one.execute(counts).get
+            used, done = (one.execute(USES, (space,)).get, one.execute(DONE, (space,))) if space else (0, ())
+            told = {(verb, surface): count for verb, surface, count in done}
+        return Size(records, pages * page, (pages - free) * page, events, receipts, int(used), told)
+
+    def setting(self, name: str) -> str | None:
+        with self._connections as one:
+            value: str | None = one.execute("SELECT value FROM settings WHERE name = ?", (name,)).get
+        return value
+
+    def head(self) -> ChainLink | None:
+        with self._connections as one:
+            row = one.execute("SELECT seq, digest FROM journal ORDER BY seq DESC LIMIT 1").get
+        return ChainLink(row[0], row[0], row[1] or b"") if row else None
+
+    def key_use(self, key: str) -> KeyUse | None:
+        with self._connections as one:
+            row = one.execute("SELECT draft, record, outcome, at FROM key_uses WHERE key = ?", (key,)).get
+        return KeyUse(key, row[0], row[1], row[2], from_micros(row[3])) if row else None
+
+    def log(self, receipts: Sequence[Receipt], most: int, oldest: datetime) -> None:
+        counted = self._counted(list(chain.from_iterable(line.ids for line in receipts)))
+        lines = [line for line in receipts if counted.keys() >= set(line.ids)]
+        shown = Counter(chain.from_iterable(line.ids for line in lines))
+        with self._connections as one:
+            one.executemany(
+                f"INSERT INTO recalls ({RECEIPT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", map(_line, lines)
+            )
+            one.execute("DELETE FROM recalls WHERE at < ?", (to_micros(oldest),))
+            _keep_newest(one, "recalls", most)
+            if any(line.rendered is not None for line in lines):
+                _keep_newest(one, "recalls INDEXED BY recalls_rendered WHERE rendered IS NOT NULL", RENDERED_AT_MOST)
+            self._count_up(one, [_shown_again(counted[id], n) for id, n in shown.items()])
+
+    def _counted(self, ids: Sequence[str]) -> dict[str, Counted]:
+        """The counters of those records that exist and are not erased."""
+        sql = f"SELECT r.number, r.id, {', '.join(f'c.{name}' for name in COUNTERS)}, c.last_used FROM records r"
+        sql += " LEFT JOIN counters c ON c.record = r.number WHERE r.id IN (SELECT value FROM json_each(?))"
+        with self._connections as one:
+            rows = one.execute(f"{sql} AND r.state <> 'erased'", (canonical(ids),))
+            return {id: Counted(id, *counters_of(number, counted)) for number, id, *counted in rows}
+
+    # ------------------------------------------------------------ what a commit writes beside records
+
+    def _enter(self, one: apsw.Connection, commit: Commit) -> list[int]:
+        """The ids of the runs."""
+        if commit.counted:
+            self._count_up(one, commit.counted)
+        if commit.links or commit.unlinked:
+            self._link(one, commit.links, commit.unlinked)
+        uses = [(use.key, use.draft, use.record, use.outcome, to_micros(use.at)) for use in commit.keys]
+        if uses:
+            one.executemany("INSERT INTO key_uses VALUES (?, ?, ?, ?, ?)", uses)
+        if commit.events:
+            _append(one, commit.events, commit.digest)
+        if commit.settings:
+            one.executemany(SET, list(commit.settings.items()))
+        return [_save_run(one, run) for run in commit.runs]
+
+    def _count_up(self, one: apsw.Connection, counted: Sequence[Counted]) -> None:
+        numbers = self._numbers([each.record for each in counted])
+        rows = []
+        for each in counted:
+            c, used = each.counters, None if each.used is None else to_micros(each.used)
+            values = (c.up, c.down, c.used, c.surfaced, c.rejected, c.strength, used)
+            rows.append((numbers[each.record], *values, tally(numbers[each.record], values)))
+        one.executemany(COUNT, rows)
+
+    def _link(self, one: apsw.Connection, links: Sequence[Link], removed: Sequence[Link]) -> None:
+        numbers = self._numbers([end for link in (*links, *removed) for end in (link.a, link.b)])
+        gone = [(numbers[link.a], link.kind, numbers[link.b]) for link in removed]
+        rows = [(numbers[k.a], numbers[k.b], k.kind, float(k.weight), k.evidence) for k in links]
+        one.executemany("DELETE FROM links WHERE (a, kind, b) = (?, ?, ?)", gone)
+        one.executemany(LINK, [(*row, tally(row[0], row[1:])) for row in rows])
+
+    def _numbers(self, ids: Sequence[str]) -> Mapping[str, int]:
+        sql = "SELECT id, number FROM records WHERE id IN (SELECT value FROM json_each(?))"
+        with self._connections as one:
+            return {id: found for id, found in one.execute(sql, (canonical(list(ids)),))}
+
     # ------------------------------------------------------------ the whole
 
-    def checkup(self) -> list[Finding]:
+    def checkup(self, repair: bool = False) -> list[Finding]:
         from memorist.store.sqlite.doctor import checkup
 
+        repaired = self._repaired() if repair else []
         with self._connections as one:
-            return checkup(one, self)
+            return [*repaired, *checkup(one, self)]
 
-    def repair(self) -> list[Finding]:
+    def _repaired(self) -> list[Finding]:
         from memorist.store.sqlite.doctor import repair
 
         with self._connections as one:
@@ -307,3 +495,86 @@ def _moves(old: OldRow | None, record: Record, shelf: int) -> list[Move]:
     if same and shelf == old.shelf:
         return []
     return [Move(old.number, old.shelf, shelf if same else None)]
+
+
+# ---------------------------------------------------------------- the tables beside the records
+
+
+def _append(one: apsw.Connection, events: Sequence[Event], digest: bytes) -> None:
+    sql = (
+        "INSERT INTO journal (seq, at, actor, surface, verb, record, batch, because, before, mac, after, digest)"
+        " VALUES (?, ?, ?, ?, ?, (SELECT number FROM records WHERE id = ?), ?, ?, ?, ?, ?, ?)"
+    )
+    rows = [
+        (e.seq, to_micros(e.at), e.actor, e.surface, e.verb, e.record, e.batch, e.because,
+         None if e.before is None else canonical(dict(e.before)), e.mac, e.after,
+         digest if e is events[-1] else None)
+        for e in events
+    ]  # fmt: skip
+    one.executemany(sql, rows)
+
+
+def _save_run(one: apsw.Connection, run: Run) -> int:
+    moments = (to_micros(run.lease), to_micros(run.at), to_micros(run.updated))
+    question = None if run.question is None else canonical(dict(run.question))
+    said = (run.batch, canonical(dict(run.checkpoint)), run.changed, run.problem, question)
+    one.execute(SAVE_RUN, (run.id or None, run.space, run.job, run.state, run.owner, *moments, *said))
+    return run.id or one.last_insert_rowid()
+
+
+def _line(receipt: Receipt) -> tuple[Any, ...]:
+    """The values of RECEIPT."""
+    r, rendered = receipt, None if receipt.rendered is None else canonical(dict(receipt.rendered))
+    said = (r.space, r.query, r.actor, r.surface, r.session, r.ms, canonical(r.shown), r.empty_because, rendered)
+    return r.id, to_micros(r.at), *said
+
+
+def _shown_again(counted: Counted, times: int) -> Counted:
+    return replace(counted, counters=replace(counted.counters, surfaced=counted.counters.surfaced + times))
+
+
+def _keep_newest(one: apsw.Connection, lines: str, most: int) -> None:
+    """Counted in an index, because a context leaves its line before it is handed out: the log is not read through."""
+    over = one.execute(f"SELECT count(*) FROM {lines}").get - most
+    if over > 0:
+        one.execute(f"DELETE FROM recalls WHERE rowid IN (SELECT rowid FROM {lines} ORDER BY rowid LIMIT ?)", (over,))
+
+
+def _event(row: Sequence[Any]) -> Event:
+    verb, id, at, actor, surface, batch, because, before, seq, mac, after = row
+    try:
+        moment = from_micros(at)
+        if tuple(map(type, (verb, id, actor, surface, batch, because or "", mac, after))) != EVENT_TYPES:
+            raise TypeError("a column has another type")  # a flipped bit can do that
+    except (OverflowError, TypeError) as problem:
+        raise StoreDamaged(
+            f"event {seq} of the journal cannot be read ({problem}); it was left as it is. "
+            "`memorist backup --restore FILE` brings a backup back"
+        ) from problem
+    return Event(verb, id, moment, actor, surface, batch, because, _before(before), seq, mac, after)
+
+
+def _run(row: Sequence[Any]) -> Run:
+    id, space, job, state, owner, lease, at, updated, batch, checkpoint, changed, problem, question = row
+    moments = (from_micros(lease), from_micros(at), from_micros(updated))
+    asked = _before(question)
+    return Run(id, space, job, state, owner, *moments, batch, json.loads(checkpoint), changed, problem, asked)
+
+
+def _before(text: str | None) -> dict[str, Any] | None:
+    """What was there before. What somebody spoilt is shown as it is, and the event's digest tells."""
+    try:
+        found = json.loads(text) if text else None
+    except ValueError:
+        found = text
+    return found if found is None or isinstance(found, dict) else {"unreadable": found}
+
+
+def _receipt(row: Sequence[Any]) -> Receipt:
+    id, at, space, query, actor, surface, session, ms, shown, because, rendered = row
+    kept = None if rendered is None else json.loads(rendered)
+    return Receipt(id, from_micros(at), space, query, actor, surface, session, ms, _shown(shown), because, kept)
+
+
+def _shown(text: str) -> tuple[tuple[str, float], ...]:
+    return tuple((id, score) for id, score in json.loads(text))

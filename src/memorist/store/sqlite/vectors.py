@@ -8,7 +8,7 @@ one that belongs to no index row, or not to its block or model, is dropped witho
 import itertools
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import apsw
@@ -16,13 +16,14 @@ import apsw
 from memorist.errors import Conflict, Invalid, Refused, StoreDamaged
 from memorist.models.embed import SCALE, are_sound, check_dimension
 from memorist.records import now_utc, to_micros
-from memorist.store.index import CHUNKS, GROUP, PARTS, block_of, blocks_of, embedded_text
+from memorist.store.index import CHUNKS, embedded_text
 from memorist.store.nouns import Generation, Piece
-from memorist.store.sqlite.connection import Connections, one_moment
-from memorist.store.sqlite.read import Shelves
+from memorist.store.sqlite.connection import Connections, Shelves, one_moment
 from memorist.store.where import canonical
 
 STATES = ("filling", "current", "retired")
+GROUP = 15  # records whose vectors are stored together: with 256 dimensions they fill a page, and no more
+PARTS = 64  # into which the vectors of a group are cut, by chunk: long texts have many, and most have one
 ROWS_OF_A_GROUP = GROUP * CHUNKS
 MOST_ROWS = 2**63 - 1
 NEWEST_GROUPS = 64  # that are looked at first for rows without a vector: a millisecond
@@ -50,6 +51,18 @@ class Move:
     number: int
     old: int
     new: int | None
+
+
+def block_of(row: int) -> int:
+    """The block that holds the vector of an index row."""
+    number, chunk = divmod(row, CHUNKS)
+    return number // GROUP * PARTS + chunk * PARTS // CHUNKS
+
+
+def blocks_of(number: int) -> range:
+    """The blocks that may hold vectors of a record, and of the others in its group."""
+    first = number // GROUP * PARTS
+    return range(first, first + PARTS)
 
 
 def opened(rows: bytes, codes: bytes) -> dict[int, bytes]:
@@ -81,22 +94,21 @@ class VectorKeeper:
     _connections: Connections
     _shelves: Shelves
 
-    def add_generation(self, model: str, dimension: int) -> Generation:
-        check_dimension(dimension)
-        sql = "INSERT INTO generations (model, dimension, state, at) VALUES (?, ?, 'filling', ?)"
+    def save_generation(self, generation: Generation) -> Generation:
+        check_dimension(generation.dimension)
+        if generation.state not in STATES:
+            raise Invalid(f"a generation of vectors is {', '.join(STATES)}, not {generation.state!r:.60}")
         with self._connections as one:
-            one.execute(sql, (model, dimension, to_micros(now_utc())))
-            return Generation(one.last_insert_rowid(), model, dimension, "filling")
-
-    def set_generation(self, id: int, state: str) -> None:
-        with self._connections as one:
-            if self._shelves.generation(one, id) is None:
-                raise Conflict(f"there is no generation {id} of vectors any more")
-            if state not in STATES:
-                raise Invalid(f"a generation of vectors is {', '.join(STATES)}, not {state!r:.60}")
-            if state == "current":
+            if generation.id and self._shelves.generation(one, generation.id) is None:
+                raise Conflict(f"there is no generation {generation.id} of vectors any more")
+            if generation.state == "current":
                 one.execute("UPDATE generations SET state = 'retired' WHERE state = 'current'")
-            one.execute("UPDATE generations SET state = ? WHERE id = ?", (state, id))
+            if generation.id:
+                one.execute("UPDATE generations SET state = ? WHERE id = ?", (generation.state, generation.id))
+                return generation
+            sql = "INSERT INTO generations (model, dimension, state, at) VALUES (?, ?, ?, ?)"
+            one.execute(sql, (generation.model, generation.dimension, generation.state, to_micros(now_utc())))
+            return replace(generation, id=one.last_insert_rowid())
 
     # ------------------------------------------------------------ changing
 
@@ -170,25 +182,34 @@ class VectorKeeper:
 
     # ------------------------------------------------------------ what has none yet
 
-    def unembedded(self, generation: int, after: int, limit: int) -> list[Piece]:
-        """Blocks are counted, not read, as long as they hold as many vectors as their records have rows."""
-        total = "SELECT ifnull(sum(count), 0) FROM vectors WHERE generation = ?"
+    def unembedded(
+        self, generation: int, after: int = 0, limit: int | None = None, numbers: Sequence[int] | None = None
+    ) -> list[Piece]:
         with self._connections as one, one_moment(one):
-            rows: int = one.execute("SELECT ifnull(sum(chunks), 0) FROM shelves").get
-            missing = rows - one.execute(total, (generation,)).get
-            if not missing:
+            if numbers is not None:
+                rows = [row for row in _bare(one, generation, _rows_of(one, numbers)) if row > after]
+            elif missing := _missing_in_all(one, generation):
+                start = max(after, _before_the_last(one, generation, missing))
+                rows = list(itertools.islice(_without(one, generation, start), limit))
+            else:
                 return []
-            start = max(after, _before_the_last(one, generation, missing))
-            return _pieces(one, list(itertools.islice(_without(one, generation, start), limit)))
+            return _pieces(one, rows[:limit])
 
-    def pieces(self, numbers: Sequence[int], generation: int) -> list[Piece]:
-        sql = (
-            "SELECT w.id, w.shelf FROM json_each(?) j CROSS JOIN words w"
-            f" ON w.id >= j.value * {CHUNKS} AND w.id < (j.value + 1) * {CHUNKS} ORDER BY w.id"
-        )
-        with self._connections as one, one_moment(one):
-            rows: list[Any] = one.execute(sql, (canonical(sorted(set(numbers))),)).fetchall()
-            return _pieces(one, _bare(one, generation, rows))
+
+def _rows_of(one: apsw.Connection, numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """The index rows of these records, with their shelves."""
+    sql = (
+        "SELECT w.id, w.shelf FROM json_each(?) j CROSS JOIN words w"
+        f" ON w.id >= j.value * {CHUNKS} AND w.id < (j.value + 1) * {CHUNKS} ORDER BY w.id"
+    )
+    return [(row, shelf) for row, shelf in one.execute(sql, (canonical(sorted(set(numbers))),))]
+
+
+def _missing_in_all(one: apsw.Connection, generation: int) -> int:
+    """Blocks are counted, not read, as long as they hold as many vectors as their records have rows."""
+    rows: int = one.execute("SELECT ifnull(sum(chunks), 0) FROM shelves").get
+    held: int = one.execute("SELECT ifnull(sum(count), 0) FROM vectors WHERE generation = ?", (generation,)).get
+    return rows - held
 
 
 def _check(generation: Generation | None, id: int, vectors: Mapping[int, bytes]) -> None:
