@@ -107,3 +107,84 @@ def test_the_exit_codes_of_the_guide_are_those_of_the_errors() -> None:
         kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.MemoristError)
     ]
     assert codes == {0, verbs.CONSENT_CODE, *(kind.exit_code for kind in kinds)}
+
+
+# ---------------------------------------------------------------- what the architecture page says
+
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PAGES = [
+    page
+    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"))
+    if page.name != "LOG.md"
+]
+
+
+def test_the_stages_of_the_page_are_those_of_the_default_design() -> None:
+    from memorist.designs import BALANCED
+
+    [flow] = re.findall(r"```\n(recall\(query\).*?)```", ARCHITECTURE, re.S)
+    assert re.findall(r"^  ([A-Z]\w+) ", flow, re.M) == [type(stage).__name__ for stage in BALANCED.recall]
+
+
+def test_the_tables_of_the_page_are_those_of_the_schema() -> None:
+    steps = (ROOT / "src" / "memorist" / "store" / "sqlite" / "schema").glob("*.sql")
+    made = re.findall(r"^CREATE (?:VIRTUAL )?TABLE (\w+)", "\n".join(step.read_text("utf-8") for step in steps), re.M)
+    named = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`\w+`[^|]*) \|", ARCHITECTURE, re.M)))
+    assert sorted(named) == sorted(made)
+
+
+def test_the_table_of_contents_of_the_facade_has_its_verbs_in_their_order() -> None:
+    from memorist import memory as facade
+
+    lines = re.findall(r"^    \w+ {2,}(.+)$", facade.__doc__ or "", re.M)
+    listed = [verb for line in lines for verb in line.split(", ")]
+    public = [name for name, value in vars(facade.Memory).items() if callable(value) and not name.startswith("_")]
+    assert listed == [*public, "through", "close"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_module_that_a_page_names_exists(page: Path) -> None:
+    """A path in backticks: from the package, from the repository, or of the room that the line speaks of."""
+    homes = [
+        ROOT,
+        ROOT / "src" / "memorist",
+        *(path for path in (ROOT / "src" / "memorist").rglob("*") if path.is_dir()),
+    ]
+    text = page.read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:[a-z_]+/)*[a-z_]+\.py)`", text)) | set(
+        re.findall(r"^  ([a-z_]+/[a-z_]+\.py) ", text, re.M)
+    )
+    assert [name for name in sorted(named) if not any((home / name).exists() for home in homes)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_page_that_a_page_links_exists(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+\.md)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_a_person_is_asked_before_the_key_is_looked_up() -> None:
+    from memorist import Memory
+    from memorist.errors import Conflict
+
+    asked: list[str] = []
+
+    def agree(question: str) -> bool:
+        asked.append(question)
+        return True
+
+    with Memory(":memory:", confirm=agree) as memory:
+        memory.remember("I prefer tabs", kind="preference", scope="global", key="k")
+        with pytest.raises(Conflict, match="used for another text"):
+            memory.remember("I prefer short answers", kind="preference", scope="global", key="k")
+    assert len(asked) == 2
+
+
+def test_a_factor_multiplies_the_odds_by_its_cube() -> None:
+    from memorist.recall.stages.weigh import weighed
+    from memorist.records import Hit, Signal
+    from memorist.testing import a_record
+
+    even = Hit(a_record(), 0.5, {"relevance": 0.5}, (Signal("words", 0.0, 0.0, 0.0),))
+    score = weighed(even, {"pinned": 1.2}).score
+    assert score / (1 - score) == pytest.approx(1.2**3)

@@ -131,16 +131,15 @@ def import_files(
     if dry_run:
         drafts = tuple(_without_secrets(each.draft) for each in found)
         return Imported(None, tuple(read.files), {}, tuple(read.problems), dry_run=True, drafts=drafts)
-    outcomes = door.remember_many(each.draft for each in found)
-    refused = [
-        f"{each.place}: {outcome.because}"
-        for each, outcome in zip(found, outcomes, strict=True)
-        if outcome.outcome == "refused"
-    ]
+    return _imported(read, found, door.remember_many(each.draft for each in found))
+
+
+def _imported(read: _Read, found: Sequence[Entry], outcomes: Sequence[Outcome]) -> Imported:
+    both = zip(found, outcomes, strict=True)
+    refused = [f"{each.place}: {outcome.because}" for each, outcome in both if outcome.outcome == "refused"]
     batch = next((outcome.batch for outcome in outcomes if outcome.batch), None)
     reasons = Counter(outcome.because for outcome in outcomes if outcome.outcome == "unchanged")
-    counts = _counted(outcomes, read)
-    return Imported(batch, tuple(read.files), counts, (*read.problems, *refused), dict(reasons))
+    return Imported(batch, tuple(read.files), _counted(outcomes, read), (*read.problems, *refused), dict(reasons))
 
 
 def _leave_out_erased(read: _Read, memory: Memory) -> None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from memorist import checks
@@ -112,14 +113,14 @@ def revision(kinds: Mapping[str, Kind], **given: Any) -> dict[str, Any]:
     """The given changes, each checked."""
     check: dict[str, Callable[[Any], Any]] = {
         "text": checks.text,
-        "title": lambda value: checks.label(value, "the title"),
+        "title": partial(checks.label, what="the title"),
         "kind": lambda value: kind_named(value, kinds).name,
         "scope": Scope,
-        "importance": lambda value: checks.share(value, "importance"),
-        "confidence": lambda value: checks.share(value, "confidence"),
-        "valid_from": lambda value: checks.moment(value, "valid_from"),
-        "valid_to": lambda value: checks.moment(value, "valid_to"),
-        "tags": lambda value: checks.labels(value, "tags"),
+        "importance": partial(checks.share, what="importance"),
+        "confidence": partial(checks.share, what="confidence"),
+        "valid_from": partial(checks.moment, what="valid_from"),
+        "valid_to": partial(checks.moment, what="valid_to"),
+        "tags": partial(checks.labels, what="tags"),
         "data": checks.data,
     }
     changes = {name: check[name](value) for name, value in given.items() if value is not None}

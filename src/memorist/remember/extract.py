@@ -235,9 +235,9 @@ def _errors(lines: Sequence[_Line], shells: Sequence[_Shell]) -> Iterator[Findin
             inside = line
         elif EXCEPTION.match(line.text) or (inside is None and ERROR_LINE.match(line.text)):
             found = replace(_of(line, "error", "error block", ERROR_BLOCK), start=(inside or line).start)
-            shell = shells[bisect_right(starts, line.start) - 1] if starts and starts[0] <= line.start else None
-            printed = shell is not None and line.start < shell.end
-            yield replace(found, subject=shell.command, worked=False) if shell and printed else found
+            before = bisect_right(starts, line.start)  # shells; the last of them may have printed it
+            shell = shells[before - 1] if before and line.start < shells[before - 1].end else None
+            yield replace(found, subject=shell.command, worked=False) if shell else found
             inside = None
 
 

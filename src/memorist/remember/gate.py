@@ -79,10 +79,7 @@ def admit(
     now = by.now()
     cleaned = [_checked(place, draft, by, home, now) for place, draft in enumerate(drafts, 1)]
     if not agreed:
-        cleaned = [
-            record if isinstance(record, Outcome) else to_remember(draft, record, by) or record
-            for draft, record in zip(drafts, cleaned, strict=True)
-        ]
+        cleaned = [_asked(draft, record, by) for draft, record in zip(drafts, cleaned, strict=True)]
     clean = [record for record in cleaned if isinstance(record, Record)]
     vectors = by.writer.generations.ahead(clean)
     with by.writer.transaction():
@@ -108,6 +105,11 @@ def _checked(place: int, draft: Draft, by: Author, home: str, now: datetime) -> 
         if place == 1:
             raise
         raise type(problem)(f"draft {place} of its batch: {problem}") from problem
+
+
+def _asked(draft: Draft, record: Clean | Outcome, by: Author) -> Clean | Outcome:
+    """The record, unless it needs a person's consent and does not have it."""
+    return record if isinstance(record, Outcome) else to_remember(draft, record, by) or record
 
 
 def _record(draft: Draft, who: Access, home: str, now: datetime, kinds: Mapping[str, Kind]) -> Record:

@@ -218,16 +218,15 @@ def item_of(given: ContextItem | Mapping[str, Any]) -> ContextItem:
         return given
     if not isinstance(given, Mapping):
         raise Invalid(f"an item is a ContextItem or a dict of its fields, not {type(given).__name__}")
-    said = {("id" if name == "context_item_id" else name): value for name, value in given.items()}
+    said = {**given, "id": str(given.get("id") or given.get("context_item_id") or "")}
+    said.setdefault("payload", said.get("text") or said.get("content"))
+    if said["payload"] in (None, ""):
+        raise Invalid(f"item {said['id'][:60]!r} has no payload, and no text; give it one")
     known = {name: said[name] for name in ContextItem.__dataclass_fields__ if name in said}
-    if "payload" not in known:
-        known["payload"] = said.get("text") or said.get("content")
-    if known["payload"] is None or known["payload"] == "":
-        raise Invalid(f"item {str(said.get('id', ''))[:60]!r} has no payload, and no text; give it one")
     tags = known.get("tags") or ()
     if not isinstance(tags, list | tuple | set | frozenset):
         raise Invalid(f"tags are a list such as ['bug_fix'], not {quoted(tags)}")
-    return ContextItem(**{**known, "id": str(known.get("id") or ""), "tags": tuple(tags)})
+    return ContextItem(**{**known, "tags": tuple(tags)})
 
 
 def text_of(payload: Any) -> str:

@@ -33,7 +33,7 @@ BRACKETS = re.compile(r"([A-Za-z][\w-]*(?:[ ][A-Za-z][\w-]*){0,4}) \(([A-Za-z][\
 WORD = re.compile(r"[A-Za-z]{2,24}")
 BECAUSE = "memories and questions use one for the other"
 FEWEST_RECEIPTS = 20  # with a reported use; fewer say nothing
-LARGEST_STEP = 0.1  # by which a share moves at once
+SMALLEST_STEP, LARGEST_STEP = 0.02, 0.1  # by which a share is worth moving, and moves at once
 PROTECTED = ("", "turns")  # memories that came through no lane
 
 
@@ -101,12 +101,17 @@ def _used_for(records: Sequence[Record], who: Access, tools: Tools) -> Counter[P
     for receipt in tools.store.receipts(who.space, LATEST) if useful else ():
         helped = next((useful[id] for id, _ in receipt.shown if id in useful), None)
         if helped is not None:
-            words = {word.lower() for word in WORD.findall(receipt.query) if len(word) > 2} - STOP_WORDS
-            unknown = [word for word in words if not _holds(query_terms(word), helped, who, tools)]
-            asked = set(query_terms(receipt.query))
-            others = [tag.lower() for tag in helped.tags if not asked & set(query_terms(tag))]
-            pairs.update((word, other) for word in unknown for other in others)
+            pairs.update(_asked_for(helped, receipt.query, who, tools))
     return pairs
+
+
+def _asked_for(helped: Record, query: str, who: Access, tools: Tools) -> Iterator[Pair]:
+    words = {word.lower() for word in WORD.findall(query) if len(word) > 2} - STOP_WORDS
+    asked = set(query_terms(query))
+    others = [tag.lower() for tag in helped.tags if not asked & set(query_terms(tag))]
+    for word in words:
+        if not _holds(query_terms(word), helped, who, tools):
+            yield from ((word, other) for other in others)
 
 
 def _holds(terms: Sequence[str], record: Record, who: Access, tools: Tools) -> bool:
@@ -154,16 +159,12 @@ def _advice(lines: Sequence[Receipt], used: Sequence[Counter[str]]) -> str:
         for lane, spent in (line.rendered or {}).get("lanes", {}).items():
             given[lane] += spent["spent"]
     total, paid = helped.total(), max(1, given.total())
-    shares = {lane: given[lane] / paid for lane in given}
-    steps = {lane: helped[lane] / total - shares[lane] for lane in shares}
-    wanted = {lane: shares[lane] + max(-LARGEST_STEP, min(LARGEST_STEP, step)) for lane, step in steps.items()}
-    moved = [
-        f"{lane} {shares[lane]:.2f} → {wanted[lane]:.2f}" for lane in shares if _differs(shares[lane], wanted[lane])
-    ]
+    moved = []
+    for lane, tokens in given.items():
+        share = tokens / paid
+        step = max(-LARGEST_STEP, min(LARGEST_STEP, helped[lane] / total - share))
+        if abs(step) >= SMALLEST_STEP:
+            moved.append(f"{lane} {share:.2f} → {share + step:.2f}")
     if not moved:
         return f"the lanes earn what they get, by {len(used)} contexts with a reported use"
     return f"by {len(used)} contexts with a reported use, of the tokens spent: {', '.join(moved)}; `lane.NAME.share` sets it"
-
-
-def _differs(a: float, b: float) -> bool:
-    return abs(a - b) >= 0.02
