@@ -22,7 +22,7 @@ from memorist import checks, prompt, recall, remember, upkeep
 from memorist.engine import Engine, Filter
 from memorist.errors import Invalid, Refused, StoreUnavailable
 from memorist.records import Context, Draft, Event, Link, LinkKind, Outcome, Recall, Record, Report
-from memorist.store.nouns import Finding
+from memorist.store.nouns import Diagnosis
 from memorist.store.where import order_of
 
 if TYPE_CHECKING:
@@ -461,7 +461,7 @@ class Memory(Engine):
         keeper.store.backup(target)
         return target
 
-    def doctor(self, *, repair: bool = False) -> builtins.list[Finding]:
+    def doctor(self, *, repair: bool = False) -> builtins.list[Diagnosis]:
         """Looks for what is wrong, and says what to do about it. `repair` rebuilds the index where it is wrong."""
         keeper, store = self._keeper, self._tools.store
         found = store.checkup(repair)
@@ -470,4 +470,4 @@ class Memory(Engine):
         advice = None if audit.ok else "the file was changed from outside, or it is damaged: compare with a backup"
         found += remember.erase.checked(store, self.space)
         found += remember.consent.checked(store, self.space)
-        return [*found, Finding(audit.ok, "journal", detail, advice)]
+        return [*found, Diagnosis(audit.ok, "journal", detail, advice)]

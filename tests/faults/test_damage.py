@@ -20,7 +20,7 @@ import pytest
 from conftest import rounds
 from memorist import Memory
 from memorist.errors import NotFound, StoreDamaged
-from memorist.store.nouns import Finding
+from memorist.store.nouns import Diagnosis
 from memorist.store.open import restore
 
 STATES = {"state": {"$in": ["active", "archived", "superseded"]}}
@@ -105,7 +105,7 @@ class Seen:
 
     error: StoreDamaged | None = None
     content: list[object] | None = None
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Diagnosis, ...] = ()
 
     @property
     def named(self) -> bool:
@@ -128,7 +128,7 @@ def look(path: Path) -> Seen:
         memory.close()
 
 
-def seen_by(memory: Memory, findings: tuple[Finding, ...]) -> Seen:
+def seen_by(memory: Memory, findings: tuple[Diagnosis, ...]) -> Seen:
     try:
         return Seen(None, everything(memory), findings)
     except NotFound:  # a memory whose id was hit cannot be asked for by it; the doctor must have told

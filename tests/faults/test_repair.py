@@ -24,7 +24,7 @@ from memorist.access import Access
 from memorist.errors import StoreUnavailable
 from memorist.kinds import LAYERS
 from memorist.models.embed import pack
-from memorist.store.nouns import Finding, Generation, Shelf
+from memorist.store.nouns import Diagnosis, Generation, Shelf
 from memorist.store.open import restore
 from memorist.store.sqlite import SqliteStore
 from memorist.store.where import Where
@@ -67,7 +67,7 @@ def truth(path: Path) -> str:
     return hashlib.sha256(repr(rows).encode()).hexdigest()
 
 
-def wrong(findings: list[Finding]) -> list[str]:
+def wrong(findings: list[Diagnosis]) -> list[str]:
     return [finding.check for finding in findings if not finding.ok]
 
 

@@ -22,7 +22,7 @@ from memorist.records import Draft, Outcome, Record, Report
 from memorist.redact import nothing_but_marks
 from memorist.remember.changes import Author
 from memorist.remember.twins import FROM_FILES, same_texts
-from memorist.store.nouns import Finding, Run
+from memorist.store.nouns import Diagnosis, Run
 from memorist.store.protocol import Store
 from memorist.store.where import MOST_VALUES, Clause, Where, canonical, holds, type_of
 from memorist.store.writer import Clean
@@ -174,14 +174,14 @@ def _scope(run: Run) -> str:
     return str((run.question or {}).get("scope", ""))
 
 
-def checked(store: Store, space: str) -> list[Finding]:
+def checked(store: Store, space: str) -> list[Diagnosis]:
     """For the doctor: how many questions wait, and whether all of them can still be read."""
     runs = store.runs(space, state="asks")[::-1]
     broken = [f"q{run.id}" for run in runs if not shown(run).verb or not shown(run).summary]
     if broken:
         advice = "deny them with `memorist review ID --decide deny`"
-        return [Finding(False, "questions", f"{', '.join(broken)} cannot be read", advice)]
-    return [Finding(True, "questions", f"{len(runs):,} wait for a person")] if runs else []
+        return [Diagnosis(False, "questions", f"{', '.join(broken)} cannot be read", advice)]
+    return [Diagnosis(True, "questions", f"{len(runs):,} wait for a person")] if runs else []
 
 
 # ---------------------------------------------------------------- preferences

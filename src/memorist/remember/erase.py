@@ -15,7 +15,7 @@ from memorist.redact import strings_in, texts_of
 from memorist.remember.changes import Author
 from memorist.remember.twins import same_texts
 from memorist.store.copies import clean_copies, clear_leftovers
-from memorist.store.nouns import Finding
+from memorist.store.nouns import Diagnosis
 from memorist.store.protocol import Store
 from memorist.store.traces import ErasedIds
 from memorist.store.where import Order, Where, everywhere
@@ -61,11 +61,11 @@ def finish(by: Author, because: str = "erased", traces: Set[bytes] = frozenset()
     return [*cleaning.said, *([in_the_way] if in_the_way else [])]
 
 
-def checked(store: Store, space: str) -> list[Finding]:
+def checked(store: Store, space: str) -> list[Diagnosis]:
     """For the doctor: whether an erasure was interrupted before the files were cleaned."""
     if not store.setting(unscrubbed(space)):
         return []
-    return [Finding(False, "erasures", "one was interrupted before its traces were wiped", "run `memorist compact`")]
+    return [Diagnosis(False, "erasures", "one was interrupted before its traces were wiped", "run `memorist compact`")]
 
 
 @dataclass(slots=True)

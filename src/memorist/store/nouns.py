@@ -246,8 +246,8 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing a doctor looked at."""
+class Diagnosis:
+    """One check of the doctor, and its result."""
 
     ok: bool
     check: str

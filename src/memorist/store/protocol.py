@@ -26,9 +26,9 @@ from memorist.store.nouns import (
     Brief,
     ChainLink,
     Commit,
+    Diagnosis,
     Erased,
     Fact,
-    Finding,
     Generation,
     KeyUse,
     Near,
@@ -193,7 +193,7 @@ class Care(Protocol):
         """The file; None where there is none."""
         return None
 
-    def checkup(self, repair: bool = False) -> list[Finding]:
+    def checkup(self, repair: bool = False) -> list[Diagnosis]:
         """What this backend can say about its own health, index included. `repair` first rebuilds the index from the records
         where it differs from them; where anything else is wrong: nothing."""
         return []

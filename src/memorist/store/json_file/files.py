@@ -26,7 +26,7 @@ from memorist.store.json_file import log as json_log
 from memorist.store.json_file import snapshot as json_snapshot
 from memorist.store.json_file.log import BINARY, Part, Place, sync_folder
 from memorist.store.json_file.snapshot import Head, Sections, Unreadable
-from memorist.store.nouns import Finding
+from memorist.store.nouns import Diagnosis
 from memorist.text.visible import visible
 
 PARTS = (".log", ".bak", ".bak.log", ".anchor")  # where one of these is, there was a store
@@ -341,47 +341,49 @@ def _link(old: Path, new: Path) -> None:
 # ---------------------------------------------------------------- health
 
 
-def checkup(files: Files, place: Place | None) -> list[Finding]:
+def checkup(files: Files, place: Place | None) -> list[Diagnosis]:
     return [_snapshot(files), _log(files), _backup(files, place), *_kept(files), _permissions(files)]
 
 
-def _snapshot(files: Files) -> Finding:
+def _snapshot(files: Files) -> Diagnosis:
     try:
         json_snapshot.read(files.main)
     except (OSError, Unreadable) as problem:
-        return Finding(False, "file", str(problem), BACKUP_NOW)
-    return Finding(True, "file", "the snapshot matches its checksum")
+        return Diagnosis(False, "file", str(problem), BACKUP_NOW)
+    return Diagnosis(True, "file", "the snapshot matches its checksum")
 
 
-def _log(files: Files) -> Finding:
+def _log(files: Files) -> Diagnosis:
     try:
         part = json_log.read(files.log)
     except (OSError, Unreadable) as problem:
-        return Finding(False, "log", str(problem), BACKUP_NOW)
+        return Diagnosis(False, "log", str(problem), BACKUP_NOW)
     torn = f"; what a crash cut off is kept in {files.torn.name}" if files.torn.exists() else ""
-    return Finding(True, "log", f"every line matches its checksum ({max(0, part.count - 1)} changes){torn}")
+    return Diagnosis(True, "log", f"every line matches its checksum ({max(0, part.count - 1)} changes){torn}")
 
 
-def _backup(files: Files, place: Place | None) -> Finding:
+def _backup(files: Files, place: Place | None) -> Diagnosis:
     """Whether the backup would give back everything, if the snapshot were lost now."""
     try:
         loaded = from_backup(files)
     except Unreadable as problem:
-        return Finding(False, "backup", f"it could not replace a damaged snapshot: {problem}", FOLD)
+        return Diagnosis(False, "backup", f"it could not replace a damaged snapshot: {problem}", FOLD)
     if place and loaded.place.sum not in (place.sum, place.head.after):
-        return Finding(False, "backup", "it is older than the snapshot", FOLD)
-    return Finding(True, "backup", "the backup beside it leads to the same memories")
+        return Diagnosis(False, "backup", "it is older than the snapshot", FOLD)
+    return Diagnosis(True, "backup", "the backup beside it leads to the same memories")
 
 
-def _kept(files: Files) -> Iterator[Finding]:
+def _kept(files: Files) -> Iterator[Diagnosis]:
     for path in files.damaged():
         detail = f"the snapshot was damaged and restored from its backup; the damaged one is kept as {path.name}"
-        yield Finding(False, "restored", detail, f"look what is wrong with the disk; then delete {path.name}")
+        yield Diagnosis(False, "restored", detail, f"look what is wrong with the disk; then delete {path.name}")
 
 
-def _permissions(files: Files) -> Finding:
+def _permissions(files: Files) -> Diagnosis:
     beside = [path for path in (files.beside(".anchor"), files.beside(".erased")) if path.exists()]
     exposed = [path.name for path in (*files.all(), *beside) if stat.S_IMODE(path.stat().st_mode) & 0o077]
     if exposed and hasattr(stat, "S_IRWXG"):
-        return Finding(False, "permissions", f"others can open {', '.join(exposed)}", f"chmod 600 {' '.join(exposed)}")
-    return Finding(True, "permissions", "the files are private")
+        return Diagnosis(
+            False, "permissions", f"others can open {', '.join(exposed)}", f"chmod 600 {' '.join(exposed)}"
+        )
+    return Diagnosis(True, "permissions", "the files are private")

@@ -30,7 +30,7 @@ from memorist.store.json_file import tables
 from memorist.store.json_file.files import Files, locked
 from memorist.store.json_file.log import unavailable
 from memorist.store.json_file.snapshot import Sections, Unreadable
-from memorist.store.nouns import Commit, Finding, Size
+from memorist.store.nouns import Commit, Diagnosis, Size
 from memorist.store.sqlite import SqliteStore
 from memorist.store.sqlite.connection import explained, patience
 from memorist.store.sqlite.migrate import rebuild_topics
@@ -371,7 +371,7 @@ class JsonFileStore(SqliteStore):
         live = files.get(self._files.main, 0) + files.get(self._files.log, 0)
         return replace(records, bytes=sum(files.values()), live_bytes=live)
 
-    def checkup(self, repair: bool = False) -> list[Finding]:
+    def checkup(self, repair: bool = False) -> list[Diagnosis]:
         self._make("words")
         repaired = self._repaired() if repair else []
         with self._caught_up():

@@ -22,7 +22,7 @@ import apsw
 from memorist.errors import Invalid, StoreDamaged
 from memorist.records import Record, now_utc
 from memorist.store.index import CHUNKS, index_rows
-from memorist.store.nouns import COUNTERS, Finding, checksum, shelf_of, tally
+from memorist.store.nouns import COUNTERS, Diagnosis, checksum, shelf_of, tally
 from memorist.store.sqlite.connection import one_moment
 from memorist.store.sqlite.migrate import copy_verified, of_the_index, rebuild_topics, topics_differ
 from memorist.store.sqlite.read import rebuild
@@ -44,8 +44,8 @@ LAYER = "SELECT s.layer FROM records r JOIN shelves s ON s.id = r.shelf WHERE r.
 NOT_OF_THE_FILE = ("sqlite", "permissions")  # checks that say nothing about what the file holds
 
 
-def checkup(one: apsw.Connection, store: SqliteStore) -> list[Finding]:
-    checks: Mapping[str, Callable[[], Iterable[Finding]]] = {
+def checkup(one: apsw.Connection, store: SqliteStore) -> list[Diagnosis]:
+    checks: Mapping[str, Callable[[], Iterable[Diagnosis]]] = {
         "sqlite": lambda: [_version()],
         "file": lambda: [_integrity(one, store)],
         "schema": lambda: [_schema(one, store)],
@@ -61,18 +61,18 @@ def checkup(one: apsw.Connection, store: SqliteStore) -> list[Finding]:
     return [finding for name, check in checks.items() for finding in _survived(name, check)]
 
 
-def _survived(name: str, check: Callable[[], Iterable[Finding]]) -> list[Finding]:
+def _survived(name: str, check: Callable[[], Iterable[Diagnosis]]) -> list[Diagnosis]:
     """What damage keeps one check from finishing is a finding too, and no reason to skip the others."""
     try:
         return list(check())
     except (apsw.Error, StoreDamaged, Invalid, UnicodeDecodeError) as problem:  # invalid: the name of a space or scope
-        return [Finding(False, name, f"cannot be checked: {problem}", RESTORE)]
+        return [Diagnosis(False, name, f"cannot be checked: {problem}", RESTORE)]
 
 
-def _version() -> Finding:
+def _version() -> Diagnosis:
     version = apsw.sqlite_lib_version()
     safe = tuple(int(part) for part in version.split(".")) >= SAFE_SQLITE
-    return Finding(
+    return Diagnosis(
         safe, "sqlite", f"SQLite {version}", None if safe else "upgrade apsw: this SQLite can damage files under load"
     )
 
@@ -90,7 +90,7 @@ def _fresh(one: apsw.Connection, store: SqliteStore) -> Iterator[apsw.Connection
         yield fresh
 
 
-def _integrity(one: apsw.Connection, store: SqliteStore) -> Finding:
+def _integrity(one: apsw.Connection, store: SqliteStore) -> Diagnosis:
     with _fresh(one, store) as fresh:
         said = [row[0] for row in fresh.execute("PRAGMA integrity_check(20)")]
         # Index rows and vectors that point nowhere are seen where every record's words are computed again.
@@ -100,11 +100,11 @@ def _integrity(one: apsw.Connection, store: SqliteStore) -> Finding:
     if foreign:
         said = [*(line for line in said if line != "ok"), f"{foreign} rows point to rows that do not exist"]
     if said == ["ok"]:
-        return Finding(True, "file", "pages and references are whole")
-    return Finding(False, "file", "; ".join(said), REBUILD if all(map(of_the_index, said)) else RESTORE)
+        return Diagnosis(True, "file", "pages and references are whole")
+    return Diagnosis(False, "file", "; ".join(said), REBUILD if all(map(of_the_index, said)) else RESTORE)
 
 
-def _schema(one: apsw.Connection, store: SqliteStore) -> Finding:
+def _schema(one: apsw.Connection, store: SqliteStore) -> Diagnosis:
     """Without a trigger the index would go astray unseen."""
     odd = schema_differences(one, store)
     names = sorted({item.name for item in odd})
@@ -136,17 +136,17 @@ def schema_differences(one: apsw.Connection, store: SqliteStore) -> list[SchemaI
     ]
 
 
-def _word_index(one: apsw.Connection, store: SqliteStore) -> Finding:
+def _word_index(one: apsw.Connection, store: SqliteStore) -> Diagnosis:
     try:
         one.execute("INSERT INTO word_index (word_index, rank) VALUES ('integrity-check', 1)")
         same = _has_all_postings(one, store)
     except (apsw.CorruptError, apsw.SQLError):  # the latter without the view that shows its content
-        return Finding(False, "index", "the word index differs from its content", REBUILD)
+        return Diagnosis(False, "index", "the word index differs from its content", REBUILD)
     except apsw.ReadOnlyError:
-        return Finding(True, "index", "the word index was not checked: the store is read-only")
+        return Diagnosis(True, "index", "the word index was not checked: the store is read-only")
     if not same:
-        return Finding(False, "index", "the word index holds other words than its content", REBUILD)
-    return Finding(True, "index", "the word index equals its content")
+        return Diagnosis(False, "index", "the word index holds other words than its content", REBUILD)
+    return Diagnosis(True, "index", "the word index equals its content")
 
 
 def _has_all_postings(one: apsw.Connection, store: SqliteStore) -> bool:
@@ -162,7 +162,7 @@ def _has_all_postings(one: apsw.Connection, store: SqliteStore) -> bool:
             return indexed == sum(hash((id, term)) for id, words in rows for term in set(str(words).split(" ")[1:]))
 
 
-def _rows(one: apsw.Connection, store: SqliteStore) -> Iterator[Finding]:
+def _rows(one: apsw.Connection, store: SqliteStore) -> Iterator[Diagnosis]:
     """Checksums, and the place and the words of each record computed again."""
     changed, astray, stale = [], [], []
     for sealed in store.seals():
@@ -203,19 +203,19 @@ def _seen_twice(
         return any(wrong(one, again) for again in store.get([record.id], everywhere(record.space)))
 
 
-def _tallies(one: apsw.Connection) -> Finding:
+def _tallies(one: apsw.Connection) -> Diagnosis:
     sql = f"SELECT record, tally, {', '.join(COUNTERS)}, last_used FROM counters"
     bad = [record for record, sum, *counted in one.execute(sql) if tally(record, counted) != sum]
     return _counted("counters", bad, "every counter matches its checksum", "have damaged counters", RESTORE)
 
 
-def _links(one: apsw.Connection) -> Finding:
+def _links(one: apsw.Connection) -> Diagnosis:
     links = one.execute("SELECT a, b, kind, weight, evidence, tally FROM links")
     bad = [f"{a}→{b}" for a, b, *rest, sum in links if tally(a, (b, *rest)) != sum]
     return _counted("links", bad, "every link matches its checksum", "contradict their checksum", RESTORE)
 
 
-def _shelf_counts(one: apsw.Connection) -> Finding:
+def _shelf_counts(one: apsw.Connection) -> Diagnosis:
     sql = (
         "SELECT s.id FROM shelves s LEFT JOIN words w ON w.shelf = s.id GROUP BY s.id"
         " HAVING s.chunks <> count(w.id) OR s.length <> ifnull(sum(w.length), 0)"
@@ -224,27 +224,27 @@ def _shelf_counts(one: apsw.Connection) -> Finding:
     return _counted("shelves", bad, "every shelf counts its words right", "count their words wrong", REBUILD)
 
 
-def _topics(one: apsw.Connection) -> Finding:
+def _topics(one: apsw.Connection) -> Diagnosis:
     with one_moment(one):
         wrong = topics_differ(one)
     if wrong:
-        return Finding(False, "topics", "memories are not found by what contradicts them", REBUILD)
-    return Finding(True, "topics", "every claim is found by what contradicts it")
+        return Diagnosis(False, "topics", "memories are not found by what contradicts them", REBUILD)
+    return Diagnosis(True, "topics", "every claim is found by what contradicts it")
 
 
-def _vectors(one: apsw.Connection) -> Finding:
+def _vectors(one: apsw.Connection) -> Diagnosis:
     bad = [name for block in bad_blocks(one) for name in block.bad]
     return _counted("vectors", bad, "every vector has its text", "have vectors that belong to nothing", REBUILD)
 
 
-def _counted(check: str, bad: Sequence[object], fine: str, wrong: str, advice: str) -> Finding:
+def _counted(check: str, bad: Sequence[object], fine: str, wrong: str, advice: str) -> Diagnosis:
     if not bad:
-        return Finding(True, check, fine)
+        return Diagnosis(True, check, fine)
     named = ", ".join(map(str, bad[:10])) + (" …" if len(bad) > 10 else "")
-    return Finding(False, check, f"{len(bad)} ({named}) {wrong}", advice)
+    return Diagnosis(False, check, f"{len(bad)} ({named}) {wrong}", advice)
 
 
-def _permissions(store: SqliteStore) -> Iterator[Finding]:
+def _permissions(store: SqliteStore) -> Iterator[Diagnosis]:
     """The store and what lies beside it are the user's alone."""
     path = store.database
     if path is None:
@@ -253,31 +253,31 @@ def _permissions(store: SqliteStore) -> Iterator[Finding]:
     open_to_others = [p.name for p in beside if p.exists() and stat.S_IMODE(p.stat().st_mode) & 0o077]
     if open_to_others and hasattr(stat, "S_IRWXG"):
         advice = f"chmod 600 {' '.join(open_to_others)}"
-        yield Finding(False, "permissions", f"others can open {', '.join(open_to_others)}", advice)
+        yield Diagnosis(False, "permissions", f"others can open {', '.join(open_to_others)}", advice)
     else:
-        yield Finding(True, "permissions", "the files are private")
+        yield Diagnosis(True, "permissions", "the files are private")
 
 
 # ---------------------------------------------------------------- repair
 
 
-def repair(one: apsw.Connection, store: SqliteStore) -> list[Finding]:
+def repair(one: apsw.Connection, store: SqliteStore) -> list[Diagnosis]:
     wrong = [finding for finding in checkup(one, store) if not finding.ok and finding.check not in NOT_OF_THE_FILE]
     beyond = [f"{finding.check}: {finding.detail}" for finding in wrong if finding.advice != REBUILD]
     beyond += [f"journal: {problem}" for problem in Writer(store, now_utc).audit().problems]
     if beyond:
         said = "; ".join(beyond[:3])
         return [
-            Finding(False, "repair", f"nothing was changed: the damage is not in the index alone ({said})", RESTORE)
+            Diagnosis(False, "repair", f"nothing was changed: the damage is not in the index alone ({said})", RESTORE)
         ]
     if not wrong:
-        return [Finding(True, "repair", "there was nothing to repair")]
+        return [Diagnosis(True, "repair", "there was nothing to repair")]
     with store.transaction():
         kept = f"; the store as it was is {_keep(store.database).name}" if store.database else ""
         rewritten = _rebuild(one, store)
     names = ", ".join(finding.check for finding in wrong)
     detail = f"healed {names}; the words of {rewritten:,} records were wrong{kept}"
-    return [Finding(True, "repair", detail)]
+    return [Diagnosis(True, "repair", detail)]
 
 
 def _keep(path: Path) -> Path:

@@ -34,8 +34,8 @@ from memorist.store.nouns import (
     ChainLink,
     Commit,
     Counted,
+    Diagnosis,
     Erased,
-    Finding,
     KeyUse,
     Receipt,
     Run,
@@ -381,14 +381,14 @@ class SqliteStore(VectorMatcher, VectorKeeper):
 
     # ------------------------------------------------------------ the whole
 
-    def checkup(self, repair: bool = False) -> list[Finding]:
+    def checkup(self, repair: bool = False) -> list[Diagnosis]:
         from memorist.store.sqlite.doctor import checkup
 
         repaired = self._repaired() if repair else []
         with self._connections as one:
             return [*repaired, *checkup(one, self)]
 
-    def _repaired(self) -> list[Finding]:
+    def _repaired(self) -> list[Diagnosis]:
         from memorist.store.sqlite.doctor import repair
 
         with self._connections as one:

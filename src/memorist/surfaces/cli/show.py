@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from memorist.remember.consent import Pending
     from memorist.remember.promotion import Weighed
     from memorist.store.journal import Audit
-    from memorist.store.nouns import Finding
+    from memorist.store.nouns import Diagnosis
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,7 +351,7 @@ def _status(result: Result, screen: Screen) -> None:
 
 
 def _findings(result: Result, screen: Screen) -> None:
-    findings: Sequence[Finding] = result.value
+    findings: Sequence[Diagnosis] = result.value
     for finding in findings:
         word = screen.styled("ok   ", "good") if finding.ok else screen.styled("WRONG", "bad")
         screen.line(f"{word}  {finding.check}: {one_line(finding.detail)}")
