@@ -14,3 +14,14 @@ def modules(package: str, names: Collection[str]) -> Callable[[str], Any]:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return load
+
+
+class Module:
+    """A module for a name at the top of another: it is loaded when something of it is first used."""
+
+    def __init__(self, name: str) -> None:
+        self._module = name
+
+    def __getattr__(self, name: str) -> Any:
+        self.__dict__[name] = found = getattr(import_module(self._module), name)
+        return found

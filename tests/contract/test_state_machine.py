@@ -33,7 +33,7 @@ from memorist.records import LINK_KINDS, Outcome, Record
 from memorist.store.nouns import shelf_of
 from memorist.store.where import Order, Where
 from memorist.testing import MovableClock
-from memorist.testing.embedder import HashEmbedder
+from memorist.testing.records import HashEmbedder
 from memorist.text.words import terms
 
 TORTURE = os.environ.get("MEMORIST_TORTURE") == "1"

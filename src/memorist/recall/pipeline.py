@@ -28,7 +28,7 @@ from memorist.store.where import Where
 from memorist.text.dates import Span
 
 if TYPE_CHECKING:
-    from memorist.store.protocol import Floats
+    from memorist.models.embed import Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,16 @@
 """Files that are nobody else's business: made private from their first moment, replaced whole or not at all."""
 
 import os
+import random
+import stat
 import threading
+import time
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
+
+from memorist.errors import Invalid
+from memorist.store.nouns import Diagnosis
 
 
 def create_private(path: Path) -> None:
@@ -29,12 +37,39 @@ def replace_private(path: Path, text: str) -> None:
         partial.unlink(missing_ok=True)
 
 
+def refuse_taken(path: Path) -> None:
+    """A backup goes to a new file."""
+    if not path.name.strip():
+        raise Invalid(f"{str(path)!r} names no file; name a new file for the backup")
+    with suppress(OSError):  # what keeps us from looking will keep us from writing, and is explained there
+        if path.exists():
+            raise Invalid(f"{path} exists; name a new file for the backup")
+
+
 def size_of(path: Path) -> int:
     """Its bytes, 0 where there is none. Asked once: others may take a file away between two questions."""
     try:
         return path.stat().st_size
     except FileNotFoundError:
         return 0
+
+
+def permissions(paths: Iterable[Path]) -> Diagnosis:
+    """A store and what lies beside it are the user's alone."""
+    exposed = [path.name for path in paths if path.exists() and stat.S_IMODE(path.stat().st_mode) & 0o077]
+    if exposed and hasattr(stat, "S_IRWXG"):
+        return Diagnosis(
+            False, "permissions", f"others can open {', '.join(exposed)}", f"chmod 600 {' '.join(exposed)}"
+        )
+    return Diagnosis(True, "permissions", "the files are private")
+
+
+def pause(until: float) -> bool:
+    """Waits a moment for what others hold; False once that time has come. Unequal pauses: of many writers none starves."""
+    if time.monotonic() >= until:
+        return False
+    time.sleep(random.uniform(0.0002, 0.004))
+    return True
 
 
 def _create_folders(folder: Path) -> None:

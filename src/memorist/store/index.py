@@ -30,7 +30,7 @@ class IndexRow:
 
     @property
     def prepared(self) -> str:
-        return "".join(" " + term for term in self.terms)
+        return " ".join(("", *self.terms))
 
 
 def numbered_rows(record: Record, number: int) -> dict[int, IndexRow]:

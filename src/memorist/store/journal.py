@@ -92,15 +92,12 @@ class Anchor:
         with self._lock:
             head, self._head = self._head, None
             self._written = time.monotonic()
-            if self._path is not None and head is not None and head.last > (self.read().event or 0):
-                self._replace(self._path, head)
-
-    @staticmethod
-    def _replace(path: Path, head: ChainLink) -> None:
-        try:
-            replace_private(path, json.dumps({"event": head.last, "digest": head.digest.hex()}) + "\n")
-        except OSError as problem:  # what it anchors is stored; the next one is as good
-            log.warning("%s was not written: %s", path, problem)
+            if self._path is None or head is None or head.last <= (self.read().event or 0):
+                return
+            try:
+                replace_private(self._path, json.dumps({"event": head.last, "digest": head.digest.hex()}) + "\n")
+            except OSError as problem:  # what it anchors is stored; the next one is as good
+                log.warning("%s was not written: %s", self._path, problem)
 
     def read(self) -> "Anchored":
         if self._path is None:

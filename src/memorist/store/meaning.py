@@ -247,32 +247,28 @@ class Generations:
                 ready[each.record.id] = known.vectors
         bare = [each.record.id for each in written if each.record.id not in ready]
         generation = self._ours_to_write() if ready else None
-        return (generation, ready, bare) if generation else (0, {}, bare)
+        return (generation.id, ready, bare) if generation else (0, {}, bare)
 
-    def _ours_to_write(self) -> int | None:
+    def _ours_to_write(self) -> Generation | None:
         try:
-            generation = self.ours()
+            return self.ours()
         except ModelUnavailable as problem:
             self.meaning.failed(problem)
             return None
-        return generation.id if generation else None
 
     def catch_up(self, numbers: Sequence[int]) -> None:
-        """Embeds what a transaction left bare, in transactions of its own."""
+        """Embeds the rows of these records that a transaction left bare, in transactions of its own. Most changes leave none,
+        and then no model is even loaded."""
         for start in range(0, len(numbers), EMBEDDED_AT_ONCE):
-            self._catch_up(numbers[start : start + EMBEDDED_AT_ONCE])
-
-    def _catch_up(self, numbers: Sequence[int]) -> None:
-        """The rows of these records that a change left bare. Most changes leave none, and then no model is even loaded."""
-        try:
-            bare = {
-                each.model: (each, self.store.unembedded(each.id, numbers=numbers)) for each in self.meaning.living()
-            }
-            embedder = self.meaning.embedder() if any(pieces for _, pieces in bare.values()) else None
-            if embedder is not None and embedder.name in bare:
-                self.fill(*bare[embedder.name])
-        except MemoristError as problem:  # a busy store, a full disk or a failing model: it waits for upkeep
-            self.meaning.failed(problem)
+            some = numbers[start : start + EMBEDDED_AT_ONCE]
+            try:
+                living = self.meaning.living()
+                bare = {each.model: (each, self.store.unembedded(each.id, numbers=some)) for each in living}
+                embedder = self.meaning.embedder() if any(pieces for _, pieces in bare.values()) else None
+                if embedder is not None and embedder.name in bare:
+                    self.fill(*bare[embedder.name])
+            except MemoristError as problem:  # a busy store, a full disk or a failing model: it waits for upkeep
+                self.meaning.failed(problem)
 
     def _packed(self, embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
         packed = pack(checked(embedder, texts)) if texts else []

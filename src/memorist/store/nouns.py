@@ -6,19 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from memorist.errors import StoreDamaged
 from memorist.kinds import ARCHIVE, KINDS, MEMORY
 from memorist.records import Counters, Event, Link, Provenance, Record, Times, from_micros, to_micros
 from memorist.store.where import canonical
-
-if TYPE_CHECKING:
-    from numpy import float32
-    from numpy.typing import NDArray
-
-    Floats = NDArray[float32]
-
 
 COLUMNS = (
     "id", "kind", "text", "title", "tags", "files", "data", "status", "pinned", "state", "reason",
@@ -28,6 +21,7 @@ COLUMNS = (
 )  # fmt: skip
 CONTENT = ("text", "title", "tags", "files", "data")  # what a memory is made of; its footprint is computed from it
 COUNTERS = ("up", "down", "used", "surfaced", "rejected", "strength")
+UNCOUNTED = Counters()  # of all records that nothing was counted of
 WHOLE = {"pinned", "at", "created", "updated", "valid_from", "valid_to", "version", *COUNTERS, "last_used"}
 REAL = {"importance", "confidence"}
 MAY_BE_MISSING = {
@@ -159,9 +153,7 @@ class Commit:
 
     records: Sequence[Sealed] = ()
     generation: int = 0  # of these vectors
-    vectors: Mapping[str, Sequence[bytes]] = field(
-        default_factory=dict
-    )  # of some of the records, one for each index row
+    vectors: Mapping[str, Sequence[bytes]] = field(default_factory=dict)  # of some records, one for each index row
     counted: Sequence[Counted] = ()
     links: Sequence[Link] = ()
     unlinked: Sequence[Link] = ()
@@ -240,9 +232,7 @@ class Size:
     events: int
     receipts: int
     used: int = 0  # how often the memories of a space were used
-    done: Mapping[tuple[str, str], int] = field(
-        default_factory=dict
-    )  # how often what was done there, through which surface
+    done: Mapping[tuple[str, str], int] = field(default_factory=dict)  # how often what was done, by verb and surface
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +308,7 @@ def from_row(space: str, scope: str, number: int, row: Sequence[Any], counted: S
         tuple(json.loads(files)) if files else (),
         json.loads(data) if data else {},
         status, bool(pinned), state, reason, importance, confidence,
-        Counters(*counted[:6]) if counted[0] is not None else Counters(),
+        Counters(*counted[:6]) if counted[0] is not None else UNCOUNTED,
         _provenance(source, actor, surface, session, role, speaker, agent, task, narrative),
         origin, trust, season, fingerprint, version, superseded_by,
     )  # fmt: skip
@@ -344,7 +334,7 @@ def counters_of(number: int, counted: Sequence[Any]) -> tuple[Counters, datetime
     *counts, used = counted
     if not (all(type(count) is int for count in counts) or all(count is None for count in counts)):
         raise StoreDamaged(f"the counters of memory {number} cannot be read; `memorist doctor` tells more")
-    return Counters(*counts) if counts[0] is not None else Counters(), None if used is None else from_micros(used)
+    return Counters(*counts) if counts[0] is not None else UNCOUNTED, None if used is None else from_micros(used)
 
 
 def checksum(key: bytes, space: str, scope: str, row: Sequence[Any]) -> bytes:
@@ -360,11 +350,9 @@ def tally(number: int, counted: Sequence[object]) -> bytes:
 
 def difference(old: Record, new: Record) -> dict[str, Any]:
     """The old values of the columns that differ: what the journal needs to show, and to take the change back."""
-    before = dict(zip(("scope", *COLUMNS), (old.scope, *to_row(old)), strict=True))
-    after = dict(zip(("scope", *COLUMNS), (new.scope, *to_row(new)), strict=True))
-    return {
-        name: value for name, value in before.items() if after[name] != value and name not in ("updated", "version")
-    }
+    before, after = ((record.scope, *to_row(record)) for record in (old, new))
+    columns = zip(("scope", *COLUMNS), before, after, strict=True)
+    return {name: was for name, was, now in columns if was != now and name not in ("updated", "version")}
 
 
 def _json(value: Mapping[str, Any] | Sequence[str]) -> str | None:
@@ -409,13 +397,5 @@ def next_link(previous: ChainLink | None, events: Sequence[Event]) -> ChainLink:
 
 
 def _facts(event: Event) -> bytes:
-    facts = (
-        event.seq,
-        to_micros(event.at),
-        event.actor,
-        event.surface,
-        event.verb,
-        event.record,
-        event.batch,
-    )
+    facts = (event.seq, to_micros(event.at), event.actor, event.surface, event.verb, event.record, event.batch)
     return canonical(facts).encode() + event.mac + event.after

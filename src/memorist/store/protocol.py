@@ -43,10 +43,7 @@ from memorist.store.where import Order, Where
 from memorist.text.bm25 import Found, Yardstick
 
 if TYPE_CHECKING:
-    from numpy import float32
-    from numpy.typing import NDArray
-
-    Floats = NDArray[float32]
+    from memorist.models.embed import Floats
 
 
 class Records(Protocol):

@@ -60,9 +60,8 @@ class ErasedIds:
         try:
             file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o600)
             try:
-                if os.write(file, b"\n" + lines) <= len(
-                    lines
-                ):  # the first newline ends what a full disk left unfinished
+                # The first newline ends what a full disk left unfinished.
+                if os.write(file, b"\n" + lines) <= len(lines):
                     raise OSError(28, "the disk is full")
                 os.fsync(file)
             finally:

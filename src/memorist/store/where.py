@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Literal
+from operator import attrgetter
+from typing import Any, Literal, NamedTuple
 
 from memorist.access import Access
 from memorist.errors import Invalid
@@ -25,60 +26,28 @@ DEEPEST = 20
 OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "any")  # and "ends", for ids, which no caller writes
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """One name a filter may use: its type and how to read it from a record."""
 
-    name: str
     type: Type
     read: Callable[[Record], Any]
 
 
-_FIELDS = (
-    Field("id", "text", lambda r: r.id),
-    Field("number", "number", lambda r: r.number),
-    Field("scope", "text", lambda r: r.scope),
-    Field("kind", "text", lambda r: r.kind),
-    Field("text", "text", lambda r: r.text),
-    Field("title", "text", lambda r: r.title),
-    Field("tags", "list", lambda r: r.tags),
-    Field("files", "list", lambda r: r.files),
-    Field("status", "text", lambda r: r.status),
-    Field("state", "text", lambda r: r.state),
-    Field("reason", "text", lambda r: r.reason),
-    Field("pinned", "bool", lambda r: r.pinned),
-    Field("importance", "number", lambda r: r.importance),
-    Field("confidence", "number", lambda r: r.confidence),
-    Field("origin", "text", lambda r: r.origin),
-    Field("trust", "text", lambda r: r.trust),
-    Field("season", "text", lambda r: r.season),
-    Field("version", "number", lambda r: r.version),
-    Field("fingerprint", "text", lambda r: r.fingerprint),
-    Field("superseded_by", "text", lambda r: r.superseded_by),
-    Field("actor", "text", lambda r: r.provenance.actor),
-    Field("surface", "text", lambda r: r.provenance.surface),
-    Field("session", "text", lambda r: r.provenance.session),
-    Field("role", "text", lambda r: r.provenance.role),
-    Field("speaker", "text", lambda r: r.provenance.speaker),
-    Field("agent", "text", lambda r: r.provenance.agent),
-    Field("task", "text", lambda r: r.provenance.task),
-    Field("narrative", "text", lambda r: r.provenance.narrative),
-    Field("at", "time", lambda r: r.times.at),
-    Field("created", "time", lambda r: r.times.created),
-    Field("updated", "time", lambda r: r.times.updated),
-    Field("last_used", "time", lambda r: r.times.used),
-    Field("valid_from", "time", lambda r: r.times.valid_from),
-    Field("valid_to", "time", lambda r: r.times.valid_to),
-    Field("up", "number", lambda r: r.counters.up),
-    Field("down", "number", lambda r: r.counters.down),
-    Field("used", "number", lambda r: r.counters.used),
-    Field("surfaced", "number", lambda r: r.counters.surfaced),
-    Field("rejected", "number", lambda r: r.counters.rejected),
-    Field("strength", "number", lambda r: r.counters.strength),
-)
-FIELDS: Mapping[str, Field] = {field.name: field for field in _FIELDS}
+_FIELDS: tuple[tuple[Type, str, str], ...] = (  # their type, the part of a record that holds them, and their names
+    ("text", "", "id"), ("number", "", "number"), ("text", "", "scope kind text title"), ("list", "", "tags files"),
+    ("text", "", "status state reason"), ("bool", "", "pinned"), ("number", "", "importance confidence"),
+    ("text", "", "origin trust season"), ("number", "", "version"), ("text", "", "fingerprint superseded_by"),
+    ("text", "provenance.", "actor surface session role speaker agent task narrative"),
+    ("time", "times.", "at created updated last_used valid_from valid_to"),
+    ("number", "counters.", "up down used surfaced rejected strength"),
+)  # fmt: skip
+FIELDS: Mapping[str, Field] = {
+    name: Field(type, attrgetter(part + {"last_used": "used"}.get(name, name)))
+    for type, part, names in _FIELDS
+    for name in names.split()
+}
 ALIASES = {"timestamp": "at", "content": "text"}
-SORT_KEYS = tuple(field.name for field in _FIELDS if field.type != "list")
+SORT_KEYS = tuple(name for name, field in FIELDS.items() if field.type != "list")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from typing import Any, NewType, TypeVar, cast
 
 from memorist.access import Access
 from memorist.errors import Invalid, StoreUnavailable
-from memorist.records import Counters, Event, Link, Record, Times, changed, to_micros
+from memorist.records import Counters, Event, Link, Provenance, Record, Times, changed, to_micros
 from memorist.redact import Redactor, texts_of
 from memorist.store.choices import forget_words
 from memorist.store.journal import Anchor, Audit, audit, jump
@@ -30,6 +30,10 @@ from memorist.text.twins import fingerprint
 
 Clean = NewType("Clean", Record)
 Text = TypeVar("Text", bound=str | None)
+Value = TypeVar("Value", Record, Provenance, Receipt)
+SAID = (  # texts of a provenance
+    "actor", "surface", "session", "role", "speaker", "agent", "task", "narrative", "snippet", "confidence_because",
+)  # fmt: skip
 NOTES_AT_ONCE = 64  # receipts in the buffer before it is flushed
 RECEIPTS_AT_MOST = 10_000  # lines of the recall log
 NOTES_WAIT = 0.02  # seconds a question may wait to note that it was asked
@@ -94,31 +98,13 @@ class Writer:
         return Clean(record if record.fingerprint == mark else changed(record, fingerprint=mark))
 
     def _redacted(self, record: Record) -> Record:
-        redact = self.redact
-        said = record.provenance
-        return replace(
-            record,
-            text=redact(record.text),
-            title=redact(record.title),
-            tags=tuple(redact(tag) for tag in record.tags),
-            files=tuple(redact(file) for file in record.files),
-            data=self._redact_data(record.data),
-            reason=redact(record.reason),
-            season=redact(record.season),
-            provenance=replace(
-                said,
-                actor=redact(said.actor),
-                surface=redact(said.surface),
-                session=redact(said.session),
-                role=redact(said.role),
-                speaker=redact(said.speaker),
-                agent=redact(said.agent),
-                task=redact(said.task),
-                narrative=redact(said.narrative),
-                snippet=redact(said.snippet),
-                confidence_because=redact(said.confidence_because),
-            ),
-        )
+        said = self._with_redacted(record.provenance, SAID)
+        tags, files = (tuple(map(self.redact, texts)) for texts in (record.tags, record.files))
+        record = replace(record, tags=tags, files=files, data=self._redact_data(record.data), provenance=said)
+        return self._with_redacted(record, ("text", "title", "reason", "season"))
+
+    def _with_redacted(self, value: Value, names: Sequence[str]) -> Value:
+        return replace(value, **{name: self.redact(getattr(value, name)) for name in names})
 
     def redact(self, text: Text) -> Text:
         """Short texts come again and again (who, through which door, because of what): they are looked at once."""
@@ -263,9 +249,9 @@ class Writer:
 
     def save_run(self, run: Run) -> int:
         """Keeps how far a run of upkeep came, in the transaction of what it changed; or a question for a person."""
-        asked = None if run.question is None else self._redact_data(run.question)
+        run = replace(run, owner=self.redact(run.owner), question=self._redact_data(run.question))
         with self.transaction():
-            return self.store.write(Commit(runs=[replace(run, owner=self.redact(run.owner), question=asked)]))[0]
+            return self.store.write(Commit(runs=[run]))[0]
 
     def note_upkeep(self, space: str) -> None:
         """Keeps that everything was looked after just now, to know when it is due again."""
@@ -282,12 +268,8 @@ class Writer:
 
     def note(self, receipt: Receipt) -> None:
         """Puts a recall into the buffer."""
-        redact = self.redact
-        session, actor, surface = redact(receipt.session), redact(receipt.actor), redact(receipt.surface)
-        text = None if receipt.rendered is None else self._redact_data(receipt.rendered)
-        line = replace(
-            receipt, query=redact(receipt.query), session=session, actor=actor, surface=surface, rendered=text
-        )
+        line = self._with_redacted(receipt, ("query", "session", "actor", "surface"))
+        line = replace(line, rendered=self._redact_data(line.rendered))
         with self._notes_lock:
             self._notes.append(line)
             full = len(self._notes) % NOTES_AT_ONCE == 0  # after a try that failed, the next comes a bufferful later

@@ -11,15 +11,14 @@ It needs pytest; the engine itself never imports this.
 
 import pytest
 
-pytest.register_assert_rewrite(
-    "memorist.testing.contract", "memorist.testing.meaning"
-)  # before it is imported, or failures say nothing
+# Before it is imported, or failures say nothing.
+pytest.register_assert_rewrite("memorist.testing.contract", "memorist.testing.meaning")
 
 from memorist.testing.contract import StoreContract  # noqa: E402
-from memorist.testing.embedder import HashEmbedder  # noqa: E402
 from memorist.testing.records import (  # noqa: E402
     EVERYWHERE,
     START,
+    HashEmbedder,
     MovableClock,
     a_full_record,
     a_record,

@@ -196,9 +196,7 @@ class StoreContract(MeaningContract):
         assert texts(store.find(Where(EVERYWHERE), order_of("text"), 2)) == ["old", "new"]
 
     def test_ties_go_by_number_and_missing_values_are_the_smallest(self, store: Store) -> None:
-        stored(
-            store, *(a_record(name, title=title) for name, title in zip("abcd", (None, "T", None, "T"), strict=True))
-        )
+        stored(store, a_record("a"), a_record("b", title="T"), a_record("c"), a_record("d", title="T"))
         assert texts(store.find(Where(EVERYWHERE), order_of("title"), 9)) == ["d", "b", "c", "a"]
         assert texts(store.find(Where(EVERYWHERE), order_of("-title"), 9)) == ["a", "c", "b", "d"]
         assert texts(store.find(Where(EVERYWHERE), order_of("up"), 9)) == ["d", "c", "b", "a"]
@@ -276,11 +274,8 @@ class StoreContract(MeaningContract):
     def test_shelves_are_apart(self, store: Store) -> None:
         stored(store, a_record("staging database"), a_record("staging turn", kind="turn"))
         stored(store, a_record("staging there", scope="global"), a_record("staging archive", state="archived"))
-        turns, there, gone = (
-            Shelf("default", ATLAS, TURNS),
-            Shelf("default", "global", MEMORY),
-            replace(ON_ATLAS, layer=ARCHIVE),
-        )
+        turns, there = Shelf("default", ATLAS, TURNS), Shelf("default", "global", MEMORY)
+        gone = replace(ON_ATLAS, layer=ARCHIVE)
         read = [texts(matched(store, "staging", shelves=[shelf])) for shelf in (ON_ATLAS, turns, there, gone)]
         assert read == [["staging database"], ["staging turn"], ["staging there"], ["staging archive"]]
         assert len(matched(store, "staging", shelves=[ON_ATLAS, turns, there, gone])) == 4
@@ -370,17 +365,12 @@ class StoreContract(MeaningContract):
         store.log([Receipt("r1", START, "default", "q", "a", "s", None, 1.0, ())], 1, START)
 
         def all_there_is() -> list[Any]:
-            found = store.match(terms("kept changed words"), [ON_ATLAS], Where(EVERYWHERE), 9)
-            things = [
-                store.find(Where(EVERYWHERE), Order(), 9),
-                found,
-                store.count(Where(EVERYWHERE)),
-                list(store.chain()),
-            ]
-            twins = store.find(Where(EVERYWHERE).also("fingerprint", "in", ("f", "g")), Order())
-            rest = [twins, store.receipts("default", 9), store.journal(record=kept.id)]
-            rest += [store.links(Where(EVERYWHERE), [kept.id]), store.key_use("k"), store.setting("colour")]
-            return [*things, *rest, store.size(), list(store.seals())]
+            where = Where(EVERYWHERE)
+            found = store.match(terms("kept changed words"), [ON_ATLAS], where, 9)
+            twins = store.find(where.also("fingerprint", "in", ("f", "g")), Order())
+            things = [found, twins, store.find(where, Order(), 9), store.count(where), store.links(where, [kept.id])]
+            things += [store.receipts("default", 9), store.journal(record=kept.id), store.key_use("k")]
+            return [*things, store.setting("colour"), store.size(), list(store.chain()), list(store.seals())]
 
         before = all_there_is()
         with pytest.raises(KeyError), store.transaction():
@@ -399,9 +389,8 @@ class StoreContract(MeaningContract):
         assert all_there_is() == before
         assert [finding for finding in store.checkup() if not finding.ok] == []
         [later] = stored(store, a_record("later words", scope="user/ann"))
-        assert later.number > kept.number and texts(store.find(Where(Access(reads=("user/*",))), Order(), 9)) == [
-            "later words"
-        ]
+        assert later.number > kept.number
+        assert texts(store.find(Where(Access(reads=("user/*",))), Order(), 9)) == ["later words"]
 
     def test_a_checkup_of_a_store_in_use_finds_nothing(self, store: Store) -> None:
         records = stored(store, a_full_record(), a_record("gone", state="erased"), *FILTERED)
@@ -440,10 +429,8 @@ class StoreContract(MeaningContract):
     # ------------------------------------------------------------ words and what was done, counted
 
     def test_the_vocabulary_is_what_readable_shelves_hold_in_order(self, store: Store) -> None:
-        first, other = (
-            a_record("Authors authenticate in Zürich, gen-itgc"),
-            a_record("Secret auction", scope="user/ann"),
-        )
+        first = a_record("Authors authenticate in Zürich, gen-itgc")
+        other = a_record("Secret auction", scope="user/ann")
         stored(store, first, other, a_record("Old author of audits", state="archived"))
         shelves = [shelf_of(first), shelf_of(other)]
         only_here = Where(Access(reads=(first.scope,), writes=()))
@@ -465,14 +452,9 @@ class StoreContract(MeaningContract):
 
     def test_uses_and_deeds_are_counted_by_space(self, store: Store) -> None:
         one, two, far = stored(store, a_record("a"), a_record("b"), a_record("c", space="team"))
+        uses = {one.id: 2, two.id: 3, far.id: 50}
         with store.transaction():
-            store.write(
-                Commit(
-                    counted=[
-                        Counted(r.id, Counters(used=n, surfaced=7), START) for r, n in ((one, 2), (two, 3), (far, 50))
-                    ]
-                )
-            )
+            store.write(Commit(counted=[Counted(id, Counters(used=n, surfaced=7), START) for id, n in uses.items()]))
         journalled(store, an_event(one, 1), an_event(two, 2, verb="evicted", surface="upkeep"))
         journalled(store, an_event(far, 3, verb="evicted", surface="upkeep"), an_event(one, 4, verb="evicted"))
         here, there, nowhere = (store.size(space) for space in ("default", "team", "nobody"))
@@ -524,14 +506,12 @@ class StoreContract(MeaningContract):
     def test_runs_are_kept_changed_and_listed_newest_first(self, store: Store) -> None:
         with store.transaction():
             first = store.write(Commit(runs=[RUN]))[0]
-            store.write(
-                Commit(runs=[replace(RUN, id=first, state="done", batch="b1", checkpoint={"last": "m1"}, changed=3)])
-            )
+            done = replace(RUN, id=first, state="done", batch="b1", checkpoint={"last": "m1"}, changed=3)
+            store.write(Commit(runs=[done]))
             second = store.write(Commit(runs=[RUN]))[0]
             store.write(Commit(runs=[replace(RUN, job="merge", space="team", problem="no room")]))
         [newest, oldest] = store.runs("default")
-        assert (newest.id, oldest.id) == (second, first)
-        assert oldest == replace(RUN, id=first, state="done", batch="b1", checkpoint={"last": "m1"}, changed=3)
+        assert newest.id == second and oldest == done
         assert store.runs("default", "merge") == []
         assert [run.problem for run in store.runs("team", "merge")] == ["no room"]
         assert [run.id for run in store.runs("default", "prune", limit=1)] == [second]
@@ -548,13 +528,14 @@ class StoreContract(MeaningContract):
         [one, two] = stored(store, a_record("The heron nests here"), a_record("Storks nest on the roof"))
         stored(store, a_record("Clear nights in the attic"))
         asked = replace(RUN, job="question", state="asks")
+        about = {"details": {"id": one.id}, "more": [1, None]}
+        runs = [replace(asked, question=about), replace(asked, question={"summary": "Move the STORKS?"})]
+        runs += [replace(asked, question={"summary": "Clear the attic?"}), replace(asked, space="team", question={})]
         with store.transaction():
-            questions = ({"details": {"id": one.id}, "more": [1, None]}, {"summary": "Move the STORKS?"})
-            runs = [replace(asked, question=each) for each in (*questions, {"summary": "Clear the attic?"})]
-            ids = store.write(Commit(runs=[*runs, replace(asked, space="team", question={})]))
+            ids = store.write(Commit(runs=runs))
         waiting = store.runs("default", state="asks")
         assert [run.id for run in reversed(waiting)] == ids[:3]
-        assert waiting[-1].question == {"details": {"id": one.id}, "more": [1, None]}
+        assert waiting[-1].question == about
         erased(store, one)
         assert [run.id for run in store.runs("default", state="asks")] == ids[2:0:-1]
         erased(store, two)
@@ -586,29 +567,22 @@ class StoreContract(MeaningContract):
         first = an_event(gone, 1, before={"title": "heron"}, because="the heron")
         journalled(store, first, an_event(kept, 2, verb="linked", before=told, because="linked"))
         journalled(store, an_event(kept, 3, verb="pinned", before={"pinned": 0}, because="why not"))
-        shown = ((gone.id, 0.5),)
+        line = Receipt("r1", START, "default", "the heron", "me", "cli", None, 1.0, ())
         lines = [
-            Receipt("r1", START, "default", "the heron", "me", "cli", None, 1.0, ()),
-            Receipt("r2", START, "default", "anything", "me", "cli", None, 1.0, shown),
-            Receipt("r3", START, "default", "stork", "me", "cli", None, 1.0, ((kept.id, 0.5),)),
+            line,
+            replace(line, id="r2", query="anything", shown=((gone.id, 0.5),)),
+            replace(line, id="r3", query="stork", shown=((kept.id, 0.5),)),
         ]
+        links = [Link(gone.id, kept.id, "relates_to", 1.0, "heron"), Link(kept.id, gone.id, "contradicts")]
+        keys = [KeyUse("k", "d", gone.id, "added", START), KeyUse("l", "e", kept.id, "added", START)]
         with store.transaction():
-            store.write(
-                Commit(
-                    links=[Link(gone.id, kept.id, "relates_to", 1.0, "heron"), Link(kept.id, gone.id, "contradicts")]
-                )
-            )
-            store.write(
-                Commit(keys=[KeyUse("k", "d", gone.id, "added", START), KeyUse("l", "e", kept.id, "added", START)])
-            )
+            store.write(Commit(links=links, keys=keys))
             store.log(lines, 100, START)
         events, words = erased(store, gone)
         assert (list(events), words) == ([2], {"heron", "weir"})
         assert [(e.before, e.because) for e in store.journal(record=gone.id)] == [(None, None)]
-        assert [(e.before, e.because) for e in store.journal(record=kept.id)] == [
-            (None, None),
-            ({"pinned": 0}, "why not"),
-        ]
+        left = [(e.before, e.because) for e in store.journal(record=kept.id)]
+        assert left == [(None, None), ({"pinned": 0}, "why not")]
         assert store.links(Where(EVERYWHERE), [kept.id]) == []
         assert [(use.draft, use.outcome) for use in map(store.key_use, "kl") if use] == [("", "erased"), ("e", "added")]
         assert [line.id for line in store.receipts("default", 9)] == ["r3"]

@@ -22,7 +22,7 @@ from memorist.text.bm25 import Found
 from memorist.text.words import terms
 
 if TYPE_CHECKING:
-    from memorist.store.protocol import Floats
+    from memorist.models.embed import Floats
 
 EAST, NORTH, WEST, BETWEEN = (1, 0, 0, 0), (0, 1, 0, 0), (-1, 0, 0, 0), (1, 1, 0, 0)
 ON_ATLAS = Shelf("default", ATLAS, MEMORY)
@@ -80,9 +80,8 @@ class MeaningContract:
         assert (found.rows, round(found.mean, 2), round(found.spread, 2)) == (3, 0.57, 0.42)
         exact = store.nearest(model.id, a_vector(2, 0, 0, 0), [ON_ATLAS], SEEN, 9, exact=True)
         assert exact == found
-        assert store.similarities(model.id, a_vector(*EAST), [ON_ATLAS], [4, 3, 2, 99]) == pytest.approx(
-            {3: 0.5**0.5, 2: 1.0}, abs=0.01
-        )
+        similar = store.similarities(model.id, a_vector(*EAST), [ON_ATLAS], [4, 3, 2, 99])
+        assert similar == pytest.approx({3: 0.5**0.5, 2: 1.0}, abs=0.01)
 
     def test_a_record_is_as_similar_as_its_best_row(self, store: Store) -> None:
         long, _ = stored(store, a_record(LONG), a_record("short"))
@@ -116,14 +115,8 @@ class MeaningContract:
         assert near(store, model, EAST) == {1: 0.0, 2: -1.0} and near(store, model, (0, 0, 0, 0)) == {2: 0.0, 1: 0.0}
 
     def test_nothing_outside_of_the_shelves_and_the_access_is_near(self, store: Store) -> None:
-        kept = stored(
-            store,
-            a_record("a"),
-            a_record("a", scope="project/other"),
-            a_record("a", space="elsewhere"),
-            a_record("a", kind="turn"),
-            a_record("a", state="archived"),
-        )
+        apart = {"scope": "project/other", "space": "elsewhere", "kind": "turn", "state": "archived"}
+        kept = stored(store, a_record("a"), *(a_record("a", **{name: value}) for name, value in apart.items()))
         model = a_generation(store)
         embedded(store, model, {record.number: EAST for record in kept})
         shelves = [shelf_of(record) for record in kept]
@@ -139,10 +132,8 @@ class MeaningContract:
         model = a_generation(store)
         embedded(store, model, {record.number: WEST if record.kind == "warning" else EAST for record in records})
         assert near(store, model, EAST, where=Where.of(EVERYWHERE, {"kind": "warning"}), limit=1) == {1: -1.0}
-        assert near(store, model, EAST, where=Where.of(EVERYWHERE, {"state": "active"}), limit=2) == {
-            301: 1.0,
-            300: 1.0,
-        }
+        active = Where.of(EVERYWHERE, {"state": "active"})
+        assert near(store, model, EAST, where=active, limit=2) == {301: 1.0, 300: 1.0}
         assert near(store, model, EAST, where=Where.of(EVERYWHERE, {"state": "archived"})) == {}
 
     @pytest.mark.parametrize(
@@ -269,13 +260,9 @@ class MeaningContract:
         [one] = stored(store, a_record("a"))
         model = a_generation(store)
         good = pack([EAST])[0]
-        for vectors, error in (
-            ({4096: good[1:]}, Invalid),
-            ({4096: b""}, Invalid),
-            ({4096: good, 4097: good}, Conflict),
-            ({4096 * 99: good}, Conflict),
-            ({0: good}, Conflict),
-        ):
+        wrong = [(Invalid, {4096: good[1:]}), (Invalid, {4096: b""}), (Conflict, {4096: good, 4097: good})]
+        wrong += [(Conflict, {4096 * 99: good}), (Conflict, {0: good})]
+        for error, vectors in wrong:
             with pytest.raises(error), store.transaction():
                 store.put_vectors(model.id, vectors)
         for id in (99, a_generation(store, state="retired").id):
@@ -315,11 +302,8 @@ class MeaningContract:
     # ------------------------------------------------------------ what ranking needs to know
 
     def test_scores_are_those_of_a_match(self, store: Store) -> None:
-        stored(
-            store,
-            *(a_record(f"staging {'postgres ' * (n % 4)} {n}") for n in range(9)),
-            a_record("staging", kind="turn"),
-        )
+        often = [a_record(f"staging {'postgres ' * (n % 4)} {n}") for n in range(9)]
+        stored(store, *often, a_record("staging", kind="turn"))
         stored(store, a_record(LONG + "staging"), a_record("staging", scope="global"))
         words, shelves = terms("staging postgres fox"), [ON_ATLAS, Shelf("default", ATLAS, TURNS)]
         found = store.match(words, shelves, SEEN, 99)
@@ -339,17 +323,9 @@ class MeaningContract:
 
     def test_facts_know_their_neighbours(self, store: Store) -> None:
         shelf = Shelf("default", ATLAS, TURNS)
-        stored(
-            store,
-            said("s", "Ann", times=Times(moment(1), START, START)),
-            said("t"),
-            said("s", "Bob"),
-            said("s", scope="global"),
-            said("s", state="archived"),
-            said("s"),
-            said(None),
-            a_record("hm"),
-        )
+        talk = [said("s", "Ann", times=Times(moment(1), START, START)), said("t"), said("s", "Bob")]
+        talk += [said("s", scope="global"), said("s", state="archived"), said("s"), said(None)]
+        stored(store, *talk, a_record("hm"))
         facts = store.facts([6, 3, 1, 7, 4, 8, 99], [shelf], SEEN)
         assert [(fact.number, fact.before, fact.after) for fact in facts] == [
             (6, 3, None), (3, 1, 6), (1, None, 3), (7, None, None),
@@ -360,9 +336,8 @@ class MeaningContract:
         assert store.facts([1], [shelf], Where(Access(reads=("global",)))) == []
 
     def test_speakers_and_numbered_records(self, store: Store) -> None:
-        kept = stored(
-            store, *(said("s", name) for name in ("Bob", "Ann", None, "Ann", "Zoë")), said("s", "Eve", scope="global")
-        )
+        here = [said("s", name) for name in ("Bob", "Ann", None, "Ann", "Zoë")]
+        kept = stored(store, *here, said("s", "Eve", scope="global"))
         shelf = Shelf("default", ATLAS, TURNS)
         assert store.speakers([shelf], 9) == ["Ann", "Bob", "Zoë"] and store.speakers([shelf], 2) == ["Ann", "Bob"]
         assert store.speakers([shelf, shelf_of(kept[5])], 9) == ["Ann", "Bob", "Eve", "Zoë"]
@@ -390,15 +365,8 @@ class MeaningContract:
         assert ((vectors * back).sum(axis=1) / lengths).min() > 0.9998
         assert {len(each) for each in pack(vectors)} == {304} and pack(np.zeros((0, 4))) == [] and unpack([]).size == 0
         assert pack(vectors * 1e-30) == pack(vectors)
-        for broken in (
-            [[1, float("nan")]],
-            [[float("inf")]],
-            [[1e39]],
-            [["a"]],
-            [1, 2],
-            [[1], [1, 2]],
-            [[0.0] * 10**6],
-        ):
+        nan, inf = float("nan"), float("inf")
+        for broken in ([[1, nan]], [[inf]], [[1e39]], [["a"]], [1, 2], [[1], [1, 2]], [[0.0] * 10**6]):
             with pytest.raises(Invalid):
                 pack(broken)
         with pytest.raises(Invalid, match="different lengths"):

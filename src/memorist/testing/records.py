@@ -1,18 +1,22 @@
-"""A clock to move, and records and events made as the gate and the writer make them, without either.
+"""A clock to move, an embedder that costs nothing, and records and events as the gate and the writer make them, without either.
 
 A store's tests need sealed records before there is a gate to make them; one function per noun keeps those tests about
 what they test.
 """
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memorist.access import Access
 from memorist.records import Event, Provenance, Record, Times, new_id, utc
 from memorist.store.nouns import ChainLink, Commit, Sealed, event_mac, next_link, seal
 from memorist.store.protocol import Store
+
+if TYPE_CHECKING:
+    from memorist.models.embed import Floats
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 EVERYWHERE = Access(reads=("*", "project/*"), writes=("*", "project/*"), role="admin")
@@ -40,6 +44,30 @@ class MovableClock:
 
     def set(self, moment: datetime) -> None:
         self._now = utc(moment)
+
+
+class HashEmbedder:
+    """An embedder that knows no meanings, only words, and costs nothing: it gives each word a direction by its digest, and a
+    text the sum of its words. Another `model` gives other directions. No name in a setting or an argument leads here: vectors
+    that mean nothing must never rank anybody's memories."""
+
+    def __init__(self, model: str = "a", dimension: int = 32, cheap: bool = True) -> None:
+        self.name = f"hash-{model}-{dimension}@test"
+        self.dimension = dimension
+        self.cheap = cheap
+        self.calls = 0
+        self._model = model
+
+    def embed(self, texts: Sequence[str]) -> "Floats":
+        import numpy
+
+        self.calls += 1
+        found = numpy.zeros((len(texts), self.dimension), numpy.float32)
+        for row, text in enumerate(texts):
+            for word in text.lower().split():
+                seed = hashlib.blake2b(f"{self._model} {word}".encode(), digest_size=8).digest()
+                found[row] += numpy.random.default_rng(int.from_bytes(seed, "big")).standard_normal(self.dimension)
+        return found
 
 
 def a_record(text: str = "Staging runs Postgres 16", **changes: Any) -> Record:

@@ -20,7 +20,7 @@ from memorist.text.question import question_of, speakers_in, without_names
 from memorist.text.words import LONGEST_QUERY, query_terms, tells_something
 
 if TYPE_CHECKING:
-    from memorist.store.protocol import Floats
+    from memorist.models.embed import Floats
 
 MOST_SPEAKERS = 200  # whose names are looked for; where more people speak, a name tells little
 MOST_BELOW, MOST_ABOVE, MOST_KIN = -2.0, 8.0, 3.0  # standard deviations

@@ -9,7 +9,6 @@ takes four renames, in an order that keeps this true between any two of them, ev
 
 import logging
 import os
-import random
 import shutil
 import stat
 import sys
@@ -21,7 +20,7 @@ from datetime import datetime
 from pathlib import Path
 
 from memorist.errors import Invalid, StoreDamaged, StoreUnavailable
-from memorist.store.files import create_private, size_of
+from memorist.store.files import create_private, pause, permissions, size_of
 from memorist.store.json_file import log as json_log
 from memorist.store.json_file import snapshot as json_snapshot
 from memorist.store.json_file.log import BINARY, Part, Place, sync_folder
@@ -89,7 +88,11 @@ def locked(files: Files, wait: float, to_write: bool = True) -> Iterator[None]:
         return
     _held.add(descriptor)
     try:
-        _acquire(descriptor, wait)
+        until = time.monotonic() + wait
+        while not _try(descriptor):
+            if not pause(until):
+                said = f"another process kept the store busy for {wait:g} s; nothing was written, try again"
+                raise StoreUnavailable(said)
         yield
     finally:
         if descriptor in _held:
@@ -108,16 +111,6 @@ def _opened(path: Path, to_write: bool) -> int | None:
         return os.open(path, os.O_RDONLY)
     except OSError:
         return None
-
-
-def _acquire(descriptor: int, wait: float) -> None:
-    until = time.monotonic() + wait
-    while not _try(descriptor):
-        if time.monotonic() >= until:
-            raise StoreUnavailable(
-                f"another process kept the store busy for {wait:g} s; nothing was written, try again"
-            )
-        time.sleep(random.uniform(0.0002, 0.004))  # unequal pauses: of many writers none starves
 
 
 def _try(descriptor: int) -> bool:
@@ -342,7 +335,8 @@ def _link(old: Path, new: Path) -> None:
 
 
 def checkup(files: Files, place: Place | None) -> list[Diagnosis]:
-    return [_snapshot(files), _log(files), _backup(files, place), *_kept(files), _permissions(files)]
+    private = permissions((*files.all(), files.beside(".anchor"), files.beside(".erased")))
+    return [_snapshot(files), _log(files), _backup(files, place), *_kept(files), private]
 
 
 def _snapshot(files: Files) -> Diagnosis:
@@ -377,13 +371,3 @@ def _kept(files: Files) -> Iterator[Diagnosis]:
     for path in files.damaged():
         detail = f"the snapshot was damaged and restored from its backup; the damaged one is kept as {path.name}"
         yield Diagnosis(False, "restored", detail, f"look what is wrong with the disk; then delete {path.name}")
-
-
-def _permissions(files: Files) -> Diagnosis:
-    beside = [path for path in (files.beside(".anchor"), files.beside(".erased")) if path.exists()]
-    exposed = [path.name for path in (*files.all(), *beside) if stat.S_IMODE(path.stat().st_mode) & 0o077]
-    if exposed and hasattr(stat, "S_IRWXG"):
-        return Diagnosis(
-            False, "permissions", f"others can open {', '.join(exposed)}", f"chmod 600 {' '.join(exposed)}"
-        )
-    return Diagnosis(True, "permissions", "the files are private")

@@ -12,16 +12,16 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 import apsw
 
-from memorist.errors import Invalid, StoreDamaged, StoreUnavailable
+from memorist.errors import StoreDamaged, StoreUnavailable
 from memorist.records import now_utc
-from memorist.store.files import size_of
+from memorist.store.files import refuse_taken, size_of
 from memorist.store.journal import Anchor
 from memorist.store.json_file import files as json_files
 from memorist.store.json_file import log as json_log
@@ -341,11 +341,7 @@ class JsonFileStore(SqliteStore):
         return super().scrub(traces)
 
     def backup(self, path: Path) -> None:
-        if not path.name.strip():
-            raise Invalid(f"{str(path)!r} names no file; name a new file for the backup")
-        with suppress(OSError):  # what keeps us from looking will keep us from writing, and is explained there
-            if path.exists():
-                raise Invalid(f"{path} exists; name a new file for the backup")
+        refuse_taken(path)
         if self._may_write:
             self.compact()
         with self._connections.moment(), _translated():

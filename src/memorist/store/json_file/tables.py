@@ -23,6 +23,7 @@ from memorist.records import from_micros, to_micros
 from memorist.store.index import CHUNKS, rows_of
 from memorist.store.json_file.snapshot import Row, Sections
 from memorist.store.nouns import COLUMNS, COUNTERS, Sealed, Shelf, from_row, layer_of, tally
+from memorist.store.sqlite.connection import upsert
 from memorist.store.sqlite.migrate import SCHEMA, migrate, migrations_in
 from memorist.store.sqlite.read import rebuild
 from memorist.store.sqlite.vectors import BLOCKS, GROUP, PARTS, PUT, block_of, closed, next_version, opened
@@ -75,9 +76,7 @@ class Section:
         self._select = f"SELECT {', '.join(shown)} FROM {source or table} t"
         self._more = MORE.get(table)
         names = [*columns, self._more[0]] if self._more else columns
-        changes = ", ".join(f"{name} = excluded.{name}" for name in names)
-        self._insert = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
-        self._insert += f" ON CONFLICT ({', '.join(self.key)}) DO UPDATE SET {changes}"
+        self._insert = upsert(table, ", ".join(names), ", ".join(self.key))
 
     def rows(self, one: apsw.Connection, keys: Iterable[Key] | None = None) -> Iterator[Row]:
         """Those with these keys, or all."""

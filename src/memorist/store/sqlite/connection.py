@@ -14,7 +14,6 @@ What a connection sees of the shelves is worked out once for a moment (`Shelves`
 import itertools
 import json
 import os
-import random
 import re
 import threading
 import time
@@ -28,7 +27,7 @@ import apsw
 
 from memorist.access import Access
 from memorist.errors import Invalid, MemoristError, StoreDamaged, StoreUnavailable
-from memorist.store.files import size_of
+from memorist.store.files import pause, size_of
 from memorist.store.nouns import Generation, Shelf
 from memorist.store.where import canonical
 
@@ -50,6 +49,13 @@ _databases = itertools.count(1)  # in RAM; their names are known to the whole pr
 _inherited: list[Any] = []  # connections of a parent process: closing them here would drop the parent's locks
 
 
+def upsert(table: str, names: str, key: str) -> str:
+    """Adds a row of these columns, or puts it in the place of the one with that key."""
+    changes = ", ".join(f"{name} = excluded.{name}" for name in names.split(", ") if name not in key.split(", "))
+    values = f"(?{', ?' * names.count(',')})"
+    return f"INSERT INTO {table} ({names}) VALUES {values} ON CONFLICT ({key}) DO UPDATE SET {changes}"
+
+
 @contextmanager
 def one_moment(connection: apsw.Connection) -> Iterator[None]:
     """Everything read inside is from the same moment, whatever others write meanwhile."""
@@ -62,6 +68,18 @@ def one_moment(connection: apsw.Connection) -> Iterator[None]:
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
+
+
+@contextmanager
+def committed(connection: apsw.Connection) -> Iterator[None]:
+    """What was begun is kept at the end, or nothing of it."""
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # SQLite may have rolled back by itself
+            connection.execute("ROLLBACK")
+        raise
 
 
 def explained(problem: Exception) -> MemoristError:
@@ -100,6 +118,9 @@ def explained(problem: Exception) -> MemoristError:
 def _lacks_a_part(problem: Exception) -> bool:
     """Our statements name only what the schema makes, so what is not there is damage."""
     return isinstance(problem, apsw.SQLError) and re.search(r"no such|has no column", str(problem)) is not None
+
+
+SET = upsert("settings", "name, value", "name")
 
 
 class Connections:
@@ -165,7 +186,9 @@ class Connections:
         connection = self.connect()
         connection.set_busy_handler(patience(self.wait))
         connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(not self._accepted and self._has_log()))
+        # A write-ahead log with something in it, as after a kill, is left alone until the file is known to be a store.
+        has_log = self.path is not None and size_of(self.path.with_name(self.path.name + "-wal")) > 0
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(not self._accepted and has_log))
         connection.execute(PRAGMAS)
         self._local.synchronous = "FULL"
         self._keep(connection)
@@ -182,10 +205,6 @@ class Connections:
         name = str(self.path) if beside else f"{self.path.absolute().as_uri()}?immutable=1"
         return apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | URI)
 
-    def _has_log(self) -> bool:
-        """Whether a write-ahead log with something in it lies beside the file, as after a kill."""
-        return self.path is not None and size_of(self.path.with_name(self.path.name + "-wal")) > 0
-
     def _keep(self, connection: apsw.Connection) -> None:
         """Remembers it for `close`; what ended threads left behind is closed, so that files do not pile up."""
         with self._bookkeeping:
@@ -198,14 +217,13 @@ class Connections:
     def use_write_ahead_log(self) -> bool:
         """Whether this file has one now; a database in RAM needs none. Of several processes that switch a new file at once,
         SQLite turns all but one away without asking the busy handler, so asking again is done here."""
-        again = patience(self.wait)
-        for times in itertools.count():
+        until = time.monotonic() + self.wait
+        while True:
             try:
                 return self.path is None or bool(self.here().execute("PRAGMA journal_mode = WAL").get == "wal")
             except apsw.BusyError:
-                if not again(times):
+                if not pause(until):
                     raise
-        raise AssertionError("counting never ends")
 
     @contextmanager
     def transaction(self, durable: bool = True, wait: float | None = None) -> Iterator[None]:
@@ -215,15 +233,13 @@ class Connections:
             yield
             return
         with self.alone(wait):
-            self._synchronous("FULL" if durable else "NORMAL")
+            wanted = "FULL" if durable else "NORMAL"
+            if self._local.synchronous != wanted:
+                connection.execute(f"PRAGMA synchronous = {wanted}")
+                self._local.synchronous = wanted
             self._begin(connection, self.wait if wait is None else wait)
-            try:
+            with committed(connection):
                 yield
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
 
     @contextmanager
     def moment(self) -> Iterator[None]:
@@ -252,11 +268,6 @@ class Connections:
         finally:
             connection.set_busy_handler(patience(self.wait))
 
-    def _synchronous(self, wanted: str) -> None:
-        if self._local.synchronous != wanted:
-            self.here().execute("PRAGMA synchronous = NORMAL" if wanted == "NORMAL" else "PRAGMA synchronous = FULL")
-            self._local.synchronous = wanted
-
     def _disown(self) -> None:
         _inherited.extend(connection for _, connection in self._opened)
         self._opened = []
@@ -280,24 +291,19 @@ def _close(connection: apsw.Connection, wait: float = 1.0) -> None:
             connection.close()
             return
         except apsw.ThreadingViolationError:
-            if time.monotonic() > until:
+            if not pause(until):
                 raise StoreUnavailable("another thread still uses this memory; close it there first") from None
-            time.sleep(0.005)
 
 
 def patience(wait: float) -> Callable[[int], bool]:
-    """Waits for a lock in short random pauses, so that of many writers none starves, until `wait` seconds are over."""
-    started = 0.0
+    """For SQLite, which tells how often it asked: waits for a lock until `wait` seconds are over."""
+    until = 0.0
 
     def again(times: int) -> bool:
-        nonlocal started
-        now = time.monotonic()
+        nonlocal until
         if times == 0:
-            started = now
-        if now - started >= wait:
-            return False
-        time.sleep(random.uniform(0.0002, 0.004))
-        return True
+            until = time.monotonic() + wait
+        return pause(until)
 
     return again
 

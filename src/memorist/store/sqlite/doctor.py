@@ -10,7 +10,6 @@ changed at all: an index made from a damaged text would hide the damage. All of 
 kept beside it first.
 """
 
-import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -21,12 +20,13 @@ import apsw
 
 from memorist.errors import Invalid, StoreDamaged
 from memorist.records import Record, now_utc
+from memorist.store.files import permissions
 from memorist.store.index import CHUNKS, index_rows
 from memorist.store.nouns import COUNTERS, Diagnosis, checksum, shelf_of, tally
 from memorist.store.sqlite.connection import one_moment
 from memorist.store.sqlite.migrate import copy_verified, of_the_index, rebuild_topics, topics_differ
 from memorist.store.sqlite.read import rebuild
-from memorist.store.sqlite.store import INSERT_WORDS, SqliteStore, changed_words
+from memorist.store.sqlite.store import INSERT_WORDS, UNNAMED, SqliteStore, changed_words
 from memorist.store.sqlite.vectors import bad_blocks, drop_homeless
 from memorist.store.where import everywhere
 from memorist.store.writer import Writer
@@ -45,6 +45,8 @@ NOT_OF_THE_FILE = ("sqlite", "permissions")  # checks that say nothing about wha
 
 
 def checkup(one: apsw.Connection, store: SqliteStore) -> list[Diagnosis]:
+    path = store.database or UNNAMED
+    beside = [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", ".anchor", ".erased"))]
     checks: Mapping[str, Callable[[], Iterable[Diagnosis]]] = {
         "sqlite": lambda: [_version()],
         "file": lambda: [_integrity(one, store)],
@@ -56,7 +58,7 @@ def checkup(one: apsw.Connection, store: SqliteStore) -> list[Diagnosis]:
         "shelves": lambda: [_shelf_counts(one)],
         "topics": lambda: [_topics(one)],
         "vectors": lambda: [_vectors(one)],
-        "permissions": lambda: _permissions(store),
+        "permissions": lambda: [permissions(beside)] if store.database else [],
     }
     return [finding for name, check in checks.items() for finding in _survived(name, check)]
 
@@ -72,9 +74,8 @@ def _survived(name: str, check: Callable[[], Iterable[Diagnosis]]) -> list[Diagn
 def _version() -> Diagnosis:
     version = apsw.sqlite_lib_version()
     safe = tuple(int(part) for part in version.split(".")) >= SAFE_SQLITE
-    return Diagnosis(
-        safe, "sqlite", f"SQLite {version}", None if safe else "upgrade apsw: this SQLite can damage files under load"
-    )
+    advice = None if safe else "upgrade apsw: this SQLite can damage files under load"
+    return Diagnosis(safe, "sqlite", f"SQLite {version}", advice)
 
 
 @contextmanager
@@ -244,20 +245,6 @@ def _counted(check: str, bad: Sequence[object], fine: str, wrong: str, advice: s
     return Diagnosis(False, check, f"{len(bad)} ({named}) {wrong}", advice)
 
 
-def _permissions(store: SqliteStore) -> Iterator[Diagnosis]:
-    """The store and what lies beside it are the user's alone."""
-    path = store.database
-    if path is None:
-        return
-    beside = [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", ".anchor", ".erased"))]
-    open_to_others = [p.name for p in beside if p.exists() and stat.S_IMODE(p.stat().st_mode) & 0o077]
-    if open_to_others and hasattr(stat, "S_IRWXG"):
-        advice = f"chmod 600 {' '.join(open_to_others)}"
-        yield Diagnosis(False, "permissions", f"others can open {', '.join(open_to_others)}", advice)
-    else:
-        yield Diagnosis(True, "permissions", "the files are private")
-
-
 # ---------------------------------------------------------------- repair
 
 
@@ -266,10 +253,8 @@ def repair(one: apsw.Connection, store: SqliteStore) -> list[Diagnosis]:
     beyond = [f"{finding.check}: {finding.detail}" for finding in wrong if finding.advice != REBUILD]
     beyond += [f"journal: {problem}" for problem in Writer(store, now_utc).audit().problems]
     if beyond:
-        said = "; ".join(beyond[:3])
-        return [
-            Diagnosis(False, "repair", f"nothing was changed: the damage is not in the index alone ({said})", RESTORE)
-        ]
+        detail = f"nothing was changed: the damage is not in the index alone ({'; '.join(beyond[:3])})"
+        return [Diagnosis(False, "repair", detail, RESTORE)]
     if not wrong:
         return [Diagnosis(True, "repair", "there was nothing to repair")]
     with store.transaction():

@@ -8,6 +8,7 @@ must be gone. Only if something is found there is the whole file rewritten.
 
 import itertools
 import json
+import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -15,9 +16,10 @@ from pathlib import Path
 import apsw
 
 from memorist.errors import StoreUnavailable
+from memorist.store.files import pause
 from memorist.store.index import CHUNKS
 from memorist.store.nouns import Erased
-from memorist.store.sqlite.connection import Connections, patience
+from memorist.store.sqlite.connection import Connections
 from memorist.store.traces import SHORTEST, finder, tells
 from memorist.store.where import canonical
 from memorist.text.words import terms
@@ -169,14 +171,11 @@ def compact(connections: Connections) -> None:
 
 def _cut_log(connections: Connections) -> bool:
     """Whether the log is empty now; a reader of an older state may keep it for as long as we are ready to wait."""
-    again = patience(connections.wait)
-    for times in itertools.count():
-        busy = connections.here().execute("PRAGMA wal_checkpoint(TRUNCATE)").get[0]
-        if not busy:
-            return True
-        if not again(times):
+    until = time.monotonic() + connections.wait
+    while connections.here().execute("PRAGMA wal_checkpoint(TRUNCATE)").get[0]:
+        if not pause(until):
             return False
-    raise AssertionError("counting never ends")
+    return True
 
 
 def _holds(path: Path, traces: Sequence[bytes]) -> bool:

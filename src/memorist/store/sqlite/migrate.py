@@ -18,7 +18,7 @@ from memorist.errors import StoreDamaged, StoreTooNew, StoreUnavailable
 from memorist.kinds import ARCHIVE, MEMORY
 from memorist.store.files import create_private
 from memorist.store.index import RULES, stated, states
-from memorist.store.sqlite.connection import one_moment
+from memorist.store.sqlite.connection import SET, committed, one_moment
 from memorist.text.visible import visible
 
 SCHEMA = Path(__file__).parent / "schema"
@@ -30,7 +30,6 @@ FOREIGN = (
 OLDER = "this store was made by an older version; open it once where it may be written"
 INSERT_TOPICS = "INSERT OR IGNORE INTO topics (topic, record) VALUES (?, ?)"
 DELETE_TOPICS = "DELETE FROM topics WHERE topic = ? AND record = ?"
-_MARK = "INSERT INTO settings VALUES ('topics', ?) ON CONFLICT DO UPDATE SET value = excluded.value"
 _THERE = (  # and the store is whole: one that lost its secret is refused, and left as it is
     "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'topics')"
     " AND EXISTS (SELECT 1 FROM settings WHERE name = 'secret')"
@@ -99,23 +98,19 @@ def _version(connection: apsw.Connection, path: Path, steps: Sequence[Migration]
 
 def _apply(connection: apsw.Connection, path: Path, steps: Sequence[Migration], step: Migration, back_up: bool) -> None:
     connection.execute("BEGIN IMMEDIATE")
-    try:
-        if version_of(connection, path, steps) < step.number:  # another process may have done it while we waited
-            # Under the lock: nobody writes, and nobody else makes the same backup. A store that another process is just
-            # making has seen its first step and holds nothing yet.
-            if back_up and connection.execute("SELECT EXISTS (SELECT 1 FROM records)").get:
-                with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as reader:
-                    copy_verified(reader, path.with_name(f"{path.name}.before-{step.number:04}.bak"))
-            connection.execute(step.sql)
-            row = (step.number, step.name, step.digest, datetime.now(UTC).isoformat())
-            connection.execute("INSERT INTO migrations VALUES (?, ?, ?, ?)", row)
-            connection.pragma("application_id", APPLICATION_ID)
-            connection.pragma("user_version", step.number)
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:  # SQLite may have rolled back by itself
-            connection.execute("ROLLBACK")
-        raise
+    with committed(connection):
+        if version_of(connection, path, steps) >= step.number:  # another process did it while we waited
+            return
+        # Under the lock: nobody writes, and nobody else makes the same backup. A store that another process is just
+        # making has seen its first step and holds nothing yet.
+        if back_up and connection.execute("SELECT EXISTS (SELECT 1 FROM records)").get:
+            with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as reader:
+                copy_verified(reader, path.with_name(f"{path.name}.before-{step.number:04}.bak"))
+        connection.execute(step.sql)
+        row = (step.number, step.name, step.digest, datetime.now(UTC).isoformat())
+        connection.execute("INSERT INTO migrations VALUES (?, ?, ?, ?)", row)
+        connection.pragma("application_id", APPLICATION_ID)
+        connection.pragma("user_version", step.number)
 
 
 def copy_verified(connection: apsw.Connection, target: Path) -> None:
@@ -165,14 +160,9 @@ def bring_topics_up_to_date(one: apsw.Connection) -> None:
     if not one.execute(_THERE).get or _are_by(one, RULES):
         return
     one.execute("BEGIN IMMEDIATE")
-    try:
+    with committed(one):
         if not _are_by(one, RULES):
             rebuild_topics(one)
-        one.execute("COMMIT")
-    except BaseException:
-        if one.in_transaction:
-            one.execute("ROLLBACK")
-        raise
 
 
 def _are_by(one: apsw.Connection, rules: str) -> bool:
@@ -183,7 +173,7 @@ def rebuild_topics(one: apsw.Connection) -> None:
     """All of them, from the texts; inside a transaction of the caller."""
     one.execute("DELETE FROM topics")
     one.cursor().executemany(INSERT_TOPICS, _wanted(one))
-    one.execute(_MARK, (RULES,))
+    one.execute(SET, ("topics", RULES))
 
 
 def _wanted(one: apsw.Connection) -> Iterator[tuple[int, int]]:

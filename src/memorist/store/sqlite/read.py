@@ -23,6 +23,7 @@ from memorist.store.nouns import (
     CONTENT,
     COUNTERS,
     LOOKED_AT,
+    UNCOUNTED,
     Brief,
     Fact,
     Generation,
@@ -48,7 +49,6 @@ LINKS = (
     " WHERE +a.shelf IN (SELECT value FROM json_each(?2)) AND +b.shelf IN (SELECT value FROM json_each(?2))"
     " AND ifnull(l.kind = ?3, 1)"
 )
-READABLE = "{}r.shelf IN (SELECT value FROM json_each(?))"
 NAMED_BY = {"id", "number", "fingerprint", "superseded_by"}  # fields that name few records, and have an index
 NAMING = {(field, op) for field in NAMED_BY for op in ("eq", "in")}
 SELECTIVE = NAMING | {("session", "eq"), ("id", "gte")}  # what has an index better than the shelf's
@@ -88,7 +88,6 @@ Fragment = tuple[str, list[Any]]
 NEVER: Fragment = ("0", [])
 COMPARE = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 ALWAYS_SHOWN = ("convention", "summary", "narrative")  # kinds that are looked up for every prompt, and are few
-COUNTER_FIELDS = {"up", "down", "used", "surfaced", "rejected", "strength"}
 JSON_TYPES = {
     "number": "'integer','real'",
     "text": "'text'",
@@ -115,7 +114,7 @@ def order_sql(order: Order) -> str:
 
 def column(field: str) -> str:
     """The SQL expression of an allow-listed field."""
-    if field in COUNTER_FIELDS:
+    if field in COUNTERS:
         return f"ifnull(c.{field}, 0)"
     # Without the plus SQLite would prepare the statement again for each value, in case an index fits that one better.
     return {"scope": "+s.scope", "last_used": "c.last_used"}.get(field, f"r.{field}")
@@ -354,8 +353,10 @@ class Reader:
 
     def get(self, names: Sequence[str] | Sequence[int], where: Where) -> list[Record]:
         name = "number" if names and isinstance(names[0], int) else "id"
-        found = self._records(f"{SELECT} WHERE r.{name} IN (SELECT value FROM json_each(?))", (canonical(list(names)),))
-        visible = {getattr(record, name): record for record in found if where.matches(record)}
+        condition, values = where_sql(where)
+        sql = f"{SELECT} WHERE r.{name} IN (SELECT value FROM json_each(?)) AND +{ON_SHELVES} AND {condition}"
+        found = self._records(sql, (canonical(list(names)), self._readable(where), *values))
+        visible = {getattr(record, name): record for record in found}
         return [visible[each] for each in names if each in visible]
 
     def _readable(self, where: Where) -> str:
@@ -381,10 +382,8 @@ class Reader:
 
     def _condition(self, where: Where) -> tuple[str, list[Any]]:
         condition, values = where_sql(where)
-        readable = READABLE.format(
-            "+" if _has(where, SELECTIVE) else ""
-        )  # a plus hides the shelf's index from the planner
-        return f"{readable} AND {condition}", [self._readable(where), *values]
+        hidden = "+" if _has(where, SELECTIVE) else ""  # a plus hides the shelf's index from the planner
+        return f"{hidden}{ON_SHELVES} AND {condition}", [self._readable(where), *values]
 
     # ------------------------------------------------------------ links
 
@@ -460,7 +459,7 @@ class Reader:
             for row in rows:
                 (number, id, bytes, pinned, at, updated, used, scope, kind, status, trust, importance, confidence,
                  *counted) = row  # fmt: skip
-                counters = Counters(*counted) if counted[0] is not None else Counters()
+                counters = Counters(*counted) if counted[0] is not None else UNCOUNTED
                 since, touched = from_micros(used or at), from_micros(max(updated, used or updated))
                 yield Brief(
                     id, number, footprint(bytes, vector), bool(pinned), since, counters, scope, kind, status, trust,

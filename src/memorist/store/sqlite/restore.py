@@ -19,7 +19,6 @@ from memorist.errors import Invalid, StoreDamaged
 from memorist.records import now_utc
 from memorist.store.copies import erase_what_is_listed, put_anchor_aside, set_anchor
 from memorist.store.files import create_private, size_of
-from memorist.store.nouns import ChainLink
 from memorist.store.sqlite.connection import explained
 from memorist.store.sqlite.doctor import NOT_OF_THE_FILE
 from memorist.store.sqlite.migrate import SCHEMA, copy_verified, migrations_in, version_of
@@ -36,7 +35,9 @@ def replaced(db: Path, backup: Path, now: datetime) -> Path | None:
         fresh = Path(folder) / "store.db"
         _verify(backup, fresh)
         kept = _keep(db, db.with_name(f"{db.name}.replaced-{now:%Y%m%dT%H%M%S}Z"))
-        head = _without_what_was_erased(fresh, db)
+        with closing(SqliteStore(fresh)) as store:  # what was erased stays erased, though the backup is from before
+            erase_what_is_listed(store, db, _erased_in(db))
+            head = store.head()
         put_anchor_aside(db, kept)
         try:
             _replace(db, fresh)
@@ -65,13 +66,6 @@ def _verify(backup: Path, fresh: Path) -> None:
         if wrong or not audit.ok:
             said = "; ".join([*wrong, *audit.problems][:3])
             raise StoreDamaged(f"{backup} is damaged ({said}); the store was left as it is")
-
-
-def _without_what_was_erased(fresh: Path, db: Path) -> ChainLink | None:
-    """What was erased in the store stays erased, though the backup is from before; the last link of the journal then."""
-    with closing(SqliteStore(fresh)) as store:
-        erase_what_is_listed(store, db, _erased_in(db))
-        return store.head()
 
 
 def _erased_in(db: Path) -> set[str]:

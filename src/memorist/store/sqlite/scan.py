@@ -21,6 +21,7 @@ import apsw
 
 from memorist.errors import StoreDamaged
 from memorist.kinds import ARCHIVE
+from memorist.lazy import Module
 from memorist.models.embed import direction, split
 from memorist.store.index import CHUNKS
 from memorist.store.nouns import Generation, Near, Shelf
@@ -30,11 +31,14 @@ from memorist.store.sqlite.vectors import DAMAGED, GROUP, PARTS
 from memorist.store.where import Clause, Where, canonical
 
 if TYPE_CHECKING:
-    from numpy import float32, int64
+    import numpy as np
     from numpy.typing import NDArray
 
-    Floats = NDArray[float32]
-    Whole = NDArray[int64]
+    from memorist.models.embed import Floats
+
+    Whole = NDArray[np.int64]
+else:
+    np = Module("numpy")
 
 Visible = Callable[[Sequence[int]], AbstractSet[int]]  # those of some records that may be seen
 ROWS_AT_ONCE = 512  # compared at once: these, as floats, fit into a processor's cache
@@ -72,8 +76,6 @@ class Scan:
     """Whoever uses it holds its `lock`: blocks are replaced in place."""
 
     def __init__(self, dimension: int, rows: int = 0) -> None:
-        import numpy as np
-
         self.lock = threading.RLock()
         self.dimension = dimension
         self.count = 0
@@ -121,8 +123,6 @@ class Scan:
 
     def put(self, block: Block) -> None:
         """Puts a block in the place of what it was; an empty one takes it away."""
-        import numpy as np
-
         self._note(block.number)
         rows = np.frombuffer(block.rows, "<i8")
         places = self._places.get(block.number, _nothing())
@@ -147,8 +147,6 @@ class Scan:
             self._further.setdefault(group, set()).add(number)
 
     def _append(self, blocks: Sequence[Block]) -> None:
-        import numpy as np
-
         rows = np.frombuffer(b"".join(block.rows for block in blocks), "<i8")
         sizes = [len(block.rows) // 8 for block in blocks]
         start, self.count = self.count, self.count + len(rows)
@@ -191,8 +189,6 @@ class Scan:
             self._block_at, self._bits = larger._block_at, larger._bits
 
     def _take(self, other: "Scan", count: int) -> None:
-        import numpy as np
-
         self._rows[:count] = other._rows[:count]
         self._codes[:count] = other._codes[:count]
         self._scales[:count] = other._scales[:count]
@@ -204,8 +200,6 @@ class Scan:
     # ------------------------------------------------------------ what is like a question
 
     def look(self, question: "Floats", exact: bool) -> Looked:
-        import numpy as np
-
         if exact or self.count <= EXACT_ROWS:
             cosines = self._cosines(question, None)
             return Looked(self._rows[: self.count], cosines, self.count, *_moments(cosines), complete=True)
@@ -215,8 +209,6 @@ class Scan:
         return Looked(self._rows[likely], cosines, self.count, *_moments(sample), complete=False)
 
     def of(self, question: "Floats", numbers: Sequence[int]) -> dict[int, float]:
-        import numpy as np
-
         groups = {number // GROUP for number in numbers}
         held = [places for group in groups if (places := self._places.get(group * PARTS)) is not None]
         further = groups.intersection(self._further) if self._further else ()
@@ -233,8 +225,6 @@ class Scan:
 
     def directions(self, numbers: Sequence[int]) -> "Iterator[Floats]":
         """The vectors of the first rows of these records, as far as they are here."""
-        import numpy as np
-
         for number in numbers:
             places = self._places.get(number // GROUP * PARTS, _nothing())
             for place in places[self._rows[places] == number * CHUNKS].tolist():
@@ -242,8 +232,6 @@ class Scan:
 
     def _cosines(self, question: "Floats", places: "NDArray[Any] | None") -> "Floats":
         """Of these places, or of all."""
-        import numpy as np
-
         count = self.count if places is None else len(places)
         found = np.empty(count, np.float32)
         floats = np.empty((min(count, ROWS_AT_ONCE), self.dimension), np.float32)
@@ -257,8 +245,6 @@ class Scan:
 
     def _likely(self, question: "Floats") -> "NDArray[Any]":
         """The places of the rows whose components have the most signs in common with the question's."""
-        import numpy as np
-
         if self._bits is None:
             self._bits = np.zeros((-(-self.dimension // 64), len(self._rows)), np.uint64)
             for start in range(0, self.count, BITS_AT_ONCE):
@@ -291,8 +277,6 @@ def nearest(scans: Sequence[Scan], question: "Floats", limit: int, exact: bool, 
 
 def _best(looked: Sequence[Looked], limit: int, visible: Visible | None) -> Mapping[int, float]:
     """Deeper and deeper, until enough are found that may be seen."""
-    import numpy as np
-
     rows = np.concatenate([each.rows for each in looked]) if len(looked) > 1 else looked[0].rows
     cosines = np.concatenate([each.cosines for each in looked]) if len(looked) > 1 else looked[0].cosines
     found: dict[int, float] = {}
@@ -313,8 +297,6 @@ def _best(looked: Sequence[Looked], limit: int, visible: Visible | None) -> Mapp
 
 def _first(cosines: "Floats", rows: "Whole", most: int) -> "NDArray[Any]":
     """The places of the largest; of equal ones the later row's first."""
-    import numpy as np
-
     places = np.arange(len(cosines))
     if most < len(cosines):
         least = np.partition(cosines, len(cosines) - most)[len(cosines) - most]
@@ -324,8 +306,6 @@ def _first(cosines: "Floats", rows: "Whole", most: int) -> "NDArray[Any]":
 
 
 def _moments(cosines: "Floats") -> tuple[float, float]:
-    import numpy as np
-
     if not len(cosines):
         return 0.0, 0.0
     return float(cosines.mean(dtype=np.float64)), float(np.square(cosines, dtype=np.float64).mean())
@@ -333,8 +313,6 @@ def _moments(cosines: "Floats") -> tuple[float, float]:
 
 def _signs(values: "NDArray[Any]") -> "NDArray[Any]":
     """Which components are positive: one column per row, sixty-four of them in a number."""
-    import numpy as np
-
     bits = np.packbits(values > 0, axis=1)
     whole = np.zeros((len(bits), -(-bits.shape[1] // 8) * 8), np.uint8)
     whole[:, : bits.shape[1]] = bits
@@ -342,8 +320,6 @@ def _signs(values: "NDArray[Any]") -> "NDArray[Any]":
 
 
 def _nothing() -> "NDArray[Any]":
-    import numpy as np
-
     return np.zeros(0, np.int64)
 
 

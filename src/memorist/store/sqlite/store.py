@@ -13,7 +13,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
@@ -24,7 +24,7 @@ import apsw
 
 from memorist.errors import Invalid, Refused, StoreDamaged, StoreTooNew, StoreUnavailable
 from memorist.records import Event, Link, Record, from_micros, to_micros
-from memorist.store.files import create_private, size_of
+from memorist.store.files import create_private, refuse_taken, size_of
 from memorist.store.index import CHUNKS, numbered_rows, stated, states, topics_of
 from memorist.store.journal import refuse_if_lost
 from memorist.store.nouns import (
@@ -46,7 +46,7 @@ from memorist.store.nouns import (
     shelf_of,
     tally,
 )
-from memorist.store.sqlite.connection import Connections, Shelves, explained
+from memorist.store.sqlite.connection import SET, Connections, Shelves, explained, upsert
 from memorist.store.sqlite.migrate import (
     DELETE_TOPICS,
     INSERT_TOPICS,
@@ -75,6 +75,7 @@ LINKS_AT_ONCE = 500
 EVENT_TYPES = (str, str, str, str, str, str, bytes, bytes)  # verb, id, actor, surface, batch, because, mac, after
 MOST_EVENTS = 2**62
 RECEIPT = "id, at, space, query, actor, surface, session, ms, shown, empty_because, rendered"
+LOG = f"INSERT INTO recalls ({RECEIPT}) VALUES (?{', ?' * RECEIPT.count(',')})"
 USES = (
     "SELECT total(c.used) FROM counters c JOIN records r ON r.number = c.record JOIN shelves s ON s.id = r.shelf"
     " WHERE s.space = ?"
@@ -84,19 +85,9 @@ DONE = (  # CROSS: the journal once, and then the few records; the other way rou
     " CROSS JOIN shelves s ON s.id = r.shelf WHERE s.space = ? GROUP BY j.verb, j.surface"
 )
 RUN = "id, space, name, state, owner, lease, at, updated, batch, checkpoint, changed, problem, question"
-SAVE_RUN = f"INSERT INTO jobs ({RUN}) VALUES (?{', ?' * RUN.count(',')}) ON CONFLICT (id) DO UPDATE SET " + ", ".join(
-    f"{name} = excluded.{name}" for name in RUN.split(", ")[1:]
-)
-COUNT = (
-    f"INSERT INTO counters (record, {', '.join(COUNTERS)}, last_used, tally) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-    " ON CONFLICT (record) DO UPDATE SET "
-    + ", ".join(f"{name} = excluded.{name}" for name in (*COUNTERS, "last_used", "tally"))
-)
-LINK = (
-    "INSERT INTO links (a, b, kind, weight, evidence, tally) VALUES (?, ?, ?, ?, ?, ?)"
-    " ON CONFLICT DO UPDATE SET weight = excluded.weight, evidence = excluded.evidence, tally = excluded.tally"
-)
-SET = "INSERT INTO settings VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
+SAVE_RUN = upsert("jobs", RUN, "id")
+COUNT = upsert("counters", f"record, {', '.join(COUNTERS)}, last_used, tally", "record")
+LINK = upsert("links", "a, b, kind, weight, evidence, tally", "a, b, kind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,9 +315,7 @@ class SqliteStore(VectorMatcher, VectorKeeper):
         lines = [line for line in receipts if counted.keys() >= set(line.ids)]
         shown = Counter(chain.from_iterable(line.ids for line in lines))
         with self._connections as one:
-            one.executemany(
-                f"INSERT INTO recalls ({RECEIPT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", map(_line, lines)
-            )
+            one.executemany(LOG, map(_line, lines))
             one.execute("DELETE FROM recalls WHERE at < ?", (to_micros(oldest),))
             _keep_newest(one, "recalls", most)
             if any(line.rendered is not None for line in lines):
@@ -377,7 +366,7 @@ class SqliteStore(VectorMatcher, VectorKeeper):
     def _numbers(self, ids: Sequence[str]) -> Mapping[str, int]:
         sql = "SELECT id, number FROM records WHERE id IN (SELECT value FROM json_each(?))"
         with self._connections as one:
-            return {id: found for id, found in one.execute(sql, (canonical(list(ids)),))}
+            return dict(one.execute(sql, (canonical(list(ids)),)))
 
     # ------------------------------------------------------------ the whole
 
@@ -430,11 +419,7 @@ class SqliteStore(VectorMatcher, VectorKeeper):
             raise Refused(
                 "there is nothing to copy in RAM; name a file when you open the memory, then it can be copied"
             )
-        if not path.name.strip():
-            raise Invalid(f"{str(path)!r} names no file; name a new file for the backup")
-        with suppress(OSError):  # what keeps us from looking will keep us from writing, and is explained there
-            if path.exists():
-                raise Invalid(f"{path} exists; name a new file for the backup")
+        refuse_taken(path)
         with self._connections as one:
             copy_verified(one, path)
 
@@ -463,10 +448,8 @@ def _write_row(one: apsw.Connection, sealed: Sealed, shelf: int, number: int | N
 
 def changed_words(one: apsw.Connection, record: Record, shelf: int, number: int, new: bool) -> list[tuple[Any, ...]]:
     """The index rows to add. Rows that are there and differ are taken away first."""
-    rows = [
-        (id, shelf, row.start, row.end, row.prepared, len(row.terms))
-        for id, row in numbered_rows(record, number).items()
-    ]
+    found = numbered_rows(record, number).items()
+    rows = [(id, shelf, row.start, row.end, row.prepared, len(row.terms)) for id, row in found]
     if new:
         return rows
     old = one.execute(f"SELECT id, shelf, start, end, prepared, length {OWN_WORDS} ORDER BY id", (number,))
@@ -571,9 +554,5 @@ def _before(text: str | None) -> dict[str, Any] | None:
 
 def _receipt(row: Sequence[Any]) -> Receipt:
     id, at, space, query, actor, surface, session, ms, shown, because, rendered = row
-    kept = None if rendered is None else json.loads(rendered)
-    return Receipt(id, from_micros(at), space, query, actor, surface, session, ms, _shown(shown), because, kept)
-
-
-def _shown(text: str) -> tuple[tuple[str, float], ...]:
-    return tuple((id, score) for id, score in json.loads(text))
+    kept, scores = None if rendered is None else json.loads(rendered), tuple(map(tuple, json.loads(shown)))
+    return Receipt(id, from_micros(at), space, query, actor, surface, session, ms, scores, because, kept)

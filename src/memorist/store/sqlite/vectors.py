@@ -18,7 +18,7 @@ from memorist.models.embed import SCALE, are_sound, check_dimension
 from memorist.records import now_utc, to_micros
 from memorist.store.index import CHUNKS, embedded_text
 from memorist.store.nouns import Generation, Piece
-from memorist.store.sqlite.connection import one_moment
+from memorist.store.sqlite.connection import one_moment, upsert
 from memorist.store.sqlite.read import Reader
 from memorist.store.where import canonical
 
@@ -34,11 +34,7 @@ MISSING = (
     " WHERE v.generation = ?3 AND v.shelf = w.shelf AND v.block >= ?4 AND v.block < ?5)), 0)"
     " FROM (SELECT shelf, count(*) AS n FROM words WHERE id >= ?1 AND id < ?2 GROUP BY shelf) w"
 )
-PUT = (
-    "INSERT INTO vectors (generation, shelf, block, version, count, rows, codes) VALUES (?, ?, ?, ?, ?, ?, ?)"
-    " ON CONFLICT DO UPDATE SET version = excluded.version, count = excluded.count, rows = excluded.rows,"
-    " codes = excluded.codes"
-)
+PUT = upsert("vectors", "generation, shelf, block, version, count, rows, codes", "generation, shelf, block")
 DAMAGED = (
     "the vectors contradict the records; they were left as they are. `memorist doctor --repair` drops those that belong to "
     "nothing, and upkeep makes them again"
