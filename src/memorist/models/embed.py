@@ -144,7 +144,10 @@ def _maker(spelled: str, secret: Secret) -> Make:
     if spelled.startswith("onnx:") and spelled != "onnx:":
         return lambda: _onnx(spelled.removeprefix("onnx:"))
     if spelled[:8].lower().startswith(("http://", "https://")):
-        remote = _remote(spelled, secret)
+        from memorist.models.remote import RemoteEmbedder
+
+        made = RemoteEmbedder.at(spelled, secret)
+        remote = Known(made, must_name_a_model(made.name), made.cheap)
         return lambda: remote
     told = spelled.partition("://")[0] if "://" in spelled else spelled  # there may be a key in an address
     raise Invalid(f"there is no embedder {quoted(told)}; embedders are {ALLOWED}")
@@ -157,13 +160,6 @@ def _static(size: int) -> Embedder:
         raise ModelUnavailable(
             f"the built-in table of vectors cannot be read ({type(problem).__name__}); install again"
         ) from problem
-
-
-def _remote(address: str, secret: Secret) -> Embedder:
-    from memorist.models.remote import RemoteEmbedder
-
-    made = RemoteEmbedder.at(address, secret)
-    return Known(made, must_name_a_model(made.name), made.cheap)
 
 
 def _onnx(folder: str) -> Embedder:
