@@ -9,15 +9,14 @@ environment names is used for other machines, never for this one over http://: i
 import json
 import random
 import re
-import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
 from memorist.errors import Invalid, ModelUnavailable
+from memorist.models.embed import apart
 from memorist.text.visible import quoted
 
 Answer = tuple[int, bytes, float]  # status, content, and how many seconds it asks to wait
@@ -184,16 +183,7 @@ class RemoteEmbedder:
         looked up has none: so another thread waits for the server, and is left behind when the time is up."""
         seconds = SECONDS if len(body["input"]) > 1 else SECONDS_FOR_ONE
         until = time.monotonic() + seconds
-        coming: Future[Answer] = Future()
-
-        def fetch() -> None:
-            try:
-                coming.set_result(self._fetched(client, body, until))
-            except BaseException as problem:
-                coming.set_exception(problem)
-
-        threading.Thread(target=fetch, name="memorist-embeddings", daemon=True).start()
-        return coming.result(seconds)
+        return apart(lambda: self._fetched(client, body, until), "memorist-embeddings").result(seconds)
 
     def _fetched(self, client: "httpx2.Client", body: Any, until: float) -> "Answer":
         content = bytearray()
