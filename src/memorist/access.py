@@ -10,6 +10,7 @@ from memorist.errors import Invalid, OutOfScope
 from memorist.records import Origin, Scope
 
 ROLES = ("admin", "project", "reader", "skill")
+EVERYWHERE = ("*", "project/*")
 DEFAULT_SPACE = "default"
 
 
@@ -45,14 +46,13 @@ class Access:
     @classmethod
     def to_read(cls, space: str) -> "Access":
         """Of the engine itself, which has to see every scope of a space to keep it whole."""
-        return cls(space=space, reads=("*", "project/*"))
+        return cls(space=space, reads=EVERYWHERE)
 
     def over_the_space(self, surface: str) -> "Access":
         """The same actor as the keeper of the whole space, for upkeep; only those who work in a project may be that."""
         if self.role not in ("admin", "project"):
             raise OutOfScope(f"a {self.role} access may not look after the whole store; use a project's access")
-        everywhere = ("*", "project/*")
-        return replace(self, reads=everywhere, writes=everywhere, role="admin", surface=surface)
+        return replace(self, reads=EVERYWHERE, writes=EVERYWHERE, role="admin", surface=surface)
 
     def _must(self, scope: Scope, act: str, grants: tuple[str, ...]) -> Scope:
         if not _granted(grants, scope):
@@ -67,12 +67,9 @@ def access_for(role: str, project: str, **labels: str) -> Access:
     >>> access_for("project", "project/atlas").may_read("project/borealis")
     False
     """
-    if role not in ROLES:
-        raise Invalid(f"there is no role {role!r}; roles are {', '.join(ROLES)}")
     here: tuple[str, ...] = ("*", Scope(project))
-    everywhere = ("*", "project/*")
-    reads = {"admin": everywhere, "project": here, "reader": here, "skill": ()}[role]
-    writes = {"admin": everywhere, "project": here, "reader": (), "skill": ()}[role]
+    reads = {"admin": EVERYWHERE, "project": here, "reader": here}.get(role, ())
+    writes = {"admin": EVERYWHERE, "project": here}.get(role, ())
     return Access(reads=reads, writes=writes, role=role, **labels)  # type: ignore[arg-type]
 
 

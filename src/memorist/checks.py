@@ -74,9 +74,7 @@ def flag(value: Any, what: str) -> bool:
 
 def share(value: Any, what: str) -> float:
     """A number from 0 to 1."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise Invalid(f"{what} must be a number from 0 to 1, not {quoted(value)}")
-    return float(value)
+    return number(value, what, 0, 1)
 
 
 def whole(value: Any, what: str, least: int, most: int) -> int:

@@ -34,7 +34,7 @@ from memorist.text.tokens import count_tokens as default_count
 
 if TYPE_CHECKING:
     from memorist.prompt.context import Shown, Wish
-    from memorist.recall.query import Query
+    from memorist.recall.pipeline import Query
     from memorist.remember.changes import Author
 
 RECEIPTS_READ = 200  # for when something last went into a prompt; what is older than these was long ago
@@ -301,7 +301,7 @@ class Engine:
         except Refused as off:
             return Recall(str(query.text), empty_because=str(off))
         hurried = self._monitor.hurried
-        answer, took = recall.query.answer(query, self.access, self._homes, self.design, tools, hurried)
+        answer, took = recall.pipeline.answer(query, self.access, self._homes, self.design, tools, hurried)
         self._monitor.note(took)
         self._count_use()
         if logged:
@@ -310,7 +310,7 @@ class Engine:
 
     def _note(self, answer: Recall, took: float, session: str | None, **more: Any) -> None:
         """The line of the recall log, and word to those who listen."""
-        line = recall.query.receipt_for(answer, took, session, self.access, self._tools)
+        line = recall.pipeline.receipt_for(answer, took, session, self.access, self._tools)
         self._writer.note(replace(line, **more))
         if more:  # a prompt's receipt is in the log before the caller has it
             self._writer.flush()
@@ -321,7 +321,7 @@ class Engine:
             author = self._author
         except Refused as off:
             return Context("", empty_because=str(off))
-        asked = recall.query
+        asked = recall.pipeline
         query = asked.Query(
             asked.text_of(wish.query), wish.limit, "memory", wish.scope, wish.user, wish.session, wish.kinds, wish.where,
             files=wish.files, task=wish.task,

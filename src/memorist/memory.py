@@ -339,7 +339,7 @@ class Memory(Engine):
         """Finds what matters for a question, best first. Nothing found is an answer, and `empty_because` explains it. `at` is
         the moment of asking, for "last week"; `exact` compares with every vector, where a large store would guess well;
         `files` are those being worked on, for designs that go by them."""
-        asked = recall.query.Query(
+        asked = recall.pipeline.Query(
             query, limit, search, scope, user, session, kinds, where, as_of, deadline, at, exact, files
         )
         return self._answer(asked, logged=True)
@@ -415,12 +415,12 @@ class Memory(Engine):
 
     def explain(self, query: str, **arguments: Any) -> Recall:
         """A recall that is not logged and counts nothing, for looking at its trace."""
-        return self._answer(recall.query.Query.of(query, arguments))
+        return self._answer(recall.pipeline.Query.of(query, arguments))
 
     def why_not(self, id: str | int, query: str, **arguments: Any) -> str:
         """Why a memory is not among the hits: where it was lost, and the reason."""
         record, answer = self._must_get(id), self.explain(query, **arguments)
-        return recall.query.why_not(record, answer, arguments.get("search", "memory"))
+        return recall.pipeline.why_not(record, answer, arguments.get("search", "memory"))
 
     # ------------------------------------------------------------ keeping
 

@@ -18,7 +18,7 @@ from typing import Literal
 from urllib.parse import unquote
 
 from memorist.errors import Invalid
-from memorist.records import Scope
+from memorist.records import INVISIBLE, Scope
 
 How = Literal["named", "remote", "path", "default"]
 
@@ -48,7 +48,8 @@ def resolve_project(named: str | None, directory: Path | None) -> Project:
         return _by_name(named, root)
     if root is None:
         return Project(Scope("project/default"), "default", "default", None)
-    repository = _repository(root)
+    marker = _marker(root)
+    repository = _Repository(root) if marker is None else _git(marker) if marker.name == ".git" else _mercurial(marker)
     for address in repository.remotes:
         found = _by_remote(address, repository.home, root)
         if found:
@@ -79,7 +80,9 @@ def _by_name(named: str, root: Path | None) -> Project:
 def _by_remote(address: str, home: Path, root: Path) -> Project | None:
     hosted = _hosted(address)
     if hosted:
-        return Project(Scope(f"project/{_fit(hosted)}"), "remote", hosted.rpartition("/")[2], root)
+        cut = f"{hosted[: _LONGEST_ID - 9]}-{_digest(hosted.encode())}"
+        id = hosted if len(hosted) <= _LONGEST_ID else cut
+        return Project(Scope(f"project/{id}"), "remote", hosted.rpartition("/")[2], root)
     folder = _local(address, home)
     return _by_path(folder, "remote", root) if folder else None
 
@@ -97,13 +100,6 @@ def _by_path(folder: Path, how: How, root: Path) -> Project:
 class _Repository:
     home: Path  # what all its worktrees share: the main checkout, or a bare repository
     remotes: tuple[str, ...] = ()  # the most telling first
-
-
-def _repository(root: Path) -> _Repository:
-    marker = _marker(root)
-    if marker is None:
-        return _Repository(root)
-    return _git(marker) if marker.name == ".git" else _mercurial(marker)
 
 
 def _marker(folder: Path) -> Path | None:
@@ -227,16 +223,9 @@ def _local(address: str, home: Path) -> Path | None:
 def _clean(text: str) -> str:
     """A valid part of a scope, or nothing. Bad characters are replaced: removing them could join the rest into '..'."""
     composed = unicodedata.normalize("NFC", text)
-    visible = "".join("-" if char in "/\\*" or _invisible(char) else char for char in composed).strip()
+    bad = {char for char in composed if char in "/\\*" or unicodedata.category(char) in INVISIBLE}
+    visible = "".join("-" if char in bad else char for char in composed).strip()
     return "" if visible in (".", "..") else visible
-
-
-def _invisible(char: str) -> bool:
-    return unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")
-
-
-def _fit(text: str) -> str:
-    return text if len(text) <= _LONGEST_ID else f"{text[: _LONGEST_ID - 9]}-{_digest(text.encode())}"
 
 
 def _digest(data: bytes) -> str:

@@ -84,6 +84,7 @@ def from_micros(micros: int) -> datetime:
 
 # ---------------------------------------------------------------- where a memory belongs
 
+INVISIBLE = ("Cc", "Cf", "Cs", "Zl", "Zp")  # categories of characters
 _BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"  # letters and signs, by their category, that show nothing
 
 
@@ -124,7 +125,7 @@ def _scope_flaw(path: str) -> str | None:
         return "has no id"
     if any(not part or part != part.strip() or part in (".", "..") for part in parts):
         return "has an empty part, '.', '..' or blanks around a part"
-    if any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") or char in _BLANK_LETTERS for char in path):
+    if any(unicodedata.category(char) in INVISIBLE or char in _BLANK_LETTERS for char in path):
         return "holds an invisible or control character"
     if unicodedata.normalize("NFC", path) != path:
         return "is not in Unicode's composed form (NFC), so it would look like another scope and not be it"

@@ -178,16 +178,12 @@ def weekly(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
 
 def half_life(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
     """Half of it is gone after the kind's half-life; for an inferred memory after a week at most."""
-    days = kinds[record.kind].half_life_days
-    if is_inferred(record):
+    days, said = kinds[record.kind].half_life_days, record.provenance
+    if record.status == "candidate" and (
+        said.messages is not None or said.snippet is not None
+    ):  # extracted from a talk
         days = INFERRED if days is None else min(INFERRED, days)
     return 1.0 if days is None or record.pinned else math.pow(0.5, days_since(last_of(record), now) / days)
-
-
-def is_inferred(record: Record) -> bool:
-    """Whether it was extracted from a conversation and never confirmed."""
-    said = record.provenance
-    return record.status == "candidate" and (said.messages is not None or said.snippet is not None)
 
 
 def last_of(record: Record) -> datetime:
@@ -205,19 +201,6 @@ def logistic(log_odds: float) -> float:
 
 
 DECAYS: Mapping[str, Factor] = {"none": none, "hyperbolic": hyperbolic, "weekly": weekly, "half_life": half_life}
-FACTORS: Mapping[str, Factor] = {
-    "recency": recency,
-    "votes": votes,
-    "importance": importance,
-    "important": important,
-    "kind": kind,
-    "pinned": pinned,
-    "doubt": doubt,
-    "category": category,
-    "age": age,
-    "access": access,
-    "status": status,
-    "quarantine": quarantine,
-    "fresh": fresh,
-    "confidence": confidence,
-}
+_USUAL: tuple[Factor, ...] = (recency, votes, importance, important, kind, pinned, doubt)
+_OF_DESIGNS: tuple[Factor, ...] = (category, age, access, status, quarantine, fresh, confidence)
+FACTORS: Mapping[str, Factor] = {of.__name__: of for of in (*_USUAL, *_OF_DESIGNS)}

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from memorist.errors import Invalid, MemoristError, ModelUnavailable
+from memorist.text.patterns import regex
 from memorist.text.visible import quoted, visible
 
 if TYPE_CHECKING:
@@ -144,7 +145,10 @@ def _maker(spelled: str, secret: Secret) -> Make:
     if spelled.startswith("onnx:") and spelled != "onnx:":
         return lambda: _onnx(spelled.removeprefix("onnx:"))
     if spelled[:8].lower().startswith(("http://", "https://")):
-        remote = _remote(spelled, secret)
+        from memorist.models.remote import RemoteEmbedder
+
+        made = RemoteEmbedder.at(spelled, secret)
+        remote = Known(made, must_name_a_model(made.name), made.cheap)
         return lambda: remote
     told = spelled.partition("://")[0] if "://" in spelled else spelled  # there may be a key in an address
     raise Invalid(f"there is no embedder {quoted(told)}; embedders are {ALLOWED}")
@@ -157,13 +161,6 @@ def _static(size: int) -> Embedder:
         raise ModelUnavailable(
             f"the built-in table of vectors cannot be read ({type(problem).__name__}); install again"
         ) from problem
-
-
-def _remote(address: str, secret: Secret) -> Embedder:
-    from memorist.models.remote import RemoteEmbedder
-
-    made = RemoteEmbedder.at(address, secret)
-    return Known(made, must_name_a_model(made.name), made.cheap)
 
 
 def _onnx(folder: str) -> Embedder:
@@ -243,6 +240,22 @@ def shown(model: str) -> str:
 SHARE = 0.6  # of the time that is left: the rest of the question needs some too
 
 
+def apart(work: Callable[[], T], name: str) -> "Future[T]":
+    """What the work will give, from a thread of its own: it is left behind when nobody waits for it any longer."""
+    from concurrent.futures import Future
+
+    done: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as problem:
+            done.set_exception(problem)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+    return done
+
+
 class Patience:
     """One slow thing at a time, waited for only as long as a question has time. Per process, shared between threads.
 
@@ -260,26 +273,20 @@ class Patience:
             if self._busy or seconds <= 0:
                 return None
             self._busy = True
-        from concurrent.futures import Future
 
-        done: Future[T] = Future()
-        threading.Thread(target=self._run, args=(work, done), name="memorist waiting", daemon=True).start()
+        def alone() -> T:
+            try:
+                return work()
+            finally:
+                self._busy = False
+
+        done = apart(alone, "memorist waiting")
         try:
             return done.result(timeout=seconds * SHARE)
         except TimeoutError:
             if done.done():  # it was the work that said so
                 raise
             return None
-
-    def _run(self, work: Callable[[], T], done: "Future[T]") -> None:
-        try:
-            result = work()
-        except BaseException as problem:
-            self._busy = False
-            done.set_exception(problem)
-        else:
-            self._busy = False
-            done.set_result(result)
 
 
 # ---------------------------------------------------------------- the built-in table
@@ -362,15 +369,9 @@ CACHED_WORDS = 65_536
 UNKNOWN = "[UNK]"
 
 # Ideographs stand alone; these are the blocks BERT names, later extensions are not among them.
-_IDEOGRAPHS = (
-    (0x4E00, 0x9FFF),
-    (0x3400, 0x4DBF),
-    (0x20000, 0x2A6DF),
-    (0x2A700, 0x2B73F),
-    (0x2B740, 0x2B81F),
-    (0x2B920, 0x2CEAF),
-    (0xF900, 0xFAFF),
-    (0x2F800, 0x2FA1F),
+_IDEOGRAPHS = regex(
+    "[\u4e00-\u9fff\u3400-\u4dbf\U00020000-\U0002a6df\U0002a700-\U0002b73f\U0002b740-\U0002b81f"
+    "\U0002b920-\U0002ceaf\uf900-\ufaff\U0002f800-\U0002fa1f]"
 )
 
 
@@ -392,7 +393,7 @@ def _kept(code: int) -> str:
         return " "
     plain = "".join(part for part in unicodedata.normalize("NFD", char) if unicodedata.category(part) != "Mn")
     lowered = "".join(f" {part} " if _alone(part) else part.lower() for part in plain)
-    return f" {lowered} " if any(low <= code <= high for low, high in _IDEOGRAPHS) else lowered
+    return f" {lowered} " if _IDEOGRAPHS.match(char) else lowered
 
 
 def _alone(char: str) -> bool:

@@ -43,10 +43,11 @@ class OnnxEmbedder:
         words = vocabulary(folder)
         self._marks = {mark: words.index(mark) for mark in MARKS[:3]}
         self._tokens = WordPiece(words)
-        self._mean = _pools_mean(folder)
+        self._mean = not _table(folder / "1_Pooling" / "config.json").get("pooling_mode_cls_token", False)
         self._longest = _longest(folder)
         use = {"pools": "mean" if self._mean else "first", "longest": self._longest, "lowers": True, "words": words}
-        digest = hashlib.sha256(_digest_of(graph).encode() + json.dumps(use).encode())
+        seen = graph.stat()
+        digest = hashlib.sha256(_digest(graph, seen.st_size, seen.st_mtime_ns).encode() + json.dumps(use).encode())
         called = re.sub(r"[^\w.+-]", "-", folder.resolve().name)[:100]
         self.name = f"onnx:{called}@{digest.hexdigest()[:12]}"
         self._session = self._started(graph)
@@ -138,10 +139,6 @@ def vocabulary(folder: Path) -> list[str]:
     return words
 
 
-def _pools_mean(folder: Path) -> bool:
-    return not _table(folder / "1_Pooling" / "config.json").get("pooling_mode_cls_token", False)
-
-
 def _longest(folder: Path) -> int:
     """Tokens a text may have: the least that any of the files says."""
     said = [
@@ -161,11 +158,6 @@ def _table(file: Path) -> Mapping[str, Any]:
     except (OSError, ValueError, RecursionError) as problem:
         raise ModelUnavailable(f"{visible(str(file)[:300])} cannot be read as JSON") from problem
     return found if isinstance(found, dict) else {}
-
-
-def _digest_of(graph: Path) -> str:
-    seen = graph.stat()
-    return _digest(graph, seen.st_size, seen.st_mtime_ns)
 
 
 @lru_cache(maxsize=8)

@@ -9,15 +9,14 @@ environment names is used for other machines, never for this one over http://: i
 import json
 import random
 import re
-import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
 from memorist.errors import Invalid, ModelUnavailable
+from memorist.models.embed import apart
 from memorist.text.visible import quoted
 
 Answer = tuple[int, bytes, float]  # status, content, and how many seconds it asks to wait
@@ -79,13 +78,8 @@ class RemoteEmbedder:
             _must_be_a_variable(variable, safe=split.scheme != "http" or host in HERE)
         if size is not None and not re.fullmatch("[1-9][0-9]{0,3}", size, re.ASCII):
             raise Invalid(f"dimensions= must be a number from 1 to 9999, not {quoted(size)}")
-        return cls(
-            f"{split.scheme}://{split.netloc}{split.path}",
-            named["model"],
-            variable,
-            int(size) if size else None,
-            secret,
-        )
+        url = f"{split.scheme}://{split.netloc}{split.path}"
+        return cls(url, named["model"], variable, int(size) if size else None, secret)
 
     @property
     def name(self) -> str:
@@ -149,16 +143,12 @@ class RemoteEmbedder:
         told = self._json(self._sent(client, asked | ({"dimensions": self.dimensions} if self.dimensions else {})))
         try:
             by_index = {int(each["index"]): each["embedding"] for each in told["data"]}
-            return (
-                [by_index[place] for place in range(len(texts))]
-                if len(told["data"]) == len(texts)
-                else self._short(told)
-            )
+            if len(told["data"]) != len(texts):
+                count = len(told["data"])
+                raise self._unusable(f"its answer has {count:,} vectors, which is not one for each text")
+            return [by_index[place] for place in range(len(texts))]
         except (KeyError, TypeError, ValueError, OverflowError) as problem:
             raise self._unusable("its answer is not what /embeddings answers") from problem
-
-    def _short(self, told: Any) -> list[Any]:
-        raise self._unusable(f"its answer has {len(told['data']):,} vectors, which is not one for each text")
 
     def _json(self, content: bytes) -> Any:
         try:
@@ -193,16 +183,7 @@ class RemoteEmbedder:
         looked up has none: so another thread waits for the server, and is left behind when the time is up."""
         seconds = SECONDS if len(body["input"]) > 1 else SECONDS_FOR_ONE
         until = time.monotonic() + seconds
-        coming: Future[Answer] = Future()
-
-        def fetch() -> None:
-            try:
-                coming.set_result(self._fetched(client, body, until))
-            except BaseException as problem:
-                coming.set_exception(problem)
-
-        threading.Thread(target=fetch, name="memorist-embeddings", daemon=True).start()
-        return coming.result(seconds)
+        return apart(lambda: self._fetched(client, body, until), "memorist-embeddings").result(seconds)
 
     def _fetched(self, client: "httpx2.Client", body: Any, until: float) -> "Answer":
         content = bytearray()
@@ -213,15 +194,12 @@ class RemoteEmbedder:
                     raise self._unusable("its answer does not end")
                 if time.monotonic() > until:
                     raise TimeoutError
-            return response.status_code, bytes(content), _seconds(response.headers.get("retry-after"))
+            asks = response.headers.get("retry-after", "")  # where it is a date or nonsense, our own pause holds
+            wait = float(asks) if re.fullmatch("[0-9]{1,4}", asks, re.ASCII) else 0.0
+            return response.status_code, bytes(content), wait
 
     def _unusable(self, because: str) -> ModelUnavailable:
         return ModelUnavailable(f"the embedder at {quoted(self.url)} cannot be used: {because}")
-
-
-def _seconds(header: str | None) -> float:
-    """How long a server asks to wait; where it sends a date or nonsense instead of a number, our own pause holds."""
-    return float(header) if header and re.fullmatch("[0-9]{1,4}", header, re.ASCII) else 0.0
 
 
 def _must_be_a_variable(name: str, safe: bool) -> None:

@@ -164,9 +164,8 @@ def _by_coverage(read: Mapping[str, Sequence[int]], weight: Mapping[str, float],
 def _of_several(held: Sequence[Sequence[int]]) -> dict[int, int]:
     """The rows that hold several of the terms, and which: a bit for each term."""
     sets = [set(rows) for rows in held[:-1]]
-    sets.append(
-        set[int]().union(*sets).intersection(held[-1])
-    )  # the longest is walked through once, and never made a set
+    # The longest is walked through once, and never made a set.
+    sets.append(set[int]().union(*sets).intersection(held[-1]))
     several = {row for place, rows in enumerate(sets) for others in sets[:place] for row in rows & others}
     masks = dict.fromkeys(several, 0)
     for bit, rows in enumerate(sets):

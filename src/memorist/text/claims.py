@@ -149,12 +149,9 @@ def _by_verb(sentence: str, said: Set[str]) -> Slot | None:
             classed = CLASSED.match(value)
             if classed:
                 called, value = [*called, classed[1].lower()], value[classed.end() :]
-            return _slot(subject, called, value, _grade_of_verb(subject, attribute, grade))
+            of_a_thing = attribute in OF_PEOPLE and A_THING.match(subject)
+            return _slot(subject, called, value, MANY if of_a_thing else grade)
     return None
-
-
-def _grade_of_verb(subject: str, attribute: str, grade: int) -> int:
-    return MANY if attribute in OF_PEOPLE and A_THING.match(subject) else grade
 
 
 def _changed(sentence: str, said: Set[str]) -> Slot | None:
@@ -241,14 +238,10 @@ def _slot(subject: str, attribute: list[str], value: str, grade: int) -> Slot | 
     if NO_VALUE.match(value) or NOBODY.match(subject) or not VAGUE.isdisjoint(subject.split()):
         return None
     whose = [word for word in _words(subject) if word not in LITTLE]
-    parts = tuple(filter(None, (frozenset(_value_words(part)) for part in value.split(","))))
+    parts = tuple(filter(None, (frozenset(_words(part)) - ARTICLES for part in value.split(","))))
     told = 0 < len(whose) <= 9 and 0 < sum(map(len, parts)) <= 10 and len(parts[0]) <= 7
     about = frozenset(ALIKE.get(word, word) for word in (*whose, *attribute))
     return Slot(about, parts, value.strip(), _is_counted(value), grade) if told else None
-
-
-def _value_words(text: str) -> list[str]:
-    return [word for word in _words(text) if word not in ("the", "a", "an")]
 
 
 def _is_counted(value: str) -> bool:
@@ -316,12 +309,9 @@ def other_value(a: Slot, b: Slot) -> bool:
     first, second = a.value[0], b.value[0]
     if first == second and len(a.value) == len(b.value) == 2:  # Portland, Oregon and Portland, Maine
         first, second = a.value[1], b.value[1]
-        return _exclude(first, second) and max(len(first), len(second)) <= 3
-    return _exclude(first, second)
-
-
-def _exclude(a: frozenset[str], b: frozenset[str]) -> bool:
-    return not (a <= b or b <= a)
+        if max(len(first), len(second)) > 3:
+            return False
+    return not (first <= second or second <= first)
 
 
 def same_words(a: Stance, b: Stance) -> bool:
@@ -387,7 +377,9 @@ def unrelated(a: str, b: str, counted: bool) -> bool:
         here, there = _sorts(a), _sorts(b)
         other = [sort for sort in here.keys() & there.keys() - {"word"} if here[sort] != there[sort]]
         return not other or ("weekday" in other and len(other) > 1)  # on another day at another time: another occasion
-    return _is_origin(a) != _is_origin(b) or _is_land(a) != _is_land(b)
+    origins = [bool(_ORIGIN.fullmatch(value.strip().removeprefix("the "))) for value in (a, b)]
+    lands = [value.lower().removeprefix("the ").strip(" .") in _LANDS for value in (a, b)]
+    return origins[0] != origins[1] or lands[0] != lands[1]
 
 
 def exchangeable(a: str, b: str, counted: bool) -> bool:
@@ -430,18 +422,10 @@ def _sort(token: str, dated: bool) -> str:
     return next((sort for sort, fits in shapes if fits), "word")
 
 
-def _is_origin(value: str) -> bool:
-    return bool(_ORIGIN.fullmatch(value.strip().removeprefix("the ")))
-
-
-def _is_land(value: str) -> bool:
-    return value.lower().removeprefix("the ").strip(" .") in _LANDS
-
-
 def _written(value: str) -> tuple[str, frozenset[str]]:
     """As a name, a shorthand, or with which article; and what a name is qualified by: Bergen during summer."""
     words = value.split()
-    if words[0].lower() in ("a", "an", "the"):
+    if words[0].lower() in ARTICLES:
         return words[0].lower(), frozenset()
     if not words[0][:1].isupper():
         return "plain", frozenset()
@@ -463,9 +447,8 @@ def _any(words: str) -> str:
 
 # texts:
 
-SENTENCES = regex(
-    r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\b[DMS][rst]\.)(?<!\bMrs\.)(?<!\bProf\.)\s+(?=[A-Z\"'“])"
-)  # no initials
+# Not after initials.
+SENTENCES = regex(r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\b[DMS][rst]\.)(?<!\bMrs\.)(?<!\bProf\.)\s+(?=[A-Z\"'“])")
 CLAUSES = regex(r"\b(?:because|but|although|though|whereas|so that)\b|[;—]|[,.:!](?:\s|$)", re.I)
 REASONS = _set("because since but although so while whereas which who")
 REASON = regex(rf"\s+(?:{_any(' '.join(REASONS))})\s+|\s*[;(—]", re.I)
@@ -514,6 +497,7 @@ NAMED_BY_NUMBER = regex(
     rf"|{_any('flight train bus route floor track request story card lot building exit')})s? #?\d[\w.]*",
     re.I,
 )
+ARTICLES = _set("the a an")
 LITTLE = _set("the a an of for in on at to by is are be its it's and this that these those with per each every as")
 ALIKE = {
     "my": "i", "me": "i", "our": "we", "us": "we", "your": "you",
@@ -537,6 +521,7 @@ _MADE = (
     " painted recorded published established"
 )
 _KEPT = "maintained hosted licensed coached edited moderated sponsored owned led managed headed chaired"
+_TIED = "associated affiliated aligned"
 _CLASSED = r"(?= the \w+ of )"
 # Words of which one must be there, what stands between subject and value, what the slot is called, and whether it has one
 # value at a time (2), perhaps several (1: a nurse may also be a volunteer, a film have two directors), or any number (0).
@@ -559,12 +544,7 @@ FRAMES = tuple(
         ("run", r"(?:is|are) (?P<kept>run) (?P<how>by|on|at|under)", "{kept}-{how}", 0),
         (_MADE, rf"{_IS} (?P<made>{_any(_MADE)}) (?P<how>by|in)", "{made}-{how}", 1),
         ("play plays", r"plays? (?:the position of|as)", "position", 1),
-        (
-            "associated affiliated aligned",
-            rf"{_IS} (?P<tied>associated|affiliated|aligned) with{_CLASSED}",
-            "{tied}",
-            0,
-        ),
+        (_TIED, rf"{_IS} (?P<tied>{_any(_TIED)}) with{_CLASSED}", "{tied}", 0),
         ("speak speaks", rf"speaks?{_CLASSED}", "speaks", 0),
         ("work works worked", rf"(?:works?|worked) in{_CLASSED}", "works", 0),
         ("famous known", rf"{_IS} (?:famous|known|best known) for", "known", 0),
@@ -646,32 +626,27 @@ class Sign:
 
 
 NO_LONGER = regex(r"\bno longer\b|\bstop(?=\s+\w+ing\b)", re.I)
-
-
-def _each(words: str, sign: Sign) -> dict[str, Sign]:
-    return dict.fromkeys(words.split(), sign)
-
-
-SIGNS: Mapping[str, Sign] = {
-    **_each("not doesn't doesnt isn't isnt aren't arent won't cannot can't cant hasn't haven't", Sign(False)),
-    **_each("don't dont", Sign(False, strict=True)),
-    **_each("shouldn't shouldnt", Sign(False, tone="medium", strict=True)),
-    **_each("mustn't mustnt never", Sign(False, tone="high", strict=True)),
-    **_each("always must", Sign(tone="high", strict=True)),
-    **_each("should", Sign(tone="medium", strict=True)),
-    **_each("forget", Sign(False)),  # don't forget to
-    **_each("use uses using", Sign(act="use")),
-    **_each("prefer prefers", Sign(act="use", tone="low", strict=True)),
-    **_each("avoid avoids", Sign(False, "use", "low", strict=True)),
-    **_each("enable enables enabled", Sign(act="enable")),
-    **_each("disable disables disabled", Sign(False, "enable")),
-    **_each("add adds", Sign(act="add", tone="low")),
-    **_each("remove removes", Sign(False, "add", "low")),
-    **_each("allow allows allowed permit permits permitted", Sign(act="allow")),
-    **_each("disallow disallows disallowed forbid forbids forbidden prohibited banned", Sign(False, "allow")),
-    **_each("include includes included", Sign(act="include", tone="low")),
-    **_each("exclude excludes excluded", Sign(False, "include", "low")),
-}
+_SIGNS = (
+    ("not doesn't doesnt isn't isnt aren't arent won't cannot can't cant hasn't haven't", Sign(False)),
+    ("don't dont", Sign(False, strict=True)),
+    ("shouldn't shouldnt", Sign(False, tone="medium", strict=True)),
+    ("mustn't mustnt never", Sign(False, tone="high", strict=True)),
+    ("always must", Sign(tone="high", strict=True)),
+    ("should", Sign(tone="medium", strict=True)),
+    ("forget", Sign(False)),  # don't forget to
+    ("use uses using", Sign(act="use")),
+    ("prefer prefers", Sign(act="use", tone="low", strict=True)),
+    ("avoid avoids", Sign(False, "use", "low", strict=True)),
+    ("enable enables enabled", Sign(act="enable")),
+    ("disable disables disabled", Sign(False, "enable")),
+    ("add adds", Sign(act="add", tone="low")),
+    ("remove removes", Sign(False, "add", "low")),
+    ("allow allows allowed permit permits permitted", Sign(act="allow")),
+    ("disallow disallows disallowed forbid forbids forbidden prohibited banned", Sign(False, "allow")),
+    ("include includes included", Sign(act="include", tone="low")),
+    ("exclude excludes excluded", Sign(False, "include", "low")),
+)
+SIGNS: Mapping[str, Sign] = {word: sign for words, sign in _SIGNS for word in words.split()}
 # These say when or where, and the other one would say something else.
 TURNING = _set("before after during until inside outside under without")
 PREPOSITIONS = _set(

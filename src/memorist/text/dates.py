@@ -61,8 +61,9 @@ def spans(text: str, now: datetime) -> list[Span]:
     >>> [(s.text, f"{s.start:%F}", f"{s.end:%F}") for s in spans("Where was I in May?", datetime(2023, 3, 1, tzinfo=UTC))]
     [('in May', '2022-05-01', '2022-06-01')]
     """
-    if not _may_tell(text):
-        return []
+    low = text[:LOOKED_AT].lower()
+    if TELLING.isdisjoint(_LETTERS.findall(low)) and not any(map(str.isdigit, low)):
+        return []  # it holds no word without which no expression is one: most questions do not, and are read no closer
     reading = _Reader(Words(text), now.astimezone(UTC))
     readings = [(at, found) for at in reading.text.known if (found := reading.tried(_Reader.whole, at))]
     readings.sort(key=lambda reading: (reading[0] - reading[1].after, reading[0]))
@@ -74,12 +75,6 @@ def spans(text: str, now: datetime) -> list[Span]:
             begin, finish = reading.text.places[at][0], reading.text.places[found.after - 1][1]
             kept.append(Span(found.start, found.end, text[begin:finish], begin, finish))
     return sorted(kept, key=lambda span: span.begin)
-
-
-def _may_tell(text: str) -> bool:
-    """Whether it holds a digit or a word without which no expression is one. Most questions do not, and are read no closer."""
-    low = text[:LOOKED_AT].lower()
-    return not TELLING.isdisjoint(_LETTERS.findall(low)) or any(map(str.isdigit, low))
 
 
 class _Reader:
@@ -267,16 +262,12 @@ class _Reader:
         word, then = self.words[at], at + 1
         if word == "this" and self.words[then] in ("past", "coming"):
             word, then = self.words[then], then + 1
-        if self.words[then] in PARTS:
-            return self.which_part(WHICH[word], then)
-        return self.lasting(at, word, then) or self.which_named(WHICH[word], then)
-
-    def which_part(self, which: str, at: int) -> _Found | None:
-        """This morning, last night."""
-        name = self.words[at]
-        day = calendar.midnight(self.now) - (which == "last") * DAY
+        name, which = self.words[then], WHICH[word]
+        if name not in PARTS:
+            return self.lasting(at, word, then) or self.which_named(which, then)
+        day = calendar.midnight(self.now) - (which == "last") * DAY  # this morning, last night
         told = which == "this" or (which == "last" and name in ("evening", "night"))
-        return _Found(*self.hours(day, name), at + 1) if told else None
+        return _Found(*self.hours(day, name), then + 1) if told else None
 
     def lasting(self, at: int, word: str, then: int) -> _Found | None:
         """The last three days, the past week: up to now, or the next from now on."""
@@ -463,9 +454,8 @@ def any_language(text: str, now: datetime) -> Spoken:
         spans, whole = foreign_dates.look(text, now.astimezone(UTC))
     except Exception as problem:  # it is a library's code, and the question can be answered without it
         return Spoken((), f"times in other languages were not read: {type(problem).__name__}: {str(problem)[:200]}")
-    return Spoken(
-        tuple(spans), None if whole else "times in other languages were looked for in a part of the question only"
-    )
+    note = None if whole else "times in other languages were looked for in a part of the question only"
+    return Spoken(tuple(spans), note)
 
 
 READERS: dict[str, TimeReader] = {"english": english, "any": any_language}
@@ -530,9 +520,8 @@ COUNTED = frozenset("km percent people men women children mb gb ms cup of tsp tb
 NO_PLURALS = frozenset("does this besides towards perhaps always sometimes afterwards onwards plus versus".split())
 FIGURES = frozenset("'’0123456789")  # what a number or a decade begins with
 FEAST_STARTS = frozenset(name.split()[0] for name in FEASTS)
-TELLING = frozenset().union(
-    LONG, WEEKDAYS, AGAIN, FEAST_STARTS, UNITS, DAYS, PARTS, LATELY
-)  # one is in every expression
+# One of these is in every expression.
+TELLING = frozenset().union(LONG, WEEKDAYS, AGAIN, FEAST_STARTS, UNITS, DAYS, PARTS, LATELY)
 VOCABULARY = frozenset().union(
     *(LONG, WEEKDAYS, AGAIN, FEAST_STARTS, NUMBERS, ORDINALS, VAGUE, UNITS, DAYS, WHICH, THIRDS, ENDS, SOONER),
     *(LATELY, OPEN, JOINTS, SKIPPED, ABOUT, ("half", "the", "prior", "up")),

@@ -31,9 +31,8 @@ WORDS = 6  # of one phrase: "il y a trois jours" has five
 LONGEST_WORD = 24
 MOST = 150  # phrases that are handed over
 SECONDS = 0.25  # for all of them, after loading
-BASE = datetime(
-    2004, 12, 30, 12, 34, 56
-)  # the end of a leap year; the odd time tells what was counted from what was named
+# The end of a leap year; the odd time tells what was counted from what was named.
+BASE = datetime(2004, 12, 30, 12, 34, 56)
 _PIECE = re.compile(r"[^\s,;!?¿¡()\[\]{}<>\"“”„«»*|…–—]+|[,;!?¿¡()\[\]{}<>\"“”„«»*|…–—]")
 _WORD = re.compile(r"([A-Za-z]{1,2}['’])?([^\W\d_]+(?:[-'’][^\W\d_]+)*)([.:]*)")
 _NUMBER = re.compile(r"(\d{1,4})(?:\.|er|º|ª|°)?")
@@ -279,9 +278,8 @@ def _tongues(text: str, words: set[str]) -> list[Tongue]:
         return [UKRAINIAN if ONLY_UKRAINIAN.search(text) else RUSSIAN]
     counts = {tongue.code: len(words & tongue.known_by) for tongue in TONGUES}
     most = max(counts.values())
-    if most <= len(words & ENGLISH):
-        return []
-    return [tongue for tongue in TONGUES if counts[tongue.code] == most][:2]
+    likely = [tongue for tongue in TONGUES if counts[tongue.code] == most][:2]
+    return likely if most > len(words & ENGLISH) else []
 
 
 # ---------------------------------------------------------------- the languages besides English, and what makes a date of a word
@@ -439,34 +437,21 @@ ONLY_UKRAINIAN = re.compile("[іїєґ]", re.I)
 
 _COUNT = r"(?<![\d一二两兩三四五六七八九十百千])(?:\d{1,3}|[一二两兩三四五六七八九十])"
 _DATED = r"(?<!\d)(?:\d{4}年)?\d{1,2}月(?:\d{1,2}[日号號])?(?![日号號\d間间份])|(?<!\d)\d{4}年(?![\d前間间])"
-SCRIPTS = (  # kana before Han: only Japanese has both
-    Script(
-        "ja",
-        re.compile("[ぁ-ヿ]"),
-        re.compile(
-            rf"{_DATED}|{_COUNT}(?:日|週間|[かヶ]月|年)前|一昨日|昨日|今日|明日|先週|先月|去年|昨年|今週|今月|今年"
-        ),
-    ),
-    Script(
-        "ko",
-        re.compile("[가-힣]"),
-        re.compile(
-            r"(?<!\d)\d{4}년(?: ?\d{1,2}월(?: ?\d{1,2}일)?)?|(?<!\d)\d{1,3}(?:일|주|개월|년) 전|어제|오늘|내일|지난주|지난달|작년"
-        ),
-    ),
-    Script(
-        "zh",
-        re.compile("[一-鿿]"),
-        re.compile(
-            rf"{_DATED}|{_COUNT}(?:天|周|週|个月|個月|年)前|前天|昨天|今天|明天|上周|上週|上个月|上個月|去年|今年|本周"
-        ),
-    ),
+_JAPANESE = f"{_DATED}|{_COUNT}(?:日|週間|[かヶ]月|年)前"
+_CHINESE = f"{_DATED}|{_COUNT}(?:天|周|週|个月|個月|年)前"
+_KOREAN = r"(?<!\d)\d{4}년(?: ?\d{1,2}월(?: ?\d{1,2}일)?)?|(?<!\d)\d{1,3}(?:일|주|개월|년) 전"
+_SCRIPTS = (  # kana before Han: only Japanese has both
+    ("ja", "[ぁ-ヿ]", _JAPANESE, "一昨日 昨日 今日 明日 先週 先月 去年 昨年 今週 今月 今年"),
+    ("ko", "[가-힣]", _KOREAN, "어제 오늘 내일 지난주 지난달 작년"),
+    ("zh", "[一-鿿]", _CHINESE, "前天 昨天 今天 明天 上周 上週 上个月 上個月 去年 今年 本周"),
+)
+SCRIPTS = tuple(
+    Script(code, re.compile(letters), re.compile("|".join((shape, *days.split()))))
+    for code, letters, shape, days in _SCRIPTS
 )
 # How dateparser wants them written: one form for what has several, and figures in "三天前".
-ONE_FORM = {"zh": str.maketrans("号號週個", "日日周个"), "ja": str.maketrans("", ""), "ko": str.maketrans("", "")}
-COUNTED = str.maketrans(
-    {char: str(n) for char, n in zip("一二两兩三四五六七八九十", (1, 2, 2, 2, *range(3, 11)), strict=True)}
-)
+ONE_FORM = {"zh": str.maketrans("号號週個", "日日周个"), "ja": {}, "ko": {}}
+COUNTED = str.maketrans(dict(zip("一二两兩三四五六七八九十", "1 2 2 2 3 4 5 6 7 8 9 10".split(), strict=True)))
 
 ENGLISH = frozenset(  # and in none of the languages above
     """the what when where which who whom why how did does are were you she they it our your my his her this that these those

@@ -87,7 +87,7 @@ _MEAN_THE_SAME = {"down": "off"}
 _IN_ORDER = frozenset("than over before after from instead against by".split())  # "x over y" is not "y over x"
 _PLACED = frozenset(
     "in on at for with inside within of during to into".split()
-)  # "staging runs x": "x runs on staging"
+)  # "staging runs x", "x runs on staging"
 _RAW = regex(r"[^\W_](?:[\w.'’/:-]*\w)?")
 _BREAK = regex(r"[,;:.!?()]")
 
@@ -202,8 +202,7 @@ def _meaning(raw: str, low: str) -> list[str]:
     """The terms of a word that carry meaning."""
     if low in _IDLE or low in _AGAINST or low in _TURNING:
         return []
-    synonyms = _synonyms()
-    return [synonyms.get(term, term) for term in terms(raw)]
+    return [_synonyms().get(term, term) for term in terms(raw)]
 
 
 def _is_name(raw: str, inside: bool) -> bool:
@@ -257,9 +256,9 @@ def used_in(answer: str, shown: Mapping[int, str], query: str = "") -> dict[int,
     rows = _rows(said)
     found: dict[int, str] = {}
     for number, text in shown.items():
-        because = "cited" if number in cited else _because(adds[number], told, shared) or _quoted(text, rows)
-        if because:
-            found[number] = because
+        because = "cited" if number in cited else _because(adds[number], told, shared)
+        if because or _rows(terms(text)) & rows:
+            found[number] = because or "the answer quotes it"
     return found
 
 
@@ -269,10 +268,6 @@ def _because(adds: set[str], told: set[str], shared: Mapping[str, int]) -> str |
     if not both or len(both) < min(LEAST, len(adds)) or sum(1 / shared[term] for term in both) < ENOUGH * weight:
         return None
     return f"{len(both)} of its {len(adds)} telling words are in the answer"
-
-
-def _quoted(text: str, rows: set[tuple[str, ...]]) -> str | None:
-    return "the answer quotes it" if _rows(terms(text)) & rows else None
 
 
 def _rows(found: list[str]) -> set[tuple[str, ...]]:

@@ -180,24 +180,18 @@ class Gather:
         return {n for fact in best for n in (fact.before, fact.after) if n is not None} - facts.keys()
 
     def _found(
-        self,
-        facts: Mapping[int, Fact],
-        measured: Measured,
-        readings: list[Reading],
-        search: Search,
-        tools: Tools,
+        self, facts: Mapping[int, Fact], measured: Measured, readings: list[Reading], search: Search, tools: Tools
     ) -> Search:
         kin = _kin(facts, measured, readings[0], search, tools) if readings else {}
         words, meant = measured.words, measured.meant
-        candidates = tuple(
-            [
-                Candidate(fact, words.get(number, 0.0), *meant.get(number, UNLIKE), kin.get(number, 0.0))
-                for number, fact in facts.items()
-            ]
-        )
-        because = None if candidates else _nothing(search, bool(readings))
+        candidates = [
+            Candidate(fact, words.get(number, 0.0), *meant.get(number, UNLIKE), kin.get(number, 0.0))
+            for number, fact in facts.items()
+        ]
+        nothing = search.nothing(readings) if search.terms or readings else "the question holds no words to look for"
+        because = None if candidates else nothing
         note = None if readings else tools.meaning.problem
-        return search.but(candidates=candidates, note=note, empty_because=because)
+        return search.but(candidates=tuple(candidates), note=note, empty_because=because)
 
 
 def _loose(where: Where) -> Where:
@@ -217,11 +211,3 @@ def _kin(
     cosines = tools.store.similarities(reading.generation, measured.best(alone, KIN), search.shelves, alone)
     mean, spread = sum(cosines.values()) / max(1, len(cosines)), reading.spread
     return {n: min(MOST_KIN, max(0.0, (cosine - mean) / spread)) for n, cosine in cosines.items()}
-
-
-def _nothing(search: Search, compared: bool) -> str:
-    filtered = " and passes the filter" if search.filtered else ""
-    if not search.terms and not compared:
-        return "the question holds no words to look for"
-    also = " or comes near its meaning" if compared else ""
-    return f"no memory here holds any of the question's words{also}{filtered}"

@@ -31,13 +31,9 @@ class Believed:
     """Drops what does not hold at the moment that is asked about: now, or `as_of`."""
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        moment = search.as_of or search.now
-        dropped = {}
-        for hit in search.hits:
-            reason = not_believed(hit.record, search, tools)
-            if reason:
-                dropped[hit.record.id] = reason
-        note = f"as of {moment.isoformat()}" if search.as_of else None
+        reasons = {hit.record.id: not_believed(hit.record, search, tools) for hit in search.hits}
+        dropped = {id: reason for id, reason in reasons.items() if reason}
+        note = f"as of {search.as_of.isoformat()}" if search.as_of else None
         return search.keeping([hit for hit in search.hits if hit.record.id not in dropped], dropped, note)
 
 
@@ -90,10 +86,8 @@ class KeepClose:
             if hit.score < self.of_best * kept[0].score or hit.score < self.of_previous * kept[-1].score:
                 break
             kept.append(hit)
-        rest = best[len(kept) :]
-        return search.keeping(
-            kept, {hit.record.id: f"score {hit.score:.3f} falls off after {len(kept)}" for hit in rest}
-        )
+        lost = {h.record.id: f"score {h.score:.3f} falls off after {len(kept)}" for h in best[len(kept) :]}
+        return search.keeping(kept, lost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +101,9 @@ class KeepBest:
         pins = [hit for hit in best if held_up(hit.record)] if self.pinned else []
         if pins:
             best = list({hit.record.id: hit for hit in (*pins[: self.pinned], *best)}.values())
-        kept, rest = best[: search.limit], best[search.limit :]
-        return search.keeping(
-            kept,
-            {h.record.id: f"rank {i}, asked for {search.limit}" for i, h in enumerate(rest, search.limit + 1)},
-            _too_many(pins, self.pinned),
-        )
+        kept, rest = best[: search.limit], enumerate(best[search.limit :], search.limit + 1)
+        lost = {hit.record.id: f"rank {place}, asked for {search.limit}" for place, hit in rest}
+        return search.keeping(kept, lost, _too_many(pins, self.pinned))
 
 
 def _too_many(pins: Sequence[Hit], first: int) -> str | None:
@@ -206,9 +197,8 @@ class OneVoice:
         kept, lost = _voices(hits, search.limit, tools)
         crowded = search.heard is None and bool(lost) and (len(kept) < search.limit or len(lost) > search.limit)
         search = search.but(hits=tuple(kept), dropped=lost)
-        return (
-            self._once_more(search, {hit.record.origin for hit in hits if hit.record.id in lost}) if crowded else search
-        )
+        origins = {hit.record.origin for hit in hits if hit.record.id in lost}
+        return self._once_more(search, origins) if crowded else search
 
     @staticmethod
     def _once_more(search: Search, crowd: AbstractSet[str]) -> Search:
@@ -260,21 +250,12 @@ def _voices(hits: Sequence[Hit], limit: int, tools: Tools) -> tuple[list[Hit], d
 def _said_before(record: Record, kept: Sequence[Hit], tools: Tools) -> str | None:
     """Why it adds nothing to those that nobody vouches for either; None if it does."""
     for other in (hit.record for hit in kept if not vouched_for(hit.record)):
-        if near_twins(record.text, other.text) or (
-            _by_a_tool(record, other) and _spelled_alike(record.text, other.text)
-        ):
+        by_a_tool = record.origin == other.origin == "tool"
+        if near_twins(record.text, other.text) or (by_a_tool and _spelled_alike(record.text, other.text)):
             return f"memory {other.number} says nearly the same, and nobody vouches for either"
-        if _one_source(record, other) and tools.kinds[record.kind].layer != TURNS:
+        if by_a_tool and _source(record) == _source(other) and tools.kinds[record.kind].layer != TURNS:
             return f"memory {other.number} is of the same tool and session, and nobody vouches for either"
     return None
-
-
-def _by_a_tool(a: Record, b: Record) -> bool:
-    return a.origin == "tool" and b.origin == "tool"
-
-
-def _one_source(a: Record, b: Record) -> bool:
-    return _by_a_tool(a, b) and _source(a) == _source(b)
 
 
 def _source(record: Record) -> tuple[str | None, ...]:

@@ -277,12 +277,10 @@ class FileAffinity:
         active = {form for path in named for form in _forms(path)}
         if not active:
             return search
-        hits = [weighed(hit, {"files": self._factor(hit, active)}) for hit in search.hits]
+        shared = [sum(not active.isdisjoint(_forms(path)) for path in hit.record.files) for hit in search.hits]
+        factors = [1 + self.each * min(count, MOST_OVERLAPS) for count in shared]
+        hits = [weighed(hit, {"files": factor}) for hit, factor in zip(search.hits, factors, strict=True)]
         return search.but(hits=tuple(hits))
-
-    def _factor(self, hit: Hit, active: set[str]) -> float:
-        shared = sum(1 for path in hit.record.files if active.intersection(_forms(path)))
-        return 1 + self.each * min(shared, MOST_OVERLAPS)
 
 
 def _forms(path: str) -> tuple[str, str]:
@@ -379,13 +377,13 @@ class MarkConflicts:
             if link.kind == "contradicts":
                 others.setdefault(link.a, []).append(link.b)
                 others.setdefault(link.b, []).append(link.a)
-        marked = [self._mark(hit, others.get(hit.record.id)) for hit in search.hits]
-        return search.but(hits=tuple(marked)) if others else search
-
-    def _mark(self, hit: Hit, others: list[str] | None) -> Hit:
-        if not others:
-            return hit
-        return replace(weighed(hit, {"conflict": self.weight}), conflicts=tuple(dict.fromkeys(others)))
+        hits = [
+            replace(weighed(hit, {"conflict": self.weight}), conflicts=tuple(dict.fromkeys(others[hit.record.id])))
+            if hit.record.id in others
+            else hit
+            for hit in search.hits
+        ]
+        return search.but(hits=tuple(hits)) if others else search
 
 
 @dataclass(frozen=True, slots=True)

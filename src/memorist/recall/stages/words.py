@@ -299,10 +299,7 @@ def _groups(search: Search) -> Groups:
 
 
 def _found(search: Search, hits: Sequence[Hit]) -> Search:
-    if hits:
-        return search.with_hits(hits)
-    filtered = " and passes the filter" if search.filtered else ""
-    return search.but(empty_because=f"no memory here holds any of the question's words{filtered}")
+    return search.with_hits(hits) if hits else search.but(empty_because=search.nothing())
 
 
 @cache
