@@ -14,21 +14,18 @@ def main() -> None:
         sys.stdout.write(f"memorist {__version__}\n")
         return
     try:
-        _end_quietly_without_a_reader()
+        import signal
+
+        if hasattr(
+            signal, "SIGPIPE"
+        ):  # ends quietly without a reader, as `cat` does: `memorist list | head -1` is no error
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         from memorist.surfaces.cli.app import run
 
         code = run(arguments)
     except KeyboardInterrupt:
         code = 130
     sys.exit(code)
-
-
-def _end_quietly_without_a_reader() -> None:
-    """As `cat` does: `memorist list | head -1` is no error."""
-    import signal
-
-    if hasattr(signal, "SIGPIPE"):
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
 if __name__ == "__main__":

@@ -20,34 +20,33 @@ class Verb:
     command: str | None
     part: Part
     help: str
-    writes: bool = False
+
+    @property
+    def writes(self) -> bool:
+        return self.part == "writing" or self.name == "upkeep"
 
 
 _TABLE = (
-    Verb("remember", "remember", "writing", "Keeps one memory.", writes=True),
-    Verb("remember_many", "remember --batch", "writing", "Keeps many memories, one per line.", writes=True),
-    Verb("revise", "revise", "writing", "Changes a memory; its old text is kept.", writes=True),
-    Verb("pin", "pin", "writing", "Marks a memory as always important.", writes=True),
-    Verb("unpin", "unpin", "writing", "Removes that mark.", writes=True),
-    Verb("tag", "tag", "writing", "Adds tags to a memory, or removes them.", writes=True),
-    Verb("link", "link", "writing", "Relates two memories.", writes=True),
-    Verb("unlink", "unlink", "writing", "Removes a relation between two memories.", writes=True),
-    Verb("feedback", "feedback", "writing", "Rates a memory: useful, irrelevant or wrong.", writes=True),
-    Verb("used", "used", "writing", "Reports which memories of a context or recall an answer used.", writes=True),
-    Verb("forget", "forget", "writing", "Hides a memory, or all that match a filter; restore undoes it.", writes=True),
-    Verb("restore", "restore", "writing", "Brings a forgotten memory back.", writes=True),
-    Verb("erase", "erase", "writing", "Removes a memory for good, from every file of the store.", writes=True),
-    Verb("undo", "undo", "writing", "Undoes your last action, or a named one.", writes=True),
-    Verb("extract", "extract", "writing", "Finds decisions, warnings and the like in a text; keeps them.", writes=True),
-    Verb(
-        "promote", "promote", "writing", "Makes a finding a memory of its project, or weighs all findings.", writes=True
-    ),
-    Verb(
-        "finish", "finish", "writing", "Ends a task: keeps named and pinned memories, archives the rest.", writes=True
-    ),
-    Verb("resolve", "resolve", "writing", "Decides which of two contradicting memories holds.", writes=True),
-    Verb("review", "review", "writing", "Lists the questions that wait for a person, and decides them.", writes=True),
-    Verb("alias", "alias", "writing", "Makes a word also find others, or stops that.", writes=True),
+    Verb("remember", "remember", "writing", "Keeps one memory."),
+    Verb("remember_many", "remember --batch", "writing", "Keeps many memories, one per line."),
+    Verb("revise", "revise", "writing", "Changes a memory; its old text is kept."),
+    Verb("pin", "pin", "writing", "Marks a memory as always important."),
+    Verb("unpin", "unpin", "writing", "Removes that mark."),
+    Verb("tag", "tag", "writing", "Adds tags to a memory, or removes them."),
+    Verb("link", "link", "writing", "Relates two memories."),
+    Verb("unlink", "unlink", "writing", "Removes a relation between two memories."),
+    Verb("feedback", "feedback", "writing", "Rates a memory: useful, irrelevant or wrong."),
+    Verb("used", "used", "writing", "Reports which memories of a context or recall an answer used."),
+    Verb("forget", "forget", "writing", "Hides a memory, or all that match a filter; restore undoes it."),
+    Verb("restore", "restore", "writing", "Brings a forgotten memory back."),
+    Verb("erase", "erase", "writing", "Removes a memory for good, from every file of the store."),
+    Verb("undo", "undo", "writing", "Undoes your last action, or a named one."),
+    Verb("extract", "extract", "writing", "Finds decisions, warnings and the like in a text; keeps them."),
+    Verb("promote", "promote", "writing", "Makes a finding a memory of its project, or weighs all findings."),
+    Verb("finish", "finish", "writing", "Ends a task: keeps named and pinned memories, archives the rest."),
+    Verb("resolve", "resolve", "writing", "Decides which of two contradicting memories holds."),
+    Verb("review", "review", "writing", "Lists the questions that wait for a person, and decides them."),
+    Verb("alias", "alias", "writing", "Makes a word also find others, or stops that."),
     Verb("recall", "recall", "reading", "Finds the memories that answer a question."),
     Verb("context", "context", "reading", "Writes the memories for a question as text for a prompt, within a budget."),
     Verb("receipt", "receipt", "reading", "Shows the exact text that went into a prompt."),
@@ -66,7 +65,6 @@ _TABLE = (
         "upkeep",
         "keeping",
         "Keeps the store in order: adds missing vectors, archives the memories worth least.",
-        writes=True,
     ),
     Verb("compact", "compact", "keeping", "Gives unused space in the store's file back."),
     Verb("audit", "audit", "keeping", "Verifies the journal, and every memory against it."),
@@ -94,10 +92,8 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
         "title": "A title.",
         "tags": "A tag; may be repeated.",
         "remove": "A tag to remove; may be repeated.",
-        "files": "A file it is about; may be repeated.",
-        "recall.files": "A file that is being worked on; may be repeated.",
-        "explain.files": "A file that is being worked on; may be repeated.",
-        "why_not.files": "A file that is being worked on; may be repeated.",
+        "files": "A file that is being worked on; may be repeated.",
+        "remember.files": "A file it is about; may be repeated.",
         "word": "The word in a question.",
         "means": "A word, or a few in quotes, that it also means; may be repeated.",
         "alias.remove": "Removes these, or all if none is named.",
@@ -141,7 +137,6 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
         "mode": "How hard to save tokens: cheap, balanced or max_quality.",
         "profile": "The reader's role: planner, implementer, reviewer, assistant, global or none.",
         "inject": "pull (nothing), core (the steady lanes) or push (those and what matches the question).",
-        "context.files": "A file that is being worked on; may be repeated.",
         "context.task": "The current task, for designs that read the memories of tasks.",
         "receipt": "The receipt, as a context or a recall names it.",
         "receipt.id": "The receipt, as a context or a recall names it.",

@@ -71,7 +71,7 @@ def _plain(value: Any) -> Any:
 # ---------------------------------------------------------------- reading
 
 
-class Damaged(ValueError):
+class Damaged(Exception):
     """One line that cannot be read."""
 
 
@@ -150,8 +150,6 @@ def _object(line: bytes) -> dict[str, Any]:
         raise Damaged(f"is not UTF-8: byte 0x{line[problem.start]:02x} at offset {problem.start:,}") from problem
     except RecursionError as problem:
         raise Damaged("is nested too deeply") from problem
-    except Damaged:
-        raise
     except ValueError as problem:
         raise Damaged(f"is not JSON: {problem}") from problem
     if not isinstance(value, dict):

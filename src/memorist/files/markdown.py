@@ -21,6 +21,7 @@ import string
 import textwrap
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import accumulate, zip_longest
@@ -73,11 +74,15 @@ class Entry:
 
 def memories_in(text: str, name: str, modified: datetime) -> list[Entry]:
     """The memories of a Markdown file with that name, in order. Any text is valid."""
-    lines = lines_of(text)
+    lines = _BREAK.split(text.removeprefix("\ufeff"))
     front, length = _front_matter(lines)
-    plain = Draft("", tags=front.tags, files=(name,), at=front.date or date_of_name(PurePath(name).stem) or modified)
+    at = front.at or date_of_name(PurePath(name).stem) or modified
+    plain = replace(front, title=None, files=(name,), at=at)
     outline = _Outline(plain, [_Heading(0, front.title, 1)] if front.title else [])
-    found = blocks(lines[length:], length + 1)
+    reader = _Reader()
+    for read in _without_comments(lines[length:], length + 1):
+        reader.take(read)
+    found = reader.end()
     for block, after in zip_longest(found, found[1:]):
         outline.take(block, after)
     return sorted((Entry(name, line, draft) for line, draft in outline.end()), key=lambda each: each.line)
@@ -86,17 +91,10 @@ def memories_in(text: str, name: str, modified: datetime) -> list[Entry]:
 # ---------------------------------------------------------------- front matter
 
 
-@dataclass(frozen=True, slots=True)
-class _Front:
-    title: str = ""
-    date: datetime | None = None
-    tags: tuple[str, ...] = ()
-
-
-def _front_matter(lines: Sequence[str]) -> tuple[_Front, int]:
+def _front_matter(lines: Sequence[str]) -> tuple[Draft, int]:
     """The front matter and its number of lines. Anything but plain entries between two rules is not front matter."""
     if not lines or lines[0].rstrip() != "---":
-        return _Front(), 0
+        return Draft(""), 0
     entries: dict[str, list[str]] = {}
     last: list[str] = []
     for place, line in enumerate(lines[1:], 1):
@@ -110,13 +108,14 @@ def _front_matter(lines: Sequence[str]) -> tuple[_Front, int]:
             last += [line.strip().removeprefix("- ")]
         else:
             break
-    return _Front(), 0
+    return Draft(""), 0
 
 
-def _front(entries: dict[str, list[str]]) -> _Front:
+def _front(entries: dict[str, list[str]]) -> Draft:
     said = {name: " ".join(values).strip("\"' ") for name, values in entries.items()}
     tags = [word.strip("\"'#[] ") for value in entries.get("tags", ()) for word in value.split(",")]
-    return _Front(said.get("title") or said.get("name", ""), date_in(said.get("date", "")), tuple(filter(None, tags)))
+    title, at = said.get("title") or said.get("name"), date_in(said.get("date", ""))
+    return Draft("", title=title, at=at, tags=tuple(filter(None, tags)))
 
 
 # ---------------------------------------------------------------- the outline
@@ -242,18 +241,6 @@ class _Block:
     level: int = 0
 
 
-def lines_of(text: str) -> list[str]:
-    return _BREAK.split(text.removeprefix("\ufeff"))
-
-
-def blocks(lines: list[str], first: int = 1) -> list[_Block]:
-    """The blocks of these lines, numbered from `first`."""
-    reader = _Reader()
-    for line in _without_comments(lines, first):
-        reader.take(line)
-    return reader.end()
-
-
 # ---------------------------------------------------------------- comments and code
 
 
@@ -311,7 +298,10 @@ class _FenceEnds:
         for place, line in enumerate(lines):
             if end := _FENCE_END.match(line):
                 self._ends[end[1][0]].append((place, len(end[1])))
-        self._longest = {sign: _longest_from(ends) for sign, ends in self._ends.items()}
+        self._longest = {  # for each end, the longest fence from there on
+            sign: list(accumulate((length for _, length in reversed(ends)), max))[::-1]
+            for sign, ends in self._ends.items()
+        }
 
     def after(self, place: int) -> int | None:
         opened = _FENCE.match(self._lines[place])
@@ -323,11 +313,6 @@ class _FenceEnds:
         if start == len(ends) or longest[start] < length:
             return None
         return next(ends[later][0] for later in range(start, len(ends)) if ends[later][1] >= length)
-
-
-def _longest_from(ends: list[tuple[int, int]]) -> list[int]:
-    """For each end, the longest fence from there on."""
-    return list(accumulate((length for _, length in reversed(ends)), max))[::-1]
 
 
 # ---------------------------------------------------------------- blocks
@@ -370,14 +355,11 @@ class _Reader:
             if self._open:
                 self._open.blank = True
         elif self._open and self._open.sort == "item" and _width(text) - self._open.indent >= NESTED:
-            self._nested(self._open, text)
+            if _ITEM.match(text):
+                self._open.blank = False  # blank lines between nested items do not split the list
+            self._open.add(text)
         elif not (self._heading(line.number, text) or self._rule(line.number, text) or self._item(line.number, text)):
             self._plain(line.number, text)
-
-    def _nested(self, item: _Open, text: str) -> None:
-        """Deeper lines belong to the item."""
-        item.blank = item.blank and not _ITEM.match(text)  # blank lines between nested items do not split the list
-        item.add(text)
 
     def _heading(self, number: int, text: str) -> bool:
         found = _HEADING.match(text)
@@ -498,24 +480,17 @@ def date_of_name(stem: str) -> datetime | None:
 
 
 def _moment(found: re.Match[str]) -> datetime | None:
+    """The day, or the moment where a time of day is given too."""
     parts = found.groupdict()
-    if parts["year"]:
-        return _exact(parts) or _day(int(parts["year"]), int(parts["month"]), int(parts["day"]))
-    which = "b" if parts["year_b"] else "c"
-    month = _MONTHS.index(parts[f"month_{which}"][:3].lower()) + 1
-    return _day(int(parts[f"year_{which}"]), month, int(parts[f"day_{which}"]))
-
-
-def _exact(parts: dict[str, str]) -> datetime | None:
-    """The moment, where a time of day is given too."""
-    if not parts["hour"]:
-        return None
-    day = f"{parts['year']}-{int(parts['month']):02}-{int(parts['day']):02}"
-    try:
-        found = datetime.fromisoformat(f"{day}T{parts['hour']}:{parts['minute']}{parts['zone'] or 'Z'}")
-    except ValueError:
-        return None
-    return found.astimezone(UTC)
+    which = next(which for which in ("", "_b", "_c") if parts[f"year{which}"])
+    month = parts[f"month{which}"]
+    number = _MONTHS.index(month[:3].lower()) + 1 if which else int(month)
+    day = _day(int(parts[f"year{which}"]), number, int(parts[f"day{which}"]))
+    if day and parts["hour"]:
+        with suppress(ValueError):  # at 25:00: the day is still right
+            clock = f"{parts['hour']}:{parts['minute']}{parts['zone'] or 'Z'}"
+            return datetime.fromisoformat(f"{day.date()}T{clock}").astimezone(UTC)
+    return day
 
 
 def _day(year: int, month: int, day: int) -> datetime | None:

@@ -20,9 +20,8 @@ LARGEST = 64 << 20  # bytes in one import
 MOST_FILES = 10_000
 MOST_LINES = 200_000  # in the Markdown of one import
 MOST_MEMORIES = 100_000  # in one import: each is held until the last one is stored
-_READ = (
-    os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
-)  # reading a pipe without a writer would block for ever
+# Reading a pipe without a writer would block for ever.
+_READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 FOLDER_FILE, FOLDER = "MEMORY.md", "memory"
 
 
@@ -37,16 +36,6 @@ class Source:
     @property
     def shown(self) -> str:
         return readable(str(self.path))
-
-    @property
-    def is_markdown(self) -> bool:
-        return self.path.suffix.lower() in MARKDOWN
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    raw: bytes
-    modified: datetime
 
 
 def sources(paths: Iterable[str | Path]) -> tuple[list[Source], list[str]]:
@@ -68,8 +57,8 @@ def sources(paths: Iterable[str | Path]) -> tuple[list[Source], list[str]]:
     return list(wanted.values()), problems
 
 
-def content(source: Source, room: int) -> Content:
-    """The bytes of a file, at most `room`."""
+def content(source: Source, room: int) -> tuple[bytes, datetime]:
+    """The bytes of a file, at most `room`, and when it was changed."""
     try:
         with os.fdopen(os.open(source.path, _READ), "rb") as file:
             facts = os.fstat(file.fileno())
@@ -82,7 +71,7 @@ def content(source: Source, room: int) -> Content:
         raise Invalid(f"{source.shown} cannot be read: {problem.strerror}") from problem
     if len(raw) > room:
         raise Invalid(f"{source.shown} makes this import larger than {LARGEST >> 20} MB; import less at once")
-    return Content(raw, _moment(facts.st_mtime))
+    return raw, _moment(facts.st_mtime)
 
 
 def must_fit(memories: int) -> None:
@@ -119,14 +108,11 @@ def _below(folder: Path) -> list[Path]:
     found = []
     for here, folders, files in os.walk(folder):
         found += [Path(here, name) for name in files if Path(name).suffix.lower() in MARKDOWN]
-        found += [link for name in folders if (link := Path(here, name)).is_symlink() and _leads_out(link, folder)]
+        links = [link for name in folders if (link := Path(here, name)).is_symlink()]
+        found += [link for link in links if not _real(link).is_relative_to(_real(folder))]
         if len(found) > MOST_FILES:
             break
     return sorted(found)
-
-
-def _leads_out(link: Path, folder: Path) -> bool:
-    return not _real(link).is_relative_to(_real(folder))
 
 
 def _path(given: str | Path) -> Path:

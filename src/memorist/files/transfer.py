@@ -63,7 +63,7 @@ def export_markdown(memory: Memory, where: Mapping[str, Any] | None = None) -> I
     For reading only: to import them again, export lines of JSON, which keep every blank, date and id.
     """
     found = (record for record in _records(memory, where or {}) if KINDS[record.kind].layer == MEMORY)
-    records = [(_headings(record), record) for record in found]
+    records = [((_safe(record.scope), _safe(record.kind), _safe(record.title or "")), record) for record in found]
     yield f"# Memories\n\n<!-- {len(records):,} of {_safe(memory.project.scope)} -->\n"
     above: tuple[str, ...] = ()
     for headings, record in sorted(records, key=lambda pair: (pair[0], pair[1].times.at)):
@@ -72,10 +72,6 @@ def export_markdown(memory: Memory, where: Mapping[str, Any] | None = None) -> I
                 yield f"\n{'#' * (depth + 1)} {heading}\n"
         yield _item(record) if headings == above else "\n" + _item(record)
         above = headings
-
-
-def _headings(record: Record) -> tuple[str, str, str]:
-    return _safe(record.scope), _safe(record.kind), _safe(record.title or "")
 
 
 def _records(memory: Memory, where: Mapping[str, Any]) -> Iterator[Record]:
@@ -122,10 +118,14 @@ def import_files(
     With a `scope` everything goes there; else an export's memories keep their scopes, and the others go to this project.
     """
     door = memory.through(replace(memory.access, origin="import", surface="import"))
-    _must_be_on(memory)
+    state = memory.status()["memory"]
+    if state != "on":
+        raise Refused(state)
     read = _read(paths)
     _leave_out_erased(read, memory)
-    found = [replace(each, draft=_placed(each.draft, scope)) for each in sorted(read.found, key=_holds_for_a_time)]
+    # Permanent texts first, or they would be taken for twins of texts with a limited validity.
+    read.found.sort(key=lambda each: each.draft.valid_from is not None or each.draft.valid_to is not None)
+    found = [replace(each, draft=_placed(each.draft, scope)) for each in read.found]
     for goal in {each.draft.scope or memory.home for each in found if each.draft.id is None}:
         door.access.must_write(goal)  # raised once, not for every line of a file
     if dry_run:
@@ -162,17 +162,6 @@ def _without_secrets(draft: Draft) -> Draft:
     return replace(draft, text=redact(draft.text), title=redact(draft.title) if draft.title else None)
 
 
-def _holds_for_a_time(each: Entry) -> bool:
-    """Sort key: permanent texts first, or they would be taken for twins of texts with a limited validity."""
-    return each.draft.valid_from is not None or each.draft.valid_to is not None
-
-
-def _must_be_on(memory: Memory) -> None:
-    state = memory.status()["memory"]
-    if state != "on":
-        raise Refused(state)
-
-
 def _read(paths: Iterable[str | Path]) -> _Read:
     if isinstance(paths, str | Path):
         raise Invalid("the paths must be a list, such as ['MEMORY.md']")
@@ -192,19 +181,19 @@ def _read(paths: Iterable[str | Path]) -> _Read:
 
 
 def _read_one(source: sources.Source, read: _Read) -> None:
-    content = sources.content(source, sources.LARGEST - read.bytes)
-    read.bytes += len(content.raw)
-    if source.is_markdown:
-        text = decoded(content.raw, source.shown)
+    raw, modified = sources.content(source, sources.LARGEST - read.bytes)
+    read.bytes += len(raw)
+    if source.path.suffix.lower() in sources.MARKDOWN:
+        text = decoded(raw, source.shown)
         read.lines += text.count("\n") + text.count("\r")
         if read.lines > sources.MOST_LINES:
             raise Invalid(
                 f"{source.shown} makes this import longer than {sources.MOST_LINES:,} lines; import less at once"
             )
-        found = memories_in(text, source.name, content.modified)
+        found = memories_in(text, source.name, modified)
         read.found += [replace(each, file=source.shown) for each in found]
     else:
-        lines = jsonl.read(content.raw, source.shown)
+        lines = jsonl.read(raw, source.shown)
         read.found += lines.found
         read.problems += lines.problems
         read.left_out += lines.left_out

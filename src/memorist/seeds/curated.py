@@ -74,18 +74,14 @@ def remember(memory: Memory, text: str, confirm: bool) -> SlashReply:
 
 
 def forget(memory: Memory, what: str, confirm: bool) -> SlashReply:
-    if _is_reference(what):
-        record = memory.get(what)
-        memory.forget(record.id, because="/forget")
-        return SlashReply("/forget", f"forgotten {_line(record)}", (record.number,))
-    found = _search(memory, what, "/forget")
+    named = _is_reference(what)
+    found = [memory.get(what)] if named else _search(memory, what, "/forget")
     best = found[0]
-    if not confirm:
+    if not named and not confirm:
         lines = [f"would forget {_line(best)}", *(f"also found {_line(other)}" for other in found[1:])]
-        return SlashReply(
-            "/forget", "\n".join([*lines, f"confirm it, or name one: /forget {best.number}"]), (best.number,), True
-        )
-    memory.forget(best.id, because=f"/forget {what}"[:200])
+        lines.append(f"confirm it, or name one: /forget {best.number}")
+        return SlashReply("/forget", "\n".join(lines), (best.number,), asks=True)
+    memory.forget(best.id, because="/forget" if named else f"/forget {what}"[:200])
     return SlashReply("/forget", f"forgotten {_line(best)}", (best.number,))
 
 
@@ -204,11 +200,7 @@ def _alias(memory: Memory, rest: str) -> str:
 
 def _line(record: Record) -> str:
     said = " ".join(visible(record.text).split())
-    marks = "".join(
-        f" ({word})"
-        for word, holds in (("pinned", record.pinned), ("candidate", record.status == "candidate"))
-        if holds
-    )
+    marks = " (pinned)" * record.pinned + " (candidate)" * (record.status == "candidate")
     return f"[id:{record.number}] {record.kind}{marks}: {said if len(said) <= SHOWN else said[:SHOWN] + '…'}"
 
 

@@ -108,9 +108,8 @@ class Items:
             return None
         record = self._memory.get(outcome.record.id)  # another item of the same dict may have changed it
         if known is not None and known.id == record.id:
-            self._memory.revise(
-                record.id, data=self._data(item) | _many(record), tags=item.tags, importance=item.importance
-            )
+            data = self._data(item) | _many(record)
+            self._memory.revise(record.id, data=data, tags=item.tags, importance=item.importance)
         elif outcome.outcome == "reinforced":
             more = _one_more(record, item.id, item.source or self.scope)
             if more:

@@ -270,16 +270,15 @@ def _default(key: str) -> Any:
 
 def _login() -> str:
     names = (_env(variable) for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"))  # where getpass looks first
+    name = next(filter(None, names), None)
     try:
-        return one_line("actor", next(filter(None, names), None) or _account())
+        if name is None:
+            import getpass
+
+            name = getpass.getuser()
+        return one_line("actor", name)
     except (Invalid, OSError, KeyError, ImportError):  # a container's user without a name
         return "unknown"
-
-
-def _account() -> str:
-    import getpass
-
-    return getpass.getuser()
 
 
 # ---------------------------------------------------------------- what each setting may be
@@ -294,32 +293,26 @@ def one_line(key: str, value: object) -> str:
     raise Invalid(f"{key} must be a short text without '*', line breaks or blanks around it, not {quoted(value)}")
 
 
-def _path(key: str, value: object) -> str:
-    if not isinstance(value, str) or not value.strip() or any(unicodedata.category(char) == "Cc" for char in value):
-        raise Invalid(f"{key} must be the path of a file, or ':memory:', not {quoted(value)}")
-    return value
+def _must_be(what: str, fits: Callable[[Any], bool]) -> Callable[[str, Any], Any]:
+    """The check of a setting whose value is used as it is."""
+
+    def check(key: str, value: Any) -> Any:
+        if not fits(value):
+            raise Invalid(f"{key} must be {what}, not {quoted(value)}")
+        return value
+
+    return check
 
 
-def _design(key: str, value: object) -> str:
+def _is_path(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and all(unicodedata.category(c) != "Cc" for c in value)
+
+
+_path = _must_be("the path of a file, or ':memory:'", _is_path)
+
+
+def _design(key: str, value: object) -> Any:
     return _path(key, value) if isinstance(value, str) and checks.is_path(value) else one_line(key, value)
-
-
-def _dates(key: str, value: object) -> str:
-    if not isinstance(value, str) or value not in READERS:
-        raise Invalid(f"{key} must be {' or '.join(READERS)}, not {quoted(value)}")
-    return value
-
-
-def _budget(key: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_BUDGET:
-        raise Invalid(f"{key} must be a whole number of tokens from 1 to {LARGEST_BUDGET:,}, not {quoted(value)}")
-    return value
-
-
-def _off(key: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise Invalid(f"{key} must be true or false, not {quoted(value)}")
-    return value
 
 
 def _kinds(key: str, value: object) -> Mapping[str, Kind]:
@@ -328,16 +321,13 @@ def _kinds(key: str, value: object) -> Mapping[str, Kind]:
     return MappingProxyType(own_kinds(value))
 
 
-def _weight(key: str, value: object) -> float:
-    return checks.number(value, key, 0, 100)
-
-
 def _schedule(key: str, value: object) -> str:
     from memorist.upkeep import cron
 
     return cron.parse(value, key).text
 
 
+_TOKENS = f"a whole number of tokens from 1 to {LARGEST_BUDGET:,}"
 CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "db": _path,
     "project": lambda _, value: resolve_project(value, None).name,
@@ -345,13 +335,13 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "scope": lambda _, value: Scope(value),
     "design": _design,
     "embed": lambda _, value: checked_name(value),
-    "dates": _dates,
-    "budget": _budget,
+    "dates": _must_be(" or ".join(READERS), lambda value: isinstance(value, str) and value in READERS),
+    "budget": _must_be(_TOKENS, lambda value: type(value) is int and 1 <= value <= LARGEST_BUDGET),
     "actor": one_line,
-    "off": _off,
+    "off": _must_be("true or false", lambda value: isinstance(value, bool)),
     "kinds": _kinds,
-    "reinforce_weight": _weight,
-    "demote_weight": _weight,
+    "reinforce_weight": lambda key, value: checks.number(value, key, 0, 100),
+    "demote_weight": lambda key, value: checks.number(value, key, 0, 100),
     "max_size": lambda key, value: checks.size_text(checks.size(value, key)),
     "prune_percent": lambda key, value: checks.number(value, key, 0.01, 100),
     "prune_schedule": _schedule,

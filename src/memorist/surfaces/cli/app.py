@@ -134,9 +134,11 @@ def _command(name: str) -> "Command":
         from memorist.surfaces.cli import verbs
 
         return verbs.command(COMMANDS[name])
+    from memorist.surfaces.cli.arguments import Command
+
     help = COMMANDS[name].help if name in COMMANDS else (SHELL | SEEDS)[name]
-    found: Command = import_module(f"memorist.surfaces.cli.{module}").command(name, help)
-    return found
+    options, perform = import_module(f"memorist.surfaces.cli.{module}").commands[name]
+    return Command(name, help, options, perform)
 
 
 def _overview() -> str:

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import zip_longest
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
@@ -54,13 +55,9 @@ class Option:
         short = f"-{SHORT[self.name]}, " if self.name in SHORT else ""
         return f"{short}{self.flag} {self.placeholder or PLACEHOLDERS.get(self.type, '')}".rstrip()
 
-    @property
-    def takes_value(self) -> bool:
-        return self.type != "flag"
-
     def take(self, said: str, values: dict[str, Any]) -> None:
         """Reads what was said, and adds it to the values."""
-        value = READERS[self.type](said, self.flag or self.name.upper()) if self.takes_value else True
+        value = READERS[self.type](said, self.flag or self.name.upper()) if self.type != "flag" else True
         values[self.name] = [*values.get(self.name, []), value] if self.type in SEVERAL else value
 
 
@@ -146,8 +143,8 @@ def _base(annotation: Any) -> Any:
 def parse(command: Command, words: Sequence[str]) -> dict[str, Any]:
     """What was given, by name. Options may stand anywhere before `--`; a value may begin with a dash."""
     flagged = _flagged(command)
-    short = "".join(flag[1:] + ":" * option.takes_value for flag, option in flagged.items() if len(flag) == 2)
-    long = [flag[2:] + "=" * option.takes_value for flag, option in flagged.items() if len(flag) > 2]
+    short = "".join(flag[1:] + ":" * (option.type != "flag") for flag, option in flagged.items() if len(flag) == 2)
+    long = [flag[2:] + "=" * (option.type != "flag") for flag, option in flagged.items() if len(flag) > 2]
     try:
         pairs, rest = getopt.gnu_getopt(list(words), short, long)
     except getopt.GetoptError as problem:
@@ -252,15 +249,11 @@ def _stdin(most: int) -> bytes:
 
 def well_formed(argument: str, name: str) -> str:
     """An argument as the text it was typed as, also where the locale knows only ASCII."""
-    return argument if argument.isascii() or _encodes(argument) else decoded(os.fsencode(argument), name)
-
-
-def _encodes(text: str) -> bool:
     try:
-        text.encode()
+        argument.encode()
+        return argument
     except UnicodeEncodeError:
-        return False
-    return True
+        return decoded(os.fsencode(argument), name)
 
 
 def moment(text: str, name: str) -> datetime:
@@ -290,33 +283,21 @@ def reference(text: str, name: str) -> str | datetime:
     return moment(text, name) if LOOKS_LIKE_A_TIME.match(text) else well_formed(text, name)
 
 
-def whole(text: str, name: str) -> int:
+def number(read: Callable[[str], float], said: str, text: str, name: str) -> float:
     try:
-        return int(text)
+        return read(text)
     except ValueError as problem:
-        raise Invalid(f"{name} takes a whole number, not {text[:60]!r}") from problem
-
-
-def number(text: str, name: str) -> float:
-    try:
-        return float(text)
-    except ValueError as problem:
-        raise Invalid(f"{name} takes a number, not {text[:60]!r}") from problem
-
-
-def as_given(text: str, name: str) -> str:
-    """A path is bytes to the system, and stays what it is."""
-    return text
+        raise Invalid(f"{name} takes {said}, not {text[:60]!r}") from problem
 
 
 READERS: Mapping[str, Callable[[str, str], Any]] = {
     "text": well_formed,
     "texts": well_formed,
-    "path": as_given,
-    "paths": as_given,
+    "path": lambda text, name: text,  # bytes to the system, and stays what it is
+    "paths": lambda text, name: text,
     "reference": reference,
-    "whole": whole,
-    "number": number,
+    "whole": partial(number, int, "a whole number"),
+    "number": partial(number, float, "a number"),
     "time": moment,
     "json": json_object,
 }

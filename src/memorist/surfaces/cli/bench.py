@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 
 from memorist.memory import Memory
 from memorist.records import Record
-from memorist.surfaces.cli.arguments import PLACE, Command
+from memorist.surfaces.cli.arguments import PLACE
 from memorist.surfaces.cli.screen import Screen
 from memorist.surfaces.cli.verbs import Place, opened
 
@@ -50,14 +50,13 @@ class Mine:
     duplicates: list[list[int]] = field(default_factory=list)
 
 
-def command(name: str, help: str) -> Command:
-    return Command(name, help, PLACE, bench)
-
-
 def bench(place: Place) -> int:
     with opened(place) as memory:
         found = look(memory)
     return Screen.of(place.json).answer(found, told(found))
+
+
+commands = {"bench": (PLACE, bench)}
 
 
 def look(memory: Memory) -> Mine:
@@ -123,11 +122,8 @@ def _rank(memory: Memory, record: Record, question: str) -> int | None:
 
 def _never_used(records: Sequence[Record]) -> list[int]:
     before = datetime.now(UTC) - OLD
-    return [
-        record.number
-        for record in records
-        if not record.counters.used and not record.counters.surfaced and record.times.created < before
-    ]
+    old = [record for record in records if record.times.created < before]
+    return [record.number for record in old if not record.counters.used and not record.counters.surfaced]
 
 
 def _duplicates(records: Sequence[Record]) -> list[list[int]]:

@@ -17,7 +17,7 @@ from memorist.design import Design
 from memorist.designs import own
 from memorist.errors import Invalid
 from memorist.surfaces import settings
-from memorist.surfaces.cli.arguments import JSON, PLACE, Command, Option
+from memorist.surfaces.cli.arguments import JSON, PLACE, Option
 from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
 from memorist.surfaces.cli.verbs import Place, opened
 from memorist.text import toml
@@ -35,21 +35,14 @@ def get_setting(place: Place, key: str) -> int:
     return Screen.of(place.json).answer({key: value}, one_line(value or ""))
 
 
-def set_setting(place: Place, key: str, value: str) -> int:
-    return _written(place, key, settings.set_setting(key, value, Path.cwd()))
-
-
-def unset_setting(place: Place, key: str) -> int:
-    return _written(place, key, settings.unset_setting(key))
-
-
-def _written(place: Place, key: str, file: Path) -> int:
-    """What holds now, which may come from elsewhere than the file that was changed."""
-    value = settings.get_setting(key, Path.cwd())
-    note = _note_on(settings.known(key)) if value else None
-    now = f"{key} is now {one_line(value) if value else 'not set'} ({one_line(str(file))} was written)"
-    document = {key: value, "file": file} | ({"note": note} if note else {})
-    return Screen.of(place.json).answer(document, now, *([f"  {one_line(note)}"] if note else []))
+def set_setting(place: Place, key: str, value: str | None = None) -> int:
+    """Sets it, or takes it back, and says what holds now, which may come from elsewhere than the file that was changed."""
+    file = settings.unset_setting(key) if value is None else settings.set_setting(key, value, Path.cwd())
+    now = settings.get_setting(key, Path.cwd())
+    note = _note_on(settings.known(key)) if now else None
+    said = f"{key} is now {one_line(now) if now else 'not set'} ({one_line(str(file))} was written)"
+    document = {key: now, "file": file} | ({"note": note} if note else {})
+    return Screen.of(place.json).answer(document, said, *([f"  {one_line(note)}"] if note else []))
 
 
 def _note_on(key: str) -> str | None:
@@ -64,14 +57,9 @@ def _note_on(key: str) -> str | None:
 
 def list_settings(place: Place) -> int:
     found = settings.all_settings(Path.cwd())
-    screen = Screen.of(place.json)
-    if screen.json:
-        screen.document({key: {"value": value, "source": source} for key, (value, source) in found.items()})
-    else:
-        screen.rows(
-            ("setting", "value", "from"), [(key, value or "", source) for key, (value, source) in found.items()]
-        )
-    return 0
+    document = {key: {"value": value, "source": source} for key, (value, source) in found.items()}
+    rows = [(key, value or "", source) for key, (value, source) in found.items()]
+    return Screen.of(place.json).table(document, ("setting", "value", "from"), rows)
 
 
 def switch(off: bool, place: Place) -> int:
@@ -90,14 +78,9 @@ def list_designs(place: Place) -> int:
     known |= {name: str(file) for name, file in designs.files_in(settings.designs_folder()).items()}
     known |= {current: current} if checks.is_path(current) else {}
     rows = [(name, _about(name), where) for name, where in known.items()]
-    screen = Screen.of(place.json)
-    if screen.json:
-        screen.document(
-            [dict(zip(("name", "about", "from"), row, strict=True)) | {"current": row[0] == current} for row in rows]
-        )
-    else:
-        screen.rows(("", "design", "about", "from"), [("*" if row[0] == current else "", *row) for row in rows])
-    return 0
+    document = [{"name": n, "about": about, "from": where, "current": n == current} for n, about, where in rows]
+    marked = [("*" if row[0] == current else "", *row) for row in rows]
+    return Screen.of(place.json).table(document, ("", "design", "about", "from"), marked)
 
 
 def _about(name: str) -> str:
@@ -163,13 +146,8 @@ def list_projects(place: Place) -> int:
         here, counts = memory.project.scope, memory.status()["scopes"]
     names = sorted({*counts, here})
     rows = [{"scope": name, "memories": counts.get(name, 0), "current": name == here} for name in names]
-    screen = Screen.of(place.json)
-    if screen.json:
-        screen.document(rows)
-    else:
-        marked = [("*" if row["current"] else "", str(row["scope"]), f"{row['memories']:,}") for row in rows]
-        screen.rows(("", "scope", "memories"), marked)
-    return 0
+    marked = [("*" if name == here else "", name, f"{counts.get(name, 0):,}") for name in names]
+    return Screen.of(place.json).table(rows, ("", "scope", "memories"), marked)
 
 
 # ---------------------------------------------------------------- the table
@@ -177,20 +155,15 @@ def list_projects(place: Place) -> int:
 NAME = "The design: a name that `design list` shows, or the path of a TOML file"
 KEY = Option("key", "The name of the setting.", needed=True)
 VALUE = Option("value", "Its new value.", needed=True)
-_TABLE: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
+commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
     "project list": (PLACE, list_projects),
     "design list": ((JSON,), list_designs),
     "design show": ((Option("name", f"{NAME}; the one in use without it."), JSON), show_design),
     "design use": ((Option("name", f"{NAME}.", needed=True), JSON), use_design),
     "config get": ((KEY, JSON), get_setting),
     "config set": ((KEY, VALUE, JSON), set_setting),
-    "config unset": ((KEY, JSON), unset_setting),
+    "config unset": ((KEY, JSON), set_setting),
     "config list": ((JSON,), list_settings),
     "off": ((JSON,), partial(switch, True)),
     "on": ((JSON,), partial(switch, False)),
 }
-
-
-def command(name: str, help: str) -> Command:
-    options, perform = _TABLE[name]
-    return Command(name, help, options, perform)

@@ -22,7 +22,7 @@ from memorist.errors import Invalid, Refused
 from memorist.files import transfer
 from memorist.records import Draft, Outcome, Record
 from memorist.surfaces.cli import arguments, show
-from memorist.surfaces.cli.arguments import PLACE, Command, Option
+from memorist.surfaces.cli.arguments import PLACE, Option
 from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
 from memorist.surfaces.cli.verbs import Place, opened
 from memorist.text.visible import decoded, is_blank
@@ -133,16 +133,8 @@ def _show_imported(done: transfer.Imported, screen: Screen) -> None:
 
 
 def _show_drafts(drafts: Sequence[Draft], home: str, screen: Screen) -> None:
-    rows = [
-        (
-            draft.kind,
-            draft.at.date().isoformat() if draft.at else "",
-            draft.scope or home,
-            draft.title or "",
-            draft.text,
-        )
-        for draft in drafts
-    ]
+    days = [draft.at.date().isoformat() if draft.at else "" for draft in drafts]
+    rows = [(d.kind, day, d.scope or home, d.title or "", d.text) for d, day in zip(drafts, days, strict=True)]
     screen.rows(("kind", "happened", "scope", "title", "text"), rows)
     aside(f"{len(drafts):,} memories would be imported")
 
@@ -193,25 +185,23 @@ BACKUP = (
     Option("path", "The file to write; one beside the store without it.", type="path"),
     Option("restore", "Brings this backup back.", "--restore", "path", placeholder="FILE"),
     Option("yes", "Does not ask before it replaces the store.", "--yes", "flag"),
+    *PLACE,
 )
 IMPORT = (
     Option("paths", "A Markdown file, a folder with MEMORY.md or memory/*.md, or an export; several may be given.",
            type="paths"),
     Option("dry_run", "Shows what is in the files, and imports nothing.", "--dry-run", "flag"),
+    *PLACE,
 )  # fmt: skip
 EXPORT = (
     Option("path", "The file to write, which must not exist yet; standard output without it.", type="path"),
     Option("style", "jsonl, which import brings back, or markdown, to read; jsonl without it.", "--style"),
     Option("where", ARGUMENTS["where"], "--where", "json"),
+    *PLACE,
 )
-_TABLE: dict[str, tuple[tuple[Option, ...], Callable[..., int]]] = {
+commands: dict[str, tuple[tuple[Option, ...], Callable[..., int]]] = {
     "backup": (BACKUP, backup),
     "import": (IMPORT, import_command),
     "export": (EXPORT, export_command),
-    "edit": ((Option("id", ARGUMENTS["id"], needed=True),), edit),
+    "edit": ((Option("id", ARGUMENTS["id"], needed=True), *PLACE), edit),
 }
-
-
-def command(name: str, help: str) -> Command:
-    options, perform = _TABLE[name]
-    return Command(name, help, (*options, *PLACE), perform)

@@ -51,6 +51,14 @@ class Screen:
                 self.line(line)
         return 0
 
+    def table(self, document: Any, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+        """The answer of a command that lists something: a document, or rows."""
+        if self.json:
+            self.document(document)
+        else:
+            self.rows(heads, rows)
+        return 0
+
     def styled(self, text: str, style: str) -> str:
         return f"\x1b[{CODES[style]}m{text}\x1b[0m" if self.colour else text
 

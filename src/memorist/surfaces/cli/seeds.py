@@ -5,7 +5,7 @@
 "/remember …"` runs a slash command of `memorist.seeds.curated`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ from memorist.commands import ARGUMENTS
 from memorist.errors import Refused
 from memorist.seeds.hebbian import Done
 from memorist.surfaces.cli import arguments
-from memorist.surfaces.cli.arguments import PLACE, Command, Option
+from memorist.surfaces.cli.arguments import PLACE, Option
 from memorist.surfaces.cli.screen import Screen, safe
 from memorist.surfaces.cli.verbs import PATIENCE, Place, opened
 
@@ -25,7 +25,7 @@ LIMIT = Option("limit", ARGUMENTS["limit"], "--limit", "whole")
 QUERY = Option("query", "The words to look for; standard input without them.")
 LINE = Option("line", "The command in quotes, such as '/remember We deploy on Mondays'.", needed=True)
 YES = Option("yes", "Forgets what a keyword finds without asking.", "--yes", "flag")
-_OPTIONS: Mapping[str, tuple[Option, ...]] = {
+_TOOLS: Mapping[str, tuple[Option, ...]] = {
     "memory_store": (CONTENT, TAGS),
     "memory_query": (QUERY, LIMIT),
     "memory_reinforce": (ID,),
@@ -36,7 +36,7 @@ _OPTIONS: Mapping[str, tuple[Option, ...]] = {
 
 def _perform(tool: str, place: Place, **given: Any) -> int:
     for name in ("content", "query"):
-        if name in {option.name for option in _OPTIONS[tool]}:
+        if name in {option.name for option in _TOOLS[tool]}:
             given[name] = arguments.text_or_stdin(given.get(name), name, required=True)
     wait = PATIENCE["reading" if tool == "memory_query" else "writing"]
     with opened(place, wait=wait) as memory:
@@ -55,7 +55,7 @@ def _slash(place: Place, line: str, yes: bool = False) -> int:
     return int(answer.asks)
 
 
-def command(name: str, help: str) -> Command:
-    if name == "slash":
-        return Command(name, help, (LINE, YES, *PLACE), _slash)
-    return Command(name, help, (*_OPTIONS[name], *PLACE), partial(_perform, name))
+commands: Mapping[str, tuple[tuple[Option, ...], Callable[..., int]]] = {
+    "slash": ((LINE, YES, *PLACE), _slash),
+    **{tool: ((*options, *PLACE), partial(_perform, tool)) for tool, options in _TOOLS.items()},
+}

@@ -44,7 +44,7 @@ def show(result: Result, screen: Screen) -> None:
     if screen.json:
         screen.document(_document(result))
     else:
-        _SHOWN.get(result.verb, _outcome)(result, screen)
+        _SHOWN.get(result.verb, _changed)(result, screen)
 
 
 def _document(result: Result) -> Any:
@@ -58,7 +58,10 @@ def _document(result: Result) -> Any:
 # ---------------------------------------------------------------- writing
 
 
-def _outcome(result: Result, screen: Screen) -> None:
+def _changed(result: Result, screen: Screen) -> None:
+    """One memory, or several, or none."""
+    if isinstance(result.value, Report):
+        return _report(result.value, result.memory, screen)
     outcome: Outcome = result.value
     screen.line(f"{_named(outcome, screen)}: {one_line(outcome.because)}")
 
@@ -226,13 +229,6 @@ SHOWN_AT_MOST = 20
 DRY = {verb: f"would be {verb}" for verb in ("forgotten", "erased")}
 
 
-def _changed(result: Result, screen: Screen) -> None:
-    """One memory, or several, or none."""
-    if isinstance(result.value, Outcome):
-        return _outcome(result, screen)
-    _report(result.value, result.memory, screen)
-
-
 def _reports(result: Result, screen: Screen) -> None:
     for report in result.value:
         _report(report, result.memory, screen)
@@ -272,16 +268,8 @@ def _reviewed(result: Result, screen: Screen) -> None:
     if not isinstance(result.value, list):
         return _changed(result, screen)
     questions: Sequence[Pending] = result.value
-    rows = [
-        (
-            each.id,
-            _minute(each.at),
-            each.actor,
-            each.summary + (f" ({each.danger})" if each.danger else ""),
-            each.because,
-        )
-        for each in questions
-    ]
+    said = [each.summary + (f" ({each.danger})" if each.danger else "") for each in questions]
+    rows = [(q.id, _minute(q.at), q.actor, what, q.because) for q, what in zip(questions, said, strict=True)]
     screen.rows(("question", "asked", "by", "what", "because"), rows)
     if questions:
         aside("`memorist review ID --decide approve` does it, `--decide deny` drops it")
@@ -316,7 +304,7 @@ def _extracted(result: Result, screen: Screen) -> None:
 def _promoted(result: Result, screen: Screen) -> None:
     """One memory; or the findings, and what each has to be promoted."""
     if isinstance(result.value, Outcome):
-        return _outcome(result, screen)
+        return _changed(result, screen)
     findings: Sequence[Weighed] = result.value
     for each in findings:
         word = screen.styled(each.outcome, "good" if each.outcome in ("promoted", "enough", "asked") else "dim")
@@ -384,7 +372,6 @@ _SHOWN: Mapping[str, Callable[[Result, Screen], None]] = {
     "explain": _explained,
     "context": _context,
     "receipt": _context,
-    "used": _changed,
     "why_not": _said,
     "count": _said,
     "aliases": _aliases,
@@ -397,10 +384,6 @@ _SHOWN: Mapping[str, Callable[[Result, Screen], None]] = {
     "audit": _audit,
     "status": _status,
     "doctor": _findings,
-    "forget": _changed,
-    "finish": _changed,
-    "erase": _changed,
-    "undo": _changed,
     "upkeep": _reports,
     "compact": _compacted,
     "review": _reviewed,

@@ -64,11 +64,6 @@ def _asked(ask: Ask) -> bool:
     return arguments.agreed(f"{ask.summary}?{danger}")
 
 
-def _agreed_already(ask: Ask) -> bool:
-    """For `erase`, which asks before it begins, or is given `--yes`."""
-    return True
-
-
 def command(verb: Verb) -> arguments.Command:
     name = verb.command or verb.name
     return arguments.Command(name, verb.help, arguments.options_of(verb.name), partial(_perform, verb))
@@ -81,7 +76,7 @@ def _perform(verb: Verb, place: Place, **given: Any) -> int:
         return watch.watch(place, given.pop("watch"), given)
     why, batch = given.pop("why", False), verb.name == "remember" and given.pop("batch", False)
     scoped = _fill_in(verb, place, given, batch)
-    confirm = _agreed_already if verb.name == "erase" else None
+    confirm: Confirmer | None = (lambda ask: True) if verb.name == "erase" else None  # which asks before it begins
     with opened(place, narrowed=not scoped, wait=PATIENCE[verb.part], confirm=confirm) as memory:
         if verb.name == "erase" and not _may_erase(memory, given):
             return 1

@@ -8,11 +8,9 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from types import FrameType
 from typing import Any
 
 from memorist.errors import MemoristError
-from memorist.records import Report
 from memorist.surfaces.cli import show
 from memorist.surfaces.cli.screen import Screen, aside, one_line
 from memorist.surfaces.cli.verbs import Place, opened
@@ -27,11 +25,10 @@ Wait = Callable[[float], bool]  # waits so many seconds; True as soon as it is t
 def watch(place: Place, line: str, arguments: dict[str, Any]) -> int:
     schedule = cron.parse(line, "--watch")
     screen, stop = Screen.of(place.json), threading.Event()
-    before = {number: signal.signal(number, _stopping(stop)) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        aside(
-            f"upkeep at {schedule.text} (UTC), next {schedule.after(datetime.now(UTC)):%Y-%m-%d %H:%M}; stop with Ctrl-C"
-        )
+        first = schedule.after(datetime.now(UTC))
+        aside(f"upkeep at {schedule.text} (UTC), next {first:%Y-%m-%d %H:%M}; stop with Ctrl-C")
         for _ in times(schedule, lambda: datetime.now(UTC), stop.wait):
             _try(place, arguments, screen, stop)
     finally:
@@ -56,10 +53,6 @@ def times(schedule: cron.Cron, clock: Callable[[], datetime], wait: Wait) -> Ite
         seen = now
 
 
-def _stopping(stop: threading.Event) -> Callable[[int, FrameType | None], None]:
-    return lambda number, frame: stop.set()
-
-
 def _try(place: Place, arguments: dict[str, Any], screen: Screen, stop: threading.Event) -> None:
     """What is in the way today, such as another writer or a full disk, is told, and may be gone the next time."""
     try:
@@ -76,10 +69,7 @@ def _look_after(place: Place, arguments: dict[str, Any], screen: Screen, stop: t
         while not stop.is_set():
             reports = memory.upkeep(**{"seconds": piece, **arguments})
             show.show(show.Result("upkeep", reports, memory, arguments), screen)
-            if arguments.get("dry_run") or "seconds" in arguments or not _goes_on(reports):
+            finished = not any(report.advice == LATER for report in reports)
+            if finished or arguments.get("dry_run") or "seconds" in arguments:
                 return
             piece = PIECE if any(report.changed or report.rows for report in reports) else 2 * piece
-
-
-def _goes_on(reports: list[Report]) -> bool:
-    return any(report.advice == LATER for report in reports)
