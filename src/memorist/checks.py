@@ -32,8 +32,9 @@ def _words(value: Any, what: str, longest: int, when_long: str, when_empty: str)
         raise Invalid(f"{what} must be text, not {type(value).__name__}")
     if len(value) > longest:
         raise Invalid(f"{what} has {len(value):,} characters; {longest:,} are allowed: {when_long}")
-    bad = flaw(value)
-    if bad:
+    if value.isascii() and value.isprintable() and value.strip():
+        return value  # plain text needs no closer look
+    if bad := flaw(value):
         raise Invalid(f"{what} holds {bad}, which cannot be stored; remove it")
     if is_blank(value):
         raise Invalid(f"{what} is empty; {when_empty}")

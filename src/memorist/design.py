@@ -94,11 +94,8 @@ class Lane:
     of: Literal["total", "rest"] = "total"  # the rest is what the lanes before it did not get
 
 
-STEADY = (
-    "pinned",
-    "conventions",
-    "summaries",
-)  # lanes that do not depend on the question: the part of a prompt that stays the same
+# Lanes that do not depend on the question: the part of a prompt that stays the same.
+STEADY = ("pinned", "conventions", "summaries")
 LANES = (*STEADY, "recall")
 
 

@@ -20,47 +20,17 @@ from typing import Any, cast, get_args
 
 from memorist import checks
 from memorist.design import LANES, Budget, Conflicts, Design, Due, Inject, Lane, Promotion
-from memorist.designs import DESIGNS, NAME, design_named
+from memorist.designs import DESIGNS, NAME
 from memorist.errors import Invalid
-from memorist.recall.stages.gather import Gather, Recognise, Understand
-from memorist.recall.stages.keep import (
-    Abstain,
-    Believed,
-    DropTail,
-    DropWeak,
-    KeepBest,
-    KeepClose,
-    KeepTop,
-    OneVoice,
-    Spread,
-)
-from memorist.recall.stages.weigh import (
-    Blend,
-    Fade,
-    FavourKinds,
-    FileAffinity,
-    FuseRanks,
-    MarkConflicts,
-    NewestOfSlot,
-    Rerank,
-    Weigh,
-    WeighByVotes,
-)
-from memorist.recall.stages.words import ByFields, ByWords, ExpandAliases, Widen
+from memorist.recall.stages import gather, keep, weigh, words
 from memorist.remember.promotion import PRESETS
 from memorist.text import toml
 from memorist.text.visible import quoted
-from memorist.upkeep.retain import Expire, Prune, Retain, Settle
-from memorist.upkeep.suggest import SuggestAliases, TuneLanes
+from memorist.upkeep import retain, suggest
 from memorist.worth import DECAYS, FACTORS
 
 FAMILIES = ("task", "session", "project", "user", "global")
-BEFORE = (
-    "understand",
-    "recognise",
-    "aliases",
-    "widen",
-)  # stages that work on the question; all others work on hits
+BEFORE = ("understand", "recognise", "aliases", "widen")  # they work on the question; all other stages work on hits
 FINDS = (["words"], ["fields"], ["gather", "blend"], ["gather", "fuse_ranks"])  # how a design may find: one of these
 FINDERS = {name for way in FINDS for name in way}
 
@@ -81,7 +51,9 @@ def _design(table: Mapping[str, Any], stem: str) -> Design:
     _only(table, KEYS, "a design")
     if not isinstance(table.get("base"), str):
         raise Invalid(f"base must name the design to begin with: {', '.join(DESIGNS)}")
-    base = design_named(table["base"])
+    if table["base"] not in DESIGNS:
+        raise Invalid(f"there is no design {table['base']!r:.60}; designs are {', '.join(DESIGNS)}")
+    base = DESIGNS[table["base"]]
     name = table.get("name", stem)
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise Invalid(f"name must be of up to 64 letters, digits, '-' and '_', not {quoted(name)}")
@@ -205,7 +177,7 @@ def _must_suit_one_another(names: Sequence[str]) -> None:
 
 
 def _must_count_votes_once(names: Sequence[str], stages: Sequence[Any]) -> None:
-    weighed = {factor for stage in stages if isinstance(stage, Weigh) for factor in stage.factors}
+    weighed = {factor for stage in stages if isinstance(stage, weigh.Weigh) for factor in stage.factors}
     if "votes" in names and weighed & {"votes", "recency"}:
         raise Invalid("stages weighs votes twice: take votes or recency out of recall.weigh, or the stage votes out")
 
@@ -291,6 +263,11 @@ class Shape:
     keys: Mapping[str, Key]
 
 
+def _shape(make: type, **keys: Key | Callable[[Any, str], Any]) -> Shape:
+    """A key that is only checked sets the field of its name."""
+    return Shape(make, {name: key if isinstance(key, Key) else Key(name, key) for name, key in keys.items()})
+
+
 RETAINED = ("project", "session", "user", "task", "agent")  # families whose memories a rule may archive; never global
 OFF = "off"
 
@@ -309,140 +286,83 @@ def _or_off(field: str, check: Callable[[Any, str], Any], written: Callable[[Any
 
 _vote = partial(checks.number, least=0, most=100)
 _pool = partial(checks.whole, least=1, most=1000)
+_few = partial(checks.whole, least=1, most=64)
+_some = partial(checks.whole, least=1, most=100)
 _lift = partial(checks.number, least=1, most=2)
 _part_of = partial(checks.number, least=0.01, most=1)
-_FIELDS = ("content", "tags", "files", "category")
-_VOTES = {"reinforce": Key("reinforce", _vote), "demote": Key("demote", _vote)}
+_field = partial(checks.number, least=0.1, most=10)
+_tokens = partial(checks.whole, least=0, most=1_000_000)
 STAGES: Mapping[str, Shape] = {
-    "understand": Shape(Understand, {"most": Key("most", partial(checks.whole, least=1, most=64))}),
-    "recognise": Shape(Recognise, {}),
-    "words": Shape(ByWords, {"pool": Key("pool", _pool)}),
-    "gather": Shape(
-        Gather, {"words": Key("words", _pool), "meaning": Key("meaning", _pool), "around": Key("around", _pool)}
+    "understand": _shape(gather.Understand, most=_few),
+    "recognise": _shape(gather.Recognise),
+    "words": _shape(words.ByWords, pool=_pool),
+    "gather": _shape(gather.Gather, words=_pool, meaning=_pool, around=_pool),
+    "blend": _shape(weigh.Blend),
+    "fuse_ranks": _shape(weigh.FuseRanks, k=_pool),
+    "aliases": _shape(words.ExpandAliases, weight=_part_of, usual=checks.flag),
+    "widen": _shape(words.Widen, fuzzy=partial(checks.number, least=0, most=0.5), prefix=checks.flag, most=_few),
+    "fields": _shape(
+        words.ByFields, pool=_pool, read=_pool, content=_field, tags=_field, files=_field, category=_field
     ),
-    "blend": Shape(Blend, {}),
-    "fuse_ranks": Shape(FuseRanks, {"k": Key("k", partial(checks.whole, least=1, most=1000))}),
-    "aliases": Shape(ExpandAliases, {"weight": Key("weight", _part_of), "usual": Key("usual", checks.flag)}),
-    "widen": Shape(
-        Widen,
-        {
-            "fuzzy": Key("fuzzy", partial(checks.number, least=0, most=0.5)),
-            "prefix": Key("prefix", checks.flag),
-            "most": Key("most", partial(checks.whole, least=1, most=64)),
-        },
-    ),
-    "fields": Shape(
-        ByFields,
-        {
-            "pool": Key("pool", _pool),
-            "read": Key("read", _pool),
-            **{name: Key(name, partial(checks.number, least=0.1, most=10)) for name in _FIELDS},
-        },
-    ),
-    "believed": Shape(Believed, {}),
-    "weigh": Shape(Weigh, {"factors": Key("factors", partial(names, known=tuple(FACTORS)), list)}),
-    "votes": Shape(WeighByVotes, _VOTES),
-    "abstain": Shape(
-        Abstain,
-        {"below": Key("below", checks.share), "unless_covered": Key("unless_covered", checks.share)},
-    ),
-    "drop_weak": Shape(DropWeak, {"share": Key("share", checks.share)}),
-    "keep_close": Shape(
-        KeepClose,
-        {
-            "of_best": Key("of_best", checks.share),
-            "of_previous": Key("of_previous", checks.share),
-            "most": Key("most", partial(checks.whole, least=1, most=1000)),
-        },
-    ),
-    "files": Shape(FileAffinity, {"each": Key("each", checks.share)}),
-    "favour_kinds": Shape(FavourKinds, {"first": Key("first", _lift), "second": Key("second", _lift)}),
-    "fade": Shape(Fade, {"decay": Key("decay", partial(one_of, known=tuple(DECAYS)))}),
-    "rerank": Shape(Rerank, {"most": Key("most", _pool)}),
-    "keep_top": Shape(KeepTop, {"most": Key("most", _pool)}),
-    "drop_tail": Shape(
-        DropTail,
-        {"rule": Key("rule", partial(one_of, known=("median", "lowest"))), "share": Key("share", checks.share)},
-    ),
-    "spread": Shape(Spread, {"most": Key("most", _pool)}),
-    "one_voice": Shape(OneVoice, {}),
-    "mark_conflicts": Shape(MarkConflicts, {"weight": Key("weight", partial(checks.number, least=0.1, most=1))}),
-    "newest_of_slot": Shape(NewestOfSlot, {"most": Key("most", partial(checks.whole, least=2, most=100))}),
-    "keep_best": Shape(KeepBest, {"pinned": Key("pinned", partial(checks.whole, least=0, most=100))}),
+    "believed": _shape(keep.Believed),
+    "weigh": _shape(weigh.Weigh, factors=Key("factors", partial(names, known=tuple(FACTORS)), list)),
+    "votes": _shape(weigh.WeighByVotes, reinforce=_vote, demote=_vote),
+    "abstain": _shape(keep.Abstain, below=checks.share, unless_covered=checks.share),
+    "drop_weak": _shape(keep.DropWeak, share=checks.share),
+    "keep_close": _shape(keep.KeepClose, of_best=checks.share, of_previous=checks.share, most=_pool),
+    "files": _shape(weigh.FileAffinity, each=checks.share),
+    "favour_kinds": _shape(weigh.FavourKinds, first=_lift, second=_lift),
+    "fade": _shape(weigh.Fade, decay=partial(one_of, known=tuple(DECAYS))),
+    "rerank": _shape(weigh.Rerank, most=_pool),
+    "keep_top": _shape(keep.KeepTop, most=_pool),
+    "drop_tail": _shape(keep.DropTail, rule=partial(one_of, known=("median", "lowest")), share=checks.share),
+    "spread": _shape(keep.Spread, most=_pool),
+    "one_voice": _shape(keep.OneVoice),
+    "mark_conflicts": _shape(weigh.MarkConflicts, weight=partial(checks.number, least=0.1, most=1)),
+    "newest_of_slot": _shape(weigh.NewestOfSlot, most=partial(checks.whole, least=2, most=100)),
+    "keep_best": _shape(keep.KeepBest, pinned=partial(checks.whole, least=0, most=100)),
 }
 # What a design has besides stages and jobs, each in a table of its own.
-_tokens = partial(checks.whole, least=0, most=1_000_000)
-LANE = Shape(
+LANE = _shape(
     Lane,
-    {
-        "share": Key("share", checks.share),
-        "floor": Key("floor", _tokens),
-        "ceiling": _or_off("ceiling", _tokens),
-        "of": Key("of", partial(one_of, known=("total", "rest"))),
-    },
+    share=checks.share,
+    floor=_tokens,
+    ceiling=_or_off("ceiling", _tokens),
+    of=partial(one_of, known=("total", "rest")),
 )
 SLOTS: Mapping[str, Shape] = {
-    "budget": Shape(
-        Budget, {"tokens": Key("tokens", _tokens), "share": Key("share", checks.share), "most": Key("most", _tokens)}
-    ),
-    "promotion": Shape(
+    "budget": _shape(Budget, tokens=_tokens, share=checks.share, most=_tokens),
+    "promotion": _shape(
         Promotion,
-        {
-            "mode": Key("mode", partial(one_of, known=("manual", "propose", "auto"))),
-            "preset": Key("preset", partial(one_of, known=tuple(PRESETS))),
-        },
+        mode=partial(one_of, known=("manual", "propose", "auto")),
+        preset=partial(one_of, known=tuple(PRESETS)),
     ),
-    "due": Shape(
+    "due": _shape(
         Due,
-        {
-            "on_open": Key("on_open", checks.flag),
-            "uses": _or_off("uses", partial(checks.whole, least=1, most=1_000_000)),
-            "hours": _or_off("hours", partial(checks.number, least=0.1, most=100_000)),
-        },
+        on_open=checks.flag,
+        uses=_or_off("uses", partial(checks.whole, least=1, most=1_000_000)),
+        hours=_or_off("hours", partial(checks.number, least=0.1, most=100_000)),
     ),
 }
 JOBS: Mapping[str, Shape] = {
-    "prune": Shape(
-        Prune,
-        {
-            "max_size": Key("max_bytes", checks.size, checks.size_text),
-            "percent": Key("percent", partial(checks.number, least=0.01, most=100)),
-            **_VOTES,
-        },
+    "prune": _shape(
+        retain.Prune,
+        max_size=Key("max_bytes", checks.size, checks.size_text),
+        percent=partial(checks.number, least=0.01, most=100),
+        reinforce=_vote,
+        demote=_vote,
     ),
-    "settle": Shape(Settle, {}),
-    "expire": Shape(Expire, {}),
-    "retain": Shape(
-        Retain,
-        {
-            "max_items": _or_off("max_items", partial(checks.whole, least=1, most=100_000_000)),
-            "max_size": _or_off("max_bytes", checks.size, checks.size_text),
-            "ttl_days": _or_off("ttl_days", partial(checks.number, least=1, most=100_000)),
-            "min_confidence": _or_off("min_confidence", checks.share),
-            "families": Key("families", partial(names, known=RETAINED), list),
-        },
+    "settle": _shape(retain.Settle),
+    "expire": _shape(retain.Expire),
+    "retain": _shape(
+        retain.Retain,
+        max_items=_or_off("max_items", partial(checks.whole, least=1, most=100_000_000)),
+        max_size=_or_off("max_bytes", checks.size, checks.size_text),
+        ttl_days=_or_off("ttl_days", partial(checks.number, least=1, most=100_000)),
+        min_confidence=_or_off("min_confidence", checks.share),
+        families=Key("families", partial(names, known=RETAINED), list),
     ),
-    "suggest_aliases": Shape(
-        SuggestAliases,
-        {
-            "most": Key("most", partial(checks.whole, least=1, most=100)),
-            "times": Key("times", partial(checks.whole, least=1, most=100)),
-        },
-    ),
-    "tune_lanes": Shape(TuneLanes, {"receipts": Key("receipts", partial(checks.whole, least=1, most=10_000))}),
+    "suggest_aliases": _shape(suggest.SuggestAliases, most=_some, times=_some),
+    "tune_lanes": _shape(suggest.TuneLanes, receipts=partial(checks.whole, least=1, most=10_000)),
 }
-KEYS = (
-    "base",
-    "name",
-    "about",
-    "reads",
-    "stages",
-    "recall",
-    "jobs",
-    "upkeep",
-    "conflicts",
-    "inject",
-    "lanes",
-    "lane",
-    *SLOTS,
-)
+KEYS = (*"base name about reads stages recall jobs upkeep conflicts inject lanes lane".split(), *SLOTS)

@@ -1,23 +1,33 @@
-"""Who writes, and what one transaction will do: the two values that every verb in this room works with.
+"""Who writes, what one transaction will do, and which memories say the same: what every verb in this room works with.
 
 A verb fills `Changes` and commits it through the writer: records to put, links, keys, counters, and events about a record
 whose row stays as it is. Only `Changes` stamps the version, the time and the previous values, so no verb can forget the
 journal; and it knows what is pending, so the second draft of a batch sees the first.
+
+A twin is a record in the same scope with the same text that answers the same questions: its kind is on the same layer, is
+recalled alike and de-duplicated, and it still holds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from memorist.access import Access
 from memorist.design import Tools
+from memorist.errors import Conflict
+from memorist.kinds import Kind
 from memorist.records import Link, Record, changed, to_micros
 from memorist.store.meaning import Ahead
 from memorist.store.nouns import COUNTERS, KeyUse, difference
 from memorist.store.protocol import Store
-from memorist.store.where import Where
+from memorist.store.where import Order, Where, everywhere
 from memorist.store.writer import Change, Clean, Writer
+from memorist.text.twins import normalised
+
+UNDONE = "undone"  # the reason of what an undo archived
+FROM_FILES = ("import", "file")
+GLOBAL = "global"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +139,11 @@ def _told(link: Link | None) -> list[Any] | None:
     return None if link is None else [link.kind, link.weight, link.evidence]
 
 
+def holds_everywhere(record: Record) -> bool:
+    """Whether it is a preference that applies in every project: a person has to agree to it."""
+    return record.kind == "preference" and record.scope == GLOBAL
+
+
 def counts_of(record: Record) -> dict[str, int | None]:
     """The counters of a record by name, and when it was last used."""
     used = record.times.used
@@ -142,3 +157,52 @@ def _counts_before(old: Record, new: Record) -> dict[str, int | None]:
         return {}
     now = counts_of(new)
     return {name: value for name, value in counts_of(old).items() if now[name] != value}
+
+
+# ---------------------------------------------------------------- twins
+
+
+def same_texts(store: Store, space: str, scope: str, fingerprints: Sequence[str]) -> list[Record]:
+    """Records of that scope with one of these fingerprints, in any state, oldest first."""
+    where = everywhere(space).also("fingerprint", "in", tuple(fingerprints)).also("scope", "eq", scope)
+    return store.find(where, Order("number", ascending=True))
+
+
+def twin_of(
+    record: Record, others: Iterable[Record], kinds: Mapping[str, Kind], now: datetime | None, state: str
+) -> Record | None:
+    """The first of the others that is this record's twin and in that state. Without `now` it may have expired."""
+    here = kinds[record.kind]
+    if not here.deduplicated:
+        return None
+    for other in others:
+        there = kinds[other.kind]
+        alike = (here.layer, here.recalled) == (there.layer, there.recalled) and there.deduplicated
+        same = other.id != record.id and normalised(other.text) == normalised(record.text)  # a fingerprint is a hint
+        if alike and same and other.state == state and _holds_alike(record, other, now):
+            return other
+    return None
+
+
+def _holds_alike(record: Record, other: Record, now: datetime | None) -> bool:
+    """Whether the other one holds when this one does: not expired, and no other validity was given."""
+    new, old = record.times, other.times
+    if now is not None and old.valid_to is not None and old.valid_to <= now:
+        return False
+    asked = new.valid_from is not None or new.valid_to is not None
+    return not asked or (new.valid_from, new.valid_to) == (old.valid_from, old.valid_to)
+
+
+def refuse_second(old: Record, record: Record, changes: Changes) -> None:
+    """Refuses a change that would make a second active record say the same."""
+    as_before = (old.scope, old.state, old.fingerprint) == (record.scope, record.state, record.fingerprint)
+    if as_before or record.state != "active":
+        return
+    stored = same_texts(changes.by.store, record.space, record.scope, [record.fingerprint])
+    same = {twin.id: changes.records.get(twin.id, twin) for twin in stored}
+    same |= {twin.id: twin for twin in changes.twins.get((record.scope, record.fingerprint), ())}
+    here = [twin for twin in same.values() if (twin.scope, twin.fingerprint) == (record.scope, record.fingerprint)]
+    always = replace(record, times=replace(record.times, valid_from=None, valid_to=None))
+    twin = twin_of(always, here, changes.by.tools.kinds, changes.now, "active")
+    if twin:
+        raise Conflict(f"memory {twin.number} in {twin.scope} says the same already; forget one of the two first")

@@ -29,8 +29,7 @@ from memorist.errors import Invalid, NotFound, Refused
 from memorist.kinds import MEMORY
 from memorist.records import Link, Outcome, Record, Trust
 from memorist.remember import consent
-from memorist.remember.changes import Author, Changes
-from memorist.remember.twins import FROM_FILES, NEW, refuse_second
+from memorist.remember.changes import FROM_FILES, Author, Changes, refuse_second
 from memorist.store.index import opposed, stated
 from memorist.store.nouns import LOOKED_AT, shelf_of
 from memorist.store.protocol import Store
@@ -59,6 +58,7 @@ MOST_CLASHES = 3  # existing memories that one new memory may be flagged against
 CANDIDATES = 8
 LOGS = ("reasoning", "tool_output", "file_change", "summary")  # they record what happened and claim nothing beyond it
 RESOLVE = "`conflicts` shows what contradicts what, and `resolve` says which of the two holds"
+NEW = "nothing like it was there"  # why a memory is added
 SUPERSEDED = "another value was stated later"
 BOTH = "both"
 BOTH_HOLD = "both hold: "  # how the evidence begins where a conflict was resolved that way

@@ -20,15 +20,13 @@ from memorist.design import Answer, Ask, Tools
 from memorist.errors import Invalid, NotFound
 from memorist.records import Draft, Outcome, Record, Report
 from memorist.redact import nothing_but_marks
-from memorist.remember.changes import Author
-from memorist.remember.twins import FROM_FILES, same_texts
+from memorist.remember.changes import FROM_FILES, GLOBAL, Author, holds_everywhere, same_texts
 from memorist.store.nouns import Diagnosis, Run
 from memorist.store.protocol import Store
 from memorist.store.where import MOST_VALUES, Clause, Where, canonical, holds, type_of
 from memorist.store.writer import Clean
 from memorist.text.visible import quoted, visible
 
-GLOBAL, PREFERENCE = "global", "preference"
 SHOWN = 200  # characters of a text in a question
 PLACES = ("scope", "state")
 BOUNDS = ("gt", "gte", "lt", "lte", "ne")
@@ -187,19 +185,14 @@ def checked(store: Store, space: str) -> list[Diagnosis]:
 # ---------------------------------------------------------------- preferences
 
 
-def everywhere(record: Record) -> bool:
-    """Whether it is a preference that applies in every project."""
-    return record.kind == PREFERENCE and record.scope == GLOBAL
-
-
 def to_remember(draft: Draft, record: Clean, by: Author) -> Outcome | None:
     """Asks about a new preference for every project. Text from a file is only a candidate, and a known text only counts up."""
-    if not everywhere(record) or record.origin in FROM_FILES:
+    if record.origin in FROM_FILES:
         return None
     if record.text != draft.text and nothing_but_marks(record.text):
         return None  # the gate refuses it anyway
     twins = same_texts(by.store, record.space, record.scope, [record.fingerprint])
-    if any(twin.state == "active" and everywhere(twin) for twin in twins):
+    if any(twin.state == "active" and holds_everywhere(twin) for twin in twins):
         return None
     checked = {"scope": record.scope, "kind": record.kind, "text": record.text, "data": dict(record.data)}
     checked |= {"tags": list(record.tags), "files": list(record.files)}
@@ -220,7 +213,7 @@ def to_revise(
     by: Author,
 ) -> Outcome | int | None:
     """Asks about a change to, or into, a preference for every project. If approved: the version it was approved for."""
-    if old == new or not (everywhere(old) or everywhere(new)):
+    if old == new or not (holds_everywhere(old) or holds_everywhere(new)):
         return None
     by.access.must_write(new.scope)
     given = {name: _plain(value) for name, value in changes.items()}

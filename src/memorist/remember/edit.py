@@ -31,11 +31,10 @@ from memorist.records import (
     new_id,
 )
 from memorist.redact import nothing_but_marks
-from memorist.remember.changes import Author, Changes
+from memorist.remember.changes import Author, Changes, refuse_second
 from memorist.remember.conflicts import meet, reworded
 from memorist.remember.consent import to_revise
 from memorist.remember.gate import status_of, trust_of
-from memorist.remember.twins import refuse_second
 from memorist.store.nouns import KeyUse, Receipt
 from memorist.store.protocol import Store
 from memorist.store.where import Where, everywhere

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from memorist.records import Planned, Record, Report
 from memorist.redact import strings_in, texts_of
-from memorist.remember.changes import Author
-from memorist.remember.twins import same_texts
+from memorist.remember.changes import Author, same_texts
 from memorist.store.copies import clean_copies, clear_leftovers
 from memorist.store.nouns import Diagnosis
 from memorist.store.protocol import Store

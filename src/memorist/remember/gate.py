@@ -8,6 +8,10 @@ draft is refused: one bad line of a file does not stop the others.
 
 The origin of a text and the trust in it come from the access it came through, never from the text. Being read, repeated or
 old never raises trust; only an act of the user does.
+
+When the same thing is said again, the active twin is reinforced and takes over what the new draft adds. A forgotten one comes
+back only when the user says it again; from any other source it becomes a candidate beside it. Reading a file again adds
+nothing: existing memories stay as they are, and those forgotten or revised here stay forgotten or revised.
 """
 
 import re
@@ -23,8 +27,8 @@ from memorist.errors import Conflict, Invalid, MemoristError
 from memorist.kinds import Kind, kind_named
 from memorist.records import Draft, Origin, Outcome, Provenance, Record, Status, Times, Trust, new_id
 from memorist.redact import nothing_but_marks
-from memorist.remember import conflicts, twins
-from memorist.remember.changes import Author, Changes
+from memorist.remember.changes import FROM_FILES, UNDONE, Author, Changes, holds_everywhere, same_texts, twin_of
+from memorist.remember.conflicts import NEW, look
 from memorist.remember.consent import to_remember
 from memorist.store.nouns import KeyUse
 from memorist.store.where import canonical
@@ -35,6 +39,11 @@ IS_ID = re.compile("m[0-9a-hjkmnp-tv-z]{26}")
 DRAFT_FIELDS = {field.name for field in fields(Draft)}
 _BY_ORIGIN: dict[Origin, Trust] = {"user": "high", "agent": "medium", "import": "low", "file": "low", "tool": "low"}
 _BY_ROLE: dict[str, Origin] = {"user": "user", "assistant": "agent", "system": "agent", "tool": "tool"}
+KNOWN_ALREADY = {  # state of a twin → why a file does not add it again
+    "active": "it is there already",
+    "archived": "it was forgotten here, and a file does not bring it back",
+    "superseded": "it was revised here, and a file does not bring the old text back",
+}
 
 
 # ---------------------------------------------------------------- drafts
@@ -84,7 +93,7 @@ def admit(
     vectors = by.writer.generations.ahead(clean)
     with by.writer.transaction():
         changes = Changes(by, now, vectors)
-        twins.look_up(clean, changes)
+        _look_up(clean, changes)
         outcomes = [
             _decide(draft, record, policy, changes) if isinstance(record, Record) else record
             for draft, record in zip(drafts, cleaned, strict=True)
@@ -109,7 +118,9 @@ def _checked(place: int, draft: Draft, by: Author, home: str, now: datetime) -> 
 
 def _asked(draft: Draft, record: Clean | Outcome, by: Author) -> Clean | Outcome:
     """The record, unless it needs a person's consent and does not have it."""
-    return record if isinstance(record, Outcome) else to_remember(draft, record, by) or record
+    if isinstance(record, Outcome) or not holds_everywhere(record):
+        return record
+    return to_remember(draft, record, by) or record
 
 
 def _record(draft: Draft, who: Access, home: str, now: datetime, kinds: Mapping[str, Kind]) -> Record:
@@ -177,9 +188,9 @@ def _decide(draft: Draft, record: Clean, policy: Conflicts, changes: Changes) ->
     seen = None if use is None else changes.keys.get(use.key) or store.key_use(use.key)
     if use and seen:
         return _repeated(use, seen, changes.by)
-    outcome = twins.add_or_reinforce(record, changes)
+    outcome = _add_or_reinforce(record, changes)
     if outcome.outcome == "added":
-        outcome = conflicts.look(changes.records[record.id], outcome, policy, changes)
+        outcome = look(changes.records[record.id], outcome, policy, changes)
     if use and outcome.id:
         changes.key(replace(use, record=outcome.id, outcome=outcome.outcome))
     return outcome
@@ -205,9 +216,9 @@ def _brought_before(id: str, changes: Changes) -> Outcome:
         return Outcome("refused", "its id belongs to another memory", id)
     if record.state == "erased":
         return Outcome("refused", "it was erased here, and an import does not bring it back", id)
-    if record.state == "archived" and record.reason == twins.UNDONE:
-        return twins.bring_back(record, changes, "the import that added it was undone, and it is imported again")
-    return Outcome("unchanged", twins.KNOWN_ALREADY[record.state], id, record)
+    if record.state == "archived" and record.reason == UNDONE:
+        return _bring_back(record, changes, "the import that added it was undone, and it is imported again")
+    return Outcome("unchanged", KNOWN_ALREADY[record.state], id, record)
 
 
 def _repeated(use: KeyUse, seen: KeyUse, by: Author) -> Outcome:
@@ -224,6 +235,86 @@ def _finished(outcome: Outcome, batch: str, stored: Mapping[str, Record]) -> Out
     if record is None:
         return outcome
     return Outcome(outcome.outcome, outcome.because, outcome.id, record, batch, outcome.advice, outcome.pending)
+
+
+# ---------------------------------------------------------------- said again
+
+
+def _look_up(records: Sequence[Record], changes: Changes) -> None:
+    """Reads all twins of a batch, one query per scope."""
+    wanted: dict[tuple[str, str], list[str]] = {}
+    for record in records:
+        if changes.by.tools.kinds[record.kind].deduplicated:
+            wanted.setdefault((record.space, record.scope), []).append(record.fingerprint)
+    for (space, scope), fingerprints in wanted.items():
+        for twin in same_texts(changes.by.store, space, scope, fingerprints):
+            changes.twins.setdefault((scope, twin.fingerprint), []).append(twin)
+
+
+def _add_or_reinforce(record: Clean, changes: Changes) -> Outcome:
+    same, kinds = changes.twins.get((record.scope, record.fingerprint), []), changes.by.tools.kinds
+    if record.origin in FROM_FILES:
+        return _known_already(record, same, kinds) or _add(record, changes, NEW)
+    active = twin_of(record, same, kinds, changes.now, "active")
+    if active:
+        return _reinforce(active, record, changes)
+    forgotten = twin_of(record, same, kinds, changes.now, "archived")
+    if forgotten and record.origin == "user":
+        return _bring_back(forgotten, changes, "the user said again what was forgotten", status="confirmed")
+    if forgotten:
+        doubtful = changes.by.writer.clean(replace(record, status="candidate"))
+        return _add(doubtful, changes, f"a twin ({forgotten.number}) was forgotten, so this is only a candidate")
+    return _add(record, changes, NEW)
+
+
+def _known_already(record: Record, same: Sequence[Record], kinds: Mapping[str, Kind]) -> Outcome | None:
+    """A twin in any state, except one archived by undoing an import: importing it again is deliberate."""
+    same = [other for other in same if other.reason != UNDONE]
+    for state, because in KNOWN_ALREADY.items():
+        twin = twin_of(record, same, kinds, None, state)
+        if twin:
+            return Outcome("unchanged", because, twin.id, twin)
+    return None
+
+
+def _add(record: Clean, changes: Changes, because: str) -> Outcome:
+    changes.put("added", None, record, because)
+    advice = None
+    if len(record.text) > checks.ADVISED_TEXT and record.kind not in ("turn", "document"):
+        advice = f"{len(record.text):,} characters are long for one memory; one fact per memory is found better"
+    return Outcome("added", because, record.id, advice=advice)
+
+
+def _reinforce(twin: Record, record: Record, changes: Changes) -> Outcome:
+    """Counts the repetition and takes over new tags, files and the pin. The user saying it confirms a candidate."""
+    confirms = twin.status == "candidate" and record.origin == "user"
+    because = "the same text was there" + (", and the user confirmed it" if confirms else "")
+    counters = replace(twin.counters, strength=twin.counters.strength + 1)
+    counted: Record = replace(twin, counters=counters)
+    after: Record = replace(
+        counted,
+        tags=_joined(twin.tags, record.tags),
+        files=_joined(twin.files, record.files),
+        pinned=twin.pinned or record.pinned,
+        status="confirmed" if confirms else twin.status,
+    )
+    if after == counted:
+        changes.count("reinforced", twin, counted, because)
+    else:
+        changes.put("reinforced", twin, changes.stamped(twin, after), because)
+    return Outcome("reinforced", because, twin.id)
+
+
+def _joined(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
+    joined = tuple(dict.fromkeys((*old, *new)))
+    return joined if len(joined) <= checks.MOST_LABELS else old
+
+
+def _bring_back(forgotten: Record, changes: Changes, because: str, status: Status | None = None) -> Outcome:
+    """Makes an archived record active again, with the status it had unless one is given."""
+    back = replace(forgotten, state="active", reason=None, status=status or forgotten.status)
+    changes.put("restored", forgotten, changes.stamped(forgotten, back), because)
+    return Outcome("restored", because, forgotten.id)
 
 
 # ---------------------------------------------------------------- origin and trust

@@ -14,9 +14,8 @@ from memorist.access import Access
 from memorist.design import Tools
 from memorist.errors import Conflict, Invalid, MemoristError, NotFound, Refused
 from memorist.records import Counters, Event, Link, Planned, Record, Report, from_micros
-from memorist.remember.changes import Author, Changes, counts_of
+from memorist.remember.changes import UNDONE, Author, Changes, counts_of, refuse_second
 from memorist.remember.edit import portions
-from memorist.remember.twins import UNDONE, refuse_second
 from memorist.store.nouns import COLUMNS, COUNTERS, from_row, to_row
 from memorist.store.where import Where, everywhere
 from memorist.store.writer import Clean
