@@ -271,10 +271,8 @@ def _reviewed(result: Result, screen: Screen) -> None:
     said = [each.summary + (f" ({each.danger})" if each.danger else "") for each in questions]
     rows = [(q.id, _minute(q.at), q.actor, what, q.because) for q, what in zip(questions, said, strict=True)]
     screen.rows(("question", "asked", "by", "what", "because"), rows)
-    if questions:
-        aside("`memorist review ID --decide approve` does it, `--decide deny` drops it")
-    else:
-        aside("nothing waits for a decision")
+    how = "`memorist review ID --decide approve` does it, `--decide deny` drops it"
+    aside(how if questions else "nothing waits for a decision")
 
 
 def _conflicts(result: Result, screen: Screen) -> None:
@@ -285,10 +283,8 @@ def _conflicts(result: Result, screen: Screen) -> None:
         for record in (each.a, each.b):
             said = screen.styled(f"({_day(record.times.at)}, {record.origin})", "dim")
             screen.line(f"  {_mark(record.number, screen)} {said} {one_line(record.text)}")
-    if found:
-        aside("`memorist resolve A B KEEP` says which one holds; KEEP is its number, or both")
-    else:
-        aside("no memories are known to contradict each other")
+    how = "`memorist resolve A B KEEP` says which one holds; KEEP is its number, or both"
+    aside(how if found else "no memories are known to contradict each other")
 
 
 def _extracted(result: Result, screen: Screen) -> None:
