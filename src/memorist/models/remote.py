@@ -140,7 +140,11 @@ class RemoteEmbedder:
     def _batch(self, client: "httpx2.Client", texts: Sequence[str]) -> list[Any]:
         """The vectors of a few texts, in their order whatever order they came in."""
         asked = {"model": self.model, "input": list(texts), "encoding_format": "float"}
-        told = self._json(self._sent(client, asked | ({"dimensions": self.dimensions} if self.dimensions else {})))
+        content = self._sent(client, asked | ({"dimensions": self.dimensions} if self.dimensions else {}))
+        try:
+            told = json.loads(content)
+        except (ValueError, RecursionError) as problem:
+            raise self._unusable("its answer is not JSON") from problem
         try:
             by_index = {int(each["index"]): each["embedding"] for each in told["data"]}
             if len(told["data"]) != len(texts):
@@ -149,12 +153,6 @@ class RemoteEmbedder:
             return [by_index[place] for place in range(len(texts))]
         except (KeyError, TypeError, ValueError, OverflowError) as problem:
             raise self._unusable("its answer is not what /embeddings answers") from problem
-
-    def _json(self, content: bytes) -> Any:
-        try:
-            return json.loads(content)
-        except (ValueError, RecursionError) as problem:
-            raise self._unusable("its answer is not JSON") from problem
 
     def _sent(self, client: "httpx2.Client", body: Any) -> bytes:
         """The answer to one request. What may pass by itself is tried again until the time is up."""

@@ -124,7 +124,9 @@ class Search:
         merged = {hit.record.id: hit for hit in self.hits}
         for hit in hits:
             known = merged.get(hit.record.id)
-            merged[hit.record.id] = hit if known is None else _joined(known, hit)
+            if known is not None:
+                hit = Hit(known.record, max(known.score, hit.score), {**known.why, **hit.why})
+            merged[hit.record.id] = hit
         return self.but(hits=tuple(merged.values()))
 
     def keeping(self, hits: Sequence[Hit], dropped: Mapping[str, str], note: str | None = None) -> "Search":
@@ -175,10 +177,6 @@ def found(record: Record, **factors: float) -> Hit:
 def ordered(hits: Iterable[Hit]) -> list[Hit]:
     """Best first; of equals the newest."""
     return sorted(hits, key=lambda hit: (-hit.score, -hit.record.number))
-
-
-def _joined(a: Hit, b: Hit) -> Hit:
-    return Hit(a.record, max(a.score, b.score), {**a.why, **b.why})
 
 
 # ---------------------------------------------------------------- a caller's question
@@ -280,11 +278,9 @@ def _no_candidate(record: Record, answer: Recall) -> str:
     if not ahead:
         return answer.empty_because or "nothing was"
     held = set[str]().union(*map(attrgetter("terms"), index_rows(record)))
-    shared = list(filter(held.__contains__, query_terms(question_of(answer.query))))
+    shared = ", ".join(filter(held.__contains__, query_terms(question_of(answer.query))))
     if shared:
-        return (
-            f"it shares {', '.join(shared)} with the question, but {ahead:,} others fit better, or a filter left it out"
-        )
+        return f"it shares {shared} with the question, but {ahead:,} others fit better, or a filter left it out"
     meant = any(signal.name == "meaning" for hit in answer for signal in hit.signals)
     others = f", and {ahead:,} others share some or are nearer in meaning" if meant else ""
     return f"it shares no telling word with the question{others}; or a filter left it out"

@@ -195,8 +195,11 @@ def _numbers(text: str) -> tuple[list[str], list[str], bool]:
 
 def _is(sentence: str) -> Slot | None:
     """The owner of the docs is Anna; Anna's manager is Bruno; the quota is 4000."""
-    left, verb, right = _around_copula(sentence)
-    if not verb:
+    for verb in (" is ", " are ", " = ", ": "):
+        left, found, right = sentence.rpartition(verb)
+        if found and left.strip():
+            break
+    else:
         return None
     inside = INSIDE.match(right)
     right = right[inside.end() :] if inside else right
@@ -204,10 +207,10 @@ def _is(sentence: str) -> Slot | None:
     owned = OWNED.match(left)
     if not (owned or (named and DEFINITE.match(left))):
         return None
-    if verb == "are" and not PLURAL_OF_ONE.search(left):
+    if verb == " are " and not PLURAL_OF_ONE.search(left):
         return None
-    found = _slot(left, [], right, _grade_of_noun(left, named, _is_counted(right)))
-    return replace(found, how=inside["how"].lower()) if found and inside else found
+    slot = _slot(left, [], right, _grade_of_noun(left, named, _is_counted(right)))
+    return replace(slot, how=inside["how"].lower()) if slot and inside else slot
 
 
 def _grade_of_noun(left: str, named: bool, counted: bool) -> int:
@@ -223,14 +226,6 @@ def _grade_of_noun(left: str, named: bool, counted: bool) -> int:
         return MANY
     known = counted or (chosen and chosen["one"]) or (what in SINGLE and ALONE.fullmatch(head))
     return CLEAR if known and not BARE.fullmatch(left) else DOUBTFUL
-
-
-def _around_copula(sentence: str) -> tuple[str, str, str]:
-    for verb in (" is ", " are ", " = ", ": "):
-        left, found, right = sentence.rpartition(verb)
-        if found and left.strip():
-            return left, found.strip(), right
-    return "", "", ""
 
 
 def _slot(subject: str, attribute: list[str], value: str, grade: int) -> Slot | None:

@@ -128,8 +128,9 @@ class Widen:
         return sorted(like, key=lambda each: (-each.weight, each.term))[: self.most]
 
     def _misspelt(self, term: str, search: Search, tools: Tools) -> Iterator[Expansion]:
+        """As the right word may begin: as this one, without its second letter, or with the first two swapped."""
         most = min(MOST_EDITS, round(self.fuzzy * len(term)))
-        for begin in _beginnings(term):
+        for begin in dict.fromkeys((term[:2], term[0] + term[2], term[1] + term[0])):
             for word in tools.store.vocabulary(begin, search.shelves, search.where, LOOKED_UP):
                 edits = _edits(term, word, most)
                 if edits:
@@ -138,11 +139,6 @@ class Widen:
 
 def _near(term: str, differs: float) -> float:
     return len(term) / (len(term) + differs)
-
-
-def _beginnings(term: str) -> Sequence[str]:
-    """How the right word may begin: as this one, without its second letter, or with the first two swapped."""
-    return list(dict.fromkeys((term[:2], term[0] + term[2], term[1] + term[0])))
 
 
 def _edits(term: str, word: str, most: int) -> int | None:
