@@ -8,11 +8,11 @@ over, proposes what is left, and continues in the same batch, so that one `undo`
 
 import secrets
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from memorist.access import Access
 from memorist.design import Design, Job, Promotion, Proposal, Tools
@@ -61,32 +61,15 @@ def run(
     once `stop` says so, the rest waits for the next run. A complete run is noted, to know when upkeep is due again."""
     until = None if seconds is None else time.monotonic() + seconds
     runner = Runner(by.through(by.access.over_the_space(UPKEEP)), until, stop)
-    derived: list[Derived] = [Embed(runner.by.access, by.writer.generations, switch)]
-    reports = [job.plan() if dry_run else runner.derive(job) for job in derived]
-    done = [report for report in reports if report is not None]
+    embed = Embed(runner.by.access, by.writer.generations, switch)
+    vectors = embed.plan() if dry_run else runner.derive(embed)
+    done = [] if vectors is None else [vectors]
     done += [runner.plan(job) if dry_run else runner.run(job) for job in jobs]
     while not dry_run and not runner.over() and by.store.tidy():
         pass
     if not dry_run and not runner.over():
         by.writer.note_upkeep(by.access.space)
     return done
-
-
-class Derived(Protocol):
-    """A job for derived data, which can be recomputed from the memories: vectors."""
-
-    @property
-    def name(self) -> str: ...
-
-    def plan(self) -> Report | None: ...
-
-    def advice(self) -> str | None: ...
-
-    def has_work(self) -> bool: ...
-
-    def steps(self) -> Generator[int, None, None]: ...
-
-    def failed(self, problem: MemoristError) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +110,9 @@ class Runner:
             self._give_up(run, problem)
             raise
 
-    def derive(self, job: Derived) -> Report | None:
-        """Derived data is not journalled, so the job writes it itself; the run only keeps other processes away. A failing
-        model does not stop the other jobs."""
+    def derive(self, job: Embed) -> Report | None:
+        """Vectors are derived and not journalled, so the job writes them itself; the run only keeps other processes away. A
+        failing model does not stop the other jobs."""
         if not job.has_work():
             return Report(job.name, rows=0, advice=advice) if (advice := job.advice()) else None
         run = self._claim(STORE, job)
@@ -189,7 +172,7 @@ class Runner:
     def _sweep(self, proposal: Proposal) -> Sweep:
         return Sweep(proposal.verb, proposal.edit, proposal.because, self.by.where, self.by)
 
-    def _claim(self, space: str, job: Job | Derived) -> Run | None:
+    def _claim(self, space: str, job: Job | Embed) -> Run | None:
         """Claims a run of this job: a new one, or one whose lease has expired."""
         now, owner = self.by.now(), secrets.token_hex(8)
         with self.by.writer.transaction():
@@ -200,7 +183,7 @@ class Runner:
             mine = fresh if known is None else replace(known, owner=owner, lease=now + LEASE, updated=now)
             return replace(mine, id=self.by.writer.save_run(mine))
 
-    def _unfinished(self, space: str, job: Job | Derived) -> Run | None:
+    def _unfinished(self, space: str, job: Job | Embed) -> Run | None:
         newest = next(iter(self.by.store.runs(space, job.name, limit=1)), None)
         return newest if newest is not None and newest.state == "running" else None
 

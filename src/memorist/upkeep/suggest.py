@@ -31,6 +31,7 @@ FAMILIES = ("project", "user", "global")  # a session ends too soon for aliases
 OUTRIGHT = 100  # how much more brackets count than other signs
 BRACKETS = re.compile(r"([A-Za-z][\w-]*(?:[ ][A-Za-z][\w-]*){0,4}) \(([A-Za-z][\w-]{1,15})\)")
 WORD = re.compile(r"[A-Za-z]{2,24}")
+HUMPS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 BECAUSE = "memories and questions use one for the other"
 FEWEST_RECEIPTS = 20  # with a reported use; fewer say nothing
 LARGEST_STEP = 0.1  # by which a share moves at once
@@ -77,14 +78,10 @@ def _in_brackets(record: Record) -> Iterator[Pair]:
 def _parts_of_names(record: Record) -> Iterator[Pair]:
     """A short part and a long word of the same memory, where the short one abbreviates the long one."""
     said = " ".join((record.text, *record.tags, *record.files))
-    words = {word.lower() for part in WORD.findall(said) for word in _humps(part)} - STOP_WORDS
+    words = {word.lower() for part in WORD.findall(said) for word in HUMPS.findall(part)} - STOP_WORDS
     long = [word for word in words if len(word) >= 6]
     for short in (word for word in words if 2 <= len(word) <= 4):
         yield from ((short, word) for word in long if _abbreviates(short, word))
-
-
-def _humps(word: str) -> list[str]:
-    return re.findall(r"[A-Z]?[a-z]+|[A-Z]+", word)
 
 
 def _abbreviates(short: str, long: str) -> bool:
@@ -157,13 +154,8 @@ def _advice(lines: Sequence[Receipt], used: Sequence[Counter[str]]) -> str:
     shares = {lane: given[lane] / paid for lane in given}
     steps = {lane: helped[lane] / total - shares[lane] for lane in shares}
     wanted = {lane: shares[lane] + max(-LARGEST_STEP, min(LARGEST_STEP, step)) for lane, step in steps.items()}
-    moved = [
-        f"{lane} {shares[lane]:.2f} → {wanted[lane]:.2f}" for lane in shares if _differs(shares[lane], wanted[lane])
-    ]
+    far = [lane for lane in shares if abs(shares[lane] - wanted[lane]) >= 0.02]
+    moved = [f"{lane} {shares[lane]:.2f} → {wanted[lane]:.2f}" for lane in far]
     if not moved:
         return f"the lanes earn what they get, by {len(used)} contexts with a reported use"
     return f"by {len(used)} contexts with a reported use, of the tokens spent: {', '.join(moved)}; `lane.NAME.share` sets it"
-
-
-def _differs(a: float, b: float) -> bool:
-    return abs(a - b) >= 0.02
