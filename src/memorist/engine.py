@@ -21,12 +21,12 @@ from memorist.errors import Invalid, MemoristError, Refused
 from memorist.kinds import KINDS, Kind, Kinds
 from memorist.models.embed import NONE, Choice, Embedder, chosen, shown
 from memorist.project import Project, resolve_project
-from memorist.records import Context, LinkKind, Outcome, Recall, Record, Report, Scope, from_micros, now_utc
+from memorist.records import Context, LinkKind, Outcome, Recall, Record, Report, Scope, now_utc
 from memorist.store import choices
 from memorist.store.meaning import Meaning
 from memorist.store.open import IN_RAM, open_store
 from memorist.store.where import Where
-from memorist.store.writer import Writer, looked_after
+from memorist.store.writer import Writer
 from memorist.surfaces import settings
 from memorist.text.dates import TimeReader, reader_named
 from memorist.text.tokens import TokenCounter
@@ -374,21 +374,16 @@ class Engine:
     def _lately(self) -> dict[str, Any]:
         """How much there is, what became of memories, all in all, and when the store was last looked after."""
         store, space = self._tools.store, self.space
-        looked = store.setting(looked_after(space))
+        looked = self._slices.last(space)
         shown = [receipt.at for receipt in store.receipts(space, RECEIPTS_READ) if receipt.rendered is not None]
         size = asdict(store.size(space))
         done, used = size.pop("done"), size.pop("used")
-        gone = (
-            ("evicted", upkeep.runner.UPKEEP),
-            ("expired", upkeep.runner.UPKEEP),
-            ("forgotten", upkeep.runner.UPKEEP),
-        )
         return {
             **size,
             "promotions": sum(count for (verb, _), count in done.items() if verb == "promoted"),
-            "evictions": sum(done.get(each, 0) for each in gone),
+            "evictions": sum(done.get((verb, upkeep.runner.UPKEEP), 0) for verb in ("evicted", "expired", "forgotten")),
             "accesses": used,
-            "last_upkeep": from_micros(int(looked)).isoformat(timespec="seconds") if looked else "never",
+            "last_upkeep": looked.isoformat(timespec="seconds") if looked else "never",
             "last_injection": shown[0].isoformat(timespec="seconds") if shown else "never",
         }
 

@@ -378,7 +378,7 @@ class Memory(Engine):
         author = self._author
         author.writer.flush()
         line = remember.edit.receipt_of(id, self.access, author.store)
-        return prompt.receipts.shown_again(line, author.store, author.where)
+        return prompt.context.shown_again(line, author.store, author.where)
 
     def get(self, id: str | int) -> Record:
         """One record, by id, short number, or a unique beginning or end of the id."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from memorist.lazy import modules
 
 if TYPE_CHECKING:
-    from memorist.prompt import context, receipts
+    from memorist.prompt import context
 
-__all__ = ["context", "receipts"]
+__all__ = ["context"]
 if not TYPE_CHECKING:  # or every name would be there for a type checker
     __getattr__ = modules(__name__, __all__)

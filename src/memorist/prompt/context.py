@@ -9,6 +9,8 @@ A prompt must not fail because memory did. Wrong arguments are raised, because t
 failure gives an empty context that says why, and the details are logged.
 """
 
+import hashlib
+import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,13 +23,16 @@ from memorist import checks
 from memorist.access import Access
 from memorist.design import STEADY, Design, Inject, Lane, Tools
 from memorist.errors import Invalid, MemoristError, OutOfScope
-from memorist.prompt import lanes, receipts
+from memorist.prompt import lanes
 from memorist.prompt.modes import Mode, Profile, mode_named, profile_named, weighed
 from memorist.prompt.render import Contradiction, Digest, Item, Page, Style, age_of, body_of, frame_cost, page, style_of
 from memorist.records import Context, Hit, Recall, Record, Scope, new_id
+from memorist.store.nouns import Receipt
+from memorist.store.protocol import Store
 from memorist.store.where import Order, Where
 from memorist.text.tokens import TokenCounter
 from memorist.text.visible import quoted
+from memorist.text.words import query_terms
 from memorist.worth import vouched_for
 
 INJECTS = ("pull", "core", "push")
@@ -74,22 +79,17 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The checked arguments, completed by the design."""
+    """The wish with its arguments checked, completed by the design."""
 
-    query: str
+    wish: Wish
     total: int  # tokens
     style: Style
     mode: Mode
     profile: Profile | None
     inject: Inject
-    limit: int
     scopes: tuple[str, ...]
     lanes: tuple[Lane, ...]
     fingerprint: Mapping[str, Any]
-    files: Sequence[str] = ()
-    session: str | None = None
-    kinds: Sequence[str] | None = None
-    where: Mapping[str, Any] | None = None
 
 
 def plan_of(wish: Wish, design: Design, most: int | None, scopes: tuple[str, ...], kinds: Sequence[str] | None) -> Plan:
@@ -103,26 +103,13 @@ def plan_of(wish: Wish, design: Design, most: int | None, scopes: tuple[str, ...
     if inject not in INJECTS:
         raise Invalid(f"there is no inject {quoted(inject)}; it is one of {', '.join(INJECTS)}")
     files = checks.labels(wish.files, "files")
-    asked = receipts.fingerprint(
+    asked = _fingerprint(
         wish.query, design=design.name, task=wish.task, files=list(files), kinds=list(kinds or ()), mode=mode.name,
         profile=profile.name if profile else None,
     )  # fmt: skip
-    return Plan(
-        wish.query,
-        lanes.part(mode.share, total),
-        style_of(wish.style, wish.client),
-        mode,
-        profile,
-        cast(Inject, inject),
-        checks.whole(wish.limit, "limit", 1, MOST_HITS),
-        scopes,
-        design.lanes,
-        asked,
-        files,
-        wish.session,
-        kinds,
-        wish.where,
-    )
+    style, limit = style_of(wish.style, wish.client), checks.whole(wish.limit, "limit", 1, MOST_HITS)
+    checked, tokens = replace(wish, files=files, limit=limit, kinds=kinds), lanes.part(mode.share, total)
+    return Plan(checked, tokens, style, mode, profile, cast(Inject, inject), scopes, design.lanes, asked)
 
 
 # ---------------------------------------------------------------- the context
@@ -154,9 +141,9 @@ def _leave_receipt(made: Context, plan: Plan, found: "Candidates", keep: Keep, s
         told = (record.id for pair in found.contradictions for record in (pair.a, pair.b))
         shown |= {id: 0.0 for id in told if id not in shown}
     by = {item.record.id: item.lane for item in found.all}
-    answer = Recall(plan.query, made.items, made.empty_because, (), plan.scopes, made.receipt)
+    answer = Recall(plan.wish.query, made.items, made.empty_because, (), plan.scopes, made.receipt)
     took = (time.perf_counter() - started) * 1000
-    keep(answer, took, tuple(shown.items()), receipts.rendered(made, by))
+    keep(answer, took, tuple(shown.items()), _rendered(made, by))
 
 
 # ---------------------------------------------------------------- fitting the budget
@@ -278,7 +265,7 @@ class Look:
     def _item(self, lane: str, hit: Hit, protected: bool = False) -> Item:
         plan, record = self.plan, hit.record
         age = None if lane in STEADY else age_of(record, self.now)
-        weight = weighed(hit, plan.profile, plan.files, plan.query, self.now)
+        weight = weighed(hit, plan.profile, plan.wish.files, plan.wish.query, self.now)
         return Item(hit, lane, body_of(record, plan.mode.longest), age, weight, protected)
 
     def steady(self, lane: str) -> list[Hit]:
@@ -298,9 +285,9 @@ class Look:
     def last_turns(self) -> list[Hit]:
         """The system turn and the last few turns of the session, in order."""
         plan, find = self.plan, self.tools.store.find
-        if plan.session is None or plan.profile is None or not plan.profile.turns:
+        if plan.wish.session is None or plan.profile is None or not plan.profile.turns:
             return []
-        said = Where(self.who).also("session", "eq", plan.session).also("kind", "eq", "turn")
+        said = Where(self.who).also("session", "eq", plan.wish.session).also("kind", "eq", "turn")
         said = said.also("state", "eq", "active")
         last = find(said, Order("at"), plan.profile.turns)
         system = find(said.also("role", "eq", "system").also("trust", "ne", "low"), Order("at", ascending=True), 1)
@@ -313,7 +300,7 @@ class Look:
         scopes = self.plan.scopes
         here = [scope for scope in scopes if Scope(scope).family == family]
         hits = [hit for hit in found.hits if hit.record.scope in here]
-        if len(found.hits) >= self.plan.limit and len(scopes) > 1:
+        if len(found.hits) >= self.plan.wish.limit and len(scopes) > 1:
             hits = [hit for scope in here for hit in recall(scope).hits]
         return [*hits, *self._always(family, here, {hit.record.id for hit in hits})]
 
@@ -329,12 +316,10 @@ class Look:
     def _where(self, scopes: Sequence[str] | None = None) -> Where:
         """The caller's filter, in these scopes."""
         plan = self.plan
-        here = replace(
-            self.who, reads=tuple(plan.scopes if scopes is None else scopes)
-        )  # other scopes are not searched
-        where = Where.of(here, plan.where)
+        here = replace(self.who, reads=tuple(plan.scopes if scopes is None else scopes))  # others are not searched
+        where = Where.of(here, plan.wish.where)
         where = where if where.speaks_of("state") else where.also("state", "eq", "active")
-        return where if plan.kinds is None else where.also("kind", "in", tuple(plan.kinds))
+        return where if plan.wish.kinds is None else where.also("kind", "in", tuple(plan.wish.kinds))
 
     def _vouched(self, where: Where, order: str, most: int) -> list[Record]:
         """Only memories that someone vouches for: text from a tool, a file or an import may be an answer, but is not shown
@@ -381,3 +366,59 @@ class Look:
         items.insert(items.index(partner) + 1 if partner in items else 0, other)
         self.lanes[lane] = tuple(items)
         self.taken[other.record.id] = other
+
+
+# ---------------------------------------------------------------- receipts
+
+
+def _rendered(context: Context, lanes: Mapping[str, str]) -> Mapping[str, Any]:
+    """What the recall log keeps of a context: everything needed to show it again. `lanes`: the lane of each memory."""
+    return {
+        "text": context.text,
+        "digest": _digest(context.text),
+        "items": [[hit.record.id, lanes.get(hit.record.id, "")] for hit in context.items],
+        "tokens": context.tokens,
+        "budget": context.budget,
+        "ratio": context.compression_ratio,
+        "left_out": list(context.left_out),
+        "stable": context.stable,
+        "lanes": context.lanes,
+        "fingerprint": context.fingerprint,
+    }
+
+
+def shown_again(line: Receipt, store: Store, where: Where) -> Context:
+    """The context of a receipt: the exact text that went into the prompt, and its memories as they are now."""
+    scores = dict(line.shown)
+
+    def hits(ids: Sequence[str]) -> tuple[Hit, ...]:
+        return tuple(Hit(record, scores.get(record.id, 0.0)) for record in store.get(ids, where))
+
+    kept = line.rendered
+    if kept is None:
+        because = "that was a recall; nothing was put into a prompt"
+        return Context("", hits(list(scores)), receipt=line.id, empty_because=because)
+    exact = _digest(kept["text"]) == kept["digest"]  # redaction changed nothing in it
+    return Context(
+        kept["text"],
+        hits([id for id, _ in kept["items"]]),
+        kept["tokens"],
+        kept["budget"],
+        kept["ratio"],
+        line.id,
+        tuple(kept["left_out"]),
+        line.empty_because if exact else "a secret was removed from this text before it was kept",
+        kept["stable"],
+        kept["lanes"],
+        kept.get("fingerprint", {}),
+    )
+
+
+def _fingerprint(query: str, **facts: Any) -> dict[str, Any]:
+    """The kind of prompt, without its words: prompts with the same hash can be compared by their results."""
+    facts["words"] = len(query_terms(query))
+    return facts | {"hash": _digest(json.dumps(facts))}
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

@@ -115,9 +115,8 @@ def pack(
     left = max(0, room - told - sum(basket.spent.values()))
     left = basket.fill("", protected, left)
     own, ceilings = [granted[lane] for lane in loose], [lane.ceiling for lane in loose]
-    for lane, most in zip(
-        [*loose, *loose], [*own, *ceilings], strict=True
-    ):  # first what is each one's own, then the rest
+    # First what is each one's own, then the rest.
+    for lane, most in zip([*loose, *loose], [*own, *ceilings], strict=True):
         tokens = left if most is None else min(left, most - basket.spent.get(lane.name, 0))
         left -= tokens - basket.fill(lane.name, found[lane.name], tokens)
     table = zip(lanes, quotas(room, lanes), wanted, strict=True)

@@ -34,20 +34,7 @@ from memorist.store.index import opposed, stated
 from memorist.store.nouns import LOOKED_AT, shelf_of
 from memorist.store.protocol import Store
 from memorist.store.where import Where, everywhere
-from memorist.text.claims import (
-    CLEAR,
-    MANY,
-    Claims,
-    Slot,
-    Stance,
-    claims,
-    exchangeable,
-    other_value,
-    same_slot,
-    same_words,
-    unrelated,
-    within,
-)
+from memorist.text import claims
 from memorist.text.visible import quoted
 
 DisputeKind = Literal["contradictory", "superseded", "ambiguous"]
@@ -89,10 +76,10 @@ def between(old: str, new: str) -> Clash | None:
     >>> between("Never deploy on Fridays", "Don't deploy on Fridays") is None
     True
     """
-    return clash(claims(old), claims(new))
+    return clash(claims.claims(old), claims.claims(new))
 
 
-def clash(old: Claims, new: Claims, corrects: bool = False) -> Clash | None:
+def clash(old: claims.Claims, new: claims.Claims, corrects: bool = False) -> Clash | None:
     """The first clash of two sets of claims. `corrects`: the new text is a correction, even if its words do not say so."""
     corrects = corrects or new.corrects
     for was, now in product(old.slots, new.slots):
@@ -106,34 +93,35 @@ def clash(old: Claims, new: Claims, corrects: bool = False) -> Clash | None:
     return None
 
 
-def _other_value(was: Slot, now: Slot, corrects: bool) -> Clash | None:
+def _other_value(was: claims.Slot, now: claims.Slot, corrects: bool) -> Clash | None:
     grade = min(was.grade, now.grade)
-    if grade == MANY or not same_slot(was, now) or not other_value(was, now) or _of_another_sort(was, now):
+    differ = grade != claims.MANY and claims.same_slot(was, now) and claims.other_value(was, now)
+    if not differ or _of_another_sort(was, now):
         return None
-    alike = exchangeable(was.said, now.said, now.counted)
-    if not alike and grade != CLEAR:
+    alike = claims.exchangeable(was.said, now.said, now.counted)
+    if not alike and grade != claims.CLEAR:
         return None
     reason = f"another value: {_short(was.said)}, and {_short(now.said)}"
-    clear = alike and (grade == CLEAR or corrects)
+    clear = alike and (grade == claims.CLEAR or corrects)
     return Clash("superseded" if clear else "ambiguous", "medium" if clear else "low", reason, clear)
 
 
-def _of_another_sort(was: Slot, now: Slot) -> bool:
+def _of_another_sort(was: claims.Slot, now: claims.Slot) -> bool:
     """Postgres, and in Berlin; in Berlin, and on Torstrasse; on Monday, and at noon; Anna, and Irish."""
     placed = was.how != now.how and not now.counted
-    return placed or unrelated(was.said, now.said, now.counted)
+    return placed or claims.unrelated(was.said, now.said, now.counted)
 
 
-def _against(was: Stance, now: Stance, corrects: bool) -> Clash | None:
+def _against(was: claims.Stance, now: claims.Stance, corrects: bool) -> Clash | None:
     if was.favours == now.favours or was.act != now.act:
         return None
     what = " ".join((*([was.act] if was.act else ()), *min((was.words, now.words), key=len)))
     tones = {was.tone, now.tone}
     severity: Severity = "high" if tones == {"high"} else "low" if "low" in tones and "high" not in tones else "medium"
-    if same_words(was, now):
+    if claims.same_words(was, now):
         return Clash("contradictory", severity, f"one is for it, the other against it: {_short(what)}", corrects)
     rules = bool(was.act) or (was.strict and now.strict)
-    if rules and within(was, now):
+    if rules and claims.within(was, now):
         return Clash("ambiguous", "low", f"one of them only in some case: {_short(what)}")
     return None
 
@@ -164,7 +152,7 @@ def meet(record: Record, changes: Changes) -> list[str]:
 def _clashes(record: Record, changes: Changes) -> list[tuple[Record, Clash]]:
     if not may_be_disputed(record, changes):
         return []
-    new = claims(record.text)
+    new = claims.claims(record.text)
     found = [(old, why) for old in _candidates(record, changes) if (why := _clash(old, record, new, changes.now))]
     for topic in stated(record.text):
         changes.claimed.setdefault(topic, []).append(record)
@@ -192,8 +180,8 @@ def _candidates(record: Record, changes: Changes) -> list[Record]:
     ]
 
 
-def _clash(old: Record, record: Record, new: Claims, now: datetime) -> Clash | None:
-    was = claims(old.text)
+def _clash(old: Record, record: Record, new: claims.Claims, now: datetime) -> Clash | None:
+    was = claims.claims(old.text)
     if (was.personal or new.personal) and old.provenance.speaker != record.provenance.speaker:
         return None  # two people may both say "I live in …"
     if not _hold_together(old, record, now):
@@ -211,7 +199,7 @@ def _hold_together(old: Record, record: Record, now: datetime) -> bool:
 
 def _is_known(record: Record, old: Record, store: Store) -> bool:
     """Whether the pair is flagged in either direction, or was resolved as both holding."""
-    links = _between(record, old, store, ("contradicts", "relates_to"))
+    links = links_between(record, old, store, ("contradicts", "relates_to"))
     return any(each.kind == "contradicts" or (each.evidence or "").startswith(BOTH_HOLD) for each in links)
 
 
@@ -262,8 +250,8 @@ def _may_retire(old: Record, record: Record) -> bool:
     return said and _RANK[record.trust] >= _RANK[old.trust] and record.times.at >= old.times.at and not old.pinned
 
 
-def _retired(old: Record, now: datetime, reason: str) -> Record:
-    """The memory with its validity ended now."""
+def retired(old: Record, now: datetime, reason: str) -> Record:
+    """The memory as superseded: valid until now, or until its own end where that was earlier."""
     end = min(old.times.valid_to or now, now)
     times = replace(old.times, valid_to=max(end, old.times.valid_from or end))
     return replace(old, state="superseded", reason=reason, times=times)
@@ -271,7 +259,7 @@ def _retired(old: Record, now: datetime, reason: str) -> Record:
 
 def _retire(old: Record, record: Record, evidence: str, changes: Changes) -> None:
     """Supersedes the older one; it stays in the archive, in `as_of` and in the journal."""
-    past = changes.stamped(old, _retired(old, changes.now, SUPERSEDED))
+    past = changes.stamped(old, retired(old, changes.now, SUPERSEDED))
     changes.put("superseded", old, past, SUPERSEDED)
     changes.link(record, Link(record.id, old.id, "supersedes", 1.0, evidence), "it describes the current state")
 
@@ -342,7 +330,7 @@ def resolve(find: Find, keep: str | int, because: str, by: Author) -> Outcome:
         for record in (a, b):
             by.access.must_write(record.scope)
         kept = _kept(keep, a, b)
-        links = _between(a, b, by.store, ("contradicts", "supersedes"))
+        links = links_between(a, b, by.store, ("contradicts", "supersedes"))
         _must_be_open(a, b, links)
         other = b if kept is None or kept.id == a.id else a
         if kept is not None and _is_so(kept, other, links):
@@ -376,7 +364,7 @@ def _kept(keep: str | int, a: Record, b: Record) -> Record | None:
     return found[0]
 
 
-def _between(a: Record, b: Record, store: Store, kinds: Sequence[str]) -> list[Link]:
+def links_between(a: Record, b: Record, store: Store, kinds: Sequence[str]) -> list[Link]:
     """The links of these kinds from either to the other, whoever may see them."""
     found = (link for kind in kinds for link in store.links(everywhere(a.space), [a.id], kind))
     return [link for link in found if {link.a, link.b} == {a.id, b.id}]
@@ -415,7 +403,7 @@ def _close(record: Record, kept: Record | None, reason: str, changes: Changes) -
         raise Refused(
             f"memory {record.number} is a {record.kind}, and its text stays as it was said; keep='both' closes the conflict"
         )
-    fresh = changes.stamped(record, _retired(record, changes.now, reason))
+    fresh = changes.stamped(record, retired(record, changes.now, reason))
     changes.put("superseded", record, fresh, reason)
 
 

@@ -205,12 +205,7 @@ def to_remember(draft: Draft, record: Clean, by: Author) -> Outcome | None:
 
 
 def to_revise(
-    old: Record,
-    new: Record,
-    changes: Mapping[str, Any],
-    because: str,
-    used: bool,
-    by: Author,
+    old: Record, new: Record, changes: Mapping[str, Any], because: str, used: bool, by: Author
 ) -> Outcome | int | None:
     """Asks about a change to, or into, a preference for every project. If approved: the version it was approved for."""
     if old == new or not (holds_everywhere(old) or holds_everywhere(new)):
@@ -261,7 +256,7 @@ def to_clear(verb: str, where: Where, ids: Sequence[str], because: str, by: Auth
     """Asks before `forget` or `erase` of everything in a scope."""
     if not ids or not _says_everything(where, len(ids), by.tools):
         return None
-    scopes = _touched(where, by.tools)
+    scopes = [scope for scope in by.store.count(where) if where.access.may_write(scope)]
     if len(scopes) > MOST_VALUES:
         raise Invalid(f"{len(scopes):,} scopes would be cleared at once; name some of them in the filter")
     newest = max((brief.number for brief in by.store.briefs(where)), default=0)
@@ -301,7 +296,3 @@ def _says_everything(where: Where, found: int, tools: Tools) -> bool:
     if not all(clause.op in BOUNDS for clause in others):
         return False
     return not others or sum(tools.store.count(Where(where.access, places)).values()) == found
-
-
-def _touched(where: Where, tools: Tools) -> list[str]:
-    return [scope for scope in tools.store.count(where) if where.access.may_write(scope)]

@@ -27,17 +27,16 @@ from memorist.records import (
     Report,
     Scope,
     Status,
-    Times,
     new_id,
 )
 from memorist.redact import nothing_but_marks
 from memorist.remember.changes import Author, Changes, refuse_second
-from memorist.remember.conflicts import meet, reworded
+from memorist.remember.conflicts import links_between, meet, retired, reworded
 from memorist.remember.consent import to_revise
 from memorist.remember.gate import status_of, trust_of
 from memorist.store.nouns import KeyUse, Receipt
 from memorist.store.protocol import Store
-from memorist.store.where import Where, everywhere
+from memorist.store.where import Where
 from memorist.store.writer import Clean
 from memorist.text.twins import used_in
 from memorist.text.visible import quoted
@@ -195,7 +194,7 @@ def _restamped(record: Record, who: Access) -> Record:
 def _supersede_text(old: Record, new: Record, given: Mapping[str, Any], by: Author, because: str) -> Outcome:
     """Keeps the old text as a record of its own, valid until now; the memory gets the new text, valid from now."""
     changes = Changes.of(by)
-    fresh = _checked(old, replace(new, times=_times_of_new(new, given, changes.now)), changes)
+    fresh = _checked(old, _timed(new, given, changes.now), changes)
     if nothing_but_marks(fresh.text):
         raise Refused("the new text is nothing but a secret, and secrets are not stored")
     past = by.writer.clean(_past(old, changes.now))
@@ -207,23 +206,15 @@ def _supersede_text(old: Record, new: Record, given: Mapping[str, Any], by: Auth
 
 
 def _past(old: Record, now: datetime) -> Record:
-    """The old text as a superseded record: valid until now, or until its own end where that was earlier."""
-    end = min(old.times.valid_to or now, now)
+    """The old text as a superseded record of its own."""
+    past = retired(old, now, "revised")
+    times = replace(past.times, updated=now, used=None)
     return replace(
-        old,
-        id=new_id(now),
-        number=0,
-        state="superseded",
-        reason="revised",
-        superseded_by=old.id,
-        pinned=False,
-        counters=Counters(),
-        version=1,
-        times=replace(old.times, updated=now, used=None, valid_to=max(end, old.times.valid_from or end)),
+        past, id=new_id(now), number=0, superseded_by=old.id, pinned=False, counters=Counters(), version=1, times=times
     )
 
 
-def _times_of_new(new: Record, given: Mapping[str, Any], now: datetime) -> Times:
+def _timed(new: Record, given: Mapping[str, Any], now: datetime) -> Record:
     """The given validity; else the new text is valid from now, or from the future start that the old one had."""
     start, end = new.times.valid_from, new.times.valid_to
     if "valid_from" not in given and (start is None or start < now):
@@ -231,7 +222,7 @@ def _times_of_new(new: Record, given: Mapping[str, Any], now: datetime) -> Times
     if "valid_to" not in given and end is not None and end <= now:
         end = None
     checks.interval(start, end)
-    return replace(new.times, valid_from=start, valid_to=end)
+    return replace(new, times=replace(new.times, valid_from=start, valid_to=end))
 
 
 # ---------------------------------------------------------------- links
@@ -255,7 +246,7 @@ def relate(
         if a.id == b.id:
             raise Invalid(f"memory {a.number} cannot be linked to itself")
         new = None if weight is None else Link(a.id, b.id, kind, checks.share(weight, "weight"), shown)
-        known = _known_link(a, b, kind, by.store)
+        known = next((link for link in links_between(a, b, by.store, [kind]) if link.b == b.id), None)
         if new == known:
             return Outcome("unchanged", UNCHANGED, a.id, a)
         if new and not known and kind == "supersedes":
@@ -267,12 +258,6 @@ def relate(
             changes.unlink(a, known, because)
         batch, _ = changes.commit()
     return Outcome("changed", because, a.id, a, batch)
-
-
-def _known_link(a: Record, b: Record, kind: str, store: Store) -> Link | None:
-    """That one link, whoever may see it."""
-    links = store.links(everywhere(a.space), [a.id], kind)
-    return next((link for link in links if link.b == b.id), None)
 
 
 def _refuse_circle(link: Link, store: Store, where: Where) -> None:
@@ -433,7 +418,9 @@ class Sweep:
         arrived: list[Record] = []
         for old in self.by.store.get(ids, self.where):
             try:
-                fresh = self._changed(old, changes)
+                self.by.access.must_write(old.scope)
+                new = self.change(old)
+                fresh = None if new == old else _checked(old, new, changes)
             except (Refused, OutOfScope, Conflict) as problem:
                 left[old.id] = str(problem)
                 continue
@@ -445,8 +432,3 @@ class Sweep:
             if _arrives(old, fresh):
                 arrived.append(fresh)
         return replace(report, changed=tuple(planned), left=left), arrived
-
-    def _changed(self, old: Record, changes: Changes) -> Clean | None:
-        self.by.access.must_write(old.scope)
-        new = self.change(old)
-        return None if new == old else _checked(old, new, changes)

@@ -99,7 +99,7 @@ def admit(
             for draft, record in zip(drafts, cleaned, strict=True)
         ]
         batch, stored = changes.commit(batch)
-    return [_finished(outcome, batch, stored) for outcome in outcomes]
+    return [replace(each, record=stored[each.id], batch=batch) if each.id in stored else each for each in outcomes]
 
 
 def _checked(place: int, draft: Draft, by: Author, home: str, now: datetime) -> Clean | Outcome:
@@ -228,13 +228,6 @@ def _repeated(use: KeyUse, seen: KeyUse, by: Author) -> Outcome:
         raise Conflict("this idempotency key was used for another text; use a new key for a new text")
     record = next(iter(by.store.get([seen.record], by.where)), None)
     return Outcome("repeated", f"this key was stored before ({seen.outcome})", seen.record, record)
-
-
-def _finished(outcome: Outcome, batch: str, stored: Mapping[str, Record]) -> Outcome:
-    record = stored.get(outcome.id or "")
-    if record is None:
-        return outcome
-    return Outcome(outcome.outcome, outcome.because, outcome.id, record, batch, outcome.advice, outcome.pending)
 
 
 # ---------------------------------------------------------------- said again

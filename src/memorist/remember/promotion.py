@@ -63,13 +63,7 @@ FINISHED = "finished"
 
 
 def keep(
-    text: str,
-    session: str | None,
-    agent: str | None,
-    role: str | None,
-    message: int | None,
-    by: Author,
-    home: str,
+    text: str, session: str | None, agent: str | None, role: str | None, message: int | None, by: Author, home: str
 ) -> list[Outcome]:
     """Stores the findings of a text in its session, as candidates for `home`."""
     if session is None:
@@ -80,39 +74,30 @@ def keep(
     from memorist.remember.extract import extract  # its rules take a while to load
 
     found = extract(checks.text(text), checks.optional_label(role, "the role"))
-    drafts = [_draft(each, scope, session, agent, role, message, home) for each in found]
-    if not drafts:
+    if not found:
         return []
+    span = None if message is None else (message, message)
+    common = Draft("", scope=scope, session=session, role=role, agent=agent, doubtful=True, messages=span)
+    drafts = [_filled(common, each, home) for each in found]
     finder = by.through(replace(by.access, origin=_origin(role, by.access)))
     outcomes = gate.admit(drafts, finder, home)
     return [_also_by(agent, outcome, finder) for outcome in outcomes]
 
 
-def _draft(
-    found: "Finding", scope: str, session: str, agent: str | None, role: str | None, message: int | None, home: str
-) -> Draft:
-    return Draft(
+def _filled(common: Draft, found: "Finding", home: str) -> Draft:
+    told = {"rule": found.rule, "home": home, "subject": found.subject, "worked": found.worked}
+    marks = {name: True for name in ("resolved", "asked_for") if getattr(found, name)}
+    return replace(
+        common,
         text=found.text,
         kind=found.kind,
-        scope=scope,
         files=found.files,
-        data=_told(found, home),
+        data={name: value for name, value in told.items() if value is not None} | marks,
         importance=found.relevance,
         confidence=found.confidence,
-        session=session,
-        role=role,
-        agent=agent,
-        doubtful=True,
-        messages=None if message is None else (message, message),
         snippet=found.snippet or None,
         confidence_because=f"found by a rule: {found.rule}",
     )
-
-
-def _told(found: "Finding", home: str) -> Mapping[str, Any]:
-    told = {"rule": found.rule, "home": home, "subject": found.subject, "worked": found.worked}
-    marks = {name: True for name in ("resolved", "asked_for") if getattr(found, name)}
-    return {name: value for name, value in told.items() if value is not None} | marks
 
 
 def _origin(role: str | None, who: Access) -> Origin:
@@ -128,14 +113,11 @@ def _also_by(agent: str | None, outcome: Outcome, by: Author) -> Outcome:
     if agent is None or known is None or outcome.outcome != "reinforced" or agent in agents_of(known):
         return outcome
     agents = sorted({*agents_of(known), agent})
-    find = partial(_readable, known.id, by.access, by.tools)
-    edited = edit.edit(
-        find,
-        "found again",
-        lambda r: replace(r, data={**r.data, "agents": agents}),
-        by,
-        f"found by {agent} too",
-    )
+
+    def add(record: Record) -> Record:
+        return replace(record, data={**record.data, "agents": agents})
+
+    edited = edit.edit(lambda: by.store.get([known.id], by.where)[0], "found again", add, by, f"found by {agent} too")
     return replace(outcome, record=edited.record)
 
 
@@ -143,10 +125,6 @@ def agents_of(record: Record) -> set[str]:
     named = record.data.get("agents")
     more = [each for each in named if isinstance(each, str)] if isinstance(named, list | tuple) else []
     return {each for each in (record.provenance.agent, *more) if each}
-
-
-def _readable(id: str, who: Access, tools: Tools) -> Record:
-    return tools.store.get([id], Where(who))[0]
 
 
 def findings(home: str | None, who: Access, tools: Tools) -> list[Record]:
@@ -438,12 +416,7 @@ def declined(details: Mapping[str, Any], by: Author) -> None:
 
 
 def promote(
-    find: edit.Find,
-    scope: str,
-    because: str,
-    by: Author,
-    signals: Sequence[str] = (),
-    agreed: bool = False,
+    find: edit.Find, scope: str, because: str, by: Author, signals: Sequence[str] = (), agreed: bool = False
 ) -> Outcome:
     """Moves a memory to a scope where more questions find it: to `global` only with a person's consent. The user's own call
     also confirms it."""
@@ -477,14 +450,7 @@ def promote(
 # ---------------------------------------------------------------- the end of a task or a session
 
 
-def finish(
-    scope: str,
-    outcome: str,
-    keep: Sequence[Record],
-    target: str,
-    by: Author,
-    dry_run: bool = False,
-) -> Report:
+def finish(scope: str, outcome: str, keep: Sequence[Record], target: str, by: Author, dry_run: bool = False) -> Report:
     """Moves the memories to keep to `target`, then archives the rest. A memory that `target` already says is not moved."""
     ends = by.access.must_write(scope)
     if Scope(ends).family in STAY:
@@ -504,8 +470,8 @@ def finish(
         saved = move.plan(wanted)
         rest = clear.plan([id for id in _ids(here, by.tools) if id not in {each.id for each in saved.changed}])
         return replace(rest, changed=(*saved.changed, *rest.changed), left={})
-    report = _applied(move, wanted, Report(FINISHED))
-    return _applied(clear, _ids(here, by.tools), replace(report, left={}))
+    report = move.apply(wanted, Report(FINISHED))
+    return clear.apply(_ids(here, by.tools), replace(report, left={}))
 
 
 def _pinned(here: Where, tools: Tools) -> list[str]:
@@ -516,12 +482,6 @@ def _pinned(here: Where, tools: Tools) -> list[str]:
 
 def _ids(here: Where, tools: Tools) -> list[str]:
     return [brief.id for brief in tools.store.briefs(here)]
-
-
-def _applied(sweep: edit.Sweep, ids: Sequence[str], report: Report) -> Report:
-    for some in edit.portions(ids):
-        report = sweep.step(some, report)
-    return report
 
 
 def _kept_in(record: Record, scope: str, because: str) -> Record:

@@ -66,7 +66,9 @@ def _last_action(who: Access, tools: Tools) -> list[Event]:
         elif some[0].actor == who.actor and some[0].verb == "erased":
             erased = erased or batch
         elif some[0].actor == who.actor and _is_left(some, who, tools):
-            return _after(erased, tools.store.journal(batch=batch))
+            if erased:  # then the caller has to name the batch
+                raise _cannot(erased, f"; `undo {batch}` takes back the action before it")
+            return tools.store.journal(batch=batch)
     raise _cannot(erased) if erased else NotFound("there is no action of yours to undo here")
 
 
@@ -75,13 +77,6 @@ def _is_left(events: Sequence[Event], who: Access, tools: Tools) -> bool:
     told = [event.record for event in events if event.before is not None or event.because is not None]
     records = tools.store.get(told, Where(who))
     return any(who.may_write(record.scope) and record.state != "erased" for record in records)
-
-
-def _after(erased: str | None, events: list[Event]) -> list[Event]:
-    """The last action, unless something was erased since: then the caller has to name the batch."""
-    if erased:
-        raise _cannot(erased, f"; `undo {events[0].batch}` takes back the action before it")
-    return events
 
 
 def _cannot(erased: str, instead: str = "") -> Refused:
@@ -203,7 +198,8 @@ class _Undo:
             before["text"] = past.text
             gone = (*gone, Link(back.record.id, past.id, "supersedes"))
         elif "other" in before:
-            was, now = (_link(back.record.id, before["other"], before[name]) for name in ("was", "now"))
+            ends = (back.record.id, before["other"])
+            was, now = (told and Link(*ends, *told) for told in (before["was"], before["now"]))
             links = (*links, (was, now)) if was else links
             gone = gone if was or now is None else (*gone, now)
         after = _with_counts(_with_columns(back.after, before), before)
@@ -233,11 +229,6 @@ class _Undo:
         if back.past is not None:
             gone = replace(back.past, state="archived", reason=UNDONE)
             changes.put("undone", back.past, changes.stamped(back.past, gone), self.because)
-
-
-def _link(a: str, b: str, told: Sequence[Any] | None) -> Link | None:
-    """A link from its form in an event: [kind, weight, evidence]."""
-    return None if told is None else Link(a, b, *told)
 
 
 def _with_columns(record: Record, before: Mapping[str, Any]) -> Record:

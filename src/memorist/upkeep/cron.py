@@ -46,14 +46,12 @@ class Cron:
         day = start.replace(hour=0, minute=0)
         for _ in range(YEARS * 366):
             if self.fits(day):
-                found = next((time for time in self._times(day) if time >= start), None)
+                times = (day.replace(hour=hour, minute=minute) for hour in self.hours for minute in self.minutes)
+                found = next((time for time in times if time >= start), None)
                 if found is not None:
                     return found
             day += timedelta(days=1)
         raise Invalid(f"the schedule {self.text!r} is never due")
-
-    def _times(self, day: datetime) -> list[datetime]:
-        return [day.replace(hour=hour, minute=minute) for hour in self.hours for minute in self.minutes]
 
 
 def parse(text: object, what: str = "the schedule") -> Cron:

@@ -61,7 +61,9 @@ class Embed:
             return True
         if meaning.aim(living) is not None and meaning.may_move(living):
             return True
-        return any(each.state == "filling" for each in self._mine(living)) or meaning.waiting(1) > 0
+        embedder = meaning.embedder()
+        mine = [each for each in living if embedder is not None and each.model == embedder.name]
+        return any(each.state == "filling" for each in mine) or meaning.waiting(1) > 0
 
     def steps(self) -> Generator[int, None, None]:
         """Works in short transactions; yields the number of rows that got a vector after each."""
@@ -78,10 +80,6 @@ class Embed:
             if self.generations.cut_over(mine):
                 yield from self._drop()
                 return
-
-    def _mine(self, living: list[Generation]) -> list[Generation]:
-        embedder = self.meaning.embedder()
-        return [each for each in living if embedder is not None and each.model == embedder.name]
 
     def _begun(self) -> Generation | None:
         embedder = self.meaning.embedder()

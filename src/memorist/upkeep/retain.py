@@ -14,7 +14,7 @@ nothing is archived by age (promise P16).
 """
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -52,11 +52,11 @@ def jumped(tools: Tools) -> str | None:
     return jump(tools.store, tools.clock())
 
 
-def memories(who: Access, tools: Tools) -> Where:
-    """The memories that rules apply to: active ones of a kind that is recalled; turns, documents and logs stay whole."""
+def memories(who: Access, counts: Callable[[Kind], bool]) -> Where:
+    """The memories that rules apply to: active ones of these kinds; the others, such as turns and documents, stay whole."""
     where = Where(who).also("state", "eq", "active")
     for kind in KINDS.values():
-        if not kind.recalled:
+        if not counts(kind):
             where = where.also("kind", "ne", kind.name)
     return where
 
@@ -111,16 +111,14 @@ class Settle:
         found = tools.store.find(trusted, Order("updated", ascending=True), CANDIDATES_AT_MOST)
         ids = [record.id for record in found if _may_be_confirmed(record, now)]
         doubtful = sum(tools.store.count(where.also("trust", "eq", "low")).values())
-        advice = (
-            f"{doubtful:,} of low trust wait for a person: `memorist promote ID` confirms one" if doubtful else None
-        )
+        low = f"{doubtful:,} of low trust wait for a person: `memorist promote ID` confirms one"
 
         def confirm(record: Record) -> Record:
             if not _may_be_confirmed(record, now):  # judged at the time of the proposal, but a later downvote counts
                 raise Refused(f"memory {record.number} was changed or doubted in the meantime")
             return replace(record, status="confirmed")
 
-        return Proposal("confirmed", confirm, CONFIRMED, ids, advice)
+        return Proposal("confirmed", confirm, CONFIRMED, ids, low if doubtful else None)
 
 
 def _may_be_confirmed(record: Record, now: datetime) -> bool:
@@ -164,12 +162,8 @@ def _outlived(kind: Kind, who: Access, tools: Tools, now: datetime) -> list[Brie
     least = min(kind.ttl_days or FINDING_DAYS, FINDING_DAYS)
     where = Where(who).also("state", "eq", "active").also("kind", "eq", kind.name).also("pinned", "eq", False)
     where = where.also("trust", "ne", "high").also("updated", "lt", now - timedelta(days=least))
-    return [brief for brief in tools.store.briefs(where) if _has_outlived(brief, kind, now)]
-
-
-def _has_outlived(brief: Brief, kind: Kind, now: datetime) -> bool:
-    days = (now - brief.touched).total_seconds() / 86400
-    return brief.counters.used < OFTEN_USED and days > _days(kind, brief.scope)
+    rarely = (brief for brief in tools.store.briefs(where) if brief.counters.used < OFTEN_USED)
+    return [brief for brief in rarely if (now - brief.touched).total_seconds() / 86400 > _days(kind, brief.scope)]
 
 
 # ---------------------------------------------------------------- by number, room and confidence
@@ -197,7 +191,8 @@ class Retain:
         chosen: dict[str, str] = {}
         for scope, held in tools.store.count(Where(who).also("state", "eq", "active")).items():
             if scope.partition("/")[0] in self.families and not self._has_room(held):
-                briefs = list(tools.store.briefs(memories(who, tools).also("scope", "eq", scope)))
+                here = memories(who, lambda kind: kind.recalled).also("scope", "eq", scope)
+                briefs = list(tools.store.briefs(here))
                 chosen |= self._of_scope(briefs, now, bool(moved), who, tools)
 
         def evict(record: Record) -> Record:
@@ -239,9 +234,8 @@ class Retain:
         return None
 
     def _too_many(self, lowest: Iterable[Brief], items: int, bytes: int) -> list[Brief]:
-        over = (self.max_items is not None and items > self.max_items) or (
-            self.max_bytes is not None and bytes > self.max_bytes
-        )
+        limits = ((items, self.max_items), (bytes, self.max_bytes))
+        over = any(limit is not None and held > limit for held, limit in limits)
         chosen: list[Brief] = []
         for brief in lowest if over else ():
             if _within(items, self.max_items) and _within(bytes, self.max_bytes):
@@ -314,11 +308,7 @@ class Prune:
 
     @staticmethod
     def _briefs(who: Access, tools: Tools) -> Iterator[Brief]:
-        where = Where(who).also("state", "eq", "active")
-        for kind in KINDS.values():
-            if kind.layer != MEMORY:  # turns and documents stay whole
-                where = where.also("kind", "ne", kind.name)
-        return tools.store.briefs(where)
+        return tools.store.briefs(memories(who, lambda kind: kind.layer == MEMORY))
 
 
 def _pruned(record: Record, now: Clock) -> Record:

@@ -31,6 +31,7 @@ FAMILIES = ("project", "user", "global")  # a session ends too soon for aliases
 OUTRIGHT = 100  # how much more brackets count than other signs
 BRACKETS = re.compile(r"([A-Za-z][\w-]*(?:[ ][A-Za-z][\w-]*){0,4}) \(([A-Za-z][\w-]{1,15})\)")
 WORD = re.compile(r"[A-Za-z]{2,24}")
+HUMPS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 BECAUSE = "memories and questions use one for the other"
 FEWEST_RECEIPTS = 20  # with a reported use; fewer say nothing
 SMALLEST_STEP, LARGEST_STEP = 0.02, 0.1  # by which a share is worth moving, and moves at once
@@ -77,14 +78,10 @@ def _in_brackets(record: Record) -> Iterator[Pair]:
 def _parts_of_names(record: Record) -> Iterator[Pair]:
     """A short part and a long word of the same memory, where the short one abbreviates the long one."""
     said = " ".join((record.text, *record.tags, *record.files))
-    words = {word.lower() for part in WORD.findall(said) for word in _humps(part)} - STOP_WORDS
+    words = {word.lower() for part in WORD.findall(said) for word in HUMPS.findall(part)} - STOP_WORDS
     long = [word for word in words if len(word) >= 6]
     for short in (word for word in words if 2 <= len(word) <= 4):
         yield from ((short, word) for word in long if _abbreviates(short, word))
-
-
-def _humps(word: str) -> list[str]:
-    return re.findall(r"[A-Z]?[a-z]+|[A-Z]+", word)
 
 
 def _abbreviates(short: str, long: str) -> bool:
