@@ -81,7 +81,7 @@ def test_names_explain_themselves(path: Path) -> None:
 # ---------------------------------------------------------------- size
 
 LONG: dict[str, str] = {}  # modules that may be longer, each with its reason
-BRANCHY = 93  # functions with more than ten branches: lower it when their number falls, never raise it
+BRANCHY = 88  # functions with more than ten branches: lower it when their number falls, never raise it
 MOST_BRANCHES = 25
 
 
@@ -91,8 +91,7 @@ def test_modules_and_functions_stay_small(path: Path) -> None:
     assert lines <= LONGEST_MODULE or name in LONG, f"{name} has {lines} lines; split it by idea"
     for function in functions(path):
         assert length(function) <= LONGEST_FUNCTION, f"{function.name} has {length(function)} lines"
-        most = MOST_BRANCHES if f"{name} {function.name}" not in STILL else 30
-        assert branches(function) <= most, f"{function.name} has {branches(function)} branches"
+        assert branches(function) <= MOST_BRANCHES, f"{function.name} has {branches(function)} branches"
 
 
 def test_branches_do_not_spread() -> None:
@@ -105,13 +104,11 @@ def test_branches_do_not_spread() -> None:
 
 GERUNDS = """opening opened keeping judging injecting asking arriving choosing deciding promoting resolving undoing using""".split()
 EVERYWHERE = 3  # a constant of one name in more modules than this says too little
-# What these rules find today and is being renamed; nothing is added here.
-STILL: set[str] = {"PARTS", "Place"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SRC)))
 def test_a_module_is_called_by_a_noun_or_a_verb(path: Path) -> None:
-    assert path.stem not in GERUNDS or str(path.relative_to(SRC)) in STILL
+    assert path.stem not in GERUNDS
 
 
 def test_a_class_has_a_name_of_its_own() -> None:
@@ -120,7 +117,7 @@ def test_a_class_has_a_name_of_its_own() -> None:
         for node in parsed(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes.setdefault(node.name, []).append(str(path.relative_to(SRC)))
-    assert {name: places for name, places in homes.items() if len(places) > 1 and name not in STILL} == {}
+    assert {name: places for name, places in homes.items() if len(places) > 1} == {}
 
 
 def test_a_constant_says_of_what() -> None:
@@ -132,7 +129,7 @@ def test_a_constant_says_of_what() -> None:
                     for name in (part.id for part in ast.walk(target) if isinstance(part, ast.Name)):
                         if name.isupper() and len(name) > 1 and not name.startswith("_"):
                             homes.setdefault(name, set()).add(str(path.relative_to(SRC)))
-    assert {name: places for name, places in homes.items() if len(places) > EVERYWHERE and name not in STILL} == {}
+    assert {name: places for name, places in homes.items() if len(places) > EVERYWHERE} == {}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SRC)))

@@ -1,7 +1,7 @@
 """What the verbs of `Memory` share: which store, project, design and rights are meant; the open store; the few common steps.
 
 The only place of the engine that asks the settings (environment and files): `Memory()` must see the very store and project that
-the command line sees, so both ask here (docs/why/0003-opening.md). Whether memory is off is asked in one: `_author`, by which
+the command line sees, so both ask here (docs/why/0003-opening.md). Whether memory is off is asked in one: `_caller`, by which
 every verb reaches the memories.
 """
 
@@ -35,7 +35,7 @@ from memorist.text.tokens import count_tokens as default_count
 if TYPE_CHECKING:
     from memorist.prompt.context import Shown, Wish
     from memorist.recall.pipeline import Query
-    from memorist.remember.changes import Author
+    from memorist.remember.changes import Caller
 
 RECEIPTS_READ = 200  # for when something last went into a prompt; what is older than these was long ago
 WAITING_AT_MOST = 10_000  # rows that a status counts; with more it says so many
@@ -209,24 +209,24 @@ class Engine:
     # ------------------------------------------------------------ how a verb begins
 
     @property
-    def _author(self) -> "Author":
+    def _caller(self) -> "Caller":
         """Who reads and writes memories, with what; refused while memory is off."""
         off = self._off_because()
         if off:
             raise Refused(off)
-        return remember.changes.Author(self.access, self._writer, self._tools)
+        return remember.changes.Caller(self.access, self._writer, self._tools)
 
     @property
-    def _keeper(self) -> "Author":
+    def _keeper(self) -> "Caller":
         """Who looks after the store as a whole, also while memory is off: those who work in it, not readers and skills."""
         self.access.over_the_space(self.access.surface)
-        return remember.changes.Author(self.access, self._writer, self._tools)
+        return remember.changes.Caller(self.access, self._writer, self._tools)
 
     # ------------------------------------------------------------ which memories are meant
 
     def _must_get(self, id: str | int) -> Record:
-        author = self._author
-        return recall.lookup.resolve(id, author.store, author.where)
+        caller = self._caller
+        return recall.lookup.resolve(id, caller.store, caller.where)
 
     def _both(self, a: str | int, b: str | int) -> tuple[Record, Record]:
         return self._must_get(a), self._must_get(b)
@@ -255,13 +255,13 @@ class Engine:
 
     def _edit(self, id: str | int, verb: str, edit: Callable[[Record], Record], because: str) -> Outcome:
         find = partial(self._must_get, id)
-        return self._tell(remember.edit.edit(find, verb, edit, self._author, because))
+        return self._tell(remember.edit.edit(find, verb, edit, self._caller, because))
 
     def _relate(
         self, a: str | int, b: str | int, kind: LinkKind, weight: float | None, evidence: str | None
     ) -> Outcome:
         find = partial(self._both, a, b)
-        return self._tell(remember.edit.relate(find, kind, self._author, weight, evidence))
+        return self._tell(remember.edit.relate(find, kind, self._caller, weight, evidence))
 
     def _tell(self, outcome: Outcome) -> Outcome:
         if outcome.record is not None and outcome.outcome not in ("unchanged", "repeated"):
@@ -284,10 +284,10 @@ class Engine:
 
     def _choices(self) -> choices.Choices:
         """What was chosen for this project beside its memories."""
-        return choices.chosen(self._author.store, self.space, self.access.must_read(self.home))
+        return choices.chosen(self._caller.store, self.space, self.access.must_read(self.home))
 
     def _choose(self, **values: Any) -> choices.Choices:
-        return remember.choices.change(self.home, self._author, **values)
+        return remember.choices.change(self.home, self._caller, **values)
 
     # ------------------------------------------------------------ steps of reading
 
@@ -297,7 +297,7 @@ class Engine:
 
     def _answer(self, query: "Query", logged: bool = False) -> Recall:
         try:
-            tools = self._author.tools
+            tools = self._caller.tools
         except Refused as off:
             return Recall(str(query.text), empty_because=str(off))
         hurried = self._monitor.hurried
@@ -318,7 +318,7 @@ class Engine:
 
     def _context(self, wish: "Wish") -> Context:
         try:
-            author = self._author
+            caller = self._caller
         except Refused as off:
             return Context("", empty_because=str(off))
         asked = recall.pipeline
@@ -327,7 +327,7 @@ class Engine:
             files=wish.files, task=wish.task,
         )  # fmt: skip
         scopes = asked.scopes_of(query, self.access, self._homes, self.design)
-        kinds = None if wish.kinds is None else asked.kinds_of(wish.kinds, author.tools)
+        kinds = None if wish.kinds is None else asked.kinds_of(wish.kinds, caller.tools)
         plan = prompt.context.plan_of(wish, self.design, self._chosen_budget(), scopes, kinds)
 
         def recalled(scope: str | None) -> Recall:
@@ -336,7 +336,7 @@ class Engine:
         def keep(answer: Recall, took: float, shown: "Shown", rendered: Mapping[str, Any]) -> None:
             self._note(answer, took, wish.session, shown=shown, rendered=rendered)
 
-        return prompt.context.context(plan, recalled, keep, self.access, author.tools, author.writer.digest)
+        return prompt.context.context(plan, recalled, keep, self.access, caller.tools, caller.writer.digest)
 
     def _chosen_budget(self) -> int | None:
         """What was chosen for this project. Where the store cannot say, the rest of the way will find out why."""

@@ -83,16 +83,16 @@ class Memory(Engine):
         """Keeps many, a few hundred in one transaction and all in one batch; what was stored before an error stays stored."""
         wanted = [remember.gate.draft_of(draft) for draft in many]
         try:
-            author = self._author
+            caller = self._caller
         except Refused as off:
             return [Outcome("refused", str(off)) for _ in wanted]
         outcomes: builtins.list[Outcome] = []
         batch: str | None = None
         for start in range(0, len(wanted), BATCH):
             some, policy = wanted[start : start + BATCH], self.design.conflicts
-            outcomes += map(self._tell, remember.gate.admit(some, author, self.home, batch, policy=policy))
+            outcomes += map(self._tell, remember.gate.admit(some, caller, self.home, batch, policy=policy))
             batch = next((outcome.batch for outcome in outcomes if outcome.batch), None)
-        while len(wanted) > BATCH and author.store.tidy():
+        while len(wanted) > BATCH and caller.store.tidy():
             pass
         return outcomes
 
@@ -116,13 +116,13 @@ class Memory(Engine):
     ) -> Outcome:
         """Changes what is given. A new text keeps id, number and votes; the old one stays as a superseded record. With
         `used` it counts as used just now, because to correct a memory is to use it."""
-        author = self._author
+        caller = self._caller
         changes = remember.edit.revision(
-            author.tools.kinds, text=text, title=title, kind=kind, scope=scope, importance=importance,
+            caller.tools.kinds, text=text, title=title, kind=kind, scope=scope, importance=importance,
             confidence=confidence, valid_from=valid_from, valid_to=valid_to, tags=tags, data=data,
         )  # fmt: skip
         find = partial(self._must_get, id)
-        return self._tell(remember.edit.revise(find, changes, author, expected_version, because, used))
+        return self._tell(remember.edit.revise(find, changes, caller, expected_version, because, used))
 
     def pin(self, id: str | int) -> Outcome:
         """Marks a memory as always important. The pin of what nobody vouches for counts once a person sets or confirms it."""
@@ -168,14 +168,14 @@ class Memory(Engine):
 
     def feedback(self, id: str | int, verdict: str) -> Outcome:
         """Tells how a recalled memory did: `useful`, `irrelevant` or `wrong`."""
-        return self._tell(remember.edit.vote(partial(self._must_get, id), verdict, self._author))
+        return self._tell(remember.edit.vote(partial(self._must_get, id), verdict, self._caller))
 
     def used(self, receipt: str, answer: str | None = None, *, ids: Sequence[str | int] | None = None) -> Report:
         """Tells what of a context or a recall was used: the memories in `ids`, or those whose words are in the answer. Only
         use resets a memory's clock; it is counted once for each receipt."""
-        author = self._author
+        caller = self._caller
         named = None if ids is None else [self._must_get(id).id for id in checks.references(ids, "ids")]
-        return self._tell_all(remember.edit.use(receipt, answer, named, author))
+        return self._tell_all(remember.edit.use(receipt, answer, named, caller))
 
     @overload
     def forget(self, id: str | int, *, because: str = ...) -> Outcome: ...
@@ -194,12 +194,12 @@ class Memory(Engine):
         archive = partial(remember.edit.archived, because=reason)
         if where is None and id is not None and not dry_run:
             return self._edit(id, "forgotten", archive, reason)
-        author = self._author
+        caller = self._caller
         chosen, ids = self._chosen(id, where, ("active",))
-        sweep = remember.edit.Sweep("forgotten", archive, reason, chosen, author)
+        sweep = remember.edit.Sweep("forgotten", archive, reason, chosen, caller)
         if dry_run:
             return sweep.plan(ids)
-        held = remember.consent.to_clear("forget", chosen, ids, reason, author)
+        held = remember.consent.to_clear("forget", chosen, ids, reason, caller)
         return held or self._tell_all(sweep.apply(ids))
 
     def restore(self, id: str | int, *, because: str = "restored on request") -> Outcome:
@@ -215,18 +215,18 @@ class Memory(Engine):
         because: str = "erased on request",
     ) -> Report:
         """Removes a memory and its past texts, or all that match a filter, from every place they lie in. There is no undo."""
-        author, reason = self._author, checks.label(because, "the reason")
+        caller, reason = self._caller, checks.label(because, "the reason")
         chosen, ids = self._chosen(id, where, ("active", "archived", "superseded"))
         if where is not None and not dry_run:
-            held = remember.consent.to_clear("erase", chosen, ids, reason, author)
+            held = remember.consent.to_clear("erase", chosen, ids, reason, caller)
             if held:
                 return held
-        return self._tell_all(remember.erase.erase(ids, reason, chosen, author, dry_run))
+        return self._tell_all(remember.erase.erase(ids, reason, chosen, caller, dry_run))
 
     def undo(self, batch: str | None = None) -> Report:
         """Takes back the last action of this actor, or the named batch: what was added is archived, what was changed is as
         it was. What was changed again since is left alone, and named."""
-        return self._tell_all(remember.undo.undo(batch, self._author))
+        return self._tell_all(remember.undo.undo(batch, self._caller))
 
     # ------------------------------------------------------------ judging
 
@@ -241,7 +241,7 @@ class Memory(Engine):
     ) -> builtins.list[Outcome]:
         """Keeps what rules find in a text, at most eight findings of a message, as candidates in the scope of its session.
         What is found is a piece of the text; `promote` decides what becomes a memory of the project."""
-        found = remember.promotion.keep(text, session, agent, role, message, self._author, self.home)
+        found = remember.promotion.keep(text, session, agent, role, message, self._caller, self.home)
         return [self._tell(outcome) for outcome in found]
 
     def promote(
@@ -255,14 +255,14 @@ class Memory(Engine):
         """Moves a memory to its project, or to `scope`; into global a person has to agree, and the user's own word confirms
         it too. Without an id the findings of the project are weighed: by the design, they are shown with their points,
         asked about, or moved as candidates."""
-        author, reason = self._author, checks.label(because, "the reason")
+        caller, reason = self._caller, checks.label(because, "the reason")
         target, dry_run = self.home if scope is None else scope, checks.flag(dry_run, "dry_run")
         if id is not None and dry_run:
             raise Invalid("dry_run weighs findings without promoting any; leave the id out")
         if id is not None:
             find = partial(self._must_get, id)
-            return self._tell(remember.promotion.promote(find, target, reason, author))
-        found, report = remember.promotion.all_of(self.design.promotion, target, author, dry_run)
+            return self._tell(remember.promotion.promote(find, target, reason, caller))
+        found, report = remember.promotion.all_of(self.design.promotion, target, caller, dry_run)
         if report is not None:
             self._tell_all(report)
         return found
@@ -272,44 +272,44 @@ class Memory(Engine):
     ) -> Report:
         """Ends a task or a session: what `keep` names and what is pinned moves to the project, the rest goes to the archive.
         One `undo` takes it back."""
-        author, said = self._author, checks.label(outcome, "the outcome")
+        caller, said = self._caller, checks.label(outcome, "the outcome")
         named = [self._must_get(id) for id in checks.references(keep, "keep")]
         flag = checks.flag(dry_run, "dry_run")
-        return self._tell_all(remember.promotion.finish(scope, said, named, self.home, author, flag))
+        return self._tell_all(remember.promotion.finish(scope, said, named, self.home, caller, flag))
 
     def conflicts(self, where: Filter | None = None, *, limit: int = 50) -> "builtins.list[Dispute]":
         """Pairs of active memories that contradict each other, the newest first, until `resolve` says which one holds. A
         filter must match both."""
-        store, limit = self._author.store, checks.whole(limit, "limit", 1, 10_000)
+        store, limit = self._caller.store, checks.whole(limit, "limit", 1, 10_000)
         return remember.conflicts.disputes(self._where(where).also("state", "eq", "active"), limit, store)
 
     def resolve(self, a: str | int, b: str | int, keep: str | int, *, because: str = "resolved on request") -> Outcome:
         """Closes a conflict: `keep` is "a", "b", "both", or one of the two by its number or id. The other one is superseded,
         and found by `as_of` and in the archive only; a memory that was superseded by mistake comes back this way."""
         find = partial(self._both, a, b)
-        return self._tell(remember.conflicts.resolve(find, keep, because, self._author))
+        return self._tell(remember.conflicts.resolve(find, keep, because, self._caller))
 
     def review(
         self, id: str | None = None, *, decide: str | None = None
     ) -> "builtins.list[Pending] | Outcome | Report":
         """What waits for a person, oldest first, or one question of it; with `decide="approve"` what it asks for is done, as
         the act of the person who approves, and with `decide="deny"` it is dropped. Only a person's access approves."""
-        author = self._author
+        caller = self._caller
         if decide is not None and id is None:
             raise Invalid("name the question to decide, such as 'q3'; review() lists them")
         if id is None:
-            return remember.consent.waiting(self.access, author.store)
+            return remember.consent.waiting(self.access, caller.store)
         if decide is None:
-            return [remember.consent.shown(remember.consent.find(id, self.access, author.store))]
-        done = remember.review.decide(id, decide, author)
+            return [remember.consent.shown(remember.consent.find(id, self.access, caller.store))]
+        done = remember.review.decide(id, decide, caller)
         return self._tell(done) if isinstance(done, Outcome) else self._tell_all(done)
 
     def alias(self, word: str, *means: str, remove: bool = False) -> Outcome:
         """Lets a word also find others, in this project and for designs that use aliases. With `remove` these are taken
         away again; without any named, all of them, and what the word means by default."""
-        author, words = self._author, remember.choices
+        caller, words = self._caller, remember.choices
         change = words.remove if checks.flag(remove, "remove") else words.add
-        return change(word, means, self.home, author)
+        return change(word, means, self.home, caller)
 
     def aliases(self) -> dict[str, tuple[str, ...]]:
         """The words that also find others, in this project: its own, and the usual ones that it has not replaced."""
@@ -375,10 +375,10 @@ class Memory(Engine):
 
     def receipt(self, id: str) -> Context:
         """What was put into a prompt under that receipt: the exact text, out of what, and what was left out."""
-        author = self._author
-        author.writer.flush()
-        line = remember.edit.receipt_of(id, self.access, author.store)
-        return prompt.context.shown_again(line, author.store, author.where)
+        caller = self._caller
+        caller.writer.flush()
+        line = remember.edit.receipt_of(id, self.access, caller.store)
+        return prompt.context.shown_again(line, caller.store, caller.where)
 
     def get(self, id: str | int) -> Record:
         """One record, by id, short number, or a unique beginning or end of the id."""
@@ -388,30 +388,30 @@ class Memory(Engine):
 
     def list(self, where: Filter | None = None, *, order: str = "at", limit: int = 100) -> builtins.list[Record]:
         """Records by filter, newest first; `order="-at"` gives the oldest first."""
-        store, limit = self._author.store, checks.whole(limit, "limit", 1, 1_000_000)
+        store, limit = self._caller.store, checks.whole(limit, "limit", 1, 1_000_000)
         return store.find(self._where(where), order_of(order), limit)
 
     def count(self, where: Filter | None = None) -> int:
         """How many there are."""
-        return sum(self._author.store.count(self._where(where)).values())
+        return sum(self._caller.store.count(self._where(where)).values())
 
     def links(self, id: str | int) -> builtins.list[Link]:
         """The relations of a memory, to others that may be read."""
-        author = self._author
-        return author.store.links(author.where, [self._must_get(id).id])
+        caller = self._caller
+        return caller.store.links(caller.where, [self._must_get(id).id])
 
     def timeline(
         self, around: str | int | datetime | None = None, *, limit: int = 20, where: Filter | None = None
     ) -> builtins.list[Record]:
         """Records in the order in which they happened, around a moment or a memory; the latest if neither is given."""
-        store, limit = self._author.store, checks.whole(limit, "limit", 1, 10_000)
+        store, limit = self._caller.store, checks.whole(limit, "limit", 1, 10_000)
         moment = around if isinstance(around, datetime) or around is None else self._must_get(around).times.at
         return recall.lookup.timeline(moment, limit, self._where(where), store)
 
     def history(self, id: str | int) -> builtins.list[Event]:
         """The journal of one memory, oldest first."""
-        author = self._author
-        return recall.lookup.told(author.store.journal(record=self._must_get(id).id), author.store, author.where)
+        caller = self._caller
+        return recall.lookup.told(caller.store.journal(record=self._must_get(id).id), caller.store, caller.where)
 
     def explain(self, query: str, **arguments: Any) -> Recall:
         """A recall that is not logged and counts nothing, for looking at its trace."""
@@ -429,9 +429,9 @@ class Memory(Engine):
     ) -> builtins.list[Report]:
         """Runs what the design keeps in order, in short steps that can be interrupted; one report per job. Before it come the
         vectors that are missing; `switch` moves the store to this memory's embedder, also back to one it has left."""
-        author = self._author
+        caller = self._caller
         limit = None if seconds is None else checks.seconds(seconds, "seconds")
-        reports = upkeep.runner.run(upkeep.runner.jobs_of(self.design), author, dry_run, limit, switch)
+        reports = upkeep.runner.run(upkeep.runner.jobs_of(self.design), caller, dry_run, limit, switch)
         return [self._tell_all(report) for report in reports]
 
     def compact(self) -> dict[str, int]:

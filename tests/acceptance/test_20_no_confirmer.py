@@ -26,7 +26,7 @@ def test_everything_that_needs_consent_waits_and_the_state_is_the_same(memory: M
     assert memory.forget(where={"scope": "project/atlas"}).pending
     assert memory.erase(where={"scope": "project/atlas"}).pending
     merge = Ask("merge", "merge 2 into 1", None, {"keep": ids[1], "ids": ids})
-    assert consent.ask(merge, "project/atlas", "alike", memory._author).id
+    assert consent.ask(merge, "project/atlas", "alike", memory._caller).id
     assert state(memory) == before
     questions = memory.review()
     assert isinstance(questions, list)

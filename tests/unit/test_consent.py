@@ -420,7 +420,7 @@ def test_questions_outlive_the_process_and_come_with_a_backup(tmp_path: Path) ->
 
 def test_a_question_of_another_version_is_named_by_the_doctor_and_can_only_be_denied(memory: Memory) -> None:
     ask = Ask("teleport", "teleport the memories", None, {})
-    consent.queue(ask, "global", "why not", memory._author)
+    consent.queue(ask, "global", "why not", memory._caller)
     with pytest.raises(Refused, match="teleport"):
         approved(memory, "q1")
     assert person(memory).review("q1", decide="deny") and waiting(memory) == []
@@ -451,7 +451,7 @@ def test_a_merge_waits_and_is_one_batch(memory: Memory) -> None:
     before = state(memory)
     ids = [memory.get(number).id for number in (1, 2)]
     ask = Ask("merge", "merge memory 2 into memory 1", None, {"keep": ids[0], "ids": ids})
-    said = consent.ask(ask, "project/atlas", "they say the same", memory._author)
+    said = consent.ask(ask, "project/atlas", "they say the same", memory._caller)
     assert said.id == "q1" and state(memory) == before
     done = approved(memory, "q1")
     assert isinstance(done, Report) and [each.number for each in done.changed] == [2]

@@ -267,7 +267,7 @@ def test_what_no_longer_fits_the_filter_when_its_turn_comes_is_left(memory: Memo
     memory.remember("Alpha lies north", tags=["x"])
     chosen, ids = memory._chosen(None, {"tags": ["x"]}, ("active",))
     memory.tag(1, "y", remove=["x"])
-    assert not erasing.erase(ids, "because", chosen, memory._author).changed
+    assert not erasing.erase(ids, "because", chosen, memory._caller).changed
 
 
 def test_an_interrupted_erasure_is_finished_by_compacting(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:

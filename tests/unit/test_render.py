@@ -422,7 +422,7 @@ def test_erasing_a_past_text_takes_the_receipts_that_may_have_shown_it(memory: M
 
 
 def test_texts_for_prompts_do_not_pile_up(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memorist.store.sqlite.ledger.RENDERED_AT_MOST", 3)
+    monkeypatch.setattr("memorist.store.sqlite.store.RENDERED_AT_MOST", 3)
     memory.remember_many(DATABASES)
     first = memory.recall("which database?").receipt
     kept = [memory.context("which database?").receipt for _ in range(6)]

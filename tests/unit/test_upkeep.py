@@ -97,7 +97,7 @@ def test_time_runs_out_and_the_next_one_goes_on_in_the_same_batch(
 def test_two_do_not_do_the_same(memory: Memory, clock: MovableClock) -> None:
     with_stale(memory, 5)
     who = memory.access.over_the_space("upkeep")
-    one = runner.Runner(memory._author.through(who), None)
+    one = runner.Runner(memory._caller.through(who), None)
     claimed = one._claim(who.space, ForgetStale())
     assert claimed is not None
     [other] = memory.upkeep()
@@ -111,7 +111,7 @@ def test_two_do_not_do_the_same(memory: Memory, clock: MovableClock) -> None:
 def test_a_run_cut_off_after_its_last_change_is_closed(memory: Memory, clock: MovableClock) -> None:
     with_stale(memory, 1)
     who = memory.access.over_the_space("upkeep")
-    claimed = runner.Runner(memory._author.through(who), None)._claim(who.space, ForgetStale())
+    claimed = runner.Runner(memory._caller.through(who), None)._claim(who.space, ForgetStale())
     assert claimed is not None
     memory.forget(1)
     clock.move(minutes=1)

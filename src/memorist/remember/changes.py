@@ -31,7 +31,7 @@ GLOBAL = "global"
 
 
 @dataclass(frozen=True, slots=True)
-class Author:
+class Caller:
     """Who changes a store, the writer that commits it, and the tools available."""
 
     access: Access
@@ -44,13 +44,13 @@ class Author:
 
     @property
     def where(self) -> Where:
-        """Everything that this author may read."""
+        """Everything that this caller may read."""
         return Where(self.access)
 
     def now(self) -> datetime:
         return self.tools.clock()
 
-    def through(self, access: Access) -> "Author":
+    def through(self, access: Access) -> "Caller":
         """The same writer and tools under another access."""
         return replace(self, access=access)
 
@@ -59,7 +59,7 @@ class Author:
 class Changes:
     """What one transaction will do."""
 
-    by: Author
+    by: Caller
     now: datetime
     vectors: Mapping[str, Ahead] = field(default_factory=dict)  # of new records, by id, where they were embedded ahead
     lines: list[Change] = field(default_factory=list)  # of the journal, with the rows and counters they write
@@ -71,7 +71,7 @@ class Changes:
     claimed: dict[int, list[Record]] = field(default_factory=dict)  # topic → new records that claim something about it
 
     @classmethod
-    def of(cls, by: Author) -> "Changes":
+    def of(cls, by: Caller) -> "Changes":
         return cls(by, by.now())
 
     def stamped(self, old: Record, new: Record) -> Clean:

@@ -14,7 +14,7 @@ from memorist.design import Ask
 from memorist.errors import Invalid
 from memorist.records import Outcome
 from memorist.remember import consent
-from memorist.remember.changes import Author
+from memorist.remember.changes import Caller
 from memorist.remember.promotion import PRESETS, preset_named
 from memorist.store.choices import Choices, choose, chosen
 from memorist.store.writer import Writer
@@ -26,7 +26,7 @@ MOST_WORDS, MOST_MEANINGS = 500, 20
 MOST_TOKENS = 10_000_000  # of a budget
 
 
-def change(scope: str, by: Author, **values: Any) -> Choices:
+def change(scope: str, by: Caller, **values: Any) -> Choices:
     """Stores `budget`, `auto` or `preset` for that scope and returns all current choices."""
     place = by.access.must_write(scope)
     checked: dict[str, Any] = {name: _CHECKS[name](value) for name, value in values.items()}
@@ -53,7 +53,7 @@ _CHECKS = {
 # ---------------------------------------------------------------- aliases
 
 
-def add(word: str, others: Sequence[str], scope: str, by: Author) -> Outcome:
+def add(word: str, others: Sequence[str], scope: str, by: Caller) -> Outcome:
     """Stores that the word also means these others."""
     place, name = by.access.must_write(scope), _checked(word, by.writer)
     means = [_checked(other, by.writer) for other in others]
@@ -69,7 +69,7 @@ def add(word: str, others: Sequence[str], scope: str, by: Author) -> Outcome:
         return _kept(choices, name, joined, place, by)
 
 
-def remove(word: str, others: Sequence[str], scope: str, by: Author) -> Outcome:
+def remove(word: str, others: Sequence[str], scope: str, by: Caller) -> Outcome:
     """Removes these aliases; without any named, all of them, including the built-in ones of the word."""
     place, name = by.access.must_write(scope), _checked(word, by.writer)
     means = {_checked(other, by.writer) for other in others}
@@ -79,7 +79,7 @@ def remove(word: str, others: Sequence[str], scope: str, by: Author) -> Outcome:
         return _kept(choices, name, left, place, by)
 
 
-def offer(ask: Ask, because: str, by: Author) -> None:
+def offer(ask: Ask, because: str, by: Caller) -> None:
     """Queues the question whether a word means others, unless a person was asked before."""
     scope, digest = str(ask.details["scope"]), by.writer.digest(ask.summary)
     with by.writer.transaction():
@@ -89,12 +89,12 @@ def offer(ask: Ask, because: str, by: Author) -> None:
             choose(by.store, by.access.space, scope, replace(choices, offered=offered))
 
 
-def accept(details: Mapping[str, Any], by: Author) -> Outcome:
+def accept(details: Mapping[str, Any], by: Caller) -> Outcome:
     """Carries out an approved question of that kind."""
     return add(details["word"], details["others"], details["scope"], by)
 
 
-def _kept(choices: Choices, name: str, others: tuple[str, ...], place: str, by: Author) -> Outcome:
+def _kept(choices: Choices, name: str, others: tuple[str, ...], place: str, by: Caller) -> Outcome:
     said = f"in {place}, {name} also means {', '.join(others)}" if others else f"in {place}, {name} means nothing else"
     if choices.aliases.get(name) == others:
         return Outcome("unchanged", said)

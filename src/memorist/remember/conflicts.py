@@ -29,7 +29,7 @@ from memorist.errors import Invalid, NotFound, Refused
 from memorist.kinds import MEMORY
 from memorist.records import Link, Outcome, Record, Trust
 from memorist.remember import consent
-from memorist.remember.changes import FROM_FILES, Author, Changes, refuse_second
+from memorist.remember.changes import FROM_FILES, Caller, Changes, refuse_second
 from memorist.store.index import opposed, stated
 from memorist.store.nouns import LOOKED_AT, shelf_of
 from memorist.store.protocol import Store
@@ -322,7 +322,7 @@ def _since(link: Link, a: Record, b: Record, store: Store) -> datetime:
 # ---------------------------------------------------------------- closing a conflict
 
 
-def resolve(find: Find, keep: str | int, because: str, by: Author) -> Outcome:
+def resolve(find: Find, keep: str | int, because: str, by: Caller) -> Outcome:
     """Closes the conflict of two memories: `keep` is "a", "b", "both", or one of the two by number or id."""
     reason = by.writer.redact(checks.label(because, "the reason"))
     with by.writer.transaction():
@@ -407,7 +407,7 @@ def _close(record: Record, kept: Record | None, reason: str, changes: Changes) -
     changes.put("superseded", record, fresh, reason)
 
 
-def approved(details: Mapping[str, Any], by: Author) -> Outcome:
+def approved(details: Mapping[str, Any], by: Caller) -> Outcome:
     """A person agreed that the newer memory (`a`) replaces the older one."""
 
     def both() -> tuple[Record, Record]:

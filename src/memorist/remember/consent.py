@@ -20,7 +20,7 @@ from memorist.design import Answer, Ask, Tools
 from memorist.errors import Invalid, NotFound
 from memorist.records import Draft, Outcome, Record, Report
 from memorist.redact import nothing_but_marks
-from memorist.remember.changes import FROM_FILES, GLOBAL, Author, holds_everywhere, same_texts
+from memorist.remember.changes import FROM_FILES, GLOBAL, Caller, holds_everywhere, same_texts
 from memorist.store.nouns import Diagnosis, Run
 from memorist.store.protocol import Store
 from memorist.store.where import MOST_VALUES, Clause, Where, canonical, holds, type_of
@@ -85,7 +85,7 @@ class Consent:
 # ---------------------------------------------------------------- asking
 
 
-def ask(question: Ask, scope: str, because: str, by: Author) -> Consent:
+def ask(question: Ask, scope: str, because: str, by: Caller) -> Consent:
     """Asks the confirmer if there is one, else queues the question. Never inside a transaction: a person may take hours."""
     answer = "queue" if by.tools.confirm is None else _answered(by.tools.confirm(question))
     if answer != "queue":
@@ -93,7 +93,7 @@ def ask(question: Ask, scope: str, because: str, by: Author) -> Consent:
     return queue(question, scope, because, by)
 
 
-def queue(question: Ask, scope: str, because: str, by: Author) -> Consent:
+def queue(question: Ask, scope: str, because: str, by: Caller) -> Consent:
     """Queues the question, even where a confirmer could be asked; inside a transaction it is part of it. Only those who may
     read `scope`, the place it is about, see the question."""
     now = by.now()
@@ -162,7 +162,7 @@ def shown(run: Run) -> Pending:
     )
 
 
-def close(run: Run, state: Literal["done", "denied"], batch: str | None, by: Author) -> None:
+def close(run: Run, state: Literal["done", "denied"], batch: str | None, by: Caller) -> None:
     """Removes the question from the queue; nothing of its content is kept."""
     now = by.now()
     by.writer.save_run(replace(run, state=state, batch=batch, question=None, checkpoint={}, lease=now, updated=now))
@@ -185,7 +185,7 @@ def checked(store: Store, space: str) -> list[Diagnosis]:
 # ---------------------------------------------------------------- preferences
 
 
-def to_remember(draft: Draft, record: Clean, by: Author) -> Outcome | None:
+def to_remember(draft: Draft, record: Clean, by: Caller) -> Outcome | None:
     """Asks about a new preference for every project. Text from a file is only a candidate, and a known text only counts up."""
     if record.origin in FROM_FILES:
         return None
@@ -205,7 +205,7 @@ def to_remember(draft: Draft, record: Clean, by: Author) -> Outcome | None:
 
 
 def to_revise(
-    old: Record, new: Record, changes: Mapping[str, Any], because: str, used: bool, by: Author
+    old: Record, new: Record, changes: Mapping[str, Any], because: str, used: bool, by: Caller
 ) -> Outcome | int | None:
     """Asks about a change to, or into, a preference for every project. If approved: the version it was approved for."""
     if old == new or not (holds_everywhere(old) or holds_everywhere(new)):
@@ -252,7 +252,7 @@ def _moment(name: str, value: Any) -> Any:
 # ---------------------------------------------------------------- clearing
 
 
-def to_clear(verb: str, where: Where, ids: Sequence[str], because: str, by: Author) -> Report | None:
+def to_clear(verb: str, where: Where, ids: Sequence[str], because: str, by: Caller) -> Report | None:
     """Asks before `forget` or `erase` of everything in a scope."""
     if not ids or not _says_everything(where, len(ids), by.tools):
         return None

@@ -30,7 +30,7 @@ from memorist.records import (
     new_id,
 )
 from memorist.redact import nothing_but_marks
-from memorist.remember.changes import Author, Changes, refuse_second
+from memorist.remember.changes import Caller, Changes, refuse_second
 from memorist.remember.conflicts import links_between, meet, retired, reworded
 from memorist.remember.consent import to_revise
 from memorist.remember.gate import status_of, trust_of
@@ -53,7 +53,7 @@ Find = Callable[[], Record]
 # ---------------------------------------------------------------- one memory
 
 
-def edit(find: Find, verb: str, change: Callable[[Record], Record], by: Author, because: str) -> Outcome:
+def edit(find: Find, verb: str, change: Callable[[Record], Record], by: Caller, because: str) -> Outcome:
     """Applies `change` to the record that `find` gives. A change that changes nothing is not written."""
     with by.writer.transaction():
         old = _writable(find(), by.access)
@@ -130,7 +130,7 @@ def revision(kinds: Mapping[str, Kind], **given: Any) -> dict[str, Any]:
 def revise(
     find: Find,
     given: Mapping[str, Any],
-    by: Author,
+    by: Caller,
     expected_version: int | None,
     because: str,
     used: bool = False,
@@ -191,7 +191,7 @@ def _restamped(record: Record, who: Access) -> Record:
     return replace(record, origin=who.origin, trust=trust, status=status, provenance=source)
 
 
-def _supersede_text(old: Record, new: Record, given: Mapping[str, Any], by: Author, because: str) -> Outcome:
+def _supersede_text(old: Record, new: Record, given: Mapping[str, Any], by: Caller, because: str) -> Outcome:
     """Keeps the old text as a record of its own, valid until now; the memory gets the new text, valid from now."""
     changes = Changes.of(by)
     fresh = _checked(old, _timed(new, given, changes.now), changes)
@@ -231,7 +231,7 @@ def _timed(new: Record, given: Mapping[str, Any], now: datetime) -> Record:
 def relate(
     find: Callable[[], tuple[Record, Record]],
     kind: LinkKind,
-    by: Author,
+    by: Caller,
     weight: float | None = 1.0,
     evidence: str | None = None,
 ) -> Outcome:
@@ -278,7 +278,7 @@ def _refuse_circle(link: Link, store: Store, where: Where) -> None:
 # shown often do not end up being shown always.
 
 
-def vote(find: Find, verdict: str, by: Author) -> Outcome:
+def vote(find: Find, verdict: str, by: Caller) -> Outcome:
     """Counts a verdict. Only a useful one resets the clock; nothing here changes trust."""
     if verdict not in VERDICTS:
         raise Invalid(f"there is no verdict {quoted(verdict)}; verdicts are {', '.join(VERDICTS)}")
@@ -297,7 +297,7 @@ def vote(find: Find, verdict: str, by: Author) -> Outcome:
     return Outcome("changed", because, record.id, after, batch)
 
 
-def use(receipt: str, answer: str | None, ids: Sequence[str] | None, by: Author) -> Report:
+def use(receipt: str, answer: str | None, ids: Sequence[str] | None, by: Caller) -> Report:
     """Counts a use of the shown memories that are named in `ids` (full ids), or whose words are in the answer."""
     by.writer.flush()
     line = receipt_of(receipt, by.access, by.store)
@@ -387,7 +387,7 @@ class Sweep:
     change: Callable[[Record], Record]
     because: str
     where: Where  # must still match at the moment of the change
-    by: Author
+    by: Caller
 
     def plan(self, ids: Sequence[str]) -> Report:
         """What `apply` would do now."""

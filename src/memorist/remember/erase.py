@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from memorist.records import Planned, Record, Report
 from memorist.redact import strings_in, texts_of
-from memorist.remember.changes import Author, same_texts
+from memorist.remember.changes import Caller, same_texts
 from memorist.store.copies import clean_copies, clear_leftovers
 from memorist.store.nouns import Diagnosis
 from memorist.store.protocol import Store
@@ -28,7 +28,7 @@ NAMED = 5  # twins
 COPIES_WAIT = 5.0  # seconds for a process that has a copy open
 
 
-def erase(ids: Sequence[str], because: str, where: Where, by: Author, dry_run: bool = False) -> Report:
+def erase(ids: Sequence[str], because: str, where: Where, by: Caller, dry_run: bool = False) -> Report:
     """Erases those of these memories that still match `where`, with all their past texts. Memories that are erased already
     or may not be written are left."""
     erasure = _Erasure(because, where, by)
@@ -44,7 +44,7 @@ def erase(ids: Sequence[str], because: str, where: Where, by: Author, dry_run: b
     return replace(report, advice="; ".join(advice) or None)
 
 
-def finish(by: Author, because: str = "erased", traces: Set[bytes] = frozenset()) -> list[str]:
+def finish(by: Caller, because: str = "erased", traces: Set[bytes] = frozenset()) -> list[str]:
     """Cleans the files after an erasure, this one or an interrupted one; returns what could not be done."""
     store = by.store
     mark = store.setting(unscrubbed(by.access.space))
@@ -73,7 +73,7 @@ class _Erasure:
 
     because: str
     where: Where
-    by: Author
+    by: Caller
     traces: set[bytes] = field(default_factory=set)
     texts: dict[tuple[str, str], int] = field(default_factory=dict)  # (scope, fingerprint) → the number of one of them
     gone: set[str] = field(default_factory=set)

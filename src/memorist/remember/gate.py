@@ -27,7 +27,7 @@ from memorist.errors import Conflict, Invalid, MemoristError
 from memorist.kinds import Kind, kind_named
 from memorist.records import Draft, Origin, Outcome, Provenance, Record, Status, Times, Trust, new_id
 from memorist.redact import nothing_but_marks
-from memorist.remember.changes import FROM_FILES, UNDONE, Author, Changes, holds_everywhere, same_texts, twin_of
+from memorist.remember.changes import FROM_FILES, UNDONE, Caller, Changes, holds_everywhere, same_texts, twin_of
 from memorist.remember.conflicts import NEW, look
 from memorist.remember.consent import to_remember
 from memorist.store.nouns import KeyUse
@@ -77,7 +77,7 @@ def scope_of(scope: str | None, user: str | None) -> str | None:
 
 def admit(
     drafts: Sequence[Draft],
-    by: Author,
+    by: Caller,
     home: str,
     batch: str | None = None,
     agreed: bool = False,
@@ -102,7 +102,7 @@ def admit(
     return [replace(each, record=stored[each.id], batch=batch) if each.id in stored else each for each in outcomes]
 
 
-def _checked(place: int, draft: Draft, by: Author, home: str, now: datetime) -> Clean | Outcome:
+def _checked(place: int, draft: Draft, by: Caller, home: str, now: datetime) -> Clean | Outcome:
     """The draft as a clean record; an error in one of many names its position."""
     try:
         record = _record(draft, by.access, home, now, by.tools.kinds)
@@ -116,7 +116,7 @@ def _checked(place: int, draft: Draft, by: Author, home: str, now: datetime) -> 
         raise type(problem)(f"draft {place} of its batch: {problem}") from problem
 
 
-def _asked(draft: Draft, record: Clean | Outcome, by: Author) -> Clean | Outcome:
+def _asked(draft: Draft, record: Clean | Outcome, by: Caller) -> Clean | Outcome:
     """The record, unless it needs a person's consent and does not have it."""
     if isinstance(record, Outcome) or not holds_everywhere(record):
         return record
@@ -221,7 +221,7 @@ def _brought_before(id: str, changes: Changes) -> Outcome:
     return Outcome("unchanged", KNOWN_ALREADY[record.state], id, record)
 
 
-def _repeated(use: KeyUse, seen: KeyUse, by: Author) -> Outcome:
+def _repeated(use: KeyUse, seen: KeyUse, by: Caller) -> Outcome:
     if seen.outcome == "erased":
         return Outcome("refused", "what was stored under this key was erased; use a new key to store it again")
     if seen.draft and use.draft != seen.draft:  # empty after a text of that memory was erased

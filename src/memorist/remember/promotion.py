@@ -11,7 +11,7 @@ the same was forgotten, revised or undone.
 
 Findings with enough points go to their project: proposed by upkeep, or after a person agreed; those promoted automatically
 stay candidates. An explicit call moves any memory: a task's lesson to its project, a project's pattern to `global`. At the
-end of a task or session its author keeps the memories they name or have pinned; the rest goes to the archive, in the same
+end of a task or session the caller keeps the memories they name or have pinned; the rest goes to the archive, in the same
 batch, so one `undo` reopens the task as it was. Nothing is kept just because it looks important.
 """
 
@@ -29,7 +29,7 @@ from memorist.errors import Invalid, Refused
 from memorist.kinds import ARCHIVE, MEMORY
 from memorist.records import Draft, Origin, Outcome, Record, Report, Scope, Status
 from memorist.remember import consent, edit, gate
-from memorist.remember.changes import Author
+from memorist.remember.changes import Caller
 from memorist.store.choices import Choices, chosen
 from memorist.store.nouns import Shelf
 from memorist.store.where import Order, Where
@@ -63,7 +63,7 @@ FINISHED = "finished"
 
 
 def keep(
-    text: str, session: str | None, agent: str | None, role: str | None, message: int | None, by: Author, home: str
+    text: str, session: str | None, agent: str | None, role: str | None, message: int | None, by: Caller, home: str
 ) -> list[Outcome]:
     """Stores the findings of a text in its session, as candidates for `home`."""
     if session is None:
@@ -107,7 +107,7 @@ def _origin(role: str | None, who: Access) -> Origin:
     return who.origin
 
 
-def _also_by(agent: str | None, outcome: Outcome, by: Author) -> Outcome:
+def _also_by(agent: str | None, outcome: Outcome, by: Caller) -> Outcome:
     """Adds the agent to a finding that the same session already has, because two agents count for more."""
     known = outcome.record
     if agent is None or known is None or outcome.outcome != "reinforced" or agent in agents_of(known):
@@ -336,7 +336,7 @@ def _unless_unwanted(found: Weighed, choices: Choices, who: Access, tools: Tools
 # ---------------------------------------------------------------- promoting
 
 
-def all_of(promotion: Promotion, home: str, by: Author, dry_run: bool = False) -> tuple[list[Weighed], Report | None]:
+def all_of(promotion: Promotion, home: str, by: Caller, dry_run: bool = False) -> tuple[list[Weighed], Report | None]:
     """Weighs the findings of a project, and shows, asks about or moves those with enough points, as the design says."""
     target = by.access.must_write(home)
     if target == "global":
@@ -379,7 +379,7 @@ def _moved(record: Record, scope: str, because: str, signals: Sequence[str] = ()
     return replace(record, scope=scope, data=data, provenance=source)
 
 
-def ask_for(found: Weighed, by: Author) -> Weighed:
+def ask_for(found: Weighed, by: Caller) -> Weighed:
     """Asks a person; approving promotes it."""
     record = next(iter(by.store.get([found.id], by.where)), None)
     if record is None:
@@ -395,7 +395,7 @@ def ask_for(found: Weighed, by: Author) -> Weighed:
     return replace(found, outcome="promoted", because=done.because)
 
 
-def approved(details: Mapping[str, Any], by: Author) -> Outcome:
+def approved(details: Mapping[str, Any], by: Caller) -> Outcome:
     """Promotes what a person agreed to: this memory, in the version they were asked about, to that scope."""
 
     def find() -> Record:
@@ -407,7 +407,7 @@ def approved(details: Mapping[str, Any], by: Author) -> Outcome:
     return promote(find, details["scope"], "a person agreed", by, details.get("signals", ()), agreed=True)
 
 
-def declined(details: Mapping[str, Any], by: Author) -> None:
+def declined(details: Mapping[str, Any], by: Caller) -> None:
     """Forgets a finding that a person declined, so that they are not asked again."""
     found = by.store.get([details["id"]], by.where.also("state", "eq", "active"))
     if found and is_finding(found[0]) and by.access.may_write(found[0].scope):
@@ -416,7 +416,7 @@ def declined(details: Mapping[str, Any], by: Author) -> None:
 
 
 def promote(
-    find: edit.Find, scope: str, because: str, by: Author, signals: Sequence[str] = (), agreed: bool = False
+    find: edit.Find, scope: str, because: str, by: Caller, signals: Sequence[str] = (), agreed: bool = False
 ) -> Outcome:
     """Moves a memory to a scope where more questions find it: to `global` only with a person's consent. The user's own call
     also confirms it."""
@@ -450,7 +450,7 @@ def promote(
 # ---------------------------------------------------------------- the end of a task or a session
 
 
-def finish(scope: str, outcome: str, keep: Sequence[Record], target: str, by: Author, dry_run: bool = False) -> Report:
+def finish(scope: str, outcome: str, keep: Sequence[Record], target: str, by: Caller, dry_run: bool = False) -> Report:
     """Moves the memories to keep to `target`, then archives the rest. A memory that `target` already says is not moved."""
     ends = by.access.must_write(scope)
     if Scope(ends).family in STAY:

@@ -15,7 +15,7 @@ from memorist.design import Tools
 from memorist.errors import Invalid, Refused
 from memorist.records import Outcome, Record, Report
 from memorist.remember import choices, conflicts, consent, edit, erase, gate, promotion
-from memorist.remember.changes import Author
+from memorist.remember.changes import Caller
 from memorist.store.nouns import Run
 from memorist.store.where import Where
 from memorist.text.visible import quoted
@@ -29,12 +29,12 @@ class Handler:
     """How a question is carried out. `at_once`: in the transaction that closes it, so it happens exactly once; one that takes
     many transactions must be safe to repeat."""
 
-    act: Callable[[Mapping[str, Any], Author], Done]
+    act: Callable[[Mapping[str, Any], Caller], Done]
     at_once: bool = True
-    declined: Callable[[Mapping[str, Any], Author], None] | None = None  # runs when a person denies it
+    declined: Callable[[Mapping[str, Any], Caller], None] | None = None  # runs when a person denies it
 
 
-def decide(id: str, decision: str, by: Author) -> Done:
+def decide(id: str, decision: str, by: Caller) -> Done:
     """Approves a question and carries it out, or denies it and removes it from the queue."""
     if decision not in DECISIONS:
         raise Invalid(f"there is no decision {quoted(decision)}; decide {' or '.join(DECISIONS)}")
@@ -52,14 +52,14 @@ def decide(id: str, decision: str, by: Author) -> Done:
     return _approve(consent.find(id, by.access, by.store), handler, by)
 
 
-def _approve(run: Run, handler: Handler, by: Author) -> Done:
+def _approve(run: Run, handler: Handler, by: Caller) -> Done:
     done = handler.act((run.question or {})["details"], by)
     if not (isinstance(done, Outcome) and done.outcome == "refused"):
         consent.close(run, "done", done.batch, by)
     return done
 
 
-def _deny(id: str, by: Author) -> Outcome:
+def _deny(id: str, by: Caller) -> Outcome:
     """A person declines, or the actor who asked withdraws the question."""
     with by.writer.transaction():
         run = consent.find(id, by.access, by.store)
@@ -84,31 +84,31 @@ def _handler(run: Run) -> Handler:
 # ---------------------------------------------------------------- the table
 
 
-def _remember(details: Mapping[str, Any], by: Author) -> Outcome:
+def _remember(details: Mapping[str, Any], by: Caller) -> Outcome:
     draft = consent.draft_of(details)
     return gate.admit([draft], by, str(draft.scope), agreed=True)[0]
 
 
-def _revise(details: Mapping[str, Any], by: Author) -> Outcome:
+def _revise(details: Mapping[str, Any], by: Caller) -> Outcome:
     find = partial(_memory, details["id"], by.access, by.tools)
     changes, version = consent.changes_of(details), details["version"]
     because, used = details["because"], details["used"]
     return edit.revise(find, changes, by, version, because, used, agreed=True)
 
 
-def _forget(details: Mapping[str, Any], by: Author) -> Report:
+def _forget(details: Mapping[str, Any], by: Caller) -> Report:
     where, because = consent.reach_of(details, by.access), details["because"]
     sweep = edit.Sweep("forgotten", partial(edit.archived, because=because), because, where, by)
     return sweep.apply([brief.id for brief in by.store.briefs(where)])
 
 
-def _erase(details: Mapping[str, Any], by: Author) -> Report:
+def _erase(details: Mapping[str, Any], by: Caller) -> Report:
     where = consent.reach_of(details, by.access)
     ids = [brief.id for brief in by.store.briefs(where)]
     return erase.erase(ids, details["because"], where, by)
 
 
-def _merge(details: Mapping[str, Any], by: Author) -> Report:
+def _merge(details: Mapping[str, Any], by: Caller) -> Report:
     """Archives the others, with the memory they were merged into as the reason."""
     kept = _memory(details["keep"], by.access, by.tools)
     if kept.state != "active":

@@ -14,7 +14,7 @@ from memorist.access import Access
 from memorist.design import Tools
 from memorist.errors import Conflict, Invalid, MemoristError, NotFound, Refused
 from memorist.records import Counters, Event, Link, Planned, Record, Report, from_micros
-from memorist.remember.changes import UNDONE, Author, Changes, counts_of, refuse_second
+from memorist.remember.changes import UNDONE, Caller, Changes, counts_of, refuse_second
 from memorist.remember.edit import portions
 from memorist.store.nouns import COLUMNS, COUNTERS, from_row, to_row
 from memorist.store.where import Where, everywhere
@@ -24,7 +24,7 @@ EVENTS_AT_ONCE = 500
 UNDID = "undid "
 
 
-def undo(name: str | None, by: Author) -> Report:
+def undo(name: str | None, by: Caller) -> Report:
     """Undoes that batch, or this actor's last action."""
     events = _last_action(by.access, by.tools) if name is None else _named(name, by.tools)
     batch = events[0].batch
@@ -125,7 +125,7 @@ class _Return:
 class _Undo:
     batch: str
     events: Mapping[str, Sequence[Event]]  # of the whole batch, by memory, newest first
-    by: Author
+    by: Caller
 
     @property
     def because(self) -> str:

@@ -236,7 +236,7 @@ class _Reader:
             found = _Found(*calendar.pick("", word, self.now), at + 1, floats=7)
         else:
             found = self.day_first(at) or self.yearly(at, led)
-        if found and found.end - found.start == DAY and self.words[found.after] in PARTS:
+        if found and found.end - found.start == DAY and self.words[found.after] in PARTS_OF_DAY:
             return found.at(self.hours(found.start, self.words[found.after]))._replace(after=found.after + 1)
         return found
 
@@ -248,7 +248,7 @@ class _Reader:
         return _Found(*(self.hours(day, "night") if word == "tonight" else (day, day + DAY)), at + 1)
 
     def hours(self, day: datetime, name: str) -> Stretch:
-        return day + PARTS[name][0] * calendar.HOUR, day + PARTS[name][1] * calendar.HOUR
+        return day + PARTS_OF_DAY[name][0] * calendar.HOUR, day + PARTS_OF_DAY[name][1] * calendar.HOUR
 
     def rolling(self, which: str, count: int, unit: str, after: int) -> _Found:
         """The last so many units up to now, or the next from now on; in whole days unless it is a matter of hours."""
@@ -263,7 +263,7 @@ class _Reader:
         if word == "this" and self.words[then] in ("past", "coming"):
             word, then = self.words[then], then + 1
         name, which = self.words[then], WHICH[word]
-        if name not in PARTS:
+        if name not in PARTS_OF_DAY:
             return self.lasting(at, word, then) or self.which_named(which, then)
         day = calendar.midnight(self.now) - (which == "last") * DAY  # this morning, last night
         told = which == "this" or (which == "last" and name in ("evening", "night"))
@@ -491,7 +491,7 @@ HALVES = {"year": (6, "month"), "month": (15, "day"), "day": (12, "hour"), "hour
 UNITS = {unit + s: (1, unit) for unit in ("minute", "hour", "day", "week", "month", "year") for s in ("", "s")}
 UNITS |= {"night": (1, "day"), "nights": (1, "day"), "fortnight": (2, "week"), "fortnights": (2, "week")}
 UNITS |= {"quarter": (3, "month"), "quarters": (3, "month"), "decade": (10, "year"), "decades": (10, "year")}
-PARTS = {"morning": (0, 12), "afternoon": (12, 18), "evening": (18, 24), "night": (18, 30)}  # hours of the day
+PARTS_OF_DAY = {"morning": (0, 12), "afternoon": (12, 18), "evening": (18, 24), "night": (18, 30)}  # hours of the day
 DAYS = {"yesterday": -1, "today": 0, "tonight": 0, "tomorrow": 1}
 WHICH = {"last": "last", "past": "last", "previous": "last", "this": "this", "next": "next", "coming": "next"}
 THIRDS = {"early": 0, "mid": 1, "late": 2}
@@ -521,7 +521,7 @@ NO_PLURALS = frozenset("does this besides towards perhaps always sometimes after
 FIGURES = frozenset("'’0123456789")  # what a number or a decade begins with
 FEAST_STARTS = frozenset(name.split()[0] for name in FEASTS)
 # One of these is in every expression.
-TELLING = frozenset().union(LONG, WEEKDAYS, AGAIN, FEAST_STARTS, UNITS, DAYS, PARTS, LATELY)
+TELLING = frozenset().union(LONG, WEEKDAYS, AGAIN, FEAST_STARTS, UNITS, DAYS, PARTS_OF_DAY, LATELY)
 VOCABULARY = frozenset().union(
     *(LONG, WEEKDAYS, AGAIN, FEAST_STARTS, NUMBERS, ORDINALS, VAGUE, UNITS, DAYS, WHICH, THIRDS, ENDS, SOONER),
     *(LATELY, OPEN, JOINTS, SKIPPED, ABOUT, ("half", "the", "prior", "up")),

@@ -107,8 +107,8 @@ class Slices:
     def _slice(self, run: Callable[..., list[Report]], jobs: tuple[Job, ...], who: Access) -> None:
         begun = time.monotonic()
         try:
-            author = remember.changes.Author(who, self._writer, self._tools)
-            done = run(jobs, author, seconds=SLICE, stop=lambda: self._closing)
+            caller = remember.changes.Caller(who, self._writer, self._tools)
+            done = run(jobs, caller, seconds=SLICE, stop=lambda: self._closing)
             self.problem = None
             for report in done:
                 self._told(report)

@@ -18,7 +18,7 @@ from memorist.access import Access
 from memorist.design import Design, Job, Promotion, Proposal, Tools
 from memorist.errors import MemoristError
 from memorist.records import Report
-from memorist.remember.changes import Author
+from memorist.remember.changes import Caller
 from memorist.remember.choices import offer
 from memorist.remember.edit import Sweep, portions
 from memorist.remember.promotion import proposal, weighed
@@ -51,7 +51,7 @@ def jobs_of(design: Design) -> tuple[Job, ...]:
 
 def run(
     jobs: Sequence[Job],
-    by: Author,
+    by: Caller,
     dry_run: bool = False,
     seconds: float | None = None,
     switch: bool = False,
@@ -76,7 +76,7 @@ def run(
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    by: Author
+    by: Caller
     until: float | None
     stop: Callable[[], bool] | None = None
 

@@ -23,7 +23,7 @@ from memorist.errors import Invalid, StoreDamaged, StoreUnavailable
 from memorist.store.files import create_private, pause, permissions, size_of
 from memorist.store.json_file import log as json_log
 from memorist.store.json_file import snapshot as json_snapshot
-from memorist.store.json_file.log import BINARY, Part, Place, sync_folder
+from memorist.store.json_file.log import BINARY, Part, Position, sync_folder
 from memorist.store.json_file.snapshot import Head, Sections, Unreadable
 from memorist.store.nouns import Diagnosis
 from memorist.text.visible import visible
@@ -64,7 +64,7 @@ class Loaded:
     """What the files say: sections to apply in their order, and where the last log ended."""
 
     parts: list[Sections]
-    place: Place
+    place: Position
     log: Part
     restored_because: str | None = None  # the snapshot was of no use, and the backups were
 
@@ -228,7 +228,7 @@ def from_backup(files: Files) -> Loaded:
     return Loaded(parts, place, part)
 
 
-def _next(part: Part, heading: Head, place: Place) -> Place:
+def _next(part: Part, heading: Head, place: Position) -> Position:
     head = place.head
     if heading.sum == head.sum:
         return part.end(head)
@@ -334,7 +334,7 @@ def _link(old: Path, new: Path) -> None:
 # ---------------------------------------------------------------- health
 
 
-def checkup(files: Files, place: Place | None) -> list[Diagnosis]:
+def checkup(files: Files, place: Position | None) -> list[Diagnosis]:
     private = permissions((*files.all(), files.beside(".anchor"), files.beside(".erased")))
     return [_snapshot(files), _log(files), _backup(files, place), *_kept(files), private]
 
@@ -356,7 +356,7 @@ def _log(files: Files) -> Diagnosis:
     return Diagnosis(True, "log", f"every line matches its checksum ({max(0, part.count - 1)} changes){torn}")
 
 
-def _backup(files: Files, place: Place | None) -> Diagnosis:
+def _backup(files: Files, place: Position | None) -> Diagnosis:
     """Whether the backup would give back everything, if the snapshot were lost now."""
     try:
         loaded = from_backup(files)

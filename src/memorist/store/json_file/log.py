@@ -34,7 +34,7 @@ _BEHIND_SUM = len(_SUM) + 32 + len(_END)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Position:
     """How far a log was read: everything up to `offset`, which is so many lines and ends with this checksum."""
 
     head: Head  # of the snapshot that the log follows
@@ -76,19 +76,19 @@ class Part:
         else:
             self.lines.append(migrated(said, self.version))
 
-    def end(self, head: Head) -> Place:
-        return Place(head, self.sum, self.offset, self.count)
+    def end(self, head: Head) -> Position:
+        return Position(head, self.sum, self.offset, self.count)
 
 
-def start(head: Head) -> Place:
+def start(head: Head) -> Position:
     """Where the log of a snapshot begins, before it has a file."""
-    return Place(head, head.sum)
+    return Position(head, head.sum)
 
 
 # ---------------------------------------------------------------- reading
 
 
-def read(path: Path, place: Place | None = None) -> Part:
+def read(path: Path, place: Position | None = None) -> Part:
     """The log, or what came to it since. A file that is missing, or has not one whole line, has no heading."""
     part = Part(path)
     if place and place.offset:
@@ -114,7 +114,7 @@ def read(path: Path, place: Place | None = None) -> Part:
 # ---------------------------------------------------------------- writing
 
 
-def append(path: Path, place: Place, sections: Sections, durable: bool) -> Place:
+def append(path: Path, place: Position, sections: Sections, durable: bool) -> Position:
     """Adds one line, with the heading before it where there is no log yet. All of it, or nothing and an error."""
     data = b""
     after = place

@@ -63,7 +63,7 @@ class JsonFileStore(SqliteStore):
         self._file = json_files.prepared(path)
         self._files = Files(self._file.absolute())
         self._may_write = json_files.is_writable(self._files.main)
-        self._place: json_log.Place | None = None  # how far the files were read; None: not at all
+        self._place: json_log.Position | None = None  # how far the files were read; None: not at all
         self._looked: object = None  # how the files looked then
         self._waiting: Sequence[Sections] | None = None  # what was read, and is put into tables when it is first needed
         self._holder: int | None = None  # the thread that has its turn, and need not look
@@ -191,7 +191,7 @@ class JsonFileStore(SqliteStore):
         else:
             self._looked = seen
 
-    def _follow(self, place: json_log.Place) -> bool:
+    def _follow(self, place: json_log.Position) -> bool:
         """Reads on in the log, also in one that was folded since. Whether that was enough."""
         try:
             head, parts = json_snapshot.head_of(self._files.main), []
@@ -288,7 +288,7 @@ class JsonFileStore(SqliteStore):
         self._place = json_log.start(head)
         self._looked = self._look()
 
-    def _snapshot(self, place: json_log.Place | None = None) -> tuple[bytes, json_snapshot.Head]:
+    def _snapshot(self, place: json_log.Position | None = None) -> tuple[bytes, json_snapshot.Head]:
         """What RAM holds: the next one, or the first of all."""
         sections = tables.every(self._connections.here())
         if place is None:
