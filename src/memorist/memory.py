@@ -340,8 +340,9 @@ class Memory(Engine):
         the moment of asking, for "last week"; `exact` compares with every vector, where a large store would guess well;
         `files` are those being worked on, for designs that go by them."""
         asked = recall.pipeline.Query(
-            query, limit, search, scope, user, session, kinds, where, as_of, deadline, at, exact, files
-        )
+            query, limit=limit, search=search, scope=scope, user=user, session=session, kinds=kinds, where=where,
+            at=at, as_of=as_of, deadline=deadline, exact=exact, files=files,
+        )  # fmt: skip
         return self._answer(asked, logged=True)
 
     def context(
