@@ -161,6 +161,6 @@ def test_ids_stay_unique_and_order_goes_by_the_journal(days: list[int]) -> None:
         ids = [outcome.id for outcome in outcomes]
         assert len(set(ids)) == len(ids)
         events = memory._tools.store.journal(limit=99)
-        assert [event.record for event in events] == ids[::-1]
-        assert [event.seq for event in events] == list(range(len(ids), 0, -1))
+        assert [event.record for event in events] == ids
+        assert [event.seq for event in events] == list(range(1, len(ids) + 1))
         assert memory.audit().ok

@@ -25,7 +25,7 @@ from conftest import TORTURE, rounds
 from faults.processes import Child, all_at_once, holding, needs_fork
 from faults.test_kill import assert_whole, keep_remembering, killed_after, killed_while_opening, text_of
 from memorist import Memory
-from memorist.errors import Invalid, StoreDamaged, StoreTooNew, StoreUnavailable
+from memorist.errors import Invalid, MemoristError, StoreDamaged, StoreTooNew, StoreUnavailable
 from memorist.records import now_utc
 from memorist.store.index import stated
 from memorist.store.json_file import files as json_files
@@ -34,10 +34,10 @@ from memorist.store.json_file import snapshot as json_snapshot
 from memorist.store.json_file import store as json_file
 from memorist.store.json_file import tables
 from memorist.store.json_file.store import JsonFileStore
-from memorist.store.nouns import Shelf
+from memorist.store.nouns import Commit, Shelf
 from memorist.store.where import Order, Where
 from memorist.store.writer import Writer
-from memorist.testing import EVERYWHERE, a_record, stored
+from memorist.testing import EVERYWHERE, a_record, sealed, stored
 from memorist.text.words import terms
 
 pytestmark = needs_fork
@@ -1149,3 +1149,31 @@ def test_a_store_can_be_examined_inside_a_transaction(path: Path) -> None:
     assert store.checkup(repair=True)[0].ok and [finding for finding in store.checkup() if not finding.ok] == []
     store.close()
     assert texts_in(path) == ["one", "two"]
+
+
+def test_a_child_forked_inside_a_transaction_writes_nothing(path: Path) -> None:
+    """It would append its parent's line, and the parent the same line again."""
+    with closing(JsonFileStore(path)) as store:
+        child = -1
+        try:
+            with store.transaction():
+                store.write(Commit([sealed(a_record("one"))]))
+                child = os.fork()
+        except MemoristError:
+            os._exit(7)
+        if child == 0:
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        assert all(each.ok for each in store.checkup())
+    with closing(JsonFileStore(path)) as again:
+        assert sum(again.count(Where(EVERYWHERE)).values()) == 1
+
+
+def test_shelves_have_the_same_numbers_whenever_a_file_is_read(path: Path) -> None:
+    """What was found out about shelves before a file was read again must not mean others afterwards."""
+    scopes = [f"project/{name}" for name in ("kiosk", "amber", "fjord", "birch", "delta")]
+    with closing(JsonFileStore(path)) as store:
+        for scope in scopes:
+            stored(store, a_record(f"about {scope}", scope=scope))
+    with closing(JsonFileStore(path)) as store, closing(store.connect()) as one:
+        assert [scope for (scope,) in one.execute("SELECT scope FROM shelves ORDER BY id")] == scopes

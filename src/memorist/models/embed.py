@@ -280,13 +280,15 @@ class Patience:
             finally:
                 self._busy = False
 
-        done = apart(alone, "memorist waiting")
+        try:
+            done = apart(alone, "memorist waiting")
+        except RuntimeError:  # there is no thread to be had
+            self._busy = False
+            return None
         try:
             return done.result(timeout=seconds * SHARE)
         except TimeoutError:
-            if done.done():  # it was the work that said so
-                raise
-            return None
+            return done.result() if done.done() else None  # the work may have said so itself, or come just now
 
 
 # ---------------------------------------------------------------- the built-in table

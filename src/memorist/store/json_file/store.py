@@ -112,6 +112,7 @@ class JsonFileStore(SqliteStore):
                 try:
                     with super().transaction(durable, wait), tables.watched(self._connections.here()) as changed:
                         yield
+                        self._connections.here()  # refuses a child that was forked in here: the line is its parent's
                         if sections := changed():
                             self._place = json_log.append(self._files.log, before, sections, durable)
                             self._looked = self._look()

@@ -277,7 +277,7 @@ def built(sections: Sections) -> apsw.Connection:
 def _put_records(one: apsw.Connection, rows: Sequence[Row]) -> None:
     """New ones, and nothing that is derived from them."""
     place_of = itemgetter("space", "scope", "kind", "state")
-    wanted = {each: Shelf(each[0], each[1], layer_of(each[2], each[3])) for each in set(map(place_of, rows))}
+    wanted = {each: Shelf(each[0], each[1], layer_of(each[2], each[3])) for each in dict.fromkeys(map(place_of, rows))}
     shelves = _shelves(one, wanted.values())
     places = {each: shelves[shelf] for each, shelf in wanted.items()}
 

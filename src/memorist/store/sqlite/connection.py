@@ -320,6 +320,10 @@ class Seen:
     shelves: Mapping[int, Shelf] = field(default_factory=dict)
     ids: Mapping[Shelf, int] = field(default_factory=dict)
 
+    def joined(self, fresh: Mapping[int, Shelf]) -> "Seen":
+        shelves = {**self.shelves, **fresh}
+        return Seen(self.schema, max(shelves), shelves, {shelf: id for id, shelf in shelves.items()})
+
 
 @dataclass(slots=True)
 class View:
@@ -380,20 +384,21 @@ class Shelves:
         kept = self._kept(one)
         if kept is not None:
             return kept
-        schema: int = one.execute("PRAGMA schema_version").get
-        seen = self._seen
-        if schema != seen.schema:
-            seen = self._seen = Seen(schema)
-        rows = one.execute("SELECT id, space, scope, layer FROM shelves WHERE id > ?", (seen.newest,))
-        fresh = {id: Shelf(*names) for id, *names in rows}
-        state = one.txn_state("main")
+        inside = one.in_transaction
+        with one_moment(one):  # the file may be replaced by a backup between two looks
+            schema: int = one.execute("PRAGMA schema_version").get
+            seen = self._seen
+            if schema != seen.schema:
+                seen = self._seen = Seen(schema)
+            rows = one.execute("SELECT id, space, scope, layer FROM shelves WHERE id > ?", (seen.newest,))
+            fresh = {id: Shelf(*names) for id, *names in rows}
+            state = one.txn_state("main")
         if fresh:
-            shelves = {**seen.shelves, **fresh}
-            seen = Seen(schema, max(shelves), shelves, {shelf: id for id, shelf in shelves.items()})
+            seen = seen.joined(fresh)
             if state != apsw.SQLITE_TXN_WRITE:
                 self._seen = seen
         view = View(seen)
-        if self._here.reading and state == apsw.SQLITE_TXN_READ:
+        if inside and self._here.reading and state == apsw.SQLITE_TXN_READ:
             self._here.view = view
         return view
 

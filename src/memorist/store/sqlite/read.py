@@ -355,7 +355,8 @@ class Reader:
         name = "number" if names and isinstance(names[0], int) else "id"
         condition, values = where_sql(where)
         sql = f"{SELECT} WHERE r.{name} IN (SELECT value FROM json_each(?)) AND +{ON_SHELVES} AND {condition}"
-        found = self._records(sql, (canonical(list(names)), self._readable(where), *values))
+        with self._connections as one, one_moment(one):  # the shelves that may be read, and what lies on them
+            found = self._records(sql, (canonical(list(names)), self._readable(where), *values))
         visible = {getattr(record, name): record for record in found}
         return [visible[each] for each in names if each in visible]
 
@@ -368,16 +369,17 @@ class Reader:
             condition, values = where_sql(where)
             found = self._records(f"{SELECT} WHERE {condition} ORDER BY {order_sql(order)}", values)
             return [record for record in found if where.matches(record)][:limit]
-        condition, values = self._condition(where)
-        # The order is found over narrow rows; only those that are asked for are read whole.
-        chosen = f"SELECT r.number {FROM} WHERE {condition} ORDER BY {order_sql(order)} LIMIT ?"
-        sql = f"{SELECT} WHERE r.number IN ({chosen}) ORDER BY {order_sql(order)}"
-        return self._records(sql, [*values, -1 if limit is None else limit])
+        with self._connections as one, one_moment(one):
+            condition, values = self._condition(where)
+            # The order is found over narrow rows; only those that are asked for are read whole.
+            chosen = f"SELECT r.number {FROM} WHERE {condition} ORDER BY {order_sql(order)} LIMIT ?"
+            sql = f"{SELECT} WHERE r.number IN ({chosen}) ORDER BY {order_sql(order)}"
+            return self._records(sql, [*values, -1 if limit is None else limit])
 
     def count(self, where: Where) -> dict[str, int]:
-        condition, values = self._condition(where)
-        sql = f"SELECT s.scope, count(*) {FROM} WHERE {condition} GROUP BY s.scope ORDER BY s.scope"
-        with self._connections as one:
+        with self._connections as one, one_moment(one):
+            condition, values = self._condition(where)
+            sql = f"SELECT s.scope, count(*) {FROM} WHERE {condition} GROUP BY s.scope ORDER BY s.scope"
             return dict(one.execute(sql, values))
 
     def _condition(self, where: Where) -> tuple[str, list[Any]]:
@@ -396,9 +398,9 @@ class Reader:
             numbers = "(SELECT number FROM records WHERE id IN (SELECT value FROM json_each(?1)))"
             ends, order = f" AND (l.a IN {numbers} OR l.b IN {numbers})", "a.id, l.kind, b.id"
         sql = f"{LINKS}{ends} ORDER BY {order}"
-        with self._connections as one:
+        with self._connections as one, one_moment(one):
             found = [Link(*row) for row in one.execute(sql, (canonical(list(ids or ())), self._readable(where), kind))]
-        return self._seen_links(found, where)[:limit]
+            return self._seen_links(found, where)[:limit]
 
     def _seen_links(self, links: Sequence[Link], where: Where) -> list[Link]:
         """Those whose both ends fit."""
@@ -446,16 +448,8 @@ class Reader:
             return list(self._shelves.generations(one))
 
     def briefs(self, where: Where) -> Iterator[Brief]:
-        content = " + ".join(f"ifnull(octet_length(r.{name}), 0)" for name in CONTENT)
-        condition, values = self._condition(where)
-        sql = (
-            f"SELECT r.number, r.id, {content}, r.pinned, r.at, r.updated, c.last_used,"
-            f" s.scope, r.kind, r.status, r.trust, r.importance, r.confidence,"
-            f" {', '.join(f'c.{name}' for name in COUNTERS)} {FROM}"
-            f" WHERE r.number > ? AND {condition} ORDER BY r.number LIMIT ?"
-        )
         last, vector = 0, sum(generation.bytes + 8 for generation in self.generations())
-        while rows := self._rows(sql, (last, *values, BRIEFS_AT_ONCE)):
+        while rows := self._brief_rows(where, last):
             for row in rows:
                 (number, id, bytes, pinned, at, updated, used, scope, kind, status, trust, importance, confidence,
                  *counted) = row  # fmt: skip
@@ -466,6 +460,18 @@ class Reader:
                     importance, confidence, touched,
                 )  # fmt: skip
             last = rows[-1][0]
+
+    def _brief_rows(self, where: Where, last: int) -> list[Any]:
+        content = " + ".join(f"ifnull(octet_length(r.{name}), 0)" for name in CONTENT)
+        with self._connections as one, one_moment(one):
+            condition, values = self._condition(where)
+            sql = (
+                f"SELECT r.number, r.id, {content}, r.pinned, r.at, r.updated, c.last_used,"
+                f" s.scope, r.kind, r.status, r.trust, r.importance, r.confidence,"
+                f" {', '.join(f'c.{name}' for name in COUNTERS)} {FROM}"
+                f" WHERE r.number > ? AND {condition} ORDER BY r.number LIMIT ?"
+            )
+            return self._rows(sql, (last, *values, BRIEFS_AT_ONCE))
 
     # ------------------------------------------------------------ by words
 
@@ -488,7 +494,7 @@ class Reader:
     def score(self, yardstick: bm25.Yardstick, shelves: Sequence[Shelf], numbers: Sequence[int]) -> dict[int, float]:
         if not yardstick.weights or not numbers:
             return {}
-        with self._connections as one:
+        with self._connections as one, one_moment(one):
             index = WordIndex(one, self._shelves.now(one).ids(shelves))
             with SOUND:
                 return bm25.scores(yardstick, index, index.rows_of(numbers))
@@ -496,7 +502,7 @@ class Reader:
     def vocabulary(self, prefix: str, shelves: Sequence[Shelf], where: Where, limit: int) -> list[str]:
         sql = "SELECT term FROM word_frequency WHERE term >= ?1 AND term < ?1 || char(1114111) LIMIT ?2"
         found = set[str]()
-        with self._connections as one:
+        with self._connections as one, one_moment(one):
             for id in self._shelves.now(one).readable(shelves, where.access):
                 found |= {term.partition("·")[2] for (term,) in one.execute(sql, (f"{id}·{prefix}", limit))}
         return sorted(found)[:limit]
@@ -514,7 +520,7 @@ class Reader:
 
     def speakers(self, shelves: Sequence[Shelf], most: int) -> list[str]:
         found = set[str]()
-        with self._connections as one:
+        with self._connections as one, one_moment(one):
             for id in self._shelves.now(one).ids(shelves):
                 found |= {speaker for (speaker,) in one.execute(SPEAKERS, (id, most))}
         return sorted(found)[:most]
