@@ -45,13 +45,20 @@ class _Designs(Mapping[str, Design]):
 
 DESIGNS: Mapping[str, Design] = _Designs()
 
-__all__ = ["BALANCED", "CURATED", "DESIGNS", "HEBBIAN", "TIERS", "adjusted", "files_in", "find"]
+__all__ = ["BALANCED", "CURATED", "DESIGNS", "HEBBIAN", "TIERS", "adjusted", "design_named", "files_in", "find"]
 
 
 def __getattr__(name: str) -> Any:
     if name.lower() in NAMES and name.isupper():
         return DESIGNS[name.lower()]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def design_named(name: str) -> Design:
+    """A built-in design; `find` also knows a user's own."""
+    if name not in DESIGNS:
+        raise Invalid(f"there is no design {quoted(name)}; designs are {', '.join(DESIGNS)}")
+    return DESIGNS[name]
 
 
 def find(named: str, folder: Path | None) -> Design:
