@@ -54,7 +54,7 @@ def waiting(memory: Memory, embedder: Embedder) -> list[str]:
 def nearest(memory: Memory, question: str) -> list[list[str]]:
     """What each generation that this process reads finds nearest."""
     found, store, where = [], memory._tools.store, Where(memory.access)
-    for each, vector in memory._tools.meaning.questions(question):
+    for each, vector in memory._tools.meaning.in_time(question)[0]:
         near = store.nearest(each.id, vector, [SHELF], where, 1)
         found.append([record.text for record in store.get([number for number, _ in near.hits], where)])
     return found
@@ -131,12 +131,12 @@ def test_a_built_in_table_that_is_gone_costs_only_meaning(memory: Memory, monkey
 
     one = using(memory, "static")
     one.remember_many(NESTS)
-    assert len(one._tools.meaning.questions("nest")) == 1
+    assert len(one._tools.meaning.in_time("nest")[0]) == 1
     monkeypatch.setattr(embed, "FOLDER", tmp_path)
     embed.about.cache_clear()
     other = using(memory, "static")
     assert other.remember("The heron nests at the weir").outcome == "added"
-    assert other.recall("heron") and other._tools.meaning.readers() == []
+    assert other.recall("heron") and other._tools.meaning.in_time("heron")[0] == []
     assert "install again" in other.status()["embedder"]
     embed.about.cache_clear()
 
@@ -178,7 +178,7 @@ def test_switched_models_are_never_compared_and_words_go_on(memory: Memory) -> N
     assert waiting(other, B) == NESTS and waiting(other, A) == ["The heron nests at the weir"]
     for question in ("nest tree eggs", "heron"):
         assert other.recall(question), "old and new are found by words, whatever the model"
-    [(kept, vector)] = other._tools.meaning.questions("heron")  # the model of the old ones cannot be had here
+    [(kept, vector)] = other._tools.meaning.in_time("heron")[0]  # the model of the old ones cannot be had here
     assert (kept.model, len(vector)) == (B.name, B.dimension)
     assert nearest(other, NESTS[7]) == [["The heron nests at the weir"]], "no old row is compared with the new model"
     assert nearest(using(memory, A), NESTS[7]) == [[NESTS[7]]], "the old process goes on as it did"
@@ -195,7 +195,10 @@ def test_both_are_read_while_a_store_moves(memory: Memory, monkeypatch: pytest.M
     monkeypatch.setattr("memorist.store.meaning.built_in", lambda model: A if model == A.name else None)
     other = using(memory, B)
     other.remember("The heron nests at the weir")
-    readers = [(each.model, each.state, embedder.name) for each, embedder in other._tools.meaning.readers()]
+    readers = [
+        (each.model, each.state, embedder.name)
+        for each, embedder in other._tools.meaning.readers(other._tools.store.generations())
+    ]
     assert readers == [(B.name, "filling", B.name), (A.name, "current", A.name)]
     assert nearest(other, NESTS[7]) == [["The heron nests at the weir"], [NESTS[7]]]
 
@@ -265,7 +268,7 @@ def test_other_numbers_under_an_old_name_are_refused(memory: Memory, caplog: pyt
     changed.name = A.name
     other = using(memory, changed)
     assert other.remember("The heron nests at the weir").outcome == "added"
-    assert other.recall("heron") and other._tools.meaning.questions("heron") == []
+    assert other.recall("heron") and other._tools.meaning.in_time("heron")[0] == []
     assert "give another model another name" in caplog.text
     assert "give another model another name" in str(embedded(other).advice)
     assert nearest(using(memory, A), NESTS[7]) == [[NESTS[7]]]
@@ -400,7 +403,7 @@ def test_a_switch_back_in_the_middle_keeps_what_is_there(memory: Memory, monkeyp
 def test_no_vectors_at_all_and_back(memory: Memory) -> None:
     using(memory, A).remember_many(NESTS)
     none = using(memory, "none")
-    assert none._tools.meaning.readers() == [], "reading stops at once"
+    assert none._tools.meaning.in_time("heron")[0] == [], "reading stops at once"
     assert generations(memory) == {A.name: "current"}
     report = embedded(none)
     assert (report.rows, generations(memory), none.status()["vectors"]) == (0, {}, "none")

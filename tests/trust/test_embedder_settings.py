@@ -56,7 +56,7 @@ def test_a_store_from_somebody_else_names_no_place_to_send_texts_to(tmp_path: Pa
         memory.remember("The heron nests at the weir")
     with Memory(path) as memory:
         memory.remember("The stork nests on the roof")
-        assert memory.recall("stork") and memory._tools.meaning.readers() == []
+        assert memory.recall("stork") and memory._tools.meaning.in_time("heron")[0] == []
         assert memory._tools.meaning.embedder() is None or "evil" not in str(memory._tools.meaning.embedder())
 
 
@@ -72,7 +72,7 @@ def test_what_an_embedder_sees_was_redacted(tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db", embed=Listening()) as memory:
         memory.remember(f"The token is {token}", title=f"About {token}")
         memory.revise(1, f"Now it is {token}")
-        memory._tools.meaning.questions(f"what is {token}")
+        memory._tools.meaning.in_time(f"what is {token}")[0]
         assert Meaning(memory._tools.store, chosen(Listening("b", cheap=False))).waiting(10) == 2
         memory.upkeep()
     assert len(seen) >= 3 and not any("a1B2a1B2" in text for text in seen)

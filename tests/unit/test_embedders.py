@@ -458,11 +458,11 @@ def test_a_question_is_asked_once_and_the_next_does_not_wait_for_what_failed(ser
         memory.upkeep()
         asked = len(server.asked)
         server.answers = [(503, b"", {})]
-        assert memory._tools.meaning.questions("heron") == []
-        assert memory._tools.meaning.questions("heron") == [] and memory.recall("heron")
+        assert memory._tools.meaning.in_time("heron")[0] == []
+        assert memory._tools.meaning.in_time("heron")[0] == [] and memory.recall("heron")
         assert len(server.asked) == asked + 1, "the first failed, the others did not even try"
         memory._tools.meaning._resting.clear()  # time passes
-        assert len(memory._tools.meaning.questions("heron")) == 1
+        assert len(memory._tools.meaning.in_time("heron")[0]) == 1
 
 
 @pytest.mark.parametrize(

@@ -102,21 +102,14 @@ class Meaning:
         """The generations that are read, the newest last: that is the one the store has, or moves to."""
         return [each for each in self.store.generations() if each.state != "retired"]
 
-    def readers(self) -> list[tuple[Generation, Embedder]]:
-        """The generations to read now, newest first, each with its embedder: while a store moves these may be two."""
-        return [] if self.choice.spelled == NONE else self._read_by(self.store.generations())
-
-    def _read_by(self, generations: Sequence[Generation]) -> list[tuple[Generation, Embedder]]:
+    def readers(self, generations: Sequence[Generation]) -> list[tuple[Generation, Embedder]]:
+        """Those of them to read now, newest first, each with its embedder: while a store moves these may be two."""
         found = ((each, self._of(each.model)) for each in reversed(generations) if each.state != "retired")
         return [(each, embedder) for each, embedder in found if embedder is not None]
 
-    def questions(self, text: str) -> list[tuple[Generation, "Floats"]]:
-        """A question as a vector for each generation to read. A model that fails is left out: words answer without it."""
-        return self.in_time(text, None)[0]
-
-    def in_time(self, text: str, seconds: float | None) -> "tuple[list[tuple[Generation, Floats]], str | None]":
-        """The same, but with so many seconds left: an embedder that takes its time is not waited for beyond that, and then
-        it is said that words alone answer."""
+    def in_time(self, text: str, seconds: float | None = None) -> "tuple[list[tuple[Generation, Floats]], str | None]":
+        """A question as a vector for each generation to read, and why there is none. A model that fails is left out, and a
+        slow one is not waited for beyond these seconds: words answer without it."""
         generations = [] if self.choice.spelled == NONE else self.store.generations()
         if seconds is None or self.choice.cheap or not generations:
             return self._as_vectors(text, generations), None
@@ -125,7 +118,7 @@ class Meaning:
 
     def _as_vectors(self, text: str, generations: Sequence[Generation]) -> list[tuple[Generation, "Floats"]]:
         found = []
-        for generation, embedder in self._read_by(generations):
+        for generation, embedder in self.readers(generations):
             if self._resting.get(embedder.name, 0) > time.monotonic():
                 continue
             try:
