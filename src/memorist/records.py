@@ -18,7 +18,7 @@ from memorist.errors import Invalid
 
 Status = Literal["candidate", "confirmed"]
 State = Literal["active", "archived", "superseded", "erased"]
-Origin = Literal["user", "agent", "import", "file", "tool"]
+Origin = Literal["user", "recorded", "agent", "tool", "web", "file", "import"]  # most trusted first
 Trust = Literal["high", "medium", "low"]
 LinkKind = Literal["relates_to", "supersedes", "contradicts", "derived_from", "in_cluster"]
 LINK_KINDS: tuple[LinkKind, ...] = ("relates_to", "supersedes", "contradicts", "derived_from", "in_cluster")

@@ -37,7 +37,9 @@ from memorist.text.visible import quoted
 
 IS_ID = re.compile("m[0-9a-hjkmnp-tv-z]{26}")
 DRAFT_FIELDS = {field.name for field in fields(Draft)}
-_BY_ORIGIN: dict[Origin, Trust] = {"user": "high", "agent": "medium", "import": "low", "file": "low", "tool": "low"}
+_BY_ORIGIN: dict[Origin, Trust] = {
+    "user": "high", "recorded": "medium", "agent": "medium", "tool": "low", "web": "low", "file": "low", "import": "low",
+}  # fmt: skip
 _BY_ROLE: dict[str, Origin] = {"user": "user", "assistant": "agent", "system": "agent", "tool": "tool"}
 KNOWN_ALREADY = {  # state of a twin → why a file does not add it again
     "active": "it is there already",
