@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 
 from memorist.records import Planned, Record, Report
 from memorist.redact import strings_in, texts_of
+from memorist.remember import consent
+from memorist.remember.authority import Effect, reason_to_ask
 from memorist.remember.changes import Caller, same_texts
 from memorist.store.copies import clean_copies, clear_leftovers
 from memorist.store.nouns import Diagnosis
@@ -37,6 +39,11 @@ def erase(ids: Sequence[str], because: str, where: Where, by: Caller, dry_run: b
     for start in range(0, len(ids), ERASED_AT_ONCE):
         report = erasure.step(ids[start : start + ERASED_AT_ONCE], report)
     advice = erasure.same_text()
+    if erasure.held and not dry_run:
+        said = consent.to_sweep("erase", erasure.held, because, by)
+        if said.approved:
+            return erase(ids, because, where, by.with_consent())
+        report, advice = replace(report, pending=said.id), [said.because, *advice]
     if not dry_run:
         if interrupted:  # our traces do not include what it left behind
             by.store.compact()
@@ -77,6 +84,7 @@ class _Erasure:
     traces: set[bytes] = field(default_factory=set)
     texts: dict[tuple[str, str], int] = field(default_factory=dict)  # (scope, fingerprint) → the number of one of them
     gone: set[str] = field(default_factory=set)
+    held: list[str] = field(default_factory=list)  # ids of those that a person has to agree to
 
     def step(self, ids: Sequence[str], report: Report) -> Report:
         """Erases these in one transaction and adds them to the report."""
@@ -104,9 +112,17 @@ class _Erasure:
                 left[record.id] = "it is erased already"
             elif not who.may_write(record.scope):
                 left[record.id] = f"this {who.role} access may not write {record.scope}"
+            elif reason := self._held(record):
+                left[record.id] = reason
+                self.held.append(record.id)
             else:
                 found.append(record)
         return found, left
+
+    def _held(self, record: Record) -> str | None:
+        """Why a person has to agree to erase it."""
+        effect = Effect("erased", record, replace(record, state="erased"))
+        return None if self.by.agreed is not None else reason_to_ask(effect, self.by)
 
     def _note(self, records: Sequence[Record]) -> None:
         for record in records:
