@@ -149,16 +149,19 @@ def judge(effects: Sequence[Effect], by: "Caller") -> None:
 
 
 def reason_to_ask(effect: Effect, by: "Caller") -> str | None:
-    """Why a person has to agree to this, if they have to."""
-    old, new, door = effect.old, effect.new, by.access.origin
+    """Why a person has to agree to this, if they have to. The user's own act is their consent; where they can be asked, they
+    are still asked before it reaches every project."""
+    old, new = effect.old, effect.new
     if effect.counted or new is old:
         return _outranked(effect, by)
     concerned = [new] if old is None or by.steward else [old, new]
-    if any(map(holds_everywhere, concerned)):
+    unasked = by.access.origin == "user" and (by.tools.confirm is None or effect.verb == "undone")
+    if any(map(holds_everywhere, concerned)) and not unasked:
         return "it is a preference for every project"
-    if door != "user" and any(map(stands_everywhere, concerned)):
+    if by.access.origin != "user" and any(map(stands_everywhere, concerned)):
         return EVERY_PROJECT
-    if old is not None and not by.steward and old.scope != GLOBAL == new.scope:
+    moves = old is not None and old.scope != GLOBAL == new.scope and effect.verb != "undone"
+    if moves and not unasked and not by.steward:
         return "it would be known in every project"
     return _outranked(effect, by)
 
@@ -192,8 +195,9 @@ def _refuse_other_past(effect: Effect) -> None:
 def _refuse_lift(effect: Effect, by: "Caller") -> None:
     """Trust rises by the user's word alone. An undo gives back what was there, up to the rank of its own door."""
     old, new, door = effect.old, effect.new, by.access.origin
-    gives = old is not None and effect.verb == "undone"
-    if old is None or gives:
+    if old is None and new.superseded_by is not None:
+        return  # it keeps the earlier text of a memory, whose own change is judged
+    if old is None or effect.verb == "undone":
         lifts = RANK[new.origin] > max(RANK[door], RANK[old.origin] if old else 0)
     else:
         confirms = (old.status, new.status) == ("candidate", "confirmed")
@@ -205,7 +209,10 @@ def _refuse_lift(effect: Effect, by: "Caller") -> None:
 def _must_be_as_agreed(effects: Iterable[Effect], agreed: Agreed) -> None:
     for old in (effect.old for effect in effects if effect.old is not None):
         if agreed.versions.get(old.id, old.version) != old.version:
-            raise Conflict(f"memory {old.number} was changed while a person was asked; read it again")
+            raise Conflict(
+                f"memory {old.number} is at version {old.version}, not {agreed.versions[old.id]}: it was changed while a "
+                "person was asked; read it again"
+            )
 
 
 def refuse_pinned_turn(kind: Kind, pinned: bool) -> None:

@@ -55,14 +55,21 @@ Pair = Callable[[], tuple[Record, Record]]
 # ---------------------------------------------------------------- one memory
 
 
-def edit(find: Find, verb: str, change: Callable[[Record], Record], by: Caller, because: str) -> Outcome:
+def edit(
+    find: Find,
+    verb: str,
+    change: Callable[[Record], Record],
+    by: Caller,
+    because: str,
+    question: Callable[[Held], Ask] | None = None,
+) -> Outcome:
     """Applies `change` to the record that `find` gives, or asks a person where it is not the caller's to change. A change that
     changes nothing is not written."""
 
     def act(by: Caller) -> Outcome:
         return _edit(find, verb, change, by, because)
 
-    return consent.settled(act, lambda held: consent.to_change(held, verb, because, by), by)
+    return consent.settled(act, question or (lambda held: consent.to_change(held, verb, because, by)), by)
 
 
 def _edit(find: Find, verb: str, change: Callable[[Record], Record], by: Caller, because: str) -> Outcome:

@@ -29,7 +29,7 @@ from memorist.errors import Invalid, Refused
 from memorist.kinds import ARCHIVE, MEMORY
 from memorist.records import Draft, Origin, Outcome, Record, Report, Scope
 from memorist.remember import consent, edit, gate
-from memorist.remember.authority import least, users_word
+from memorist.remember.authority import GLOBAL, Held, least, users_word
 from memorist.remember.changes import Caller
 from memorist.store.choices import Choices, chosen
 from memorist.store.nouns import Shelf
@@ -352,7 +352,7 @@ def _unless_unwanted(found: Weighed, choices: Choices, who: Access, tools: Tools
 def all_of(promotion: Promotion, home: str, by: Caller, dry_run: bool = False) -> tuple[list[Weighed], Report | None]:
     """Weighs the findings of a project, and shows, asks about or moves those with enough points, as the design says."""
     target = by.access.must_write(home)
-    if target == "global":
+    if target == GLOBAL:
         raise Invalid("nothing is promoted to global automatically; name the memory to promote")
     answers = weighed(promotion, target, by.access, by.tools)
     if dry_run or promotion.mode == "manual":
@@ -444,7 +444,13 @@ def promote(find: edit.Find, scope: str, because: str, by: Caller, signals: Sequ
         said = users_word(record) if by.access.origin == "user" else record
         return said if record.scope == target else _moved(said, target, because, signals)
 
-    return edit.edit(find, "promoted", move, by, because)
+    def question(held: Held) -> Ask:
+        record = held.record
+        told = "make known in every project" if target == GLOBAL else f"keep in {target} ({held})"
+        details = {"id": record.id, "scope": target, "version": record.version, "signals": list(signals)}
+        return Ask("promote", f"{told}: {consent.shown_in_question(record.text)}", None, details)
+
+    return edit.edit(find, "promoted", move, by, because, question)
 
 
 # ---------------------------------------------------------------- the end of a task or a session
