@@ -182,11 +182,14 @@ def _balance(record: Record) -> int:
 
 
 def _refuse_other_past(effect: Effect) -> None:
-    """A record that keeps an earlier text of a memory neither changes its words nor comes to life."""
+    """A record that keeps an earlier text of a memory stays as it is: only whether an undo took it away may change."""
     old, new = effect.old, effect.new
-    if old is None or old.superseded_by is None or new.state == "erased":
+    if effect.counted or old is None or old.superseded_by is None or new.state == "erased":
         return
-    if new.state == "active" or (new.text, new.title, new.superseded_by) != (old.text, old.title, old.superseded_by):
+    as_it_was = changed(
+        new, state=old.state, reason=old.reason, version=old.version, times=old.times, counters=old.counters
+    )
+    if new.state == "active" or as_it_was != old:
         raise Refused(
             f"memory {old.number} is a past text of another memory and stays as it was; revise the one that holds now"
         )
@@ -201,7 +204,8 @@ def _refuse_lift(effect: Effect, by: "Caller") -> None:
         lifts = RANK[new.origin] > max(RANK[door], RANK[old.origin] if old else 0)
     else:
         confirms = (old.status, new.status) == ("candidate", "confirmed")
-        lifts = door != "user" and (RANK[new.origin] > RANK[old.origin] or confirms)
+        proved = by.steward and new.trust != "low"  # by upkeep, where a design confirms what helped
+        lifts = door != "user" and (RANK[new.origin] > RANK[old.origin] or (confirms and not proved))
     if lifts:
         raise Refused(f"only the user's word makes a memory {new.origin}'s or confirmed; this door is the {door}'s")
 

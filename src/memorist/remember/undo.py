@@ -56,7 +56,8 @@ def _reason_to_ask(events: Sequence[Event], by: Caller) -> str | None:
     door = max((door_of(event) for event in events), key=RANK.__getitem__)
     if RANK[door] > RANK[by.access.origin]:
         return f"it was done through a door that is the {door}'s"
-    if (events[0].actor, events[0].surface) == (by.access.actor, by.access.surface):
+    own = (events[0].actor, events[0].surface) == (by.access.actor, by.access.surface)
+    if own or by.access.origin == "user":
         return None
     added = [event.record for event in events if event.verb == "added"]
     counts = Counter(r.scope for r in by.store.get(added, by.where) if r.state == "active")
