@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 from memorist import checks, designs, prompt, recall, remember, upkeep
 from memorist.access import Access, access_for
 from memorist.design import Clock, Confirmer, Design, Reranker, Tools
-from memorist.errors import Invalid, MemoristError, Refused
+from memorist.errors import Invalid, MemoristError, Refused, StoreDamaged, StoreUnavailable
 from memorist.kinds import KINDS, Kind, Kinds
 from memorist.models.embed import NONE, Choice, Embedder, chosen, shown
 from memorist.project import Project, resolve_project
@@ -168,7 +168,7 @@ class Engine:
         self.project, self.design, self.home = here.project, here.design, here.home
         if access is not None and space not in (None, access.space):
             raise Invalid(f"the access is for space {access.space!r}, not {space!r}; name one of them")
-        self.access = access or here.access
+        self.access = (access or here.access).at_home_in(self.project.scope)
         self.space = self.access.space
         self.bus = Bus()
         self._off_because = here.off_because
@@ -180,16 +180,26 @@ class Engine:
         self._tools = Tools(store, clock, count_tokens, known, meaning, confirm, rerank, here.times)
         for name in (self.space, self.home):
             self._writer.refuse_secret(name, "the space or project")
+        self._settle_homes()
         self._monitor = recall.pipeline.Monitor()
         self._slices = upkeep.due.Slices(self._tools, self._writer, self._off_because, self._tell_all)
         self._slices.opened(self.design, self.access)
+
+    def _settle_homes(self) -> None:
+        """Once for a store from before tasks had homes. If it fails, they wait for the next time."""
+        if not self._tools.store.writable or self._writer.homes_are_told(self.space) or self._off_because():
+            return
+        try:
+            remember.homes.settle(remember.changes.Caller(self.access, self._writer, self._tools))
+        except (StoreUnavailable, StoreDamaged) as problem:
+            log.warning("the tasks and sessions of this older store have no homes yet: %s", problem)
 
     def through(self, access: Access) -> Self:
         """The same open memory, seen through another access. Closing one closes both."""
         if access.space != self.space:
             raise Invalid(f"this memory is open for space {self.space!r}, not {access.space!r}; open another")
         other = copy.copy(self)
-        other.access = access
+        other.access = access.at_home_in(self.project.scope)
         return other
 
     def close(self) -> None:
@@ -243,7 +253,7 @@ class Engine:
             raise Invalid("name one memory, or give a filter with where=; not both, and not neither")
         if id is not None:
             record = self._must_get(id)
-            self.access.must_write(record.scope)
+            self.access.must_write(record.scope, record.home)
             return Where(self.access), [record.id]
         if not filter:
             raise Invalid("an empty filter means everything; say so with where={'number': {'$gte': 1}}")
@@ -284,10 +294,15 @@ class Engine:
 
     def _choices(self) -> choices.Choices:
         """What was chosen for this project beside its memories."""
-        return choices.chosen(self._caller.store, self.space, self.access.must_read(self.home))
+        return choices.chosen(self._caller.store, self.space, self.access.must_read(self._choosing))
 
     def _choose(self, **values: Any) -> choices.Choices:
-        return remember.choices.change(self.home, self._caller, **values)
+        return remember.choices.change(self._choosing, self._caller, **values)
+
+    @property
+    def _choosing(self) -> str:
+        """The scope for which things are chosen: a task's or a session's project."""
+        return self.access.home_of(self.home) or self.home
 
     # ------------------------------------------------------------ steps of reading
 
@@ -340,9 +355,9 @@ class Engine:
 
     def _chosen_budget(self) -> int | None:
         """What was chosen for this project. Where the store cannot say, the rest of the way will find out why."""
-        if self.access.may_read(self.home):
+        if self.access.may_read(self._choosing):
             with suppress(MemoristError):
-                return choices.chosen(self._tools.store, self.space, self.home).budget
+                return choices.chosen(self._tools.store, self.space, self._choosing).budget
         return None
 
     # ------------------------------------------------------------ what a user asks for first
