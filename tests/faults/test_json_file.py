@@ -684,7 +684,9 @@ def test_what_0_1_0_wrote_is_read_and_written_as_it_was(path: Path) -> None:
     put_back(path, {file.name: file.read_bytes() for file in WRITTEN_BY_0_1_0.iterdir()})
     before, written = rows_in(path), contents(path)
     with Memory(path, project="atlas", embed="none") as memory:
-        assert json.loads(path.read_text())["version"] == json_snapshot.VERSION > json.loads(written[path.name])["version"]
+        assert (
+            json.loads(path.read_text())["version"] == json_snapshot.VERSION > json.loads(written[path.name])["version"]
+        )
         assert memory.audit().ok and [finding for finding in memory.doctor() if not finding.ok] == []
         [staging] = memory.list({"text": "Staging runs Postgres 16"})
         assert staging.pinned and staging.tags == ("db",) and staging.counters.up == 1

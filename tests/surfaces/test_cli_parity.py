@@ -18,7 +18,9 @@ def test_the_table_lists_exactly_the_available_verbs() -> None:
     assert sorted(VERBS) == AVAILABLE
 
 
-@pytest.mark.parametrize("verb", [name for name in AVAILABLE if name not in ("remember_many", "assign", "close", "through")])
+@pytest.mark.parametrize(
+    "verb", [name for name in AVAILABLE if name not in ("remember_many", "assign", "close", "through")]
+)
 def test_a_command_takes_every_argument_of_its_verb(verb: str) -> None:
     command = VERBS[verb].command
     assert command == verb.replace("_", "-")
