@@ -78,7 +78,7 @@ def _since_readable(events: Sequence[Event], record: Record, where: Where) -> li
     for event in reversed(events):
         here = where.access.may_read(scope, home)
         before = event.before or {}
-        scope, home = before.get("scope", scope), before.get("home", home)
+        scope, home = before.get("scope", scope), before.get("home") or home  # before it had one it was nobody else's
         if here:
             arrived = not where.access.may_read(scope, home)
             seen.append(replace(event, before=None) if arrived else event)
