@@ -138,7 +138,9 @@ def promote(player: Player) -> Any:
     if player.dice.random() < 0.3:
         return player.memory.promote(dry_run=player.dice.random() < 0.5)
     scope = player.dice.choice((None, "global", player.own, player.scope()))
-    if scope == "global":  # a person may make their own words known to all; an agent asks, and the words stay where they are
+    if (
+        scope == "global"
+    ):  # a person may make their own words known to all; an agent asks, and the words stay where they are
         agent = player.memory.through(replace(player.memory.access, origin="agent"))
         return agent.promote(player.id(), scope=scope)
     return player.memory.promote(player.id(), scope=scope)

@@ -135,7 +135,12 @@ def findings(home: str | None, who: Access, tools: Tools) -> list[Record]:
     where = Where(who).also("state", "eq", "active").also("status", "eq", "candidate").also("data.rule", "ne", None)
     where = where.also("data.home", "ne", None) if home is None else where.also("data.home", "eq", home)
     found = tools.store.find(where, Order("created", ascending=True), FINDINGS_AT_MOST)
-    return [record for record in found if is_finding(record)]
+    return [record for record in found if is_finding(record) and (home is not None or _at_home(record))]
+
+
+def _at_home(record: Record) -> bool:
+    """Whether it is for the project that its session belongs to: for no other does upkeep promote it, whatever it says."""
+    return record.data.get("home") == record.home
 
 
 def is_finding(record: Record) -> bool:
