@@ -7,6 +7,7 @@ every verb reaches the memories.
 
 import copy
 import logging
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -23,6 +24,7 @@ from memorist.models.embed import NONE, Choice, Embedder, chosen, shown
 from memorist.project import Project, resolve_project
 from memorist.records import Context, LinkKind, Outcome, Recall, Record, Report, Scope, now_utc
 from memorist.store import choices
+from memorist.store.fork import must_be_ours
 from memorist.store.meaning import Meaning
 from memorist.store.open import IN_RAM, open_store
 from memorist.store.where import Where
@@ -171,6 +173,7 @@ class Engine:
         self.access = access or here.access
         self.space = self.access.space
         self.bus = Bus()
+        self._process = os.getpid()
         self._off_because = here.off_because
         choice = here.embed if embed is None else embedder(embed)
         store = open_store(here.db, checks.seconds(wait, "wait"))
@@ -194,6 +197,8 @@ class Engine:
 
     def close(self) -> None:
         """Flushes what was only noted, writes the anchor, closes. Upkeep in the background ends with its step."""
+        if os.getpid() != self._process:
+            return  # it is the parent's to close
         self._slices.close()
         try:
             self._writer.close()
@@ -211,6 +216,7 @@ class Engine:
     @property
     def _caller(self) -> "Caller":
         """Who reads and writes memories, with what; refused while memory is off."""
+        must_be_ours(self._process)
         off = self._off_because()
         if off:
             raise Refused(off)
@@ -219,6 +225,7 @@ class Engine:
     @property
     def _keeper(self) -> "Caller":
         """Who looks after the store as a whole, also while memory is off: those who work in it, not readers and skills."""
+        must_be_ours(self._process)
         self.access.over_the_space(self.access.surface)
         return remember.changes.Caller(self.access, self._writer, self._tools)
 

@@ -45,9 +45,9 @@ def new_id(now: datetime) -> str:
 
 
 def forget_issued_ids() -> None:
-    """After a fork the child must not continue the parent's sequence."""
-    global _last_id
-    _last_id = 0
+    """After a fork the child must not continue the parent's sequence, nor wait for a thread that is not there."""
+    global _last_id, _ID_LOCK
+    _last_id, _ID_LOCK = 0, threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):
