@@ -33,6 +33,7 @@ from memorist.surfaces import settings
 from memorist.text.dates import TimeReader, reader_named
 from memorist.text.tokens import TokenCounter
 from memorist.text.tokens import count_tokens as default_count
+from memorist.text.visible import quoted
 
 if TYPE_CHECKING:
     from memorist.prompt.context import Shown, Wish
@@ -69,16 +70,18 @@ class Setup:
         return replace(access_for("project", self.project.scope), space=self.space, actor=self.actor)
 
 
-def setup_for(path: str | Path | None, project: str | None, space: str | None, design: Design | str | None) -> Setup:
+def setup_for(
+    path: str | os.PathLike[str] | None, project: str | None, space: str | None, design: Design | str | None
+) -> Setup:
     """A named file means `project/default` unless a project is named; no file means the user's store and this project."""
-    if path is not None and not str(path).strip():
-        raise Invalid("the path of the store is empty; name a file, or ':memory:'")
+    named_file = checks.path(path)
+    checks.optional_label(space, "the space")
     directory = Path.cwd() if path is None else None
     here = settings.load(directory)
     named = project if project is not None or path is not None else here.project
     found = resolve_project(named, directory)
     return Setup(
-        db=here.db if path is None else str(path),
+        db=here.db if named_file is None else named_file,
         project=found,
         home=Scope(here.scope) if here.scope else found.scope,
         space=here.space if space is None else space,
@@ -108,6 +111,34 @@ def tuned(design: Design | str, here: settings.Settings) -> Design:
     found = design if isinstance(design, Design) else designs.find(design, settings.designs_folder())
     room = None if here.max_size is None else checks.size(here.max_size, "max_size")
     return designs.adjusted(found, here.reinforce_weight, here.demote_weight, room, here.prune_percent)
+
+
+def _check(access: Any, clock: Any, count_tokens: Any, kinds: Any, rerank: Any, confirm: Any) -> None:
+    """The arguments of a memory that nothing else looks at before they are used."""
+    if access is not None and not isinstance(access, Access):
+        raise Invalid(f"access must be an Access, such as access_for('reader', 'project/atlas'), not {quoted(access)}")
+    if clock is None or count_tokens is None:
+        raise Invalid("clock and count_tokens must be functions; leave them out for the usual ones")
+    checks.called(clock, "clock", "a MovableClock")
+    checks.called(count_tokens, "count_tokens", "len")
+    checks.called(rerank, "rerank", "one from a question and texts to numbers")
+    checks.called(confirm, "confirm", "one from a question to True or False")
+    if kinds is not None and not isinstance(kinds, Mapping):
+        raise Invalid(f"kinds must be a dict of names and Kinds, not {quoted(kinds)}")
+    for name, kind in (kinds or {}).items():
+        if not isinstance(kind, Kind) or kind.name != name:
+            raise Invalid(
+                f"kinds must be a dict of names and Kinds, such as {{'recipe': Kind('recipe')}}, not {quoted(kinds)}"
+            )
+
+
+def refuse_in_file(embed: object, db: str) -> None:
+    """Vectors that mean nothing must not rank anybody's memories."""
+    if getattr(embed, "only_in_ram", False) is True and db != IN_RAM:
+        raise Invalid(
+            f"the vectors of {type(embed).__name__} mean nothing, so it is refused where memories last; use ':memory:', "
+            "or make it with on_files=True in a test of your own"
+        )
 
 
 def embedder(embed: Embedder | str, asked: bool = True) -> Choice:
@@ -152,7 +183,7 @@ class Engine:
 
     def __init__(
         self,
-        path: str | Path | None = None,
+        path: str | os.PathLike[str] | None = None,
         *,
         project: str | None = None,
         space: str | None = None,
@@ -166,6 +197,7 @@ class Engine:
         wait: float = 30.0,
         confirm: Confirmer | None = None,
     ) -> None:
+        _check(access, clock, count_tokens, kinds, rerank, confirm)
         here = setup_for(path, project, space, design)
         self.project, self.design, self.home = here.project, here.design, here.home
         if access is not None and space not in (None, access.space):
@@ -176,6 +208,7 @@ class Engine:
         self._process = os.getpid()
         self._off_because = here.off_because
         choice = here.embed if embed is None else embedder(embed)
+        refuse_in_file(embed, here.db)
         store = open_store(here.db, checks.seconds(wait, "wait"))
         meaning = Meaning(store, choice)
         self._writer = Writer(store, clock, meaning)

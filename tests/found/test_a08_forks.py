@@ -164,7 +164,7 @@ def test_a_child_forked_in_the_middle_of_it_all_is_told(
 ) -> None:
     """SQLite cannot give it fresh locks then; reading with the parent's would damage the file."""
     path, there, go = tmp_path / "m.db", threading.Event(), threading.Event()
-    monkeypatch.setattr(fork, "PATIENCE", 0.1)
+    monkeypatch.setattr(fork, "LONGEST_FORK", 0.1)
 
     def child() -> None:
         with pytest.raises(StoreUnavailable, match="forked in the middle"):

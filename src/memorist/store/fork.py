@@ -21,7 +21,7 @@ from typing import Protocol
 
 from memorist.errors import StoreUnavailable
 
-PATIENCE = 10.0  # seconds that a fork waits for others at most
+LONGEST_FORK = 10.0  # seconds that a fork waits for others at most
 OURS = ("memorist", "numpy", "apsw")  # packages that are loaded late, perhaps in another thread
 log = logging.getLogger("memorist")
 
@@ -88,16 +88,20 @@ class _Fork:
         self.torn: set[tuple[int, int]] = set()  # device and inode of files that the parent had open
 
     def before(self) -> None:
-        own, until = inside.own(), time.monotonic() + PATIENCE
+        own, until = inside.own(), time.monotonic() + LONGEST_FORK
         while _are_loading() and time.monotonic() < until:
             time.sleep(0.001)
         self.registry.acquire()
         self.coming = True
+        alone = self._keep_out(own, until) and own.depth == 0
+        open_still = [each for each in self.watched if not (alone and each.let_go())]
+        self.torn = {file for file in map(_file, (each.path for each in open_still)) if file}
+
+    def _keep_out(self, own: _Pass, until: float) -> bool:
+        """Waits for all other threads to come out, and lets none in. Whether they did."""
         others = [each for each in self.passes if each is not own]
         self.held = [each for each in others if each.lock.acquire(timeout=max(0.0, until - time.monotonic()))]
-        alone = len(self.held) == len(others) and own.depth == 0
-        open_still = [each for each in self.watched if not (alone and each.let_go())]
-        self.torn = {file for each in open_still if (file := _file(each.path))}
+        return len(self.held) == len(others)
 
     def in_parent(self) -> None:
         if self.torn:

@@ -48,10 +48,11 @@ class MovableClock:
 
 class HashEmbedder:
     """An embedder that knows no meanings, only words, and costs nothing: it gives each word a direction by its digest, and a
-    text the sum of its words. Another `model` gives other directions. No name in a setting or an argument leads here: vectors
-    that mean nothing must never rank anybody's memories."""
+    text the sum of its words. Another `model` gives other directions. No name in a setting or an argument leads here, and a
+    memory in a file refuses it unless it is made `on_files`: vectors that mean nothing must never rank anybody's memories."""
 
-    def __init__(self, model: str = "a", dimension: int = 32, cheap: bool = True) -> None:
+    def __init__(self, model: str = "a", dimension: int = 32, cheap: bool = True, on_files: bool = False) -> None:
+        self.only_in_ram = not on_files
         self.name = f"hash-{model}-{dimension}@test"
         self.dimension = dimension
         self.cheap = cheap
