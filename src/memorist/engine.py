@@ -63,6 +63,7 @@ class Setup:
     embed: Choice
     times: TimeReader
     off_because: Callable[[], str | None]
+    problems: tuple[str, ...] = ()  # of settings that do not hold
 
     @property
     def access(self) -> Access:
@@ -80,30 +81,48 @@ def setup_for(
     here = settings.load(directory)
     named = project if project is not None or path is not None else here.project
     found = resolve_project(named, directory)
+    problems = dict(here.problems)
+    chosen_design = _design(here, design, problems)
     return Setup(
         db=here.db if named_file is None else named_file,
         project=found,
         home=Scope(here.scope) if here.scope else found.scope,
-        space=here.space if space is None else space,
-        design=_design(here, design),
+        space=_space(here) if space is None else space,
+        design=chosen_design,
         kinds=here.kinds,
         actor=here.actor,
         embed=embedder(here.embed, asked=here.sources["embed"] != "default"),
         times=reader_named(here.dates),
         off_because=settings.off_because,
+        problems=tuple(problems.values()),
     )
 
 
-def _design(here: settings.Settings, named: Design | str | None) -> Design:
+def _space(here: settings.Settings) -> str:
+    here.must_hold("space")
+    return here.space
+
+
+def _design(here: settings.Settings, named: Design | str | None, problems: dict[str, str]) -> Design:
     """The design that is meant. A project's file, which came with a clone, may say how its questions are answered, but not
     how the whole store is kept in order: that is as the user has it."""
     if named is not None:
         return tuned(named, here)
-    found = tuned(here.design, here)
+    found = _from_settings(here, here, problems)
     if Path(here.sources["design"]).name != settings.LOCAL_NAME:
         return found
-    mine = tuned(settings.load().design, here)
+    mine = _from_settings(settings.load(), here, problems)
     return replace(found, upkeep=mine.upkeep, due=mine.due)
+
+
+def _from_settings(named: settings.Settings, here: settings.Settings, problems: dict[str, str]) -> Design:
+    """The design that these settings name; one that is gone or cannot be read keeps no store from opening."""
+    try:
+        return tuned(named.design, here)
+    except Invalid as problem:
+        usual = settings.DEFAULTS["design"]
+        problems["design"] = f"{named.sources['design']}: {problem}; until then the design is {usual}"
+        return tuned(str(usual), here)
 
 
 def tuned(design: Design | str, here: settings.Settings) -> Design:
@@ -206,6 +225,9 @@ class Engine:
         self.space = self.access.space
         self.bus = Bus()
         self._process = os.getpid()
+        self._problems = here.problems
+        for problem in here.problems:
+            log.warning("a setting does not hold: %s", problem)
         self._off_because = here.off_because
         choice = here.embed if embed is None else embedder(embed)
         refuse_in_file(embed, here.db)
@@ -395,6 +417,7 @@ class Engine:
             "clock": upkeep.retain.jumped(self._tools),
             "upkeep_problem": self._slices.problem,
             "questions": len(waiting) or None,
+            "settings_problems": list(self._problems),
         }
         return {
             "store": str(store.path) if store.path else IN_RAM,

@@ -471,4 +471,5 @@ class Memory(Engine):
         advice = None if audit.ok else "the file was changed from outside, or it is damaged: compare with a backup"
         found += remember.erase.checked(store, self.space)
         found += remember.consent.checked(store, self.space)
+        found += [Diagnosis(False, "settings", problem, "mend it, or take it out") for problem in self._problems]
         return [*found, Diagnosis(audit.ok, "journal", detail, advice)]
