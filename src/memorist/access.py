@@ -8,10 +8,12 @@ of another. They are read and written only with a grant for the scope and for it
 """
 
 from dataclasses import dataclass, replace
+from typing import get_args
 
 from memorist.errors import Invalid, OutOfScope
 from memorist.records import Origin, Scope
 
+ORIGINS: tuple[str, ...] = get_args(Origin)
 ROLES = ("admin", "project", "reader", "skill")
 WRITERS = ("admin", "project")  # the others write nothing, whatever their grants say
 EVERY_PROJECT = "project/*"
@@ -37,6 +39,14 @@ class Access:
     def __post_init__(self) -> None:
         if self.role not in ROLES:
             raise Invalid(f"there is no role {self.role!r}; roles are {', '.join(ROLES)}")
+        for what, grants in (("reads", self.reads), ("writes", self.writes)):
+            if not isinstance(grants, tuple) or not all(isinstance(grant, str) for grant in grants):
+                raise Invalid(f"{what} is a tuple of scopes such as ('project/atlas', 'task/*'), not {grants!r:.60}")
+        for what, label in (("space", self.space), ("actor", self.actor), ("surface", self.surface)):
+            if not isinstance(label, str) or not label.strip():
+                raise Invalid(f"{what} must be a text, not {label!r:.60}")
+        if self.origin not in ORIGINS:
+            raise Invalid(f"there is no origin {self.origin!r:.60}; origins are {', '.join(ORIGINS)}")
         Scope(f"space/{self.space}")  # the same rules: no blanks, no control characters, not too long
 
     def may_read(self, scope: str, home: str | None = None) -> bool:

@@ -1,5 +1,6 @@
 """What a caller may hand in. Each refusal says the fact and the next step; nothing is cut to fit."""
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -71,6 +72,28 @@ def flag(value: Any, what: str) -> bool:
     if not isinstance(value, bool):
         raise Invalid(f"{what} must be True or False, not {value!r:.60}")
     return value
+
+
+def one_of(value: Any, what: str, allowed: Sequence[str]) -> str:
+    if not isinstance(value, str) or value not in allowed:
+        raise Invalid(f"{what} must be {' or '.join(allowed)}, not {quoted(value)}")
+    return value
+
+
+def called(value: Any, what: str, example: str) -> None:
+    """A function that the engine calls, if one was given."""
+    if value is not None and not callable(value):
+        raise Invalid(f"{what} must be a function such as {example}, not {quoted(value)}")
+
+
+def path(value: Any) -> str | None:
+    """Where a store lies, as text; None where the settings say it. Bytes and other objects would be files with odd names."""
+    given = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if given is not None and not isinstance(given, str):
+        raise Invalid(f"the path of the store must be a text or a Path, not {type(value).__name__}")
+    if given is not None and not given.strip():
+        raise Invalid("the path of the store is empty; name a file, or ':memory:'")
+    return given
 
 
 def share(value: Any, what: str) -> float:

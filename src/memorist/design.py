@@ -8,9 +8,11 @@ clock it likes.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, get_args
 
+from memorist import checks
 from memorist.access import Access
+from memorist.errors import Invalid
 from memorist.kinds import Kinds
 from memorist.models.embed import Patience
 from memorist.records import Record
@@ -18,11 +20,13 @@ from memorist.store.meaning import Meaning
 from memorist.store.protocol import Store
 from memorist.text.dates import TimeReader, english
 from memorist.text.tokens import TokenCounter
+from memorist.text.visible import quoted
 
 if TYPE_CHECKING:
     from memorist.recall.pipeline import Stage
 
 Clock = Callable[[], datetime]
+MOST_TOKENS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +97,14 @@ class Lane:
     ceiling: int | None = None  # tokens it never exceeds
     of: Literal["total", "rest"] = "total"  # the rest is what the lanes before it did not get
 
+    def __post_init__(self) -> None:
+        checks.label(self.name, "the name of a lane")
+        checks.share(self.share, f"the share of {self.name}")
+        checks.whole(self.floor, f"the floor of {self.name}", 0, MOST_TOKENS)
+        if self.ceiling is not None:
+            checks.whole(self.ceiling, f"the ceiling of {self.name}", 0, MOST_TOKENS)
+        checks.one_of(self.of, f"`of` in the lane {self.name}", ("total", "rest"))
+
 
 # Lanes that do not depend on the question: the part of a prompt that stays the same.
 STEADY = ("pinned", "conventions", "summaries")
@@ -107,6 +119,11 @@ class Budget:
     share: float = 0.08
     most: int = 5000  # tokens that the share never exceeds
 
+    def __post_init__(self) -> None:
+        checks.whole(self.tokens, "the budget's tokens", 1, MOST_TOKENS)
+        checks.share(self.share, "the budget's share")
+        checks.whole(self.most, "the most tokens of a budget", 1, MOST_TOKENS)
+
 
 Inject = Literal["pull", "core", "push"]  # nothing; the steady lanes; those and what matches the question
 
@@ -119,6 +136,13 @@ class Due:
     uses: int | None = None  # after so many recalls and writes
     hours: float | None = None  # since the last run
 
+    def __post_init__(self) -> None:
+        checks.flag(self.on_open, "on_open")
+        if self.uses is not None:
+            checks.whole(self.uses, "uses", 1, MOST_TOKENS)
+        if self.hours is not None:
+            checks.number(self.hours, "hours", 0, MOST_TOKENS)
+
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
@@ -126,6 +150,10 @@ class Promotion:
 
     mode: Literal["manual", "propose", "auto"] = "propose"
     preset: Literal["conservative", "balanced", "aggressive"] = "balanced"
+
+    def __post_init__(self) -> None:
+        checks.one_of(self.mode, "the mode of a promotion", ("manual", "propose", "auto"))
+        checks.one_of(self.preset, "the preset of a promotion", ("conservative", "balanced", "aggressive"))
 
 
 Conflicts = Literal["flag", "supersede", "ask"]
@@ -146,3 +174,20 @@ class Design:
     conflicts: Conflicts = "flag"
     promotion: Promotion = Promotion()
     due: Due = Due()
+
+    def __post_init__(self) -> None:
+        checks.label(self.name, "the name of a design")
+        checks.one_of(self.inject, "inject", get_args(Inject))
+        checks.one_of(self.conflicts, "conflicts", get_args(Conflicts))
+        _all(self.reads, "reads", lambda each: isinstance(each, str))
+        _all(self.recall, "recall", callable)
+        _all(self.upkeep, "upkeep", lambda each: hasattr(each, "propose"))
+        _all(self.lanes, "lanes", lambda each: isinstance(each, Lane))
+        for value, kind in ((self.budget, Budget), (self.promotion, Promotion), (self.due, Due)):
+            if not isinstance(value, kind):
+                raise Invalid(f"a design's {kind.__name__.lower()} is a {kind.__name__}, not {quoted(value)}")
+
+
+def _all(values: object, what: str, fits: Callable[[Any], bool]) -> None:
+    if not isinstance(values, tuple) or not all(map(fits, values)):
+        raise Invalid(f"a design's {what} are a tuple of them, as in `memorist.designs`; not {quoted(values)}")

@@ -7,6 +7,7 @@ every verb reaches the memories.
 
 import copy
 import logging
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -23,6 +24,7 @@ from memorist.models.embed import NONE, Choice, Embedder, chosen, shown
 from memorist.project import Project, resolve_project
 from memorist.records import Context, LinkKind, Outcome, Recall, Record, Report, Scope, now_utc
 from memorist.store import choices
+from memorist.store.fork import must_be_ours
 from memorist.store.meaning import Meaning
 from memorist.store.open import IN_RAM, open_store
 from memorist.store.where import Where, everywhere
@@ -31,6 +33,7 @@ from memorist.surfaces import settings
 from memorist.text.dates import TimeReader, reader_named
 from memorist.text.tokens import TokenCounter
 from memorist.text.tokens import count_tokens as default_count
+from memorist.text.visible import quoted
 
 if TYPE_CHECKING:
     from memorist.prompt.context import Shown, Wish
@@ -60,6 +63,7 @@ class Setup:
     embed: Choice
     times: TimeReader
     off_because: Callable[[], str | None]
+    problems: tuple[str, ...] = ()  # of settings that do not hold
 
     @property
     def access(self) -> Access:
@@ -67,38 +71,58 @@ class Setup:
         return replace(access_for("project", self.project.scope), space=self.space, actor=self.actor)
 
 
-def setup_for(path: str | Path | None, project: str | None, space: str | None, design: Design | str | None) -> Setup:
+def setup_for(
+    path: str | os.PathLike[str] | None, project: str | None, space: str | None, design: Design | str | None
+) -> Setup:
     """A named file means `project/default` unless a project is named; no file means the user's store and this project."""
-    if path is not None and not str(path).strip():
-        raise Invalid("the path of the store is empty; name a file, or ':memory:'")
+    named_file = checks.path(path)
+    checks.optional_label(space, "the space")
     directory = Path.cwd() if path is None else None
     here = settings.load(directory)
     named = project if project is not None or path is not None else here.project
     found = resolve_project(named, directory)
+    problems = dict(here.problems)
+    chosen_design = _design(here, design, problems)
     return Setup(
-        db=here.db if path is None else str(path),
+        db=here.db if named_file is None else named_file,
         project=found,
         home=Scope(here.scope) if here.scope else found.scope,
-        space=here.space if space is None else space,
-        design=_design(here, design),
+        space=_space(here) if space is None else space,
+        design=chosen_design,
         kinds=here.kinds,
         actor=here.actor,
         embed=embedder(here.embed, asked=here.sources["embed"] != "default"),
         times=reader_named(here.dates),
         off_because=settings.off_because,
+        problems=tuple(problems.values()),
     )
 
 
-def _design(here: settings.Settings, named: Design | str | None) -> Design:
+def _space(here: settings.Settings) -> str:
+    here.must_hold("space")
+    return here.space
+
+
+def _design(here: settings.Settings, named: Design | str | None, problems: dict[str, str]) -> Design:
     """The design that is meant. A project's file, which came with a clone, may say how its questions are answered, but not
     how the whole store is kept in order: that is as the user has it."""
     if named is not None:
         return tuned(named, here)
-    found = tuned(here.design, here)
+    found = _from_settings(here, here, problems)
     if Path(here.sources["design"]).name != settings.LOCAL_NAME:
         return found
-    mine = tuned(settings.load().design, here)
+    mine = _from_settings(settings.load(), here, problems)
     return replace(found, upkeep=mine.upkeep, due=mine.due)
+
+
+def _from_settings(named: settings.Settings, here: settings.Settings, problems: dict[str, str]) -> Design:
+    """The design that these settings name; one that is gone or cannot be read keeps no store from opening."""
+    try:
+        return tuned(named.design, here)
+    except Invalid as problem:
+        usual = settings.DEFAULTS["design"]
+        problems["design"] = f"{named.sources['design']}: {problem}; until then the design is {usual}"
+        return tuned(str(usual), here)
 
 
 def tuned(design: Design | str, here: settings.Settings) -> Design:
@@ -106,6 +130,34 @@ def tuned(design: Design | str, here: settings.Settings) -> Design:
     found = design if isinstance(design, Design) else designs.find(design, settings.designs_folder())
     room = None if here.max_size is None else checks.size(here.max_size, "max_size")
     return designs.adjusted(found, here.reinforce_weight, here.demote_weight, room, here.prune_percent)
+
+
+def _check(access: Any, clock: Any, count_tokens: Any, kinds: Any, rerank: Any, confirm: Any) -> None:
+    """The arguments of a memory that nothing else looks at before they are used."""
+    if access is not None and not isinstance(access, Access):
+        raise Invalid(f"access must be an Access, such as access_for('reader', 'project/atlas'), not {quoted(access)}")
+    if clock is None or count_tokens is None:
+        raise Invalid("clock and count_tokens must be functions; leave them out for the usual ones")
+    checks.called(clock, "clock", "a MovableClock")
+    checks.called(count_tokens, "count_tokens", "len")
+    checks.called(rerank, "rerank", "one from a question and texts to numbers")
+    checks.called(confirm, "confirm", "one from a question to True or False")
+    if kinds is not None and not isinstance(kinds, Mapping):
+        raise Invalid(f"kinds must be a dict of names and Kinds, not {quoted(kinds)}")
+    for name, kind in (kinds or {}).items():
+        if not isinstance(kind, Kind) or kind.name != name:
+            raise Invalid(
+                f"kinds must be a dict of names and Kinds, such as {{'recipe': Kind('recipe')}}, not {quoted(kinds)}"
+            )
+
+
+def refuse_in_file(embed: object, db: str) -> None:
+    """Vectors that mean nothing must not rank anybody's memories."""
+    if getattr(embed, "only_in_ram", False) is True and db != IN_RAM:
+        raise Invalid(
+            f"the vectors of {type(embed).__name__} mean nothing, so it is refused where memories last; use ':memory:', "
+            "or make it with on_files=True in a test of your own"
+        )
 
 
 def embedder(embed: Embedder | str, asked: bool = True) -> Choice:
@@ -163,7 +215,7 @@ class Engine:
 
     def __init__(
         self,
-        path: str | Path | None = None,
+        path: str | os.PathLike[str] | None = None,
         *,
         project: str | None = None,
         space: str | None = None,
@@ -177,6 +229,7 @@ class Engine:
         wait: float = 30.0,
         confirm: Confirmer | None = None,
     ) -> None:
+        _check(access, clock, count_tokens, kinds, rerank, confirm)
         here = setup_for(path, project, space, design)
         self.project, self.design, self.home = here.project, here.design, here.home
         if access is not None and space not in (None, access.space):
@@ -184,8 +237,13 @@ class Engine:
         self.access = (access or here.access).at_home_in(self.project.scope)
         self.space = self.access.space
         self.bus = Bus(lambda: self.access)
+        self._process = os.getpid()
+        self._problems = here.problems
+        for problem in here.problems:
+            log.warning("a setting does not hold: %s", problem)
         self._off_because = here.off_because
         choice = here.embed if embed is None else embedder(embed)
+        refuse_in_file(embed, here.db)
         store = open_store(here.db, checks.seconds(wait, "wait"))
         meaning = Meaning(store, choice)
         self._writer = Writer(store, clock, meaning)
@@ -218,6 +276,8 @@ class Engine:
 
     def close(self) -> None:
         """Flushes what was only noted, writes the anchor, closes. Upkeep in the background ends with its step."""
+        if os.getpid() != self._process:
+            return  # it is the parent's to close
         self._slices.close()
         try:
             self._writer.close()
@@ -235,6 +295,7 @@ class Engine:
     @property
     def _caller(self) -> "Caller":
         """Who reads and writes memories, with what; refused while memory is off."""
+        must_be_ours(self._process)
         off = self._off_because()
         if off:
             raise Refused(off)
@@ -243,6 +304,7 @@ class Engine:
     @property
     def _keeper(self) -> "Caller":
         """Who looks after the store as a whole, also while memory is off: those who work in it, not readers and skills."""
+        must_be_ours(self._process)
         self.access.over_the_space(self.access.surface)
         return remember.changes.Caller(self.access, self._writer, self._tools)
 
@@ -403,6 +465,7 @@ class Engine:
             "clock": upkeep.retain.jumped(self._tools),
             "upkeep_problem": self._slices.problem,
             "questions": len(waiting) or None,
+            "settings_problems": list(self._problems),
         }
         return {
             "store": str(store.path) if store.path else IN_RAM,

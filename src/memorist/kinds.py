@@ -14,6 +14,16 @@ from memorist.errors import Invalid
 MEMORY, TURNS, DOCUMENTS, ARCHIVE = "memory", "turns", "documents", "archive"
 LAYERS = (MEMORY, TURNS, DOCUMENTS, ARCHIVE)
 
+# What a user may say of a kind; bounded, so that no weight drowns relevance.
+BOUNDS = {"importance": (0, 1), "ttl_days": (1, 100_000), "half_life_days": (0.01, 100_000), "weight": (0.5, 2)}
+
+
+def _number(name: str, key: str, value: object) -> float:
+    least, most = BOUNDS[key]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+        raise Invalid(f"kind {name!r}: {key} must be a number from {least:g} to {most:,g}, not {value!r:.60}")
+    return float(value)
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -26,6 +36,14 @@ class Kind:
     recalled: bool = True  # found unless other kinds are asked for
     deduplicated: bool = True  # an exact twin reinforces instead of adding
     append_only: bool = False  # never revised, never superseded
+
+    def __post_init__(self) -> None:
+        if self.layer not in LAYERS:
+            raise Invalid(f"there is no layer {self.layer!r:.60}; layers are {', '.join(LAYERS)}")
+        for key in BOUNDS:
+            value = getattr(self, key)
+            if value is not None or key in ("importance", "weight"):
+                _number(self.name, key, value)
 
 
 _TABLE = (
@@ -53,9 +71,6 @@ _TABLE = (
     Kind("gap", 0.3, 30, recalled=False),
     Kind("cluster", 0.5, recalled=False, deduplicated=False),
 )
-
-# What a user may say of a kind; bounded, so that no weight drowns relevance.
-BOUNDS = {"importance": (0, 1), "ttl_days": (1, 100_000), "half_life_days": (0.01, 100_000), "weight": (0.5, 2)}
 
 
 class Kinds(dict[str, Kind]):
@@ -106,10 +121,3 @@ def own_kinds(table: Mapping[str, Mapping[str, object]]) -> dict[str, Kind]:
         numbers = {key: _number(name, key, value) for key, value in values.items()}
         kinds[name] = replace(KINDS.get(name, Kind(name)), **numbers)  # type: ignore[arg-type]
     return kinds
-
-
-def _number(name: str, key: str, value: object) -> float:
-    least, most = BOUNDS[key]
-    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-        raise Invalid(f"kind {name!r}: {key} must be a number from {least:g} to {most:,g}, not {value!r:.60}")
-    return float(value)

@@ -483,4 +483,5 @@ class Memory(Engine):
         found += remember.erase.checked(store, self.space)
         found += remember.consent.checked(store, self.space)
         found += remember.homes.checked(keeper)
+        found += [Diagnosis(False, "settings", problem, "mend it, or take it out") for problem in self._problems]
         return [*found, Diagnosis(audit.ok, "journal", detail, advice)]

@@ -18,7 +18,7 @@ from typing import Literal
 from urllib.parse import unquote
 
 from memorist.errors import Invalid
-from memorist.records import INVISIBLE, Scope
+from memorist.records import Scope, unseen
 
 How = Literal["named", "remote", "path", "default"]
 
@@ -223,7 +223,7 @@ def _local(address: str, home: Path) -> Path | None:
 def _clean(text: str) -> str:
     """A valid part of a scope, or nothing. Bad characters are replaced: removing them could join the rest into '..'."""
     composed = unicodedata.normalize("NFC", text)
-    bad = {char for char in composed if char in "/\\*" or unicodedata.category(char) in INVISIBLE}
+    bad = {*"/\\*", *unseen(composed)}
     visible = "".join("-" if char in bad else char for char in composed).strip()
     return "" if visible in (".", "..") else visible
 

@@ -5,6 +5,7 @@ A decision, a preference, a chat turn, a task: all are `Record`s of some kind. W
 """
 
 import os
+import re
 import threading
 import time
 import unicodedata
@@ -15,6 +16,7 @@ from operator import attrgetter
 from typing import Any, Literal, overload
 
 from memorist.errors import Invalid
+from memorist.unseen import UNSEEN
 
 Status = Literal["candidate", "confirmed"]
 State = Literal["active", "archived", "superseded", "erased"]
@@ -45,9 +47,9 @@ def new_id(now: datetime) -> str:
 
 
 def forget_issued_ids() -> None:
-    """After a fork the child must not continue the parent's sequence."""
-    global _last_id
-    _last_id = 0
+    """After a fork the child must not continue the parent's sequence, nor wait for a thread that is not there."""
+    global _last_id, _ID_LOCK
+    _last_id, _ID_LOCK = 0, threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):
@@ -84,8 +86,13 @@ def from_micros(micros: int) -> datetime:
 
 # ---------------------------------------------------------------- where a memory belongs
 
-INVISIBLE = ("Cc", "Cf", "Cs", "Zl", "Zp")  # categories of characters
-_BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"  # letters and signs, by their category, that show nothing
+
+def unseen(text: str) -> set[str]:
+    """Its characters that show nothing, or order others about. No name may hold one but the selector that is part of an emoji:
+    keyboards write it."""
+    text = re.sub("(?<=[\u203c-\u3299\U0001f000-\U0001faff])\ufe0f", "", text)
+    formats = (char for char in text if unicodedata.category(char) in ("Cc", "Cf"))
+    return {*re.findall(f"[{UNSEEN}]", text), *formats}
 
 
 class Scope(str):
@@ -125,7 +132,7 @@ def _scope_flaw(path: str) -> str | None:
         return "has no id"
     if any(not part or part != part.strip() or part in (".", "..") for part in parts):
         return "has an empty part, '.', '..' or blanks around a part"
-    if any(unicodedata.category(char) in INVISIBLE or char in _BLANK_LETTERS for char in path):
+    if not (path.isascii() and path.isprintable()) and unseen(path):
         return "holds an invisible or control character"
     if unicodedata.normalize("NFC", path) != path:
         return "is not in Unicode's composed form (NFC), so it would look like another scope and not be it"

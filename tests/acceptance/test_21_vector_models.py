@@ -24,7 +24,11 @@ from memorist.store.writer import Writer
 from memorist.testing import HashEmbedder, MovableClock
 from memorist.upkeep import embed as job
 
-A, B, SLOW = HashEmbedder("a"), HashEmbedder("b", 48), HashEmbedder("slow", 16, cheap=False)
+A, B, SLOW = (
+    HashEmbedder("a", on_files=True),
+    HashEmbedder("b", 48, on_files=True),
+    HashEmbedder("slow", 16, cheap=False, on_files=True),
+)
 SHELF = Shelf("default", "project/atlas", "memory")
 NESTS = [f"Nest {n} lies in tree {n * 7} with {n % 5} eggs" for n in range(30)]
 
@@ -105,7 +109,7 @@ def test_what_changes_no_text_loads_no_model(tmp_path: Path) -> None:
 
 
 def test_one_that_is_not_cheap_keeps_nobody_waiting(memory: Memory) -> None:
-    slow = HashEmbedder("slow", 16, cheap=False)
+    slow = HashEmbedder("slow", 16, cheap=False, on_files=True)
     one = using(memory, slow)
     one.remember_many(NESTS)
     one.revise(1, "The heron nests at the weir")
@@ -264,7 +268,7 @@ def test_a_model_that_changes_its_mind_does_not_take_over(memory: Memory) -> Non
 
 def test_other_numbers_under_an_old_name_are_refused(memory: Memory, caplog: pytest.LogCaptureFixture) -> None:
     using(memory, A).remember_many(NESTS)
-    changed = HashEmbedder("a", 64)
+    changed = HashEmbedder("a", 64, on_files=True)
     changed.name = A.name
     other = using(memory, changed)
     assert other.remember("The heron nests at the weir").outcome == "added"
@@ -315,7 +319,7 @@ def test_a_move_that_was_broken_off_costs_one_batch_more_and_no_other(memory: Me
 
 def test_one_process_in_the_store_is_at_the_vectors_whatever_its_space(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    team = Memory(path, space="team", embed=HashEmbedder("paid", cheap=False))
+    team = Memory(path, space="team", embed=HashEmbedder("paid", cheap=False, on_files=True))
 
     class Paid(HashEmbedder):
         told: Any = None
@@ -362,7 +366,7 @@ def test_the_default_moves_nothing(memory: Memory) -> None:
 
 
 def test_another_version_of_the_same_model_needs_no_asking_and_is_not_undone(memory: Memory) -> None:
-    old, new = HashEmbedder("v"), HashEmbedder("w")
+    old, new = HashEmbedder("v", on_files=True), HashEmbedder("w", on_files=True)
     old.name, new.name = "table-32@old", "table-32@new"
     using(memory, old, asked=False).remember_many(NESTS)
     embedded(using(memory, new, asked=False))
@@ -394,7 +398,7 @@ def test_a_switch_back_in_the_middle_keeps_what_is_there(memory: Memory, monkeyp
     assert generations(memory) == {A.name: "current", B.name: "filling"}
     assert embedded(using(memory, A), switch=True).rows == 0
     assert generations(memory) == {A.name: "current"}
-    third = HashEmbedder("c")
+    third = HashEmbedder("c", on_files=True)
     embedded(using(memory, B), switch=True, seconds=1e-6)
     embedded(using(memory, third))
     assert generations(memory) == {third.name: "current"}
@@ -421,7 +425,7 @@ def test_upkeep_under_every_design(memory: Memory, tmp_path: Path) -> None:
     mine = tmp_path / "mine.toml"
     mine.write_text('base = "hebbian"\njobs = []\n')
     for number, design in enumerate(("balanced", "hebbian", str(mine))):
-        slow = HashEmbedder(f"model {number}", cheap=False)
+        slow = HashEmbedder(f"model {number}", cheap=False, on_files=True)
         with Memory(tmp_path / f"{number}.db", design=design, embed=slow) as one:
             one.remember_many(NESTS)
             assert [report.verb for report in one.upkeep()] == ["embed", *(job.name for job in one.design.upkeep)]
@@ -491,7 +495,7 @@ def test_the_command_line_tells_and_does(tmp_path: Path) -> None:
 def test_a_run_that_was_left_is_taken_over(memory: Memory, clock: MovableClock) -> None:
     from memorist.upkeep.runner import Runner
 
-    slow = HashEmbedder("slow", cheap=False)
+    slow = HashEmbedder("slow", cheap=False, on_files=True)
     one = using(memory, slow)
     one.remember_many(NESTS)
     who = one.access.over_the_space("upkeep")

@@ -111,7 +111,7 @@ class MemoryMachine(RuleBasedStateMachine):
     @initialize(origin=st.sampled_from(["agent", "user"]), meaning=st.booleans())
     def begin(self, origin: str, meaning: bool) -> None:
         self.origin = origin
-        self.embedder = HashEmbedder() if meaning else None
+        self.embedder = HashEmbedder(on_files=True) if meaning else None
         self.memory = self.opened()
 
     def opened(self) -> Memory:

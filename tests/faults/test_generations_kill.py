@@ -19,7 +19,7 @@ from memorist.testing import HashEmbedder, MovableClock
 from memorist.upkeep import embed as job
 
 COUNT = 600
-OLD, NEW = HashEmbedder("old"), HashEmbedder("new", 48)
+OLD, NEW = HashEmbedder("old", on_files=True), HashEmbedder("new", 48, on_files=True)
 
 
 @pytest.fixture(scope="module", params=["memory.db", "memory.json"])

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from memorist.errors import Invalid
+from memorist.surfaces import settings
 from memorist.surfaces.cli.app import run
 
 PROGRAM = [sys.executable, "-m", "memorist"]
@@ -26,6 +28,14 @@ class Ended:
     @property
     def json(self) -> Any:
         return json.loads(self.out)
+
+
+def all_hold(directory: Path | None = None) -> settings.Settings:
+    """The settings there, or all that is wrong with them."""
+    found = settings.load(directory)
+    if found.problems:
+        raise Invalid("; ".join(found.problems.values()))
+    return found
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def test_a_key_in_a_setting_is_refused_and_not_repeated() -> None:
 def test_a_store_from_somebody_else_names_no_place_to_send_texts_to(tmp_path: Path) -> None:
     """The models a store names are compared, never loaded."""
     path = tmp_path / "memory.db"
-    evil = HashEmbedder("evil")
+    evil = HashEmbedder("evil", on_files=True)
     evil.name = "https://evil.example/embeddings?model=m"
     with Memory(path, embed=evil) as memory:
         memory.remember("The heron nests at the weir")

@@ -67,7 +67,7 @@ def test_an_object_must_have_all_four() -> None:
 
     with pytest.raises(Invalid, match="has no dimension"):
         chosen(Half())  # type: ignore[arg-type]
-    nameless = HashEmbedder()
+    nameless = HashEmbedder(on_files=True)
     nameless.name = " "
     with pytest.raises(Invalid, match="which model it is"):
         Memory(":memory:", embed=nameless)
@@ -75,7 +75,7 @@ def test_an_object_must_have_all_four() -> None:
 
 @pytest.mark.parametrize("name", ["\ud800x", "x" * 201, "x\x00y", "x\x1b[31m", "x\ny", "x\u202ey", None, 7, "none"])
 def test_a_name_that_cannot_be_stored_or_shown_is_refused_at_once(name: Any) -> None:
-    odd = HashEmbedder()
+    odd = HashEmbedder(on_files=True)
     odd.name = name
     with pytest.raises(Invalid, match="the name of an embedder") as refused:
         Memory(":memory:", embed=odd)
@@ -221,7 +221,7 @@ def test_whatever_happens_while_one_is_made_costs_only_meaning(tmp_path: Path) -
     def fails() -> None:
         raise RuntimeError("no room")
 
-    with Memory(tmp_path / "memory.db", embed=HashEmbedder()) as memory:
+    with Memory(tmp_path / "memory.db", embed=HashEmbedder(on_files=True)) as memory:
         memory._tools.meaning.choice = replace(memory._tools.meaning.choice, make=fails)
         assert memory.remember("Heron at the weir").outcome == "added" and memory.recall("heron")
         assert memory.status()["embedder"] == "the embedder cannot be made (RuntimeError)"
@@ -371,7 +371,7 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.asked.append(body)
         self.server.keys.append(self.headers["authorization"])
-        vectors = HashEmbedder("server", self.server.dimension).embed(body["input"]).tolist()
+        vectors = HashEmbedder("server", self.server.dimension, on_files=True).embed(body["input"]).tolist()
         data = [{"index": place, "embedding": each} for place, each in enumerate(vectors)][::-1]
         usual = (200, json.dumps({"data": data}).encode(), {})
         status, content, headers = self.server.answers.pop(0) if self.server.answers else usual
@@ -407,7 +407,7 @@ def test_a_server_is_asked_in_batches_and_its_answers_are_put_in_order(server: S
     embedder = at(server.address)
     texts = [f"text {n}" for n in range(150)]
     found = checked(embedder, texts)
-    assert numpy.allclose(found, checked(HashEmbedder("server", 8), texts), atol=1e-6)
+    assert numpy.allclose(found, checked(HashEmbedder("server", 8, on_files=True), texts), atol=1e-6)
     assert [len(body["input"]) for body in server.asked] == [64, 64, 22]
     assert server.asked[0]["model"] == "toy" and server.keys[0] is None
     assert embedder.name == f"remote:toy@http://127.0.0.1:{server.server_port}/v1/embeddings"

@@ -198,7 +198,7 @@ def test_without_an_embedder_words_answer_alone(place: Path | str) -> None:
 
 
 def test_a_store_whose_vectors_are_still_to_come_is_found_by_words(place: Path | str) -> None:
-    with Memory(place, project="atlas", embed=HashEmbedder("slow", cheap=False)) as memory:
+    with Memory(place, project="atlas", embed=HashEmbedder("slow", cheap=False, on_files=True)) as memory:
         memory.remember_many(HOME)
         assert memory.status()["rows_waiting"] == len(HOME)
         before = memory.recall("who plays the cello?")
@@ -465,7 +465,7 @@ def test_no_neighbours_without_a_session(memory: Memory) -> None:
 
 def test_a_neighbour_that_nothing_else_would_bring_is_gathered(place: Path | str) -> None:
     """The answer shares no word with the question, and a hundred others are nearer in meaning."""
-    with Memory(place, project="atlas", embed=HashEmbedder("a", 256)) as memory:
+    with Memory(place, project="atlas", embed=HashEmbedder("a", 256, on_files=True)) as memory:
         talk(memory)
         memory.remember_many([{"text": f"colour {n}", "kind": "turn", "session": "other"} for n in range(150)])
         found = memory.recall("Which colour did she choose for the nursery walls?", search="sessions")

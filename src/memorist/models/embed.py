@@ -8,6 +8,7 @@ no table.
 """
 
 import json
+import os
 import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
@@ -301,6 +302,15 @@ class Patience:
 FOLDER = Path(__file__).parent / "data"
 _AT_ONCE = 4096  # tokens turned to floats together, so that a long text needs little memory
 _loading = threading.Lock()
+
+
+def _fresh_lock() -> None:
+    global _loading
+    _loading = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_fresh_lock)  # the thread that held it is not there
 
 
 class _Table(NamedTuple):

@@ -8,14 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePath
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, get_args
 
+from memorist import checks
+from memorist.design import MOST_TOKENS
 from memorist.errors import Invalid
 from memorist.records import Hit, Record
 from memorist.text.visible import quoted
 
 Policy = Literal["recency", "semantic", "hybrid"]
 T = TypeVar("T")
+MOST_TURNS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,18 @@ class Profile:
     kinds: Mapping[str, float] = field(default_factory=dict)  # factors, 0.5 to 2
     tags: Sequence[str] = ("bug_root_cause", "design_constraint")
     turns: int = 3  # last turns of the session, which come before anything else, with the system turn
+
+    def __post_init__(self) -> None:
+        checks.label(self.name, "the name of a profile")
+        checks.one_of(self.policy, "policy", get_args(Policy))
+        if self.tokens is not None:
+            checks.whole(self.tokens, "tokens", 1, MOST_TOKENS)
+        checks.whole(self.turns, "turns", 0, MOST_TURNS)
+        checks.labels(self.tags, "tags")
+        if not isinstance(self.kinds, Mapping):
+            raise Invalid(f"kinds are factors by kind, such as {{'decision': 1.25}}, not {quoted(self.kinds)}")
+        for kind, factor in self.kinds.items():
+            checks.number(factor, f"the factor of {quoted(kind)}", 0.5, 2)
 
 
 FILE_FACTOR = 1.3

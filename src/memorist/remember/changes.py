@@ -5,7 +5,7 @@ whose row stays as it is. Only `Changes` stamps the version, the time and the pr
 journal; and it knows what is pending, so the second draft of a batch sees the first.
 
 A twin is a record in the same scope with the same text that answers the same questions: its kind is on the same layer, is
-recalled alike and de-duplicated, and it still holds.
+recalled alike and de-duplicated, and it still holds. An item that a caller keeps under an id of its own is itself alone.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,6 +28,7 @@ from memorist.text.twins import normalised
 
 UNDONE = "undone"  # the reason of what an undo archived
 Twins = tuple[str, str | None, str]  # scope, home and fingerprint of records with the same text
+ITSELF = ("item_id", "item")  # in a record's data: what makes it one item and no other (`seeds/items.py`)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +203,14 @@ def twin_of(
         there = kinds[other.kind]
         alike = (here.layer, here.recalled) == (there.layer, there.recalled) and there.deduplicated
         same = other.id != record.id and normalised(other.text) == normalised(record.text)  # a fingerprint is a hint
-        if alike and same and other.state == state and _holds_alike(record, other, now):
+        if alike and same and other.state == state and _is_one(record, other) and _holds_alike(record, other, now):
             return other
     return None
+
+
+def _is_one(record: Record, other: Record) -> bool:
+    """Whether both are the same item, or both are none."""
+    return all(record.data.get(name) == other.data.get(name) for name in ITSELF)
 
 
 def _holds_alike(record: Record, other: Record, now: datetime | None) -> bool:

@@ -2,8 +2,10 @@
 
     add, query, get, delete, list_all, clear, count
 
-An item keeps its original id, kind and structure; a question finds its text. Times are in UTC, deleting archives, and
-clearing needs a person's consent where the memory requires it.
+An item keeps its original id, kind and structure; a question finds its text. An id is only ever the item's own: one that
+looks like a memory's number is not that memory. Items that differ in anything but their tags are different items, also when
+their texts are the same. Times are in UTC, deleting archives, and clearing needs a person's consent where the memory
+requires it.
 """
 
 import builtins
@@ -13,11 +15,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from memorist.errors import Invalid, NotFound
+from memorist.errors import Invalid
 from memorist.kinds import ALIASES, KINDS
 from memorist.memory import Memory
 from memorist.records import Draft, Outcome, Record, Scope
-from memorist.store.where import FIELDS
+from memorist.store.where import FIELDS, canonical
 from memorist.text.visible import quoted
 
 EVERYTHING = 1_000_000
@@ -103,20 +105,16 @@ class Items:
     # ------------------------------------------------------------ between items and records
 
     def _settled(self, item: ContextItem, outcome: Outcome, known: Record | None) -> Record | None:
-        """The stored record with its id and source; the record that had the id before is archived afterwards."""
+        """The stored record, as the item says it; the record that had the id before is archived afterwards."""
         if outcome.record is None:
             return None
-        record = self._memory.get(outcome.record.id)  # another item of the same dict may have changed it
-        if known is not None and known.id == record.id:
-            data = self._data(item) | _many(record)
-            self._memory.revise(record.id, data=data, tags=item.tags, importance=item.importance)
-        elif outcome.outcome == "reinforced":
-            more = _one_more(record, item.id, item.source or self.scope)
-            if more:
-                self._memory.revise(record.id, data={**record.data, **more}, because="said again as another item")
-        if known is not None and known.id != record.id:
+        id = outcome.record.id
+        if item.id and outcome.outcome != "added":  # a record with this id and text: the rest is as it was there
+            said = self._draft(item)
+            self._memory.revise(id, kind=said.kind, data=said.data, tags=said.tags, importance=said.importance)
+        if known is not None and known.id != id:
             self._let_go(known, item.id, "replaced by an item of the same id")
-        return self._memory.get(record.id)
+        return self._memory.get(id)
 
     def _let_go(self, record: Record, item_id: str, because: str) -> bool:
         """Archives the record, or removes just this id if it has others."""
@@ -140,8 +138,18 @@ class Items:
             "source": item.source or self.scope,
             "payload": None if item.payload == item.text else item.payload,
             "metadata": dict(item.metadata),
+            "item": None if item.id else self._mark(item),
         }
         return {name: value for name, value in said.items() if value is not None and value not in ("", {})}
+
+    def _mark(self, item: ContextItem) -> str | None:
+        """What tells an item without an id from others of the same text; None for a plain note."""
+        plain = ContextItem(item.text, tags=item.tags, timestamp=item.timestamp, token_cost=item.token_cost)
+        source = "" if item.source == self.scope else item.source
+        said = (item.payload, item.kind, source, item.importance, dict(item.metadata))
+        if said == (plain.payload, plain.kind, plain.source, plain.importance, {}):
+            return None
+        return self._memory._writer.digest(f"item {canonical(said)}")
 
     def _item(self, record: Record, id: str = "") -> ContextItem:
         data = record.data
@@ -158,15 +166,13 @@ class Items:
         )
 
     def _find(self, item_id: str) -> Record | None:
-        for name in (str(item_id), [str(item_id)]):
-            found = self._memory.list({"scope": self.scope, "data.item_id": name}, limit=1)
-            if found:
+        """The item with that id. One that was given none has the id of its memory, whole."""
+        wanted = str(item_id)
+        for name in ({"data.item_id": wanted}, {"data.item_id": [wanted]}, {"id": wanted}):
+            found = self._memory.list({"scope": self.scope, **name}, limit=1)
+            if found and ("id" not in name or not _ids(found[0])):
                 return found[0]
-        try:
-            record = self._memory.get(str(item_id))
-        except (NotFound, Invalid):
-            return None
-        return record if record.scope == self.scope and record.state == "active" else None
+        return None
 
     def _where(self, filters: Mapping[str, Any]) -> dict[str, Any]:
         where: dict[str, Any] = {"scope": self.scope}
@@ -194,21 +200,9 @@ def _field(name: str) -> str:
 
 
 def _ids(record: Record) -> builtins.list[str]:
+    """The item's id; several in a store where items of the same text were once kept as one."""
     known = record.data.get("item_id", [])
     return [known] if isinstance(known, str) else list(known)
-
-
-def _one_more(record: Record, id: str, source: str) -> dict[str, Any]:
-    """The data to add when the same text comes under another id or from another source."""
-    ids, sources = _ids(record), record.data.get("sources") or [record.data.get("source", source)]
-    return ({"item_id": [*ids, id]} if id and id not in ids else {}) | (
-        {"sources": [*sources, source]} if source not in sources else {}
-    )
-
-
-def _many(record: Record) -> dict[str, Any]:
-    """All ids and sources of a text that came as several items."""
-    return {name: record.data[name] for name in ("item_id", "sources") if isinstance(record.data.get(name), list)}
 
 
 def item_of(given: ContextItem | Mapping[str, Any]) -> ContextItem:

@@ -70,7 +70,9 @@ class TaskItems(Items):
 
     def get_stage_outputs(self, stage_id: str) -> builtins.list[ContextItem]:
         source = self._source(stage_id)
-        again = self.query({"data.sources": [source]}, limit=1000)  # also said by other stages
+        again = self.query(
+            {"data.sources": [source]}, limit=1000
+        )  # where stages that said the same were once kept as one
         found = {item.id: item for item in (*again, *self.query({"source": source}, limit=1000))}
         return sorted(found.values(), key=lambda item: item.timestamp, reverse=True)[:1000]
 

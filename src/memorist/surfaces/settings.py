@@ -2,10 +2,11 @@
 
 Each value comes from the environment, else the project's `.memorist.toml`, else the user's `config.toml`, else a
 default, and `sources` says from which. The project's file arrives with a clone, from other people: it may say how the
-project is recalled, never which project it is, which file memories go to or who is writing. A wrong key or value is an
-error that names its place, because a setting ignored in silence is believed to work. Writing changes one line and keeps
-the rest, comments included; the result is parsed and compared before it replaces the old file.
-`off_because` runs on every verb: it costs one `stat`, and sees at once what another process switched.
+project is recalled, never which project it is, which file memories go to or who is writing. A wrong key or value never keeps
+a store from opening: what a lower layer says holds instead, and `problems` names it and its place, because a setting ignored
+in silence is believed to work. Only what says which store and space is meant has no substitute: using it is an error.
+Writing changes one line and keeps the rest, comments included; the result is parsed and compared before it replaces the old
+file. `off_because` runs on every verb: it costs one `stat`, and sees at once what another process switched.
 
 Five settings tune a design, whichever is chosen: what a vote weighs, how much room memories may take, how much is pruned at
 once and when. The founding document spells them reinforceWeight, maxSize … in a table `memory`; both spellings are read.
@@ -17,7 +18,7 @@ import sys
 import unicodedata
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -31,7 +32,7 @@ from memorist.project import repository_root, resolve_project
 from memorist.records import Scope
 from memorist.store.open import file_of
 from memorist.text import toml
-from memorist.text.dates import READERS
+from memorist.text.dates import READERS, reader_named
 from memorist.text.visible import quoted
 
 LOCAL_NAME = ".memorist.toml"
@@ -62,22 +63,55 @@ class Settings:
     prune_percent: float | None
     prune_schedule: str | None
     sources: Mapping[str, str]
+    problems: Mapping[str, str]  # of each setting that does not hold, which and why
+    refused: Mapping[str, str]  # those of them that have no substitute
 
     @property
     def db(self) -> str:
         """An absolute path, `:memory:` or an address. Asked late: a caller who names a file needs no home folder."""
+        self.must_hold("db")
         if self.store is None:
             raise Invalid("there is no home folder to keep memories in; set MEMORIST_DB to a file, or HOME to a folder")
         return self.store
 
+    def must_hold(self, key: str) -> None:
+        """Raises what is wrong with a setting that is needed now."""
+        if key in self.refused:
+            raise Invalid(self.refused[key])
+
+
+@dataclass(slots=True)
+class _Layers:
+    """What the layers say, the later one covering the earlier."""
+
+    given: dict[str, tuple[Any, str]] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+
+    def take(self, key: str, value: object, source: str, base: Path) -> None:
+        try:
+            self.given[key] = _checked(key, value, source, base), source
+            self.refused.pop(key, None)
+        except Invalid as problem:
+            self.tell(key, str(problem))
+
+    def tell(self, key: str, problem: str) -> None:
+        """A setting that does not hold. One that says where memories are is not replaced by another place."""
+        self.problems[key] = problem
+        if key in PLACE:
+            self.refused[key] = problem
+            self.given.pop(key, None)
+
 
 def load(directory: Path | None = None) -> Settings:
     """The settings for work in that directory; without one, no project file is looked for."""
-    found = _found(directory)
+    layers = _layers(directory)
+    found = _all_of(layers)
     del found["off"]  # a switch that may turn at any moment: `off_because` asks each time
     given = {key: value for key, (value, _) in found.items() if key != "db"}
     sources = MappingProxyType({key: source for key, (_, source) in found.items()})
-    return Settings(**given, store=found["db"][0], sources=sources)
+    problems, refused = MappingProxyType(layers.problems), MappingProxyType(layers.refused)
+    return Settings(**given, store=found["db"][0], sources=sources, problems=problems, refused=refused)
 
 
 def off_because() -> str | None:
@@ -86,7 +120,11 @@ def off_because() -> str | None:
     if word:
         return f"memory is off: MEMORIST_OFF is {word[:40]!r}; unset it, or set it to 0, to switch memory on"
     file = user_file()
-    if file is not None and _checked("off", (_table(file) or {}).get("off", False), str(file), file):
+    try:
+        off = file is not None and _checked("off", (_table(file) or {}).get("off", False), str(file), file)
+    except Invalid as problem:  # it may have been meant to be off, and that is the safe side
+        return f"memory is off, because whether it is on cannot be read: {problem}"
+    if off:
         return f"memory is off: {file} says off = true; `memorist on` switches it on"
     return None
 
@@ -98,18 +136,23 @@ def secret(variable: str) -> str | None:
 
 def get_setting(key: str, directory: Path | None = None) -> str | None:
     """One value as text; None where nothing is set."""
-    return shown(_found(directory)[known(key)][0])
+    return shown(_all_of(_layers(directory))[known(key)][0])
 
 
 def all_settings(directory: Path | None = None) -> dict[str, tuple[str | None, str]]:
     """Every setting as (text, source)."""
-    return {key: (shown(value), source) for key, (value, source) in _found(directory).items()}
+    return {key: (shown(value), source) for key, (value, source) in _all_of(_layers(directory)).items()}
 
 
 def set_setting(key: str, value: str, directory: Path | None = None) -> Path:
     """Writes one setting into the user's file. A relative path is taken from that directory, else the current one."""
     own = _one_line(key)
-    return _write(own, _checked(own, typed(own, value), "not set", directory or Path()))
+    checked = _checked(own, typed(own, value), "not set", directory or Path())
+    if own == "design":
+        from memorist import designs
+
+        designs.find(checked, designs_folder())
+    return _write(own, checked)
 
 
 def unset_setting(key: str) -> Path:
@@ -221,44 +264,50 @@ def _one_line(key: str) -> str:
     return own
 
 
-def _found(directory: Path | None) -> dict[str, tuple[Any, str]]:
-    """Each setting as (value, source); the later layer covers the earlier."""
+def _all_of(layers: _Layers) -> dict[str, tuple[Any, str]]:
+    """Each setting as (value, source)."""
+    return {key: layers.given.get(key) or (_default(key), "default") for key in CHECKS}
+
+
+def _layers(directory: Path | None) -> _Layers:
     local = None if directory is None else _local_file(directory)
-    given = _from_file(user_file(), tuple(CHECKS)) | _from_file(local, LOCAL) | _from_environment()
-    return {key: given[key] if key in given else (_default(key), "default") for key in CHECKS}
-
-
-def _from_environment() -> dict[str, tuple[Any, str]]:
-    found: dict[str, tuple[Any, str]] = {"off": (True, "MEMORIST_OFF")} if _off_word() else {}
+    layers = _Layers()
+    _from_file(user_file(), tuple(CHECKS), layers)
+    _from_file(local, LOCAL, layers)
+    if _off_word():
+        layers.given["off"] = True, "MEMORIST_OFF"
     for key, variable in ENVIRONMENT.items():
         text = _env(variable)
         if text:  # an empty variable is how a shell unsets one for a single command
-            found[key] = _checked(key, typed(key, text), variable, Path()), variable
-    return found
+            layers.take(key, typed(key, text), variable, Path())
+    return layers
 
 
-def _from_file(file: Path | None, allowed: tuple[str, ...]) -> dict[str, tuple[Any, str]]:
+def _from_file(file: Path | None, allowed: tuple[str, ...], layers: _Layers) -> None:
     if file is None:
-        return {}
+        return
     try:
-        table = flat(_table(file) or {})
-    except Invalid as problem:
-        raise Invalid(str(problem) if str(file) in str(problem) else f"{file}: {problem}") from problem
-    for key in table:
+        table, wrong = flat(_table(file) or {})
+    except Invalid as problem:  # a file that cannot be read may name any store; one of a clone may name none
+        return layers.tell("db" if allowed != LOCAL else str(file), str(problem))
+    for key, said in wrong.items():
+        layers.tell(key, f"{file}: {said}")
+    for key, value in table.items():
         if key not in allowed:
             aside = f"; {key} belongs into {user_file()}" if key in CHECKS else ""
-            raise Invalid(f"{file} may not set {quoted(key)}: allowed there are {', '.join(allowed)}{aside}")
-    if allowed == LOCAL:
-        _refuse_from_a_clone(table, file)
-    return {key: (_checked(key, value, str(file), file.parent), str(file)) for key, value in table.items()}
+            layers.problems[key] = f"{file} may not set {quoted(key)}: allowed there are {', '.join(allowed)}{aside}"
+        elif allowed == LOCAL and (refusal := _refused_from_a_clone(key, value, file)):
+            layers.tell(key, refusal)
+        else:
+            layers.take(key, value, str(file), file.parent)
 
 
-def _refuse_from_a_clone(table: Mapping[str, Any], file: Path) -> None:
-    if table.get("scope") == "global":
-        raise Invalid(f"{file} may not send memories to the global scope, where every project recalls them; remove it")
-    design = table.get("design")
-    if isinstance(design, str) and checks.is_path(design):
-        raise Invalid(f"{file} may not name a design by its path, only one that is built in or in {designs_folder()}")
+def _refused_from_a_clone(key: str, value: object, file: Path) -> str | None:
+    if (key, value) == ("scope", "global"):
+        return f"{file} may not send memories to the global scope, where every project recalls them; remove it"
+    if key == "design" and isinstance(value, str) and checks.is_path(value):
+        return f"{file} may not name a design by its path, only one that is built in or in {designs_folder()}"
+    return None
 
 
 def _default(key: str) -> Any:
@@ -321,6 +370,11 @@ def _kinds(key: str, value: object) -> Mapping[str, Kind]:
     return MappingProxyType(own_kinds(value))
 
 
+def _dates(key: str, value: Any) -> str:
+    reader_named(checks.one_of(value, key, tuple(READERS)))
+    return str(value)
+
+
 def _schedule(key: str, value: object) -> str:
     from memorist.upkeep import cron
 
@@ -335,7 +389,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "scope": lambda _, value: Scope(value),
     "design": _design,
     "embed": lambda _, value: checked_name(value),
-    "dates": _must_be(" or ".join(READERS), lambda value: isinstance(value, str) and value in READERS),
+    "dates": _dates,
     "budget": _must_be(_TOKENS, lambda value: type(value) is int and 1 <= value <= LARGEST_BUDGET),
     "actor": one_line,
     "off": _must_be("true or false", lambda value: isinstance(value, bool)),
@@ -346,6 +400,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "prune_percent": lambda key, value: checks.number(value, key, 0.01, 100),
     "prune_schedule": _schedule,
 }
+PLACE = ("db", "space")  # where memories are
 TUNING = ("reinforce_weight", "demote_weight", "max_size", "prune_percent", "prune_schedule")
 MEMORY_TABLE = "memory"
 ALIASES: Mapping[str, str] = {re.sub("_(.)", lambda found: found[1].upper(), key): key for key in TUNING}
@@ -382,19 +437,23 @@ def known(key: str) -> str:
     return own
 
 
-def flat(table: Mapping[str, Any]) -> dict[str, Any]:
-    """A settings file with every tuning setting under its own name, wherever and however it was spelled."""
-    inner = table.get(MEMORY_TABLE, {})
+def flat(table: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """A settings file with every tuning setting under its own name, wherever and however it was spelled; and what is wrong."""
+    inner, found = table.get(MEMORY_TABLE, {}), {key: value for key, value in table.items() if key != MEMORY_TABLE}
     if not isinstance(inner, Mapping):
-        raise Invalid(f"{MEMORY_TABLE} must be a table, such as [{MEMORY_TABLE}]")
-    found: dict[str, Any] = {}
-    for spelled, value in [*table.items(), *((f"{MEMORY_TABLE}.{key}", value) for key, value in inner.items())]:
-        key = _own_name(spelled)
-        if key in found:
-            raise Invalid(f"{key} is set twice, the second time as {spelled}; keep one of them")
-        if spelled != MEMORY_TABLE:
-            found[key] = value
-    return found
+        return found, {MEMORY_TABLE: f"{MEMORY_TABLE} must be a table, such as [{MEMORY_TABLE}]"}
+    named: dict[str, Any] = {}
+    wrong: dict[str, str] = {}
+    for spelled, value in [*found.items(), *((f"{MEMORY_TABLE}.{key}", value) for key, value in inner.items())]:
+        try:
+            key = _own_name(spelled)
+        except Invalid as problem:
+            wrong[spelled] = str(problem)
+            continue
+        if key in named:
+            wrong[key] = f"{key} is set twice, the second time as {spelled}; keep one of them"
+        named.setdefault(key, value)
+    return named, wrong
 
 
 def _own_name(spelled: str) -> str:

@@ -48,15 +48,22 @@ class MovableClock:
 
 class HashEmbedder:
     """An embedder that knows no meanings, only words, and costs nothing: it gives each word a direction by its digest, and a
-    text the sum of its words. Another `model` gives other directions. No name in a setting or an argument leads here: vectors
-    that mean nothing must never rank anybody's memories."""
+    text the sum of its words. Another `model` gives other directions. No name in a setting or an argument leads here, and a
+    memory in a file refuses it unless it is made `on_files`: vectors that mean nothing must never rank anybody's memories."""
 
-    def __init__(self, model: str = "a", dimension: int = 32, cheap: bool = True) -> None:
+    only_in_ram = True
+
+    def __init__(self, model: str = "a", dimension: int = 32, cheap: bool = True, on_files: bool = False) -> None:
+        if on_files:
+            self.only_in_ram = False
         self.name = f"hash-{model}-{dimension}@test"
         self.dimension = dimension
         self.cheap = cheap
         self.calls = 0
         self._model = model
+
+    def __init_subclass__(cls) -> None:
+        cls.only_in_ram = False  # whoever makes one of their own knows what it is for
 
     def embed(self, texts: Sequence[str]) -> "Floats":
         import numpy

@@ -2,29 +2,51 @@
 
 A memory may hold an escape sequence that clears a screen, a direction override that shows other words than it holds,
 or a whole message in invisible characters. On a terminal, and in a prompt, these appear as escapes such as `\x1b`.
-Emoji sequences, right-to-left letters and joiners between letters that need them are ordinary text and survive.
+Emoji sequences, right-to-left letters, joiners between letters that need them and the like are ordinary text and survive: an
+invisible character stays where the visible ones beside it give it a meaning, and only there.
 
 Bytes become text here too. They are UTF-8, or carry a mark that says otherwise: a Latin-1 file is refused instead of being
 stored as something it is not, since nobody notices a wrong letter in a memory until it is not found.
 """
 
 import codecs
-import unicodedata
 
 from memorist.errors import Invalid
 from memorist.text.patterns import regex
+from memorist.unseen import UNSEEN
 
-# C0 and C1 controls but tab and newline, soft hyphen, bidi marks and overrides, zero-width and invisible operators,
-# line separators, interlinear marks, tags, lone surrogates, the replacement object.
-HIDDEN = regex(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffc"
-    "\U000e0000-\U000e0fff\ud800-\udfff]"
+# Scripts whose letters are shaped by joiners, and those that may mark the ends of words by a space without width.
+_SHAPED = (
+    "\u0600-\u061b\u061d-\u109f\u1700-\u17b3\u17b6-\u180a\u1810-\u1aff\ua800-\ua95f\ua980-\uabff\ufb50-\ufdcf\ufe70-\ufefc"
+    "\U00011000-\U0001107e\U00011080-\U00011fff\U0001e900-\U0001e95f"
 )
-JOINERS = regex("[\u200c\u200d]")
-SELECTORS = regex("[\ufe00-\ufe0f]")
-UNPRINTED = regex("[\\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f"
-                       "\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffc"
-                       "\U000e0000-\U000e0fff\ud800-\udfff]*")  # fmt: skip
+_UNSPACED = "\u0e01-\u0eff\u1000-\u109f\u1780-\u17b3\u17b6-\u17dd\u1950-\u19df\u1a20-\u1aad"
+_MONGOLIAN, _TIFINAGH, _GLYPH = "\u1820-\u18aa", "\u2d30-\u2d67", "\U00013000-\U0001342f"
+_EMOJI = (
+    "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u2199\u21a9\u21aa\u231a\u231b\u2328\u23cf\u23e9-\u23f3\u23f8-\u23fa\u24c2"
+    "\u25aa\u25ab\u25b6\u25c0\u25fb-\u25fe\u2600-\u27bf\u2934\u2935\u2b05-\u2b07\u2b1b\u2b1c\u2b50\u2b55\u3030\u303d\u3297\u3299"
+    "\U0001f000-\U0001faff"
+)
+_TAGS = {name: "".join(chr(0xE0000 + ord(letter)) for letter in name) for name in ("gbeng", "gbsct", "gbwls")}
+_BELONGS = "|".join(
+    (
+        f"\U0001f3f4(?:{'|'.join(_TAGS.values())})\U000e007f",  # the flags of England, Scotland and Wales
+        f"(?<=[{_EMOJI}])[\ufe0e\ufe0f]",
+        "(?<=[#*0-9])\ufe0f(?=\u20e3)",
+        f"(?:(?<=[{_EMOJI}])|(?<=[{_EMOJI}]\ufe0f))\u200d(?=[{_EMOJI}])",
+        f"(?<=[{_SHAPED}])[\u200c\u200d](?=[{_SHAPED}])",
+        f"(?<=[{_UNSPACED}])\u200b(?=[{_UNSPACED}])",
+        f"(?<=[{_MONGOLIAN}])(?:[\u180b-\u180d\u180f]|\u180e(?=[{_MONGOLIAN}]))",
+        f"(?<=[{_TIFINAGH}])\u2d7f(?=[{_TIFINAGH}])",
+        f"(?<=[{_GLYPH}])[\U00013430-\U0001343f]",
+        "\u115f(?=[\u1161-\u11a7])|(?<=[\u1100-\u115e])\u1160",  # for a part that an old Korean syllable has not
+        "(?<=[\u0300-\u034e\u0350-\u036f\u0591-\u05c7])\u034f(?=[\u0300-\u034e\u0350-\u036f\u0591-\u05c7])",
+        "\u2800{1,40}(?=[\u2801-\u28ff])|(?<=[\u2801-\u28ff])\u2800{1,40}",  # the blank of Braille
+    )
+)
+_PRIVATE = "\ue000-\uf8ff\U000f0000-\U0010ffff"  # shows whatever a font has there
+HIDDEN = regex(f"{_BELONGS}|(?P<hidden>[{UNSEEN}{_PRIVATE}])")
+UNPRINTED = regex(f"[\\s{UNSEEN}]*")
 UNSTORABLE = regex("[\x00\ud800-\udfff]")
 
 
@@ -36,9 +58,7 @@ def visible(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    text = HIDDEN.sub(lambda match: _escape(match[0]), text)
-    text = JOINERS.sub(lambda match: match[0] if _joins(text, match.start()) else _escape(match[0]), text)
-    return SELECTORS.sub(lambda match: match[0] if _selects(text, match.start()) else _escape(match[0]), text)
+    return HIDDEN.sub(lambda found: _escape(found[0]) if found.lastgroup else found[0], text)
 
 
 def quoted(value: object) -> str:
@@ -51,7 +71,7 @@ def quoted(value: object) -> str:
         said = repr(value)
     except Exception:  # a number of more digits than Python writes out, a list inside itself, an object that fails
         said = f"a very long {type(value).__name__}"
-    return said if len(said) <= 60 else said[:60] + "…"
+    return visible(said if len(said) <= 60 else said[:60] + "…")
 
 
 def is_blank(text: str) -> bool:
@@ -73,33 +93,6 @@ def _escape(char: str) -> str:
     if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def _joins(text: str, place: int) -> bool:
-    """A joiner between two letters that are not Latin, or inside an emoji sequence, belongs to the text."""
-    before, after = text[place - 1 : place], text[place + 1 : place + 2]
-    if not before or not after:
-        return False
-    if _is_emoji(after) and text[place] == "\u200d":
-        return _is_emoji(text[place - 2 : place - 1] if before == "\ufe0f" and place > 1 else before)
-    return _needs_joiners(before) and _needs_joiners(after)
-
-
-def _selects(text: str, place: int) -> bool:
-    """A variation selector belongs to the one visible sign right before it."""
-    before = text[place - 1 : place]
-    return bool(before) and (
-        _is_emoji(before) or before in "#*0123456789" or unicodedata.category(before) in ("Lo", "Sm", "So")
-    )
-
-
-def _is_emoji(char: str) -> bool:
-    return unicodedata.category(char) in ("So", "Sk") or "\U0001f000" <= char <= "\U0001faff" or char in "♀♂"
-
-
-def _needs_joiners(char: str) -> bool:
-    """Arabic, Indic and other scripts shape their letters by joiners; marks of theirs count too."""
-    return "\u0600" <= char <= "\u109f" or "\u1700" <= char <= "\u1aff"
 
 
 # ---------------------------------------------------------------- bytes

@@ -22,6 +22,7 @@ import apsw
 from memorist.errors import StoreDamaged, StoreUnavailable
 from memorist.records import now_utc
 from memorist.store.files import refuse_taken, size_of
+from memorist.store.fork import inside
 from memorist.store.journal import Anchor
 from memorist.store.json_file import files as json_files
 from memorist.store.json_file import log as json_log
@@ -130,7 +131,7 @@ class JsonFileStore(SqliteStore):
     @contextmanager
     def _alone(self, wait: float | None = None) -> Iterator[None]:
         """This thread's turn in this process."""
-        with self._connections.alone(wait):
+        with self._connections.alone(wait), inside:
             before, self._holder = self._holder, threading.get_ident()
             try:
                 yield

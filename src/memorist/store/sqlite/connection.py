@@ -28,6 +28,7 @@ import apsw
 from memorist.access import Access
 from memorist.errors import Invalid, MemoristError, StoreDamaged, StoreUnavailable
 from memorist.store.files import pause, size_of
+from memorist.store.fork import inside, must_be_ours, must_be_whole, watch
 from memorist.store.nouns import Generation, Shelf
 from memorist.store.where import canonical
 
@@ -136,13 +137,16 @@ class Connections:
         self._process = os.getpid()
         self._local = threading.local()
         self._opened: list[tuple[threading.Thread, apsw.Connection]] = []
+        self._forks = 0  # before each of which all connections to a file were closed
         self._turn = threading.RLock()  # threads of one process queue here instead of polling the file
         self._bookkeeping = threading.Lock()
         self._closed = False
         self._accepted = False
         self.look: Callable[[], None] | None = None  # done before anything is read outside of a transaction
         self._in_ram = f"file:/memorist-{next(_databases)}?vfs=memdb"
-        self._keeper = None if path else self._database_in_ram()
+        with inside:
+            self._keeper = None if path else self._database_in_ram()
+        watch(self)
 
     def _database_in_ram(self) -> apsw.Connection:
         """A new one. It lives as long as any connection to it, so this one is kept until `close`."""
@@ -159,25 +163,31 @@ class Connections:
         self.here().config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
 
     def __enter__(self) -> apsw.Connection:
-        return self.here()
+        if self.path is None:  # it stays open; and before it is read, `look` may have to wait for another thread
+            connection = self.here()
+            inside.__enter__()
+            return connection
+        inside.__enter__()
+        try:
+            return self.here()
+        except BaseException:
+            inside.__exit__(None, None, None)
+            raise
 
     def __exit__(self, _: object, problem: BaseException | None, __: object) -> None:
+        inside.__exit__(None, None, None)
         if isinstance(problem, apsw.Error | UnicodeEncodeError | UnicodeDecodeError):
             raise explained(problem) from problem
 
     def here(self) -> apsw.Connection:
-        """This thread's connection."""
-        if os.getpid() != self._process:
-            self._disown()
-            raise StoreUnavailable(
-                f"this memory was opened by process {self._process} and cannot be used after a fork; "
-                "open a new one in the child"
-            )
+        """This thread's connection; to a file, only `inside`."""
+        must_be_ours(self._process)
         if self._closed:
             raise StoreUnavailable("this memory was closed; open it again")
         connection: apsw.Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = self._local.connection = self._open()
+        if connection is None or self._local.forks != self._forks:
+            with inside:
+                connection = self._local.connection = self._open()
         if self.look is not None and not connection.in_transaction:
             self.look()
         return connection
@@ -190,7 +200,7 @@ class Connections:
         has_log = self.path is not None and size_of(self.path.with_name(self.path.name + "-wal")) > 0
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(not self._accepted and has_log))
         connection.execute(PRAGMAS)
-        self._local.synchronous = "FULL"
+        self._local.synchronous, self._local.forks = "FULL", self._forks
         self._keep(connection)
         return connection
 
@@ -199,6 +209,7 @@ class Connections:
         it, or if there is no log at all."""
         if self.path is None:
             return apsw.Connection(self._in_ram, flags=apsw.SQLITE_OPEN_READWRITE | URI)
+        must_be_whole(self.path)
         if self.writable:
             return apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
         beside = os.access(self.path.parent, os.W_OK) or self.path.with_name(self.path.name + "-shm").exists()
@@ -228,12 +239,13 @@ class Connections:
     @contextmanager
     def transaction(self, durable: bool = True, wait: float | None = None) -> Iterator[None]:
         """BEGIN IMMEDIATE … COMMIT; inside another one it joins it."""
-        connection = self.here()
-        if connection.in_transaction:
+        with inside:
+            joined = self.here().in_transaction
+        if joined:
             yield
             return
-        with self.alone(wait):
-            wanted = "FULL" if durable else "NORMAL"
+        with self.alone(wait), inside:
+            connection, wanted = self.here(), "FULL" if durable else "NORMAL"
             if self._local.synchronous != wanted:
                 connection.execute(f"PRAGMA synchronous = {wanted}")
                 self._local.synchronous = wanted
@@ -244,7 +256,7 @@ class Connections:
     @contextmanager
     def moment(self) -> Iterator[None]:
         """Everything that this thread reads inside is from the same moment."""
-        with self.alone() if self.path is None else nullcontext(), one_moment(self.here()):
+        with self.alone() if self.path is None else nullcontext(), inside, one_moment(self.here()):
             yield
 
     @contextmanager
@@ -268,19 +280,33 @@ class Connections:
         finally:
             connection.set_busy_handler(patience(self.wait))
 
-    def _disown(self) -> None:
-        _inherited.extend(connection for _, connection in self._opened)
+    def let_go(self) -> bool:
+        """Closes all connections to the file, as they are: each thread opens its own again. Whether none is left."""
+        if self.path is None:
+            return True
+        self._forks += 1
+        opened, self._opened = self._opened, []
+        for thread, connection in opened:
+            try:
+                connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # the log is folded in another time
+                connection.close()
+            except apsw.Error:
+                self._opened.append((thread, connection))
+        return not self._opened
+
+    def disown(self) -> None:
+        _inherited.extend((self._keeper, *self._opened))
         self._opened = []
 
     def close(self) -> None:
         if os.getpid() != self._process:
-            self._disown()
             return
         self._closed = True
-        with self._bookkeeping:
-            opened, self._opened = [connection for _, connection in self._opened], []
-        for connection in (*opened, self._keeper) if self._keeper else opened:
-            _close(connection)
+        with inside:
+            with self._bookkeeping:
+                opened, self._opened = [connection for _, connection in self._opened], []
+            for connection in (*opened, self._keeper) if self._keeper else opened:
+                _close(connection)
 
 
 def _close(connection: apsw.Connection, wait: float = 1.0) -> None:

@@ -25,6 +25,7 @@ import apsw
 from memorist.errors import Invalid, Refused, StoreDamaged, StoreTooNew, StoreUnavailable
 from memorist.records import Event, Link, Record, from_micros, to_micros
 from memorist.store.files import create_private, refuse_taken, size_of
+from memorist.store.fork import inside
 from memorist.store.index import CHUNKS, numbered_rows, stated, states, topics_of
 from memorist.store.journal import refuse_if_lost
 from memorist.store.nouns import (
@@ -157,7 +158,7 @@ class SqliteStore(VectorMatcher, VectorKeeper):
         """Whether that file is a store which opening would not change; one that is only busy is no answer."""
         steps = migrations_in(SCHEMA)
         try:
-            with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as one:
+            with inside, closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as one:
                 one.set_busy_timeout(int(wait * 1000))
                 return version_of(one, path, steps) == len(steps)
         except (apsw.CorruptError, apsw.NotADBError, StoreDamaged, StoreTooNew):

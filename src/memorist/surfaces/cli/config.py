@@ -33,6 +33,7 @@ MOVES_LATER = "`memorist upkeep` moves the store to it; words find everything me
 
 def get_setting(place: Place, key: str) -> int:
     value = settings.get_setting(key, Path.cwd())
+    _tell_problems()
     return Screen.of(place.json).answer({key: value}, one_line(value or ""))
 
 
@@ -56,10 +57,22 @@ def _note_on(key: str) -> str | None:
     return None if has else f"the design {used.name} has no {TUNED[key]} to change, so this has no effect on it"
 
 
+def _tell_problems() -> None:
+    here = settings.load(Path.cwd())
+    told = list(here.problems.values())
+    try:
+        designs.find(here.design, settings.designs_folder())
+    except Invalid as problem:
+        told.append(f"{here.sources['design']}: {problem}")
+    for each in told:
+        aside(f"a setting does not hold: {each}")
+
+
 def list_settings(place: Place) -> int:
     found = settings.all_settings(Path.cwd())
     document = {key: {"value": value, "source": source} for key, (value, source) in found.items()}
     rows = [(key, value or "", source) for key, (value, source) in found.items()]
+    _tell_problems()
     return Screen.of(place.json).table(document, ("setting", "value", "from"), rows)
 
 

@@ -5,6 +5,7 @@ is an agent's. `--scope` is an argument of the verbs that have one; for the othe
 person are asked at a terminal at once; down a pipe nobody can be asked, so what needs consent waits in the queue.
 """
 
+import logging
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from memorist.memory import Memory
 from memorist.records import Outcome, Report
 from memorist.surfaces import settings
 from memorist.surfaces.cli import arguments, show
-from memorist.surfaces.cli.screen import Screen
+from memorist.surfaces.cli.screen import Screen, aside
 
 # Seconds to wait for another writer. A question needs the store only to note that it was asked.
 PATIENCE: Mapping[str, float] = {"writing": 30.0, "reading": 2.0, "keeping": 30.0}
@@ -50,7 +51,10 @@ def opened(
     """The memory at that place, through this door. The person at the terminal is asked, unless `confirm` knows better."""
     person = arguments.at_terminal()
     confirm = confirm or (_asked if person else None)
-    with Memory(place.db, project=place.project, space=place.space, wait=wait, confirm=confirm) as memory:
+    with (
+        _warnings(),
+        Memory(place.db, project=place.project, space=place.space, wait=wait, confirm=confirm) as memory,
+    ):
         memory.access = replace(memory.access, origin="user" if person else "agent", surface="cli")
         if place.scope is not None and narrowed:
             home = memory.access.home_of(place.scope)
@@ -58,6 +62,23 @@ def opened(
             writes = (scope,) if memory.access.may_write(scope, home) else ()
             memory.access = replace(memory.access, reads=(scope,), writes=writes)
         yield memory
+
+
+class _Aside(logging.Handler):
+    """What the engine warns of, as a word to the person."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        aside(record.getMessage())
+
+
+@contextmanager
+def _warnings() -> Iterator[None]:
+    log, told = logging.getLogger("memorist"), _Aside(logging.WARNING)
+    log.addHandler(told)
+    try:
+        yield
+    finally:
+        log.removeHandler(told)
 
 
 def _asked(ask: Ask) -> bool:

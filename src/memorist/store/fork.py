@@ -1,0 +1,165 @@
+"""While this process forks, none of its threads is inside SQLite, and SQLite has no file open.
+
+SQLite keeps its mutexes, and a list of open files with their locks, for the process as a whole, and a child inherits both as
+they are. A mutex that another thread held is then never released. A lock that only the parent has counts as the child's own:
+it waits for itself, or reads what the parent is just overwriting. So whoever uses SQLite does so `inside`. A fork waits until
+nobody is, and closes the connections to files; parent and child each open new ones when they next need them.
+
+Where this is impossible, because the fork itself comes from inside or somebody stays inside for too long, the child is refused
+the files that were open. Modules that another thread is just loading are waited for too: their locks would stay held.
+"""
+
+import logging
+import os
+import sys
+import threading
+import time
+import weakref
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol
+
+from memorist.errors import StoreUnavailable
+
+LONGEST_FORK = 10.0  # seconds that a fork waits for others at most
+OURS = ("memorist", "numpy", "apsw")  # packages that are loaded late, perhaps in another thread
+log = logging.getLogger("memorist")
+
+
+class Opened(Protocol):
+    """Connections to one database."""
+
+    @property
+    def path(self) -> Path | None: ...
+
+    def let_go(self) -> bool:
+        """Closes those to a file. Whether none is left open."""
+
+    def disown(self) -> None:
+        """In a child: whatever is still open is the parent's, and is never closed here."""
+
+
+class _Pass:
+    """A thread's permission to be inside: it holds the lock while it is, and the fork holds it meanwhile."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.depth = 0
+
+
+class _Inside:
+    """`with inside:` around everything that calls SQLite; it may be nested."""
+
+    def __init__(self) -> None:
+        self._here = threading.local()
+
+    def __enter__(self) -> None:
+        own = self.own()
+        if _fork.coming and own.depth == 0:  # else those who come and go would keep it waiting
+            with _fork.registry:
+                pass
+        own.lock.acquire()
+        own.depth += 1
+
+    def __exit__(self, _: object, __: object, ___: TracebackType | None) -> None:
+        own = self.own()
+        own.depth -= 1
+        own.lock.release()
+
+    def own(self) -> _Pass:
+        try:
+            own: _Pass = self._here.own
+        except AttributeError:
+            own = self._here.own = _Pass()
+            with _fork.registry:  # a thread that is new waits here while another forks
+                _fork.passes.add(own)
+        return own
+
+
+class _Fork:
+    """What a fork has to hold, and what it held."""
+
+    def __init__(self) -> None:
+        self.registry = threading.Lock()
+        self.passes: weakref.WeakSet[_Pass] = weakref.WeakSet()
+        self.watched: weakref.WeakSet[Opened] = weakref.WeakSet()
+        self.coming = False
+        self.held: list[_Pass] = []
+        self.torn: set[tuple[int, int]] = set()  # device and inode of files that the parent had open
+
+    def before(self) -> None:
+        own, until = inside.own(), time.monotonic() + LONGEST_FORK
+        while _are_loading() and time.monotonic() < until:
+            time.sleep(0.001)
+        self.registry.acquire()
+        self.coming = True
+        alone = self._keep_out(own, until) and own.depth == 0
+        open_still = [each for each in self.watched if not (alone and each.let_go())]
+        self.torn = {file for file in map(_file, (each.path for each in open_still)) if file}
+
+    def _keep_out(self, own: _Pass, until: float) -> bool:
+        """Waits for all other threads to come out, and lets none in. Whether they did."""
+        others = [each for each in self.passes if each is not own]
+        self.held = [each for each in others if each.lock.acquire(timeout=max(0.0, until - time.monotonic()))]
+        return len(self.held) == len(others)
+
+    def in_parent(self) -> None:
+        if self.torn:
+            log.warning("a process was forked while a store was in use; it cannot use the same file")
+        self.torn = set()
+        for each in self.held:
+            each.lock.release()
+        self.held, self.coming = [], False
+        self.registry.release()
+
+    def in_child(self) -> None:
+        own = inside.own()
+        for each in self.watched:
+            each.disown()
+        torn = self.torn
+        self.__init__()  # type: ignore[misc]
+        self.passes.add(own)
+        self.torn = torn
+
+
+inside = _Inside()
+_fork = _Fork()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_fork.before, after_in_parent=_fork.in_parent, after_in_child=_fork.in_child)
+
+
+def watch(opened: Opened) -> None:
+    """Has these connections closed before a fork."""
+    with _fork.registry:
+        _fork.watched.add(opened)
+
+
+def must_be_ours(process: int) -> None:
+    """Refuses what was opened by a process that this one was forked from."""
+    if os.getpid() != process:
+        raise StoreUnavailable(
+            f"this memory was opened by process {process} and cannot be used after a fork; open a new one in the child"
+        )
+
+
+def must_be_whole(path: Path) -> None:
+    """Refuses a file whose locks SQLite, in this process, believes to have from its parent."""
+    if _fork.torn and _file(path) in _fork.torn:
+        raise StoreUnavailable(
+            f"this process was forked in the middle of using {path}, so it cannot use it safely; "
+            "fork before or after, or start the process anew (spawn)"
+        )
+
+
+def _file(path: Path | None) -> tuple[int, int] | None:
+    try:
+        seen = None if path is None else path.stat()
+    except OSError:
+        return None
+    return (seen.st_dev, seen.st_ino) if seen else None
+
+
+def _are_loading() -> bool:
+    """Whether a module of ours is being loaded just now."""
+    late = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in OURS]
+    return any(getattr(getattr(module, "__spec__", None), "_initializing", False) for module in late)
