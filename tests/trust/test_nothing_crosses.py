@@ -195,7 +195,8 @@ def export(player: Player) -> Any:
 
 def through(player: Player) -> Any:
     """Fewer rights see no more."""
-    less = player.memory.through(replace(player.memory.access, reads=(player.scope(), "global"), writes=()))
+    some = player.dice.choice((*SHARED, player.own, f"user/{player.name}"))
+    less = player.memory.through(replace(player.memory.access, reads=(some, "global"), writes=()))
     return less.list(limit=1000), less.status(), str(less.context(player.says()))
 
 
