@@ -2,9 +2,10 @@
 
 Each value comes from the environment, else the project's `.memorist.toml`, else the user's `config.toml`, else a
 default, and `sources` says from which. The project's file arrives with a clone, from other people: it may say how the
-project is recalled, never which project it is, which file memories go to or who is writing. A wrong key or value is an
-error that names its place, because a setting ignored in silence is believed to work. Writing changes one line and keeps
-the rest, comments included; the result is parsed and compared before it replaces the old file.
+project is recalled, never which project it is, which file memories go to, who is writing, or any place outside of the
+project. A wrong key or value is an error that names its place, because a setting ignored in silence is believed to
+work. Writing changes one line and keeps the rest, comments included; the result is parsed and compared before it
+replaces the old file.
 `off_because` runs on every verb: it costs one `stat`, and sees at once what another process switched.
 
 Five settings tune a design, whichever is chosen: what a vote weighs, how much room memories may take, how much is pruned at
@@ -35,6 +36,7 @@ from memorist.text.dates import READERS
 from memorist.text.visible import quoted
 
 LOCAL_NAME = ".memorist.toml"
+INSIDE = "task/"  # the scopes that a project's file may name: a task's memories belong to its project
 ONNX = "onnx:"
 _env = os.environ.get
 LARGEST_BUDGET = 1_000_000
@@ -254,8 +256,12 @@ def _from_file(file: Path | None, allowed: tuple[str, ...]) -> dict[str, tuple[A
 
 
 def _refuse_from_a_clone(table: Mapping[str, Any], file: Path) -> None:
-    if table.get("scope") == "global":
-        raise Invalid(f"{file} may not send memories to the global scope, where every project recalls them; remove it")
+    scope = table.get("scope")
+    if isinstance(scope, str) and not scope.startswith(INSIDE):
+        raise Invalid(
+            f"{file} sends memories to {quoted(scope)}, and a file that came with the project may name only a task of its"
+            f" own, such as {INSIDE}42; remove that line, or set scope in {user_file()}, which is yours"
+        )
     design = table.get("design")
     if isinstance(design, str) and checks.is_path(design):
         raise Invalid(f"{file} may not name a design by its path, only one that is built in or in {designs_folder()}")
