@@ -7,8 +7,8 @@ worktrees of a repository are one project, and a submodule is its own. The files
 ports and queries never reach an id, and an address that cannot be parsed safely is not used at all.
 
 The nearest `.git` decides, because git refuses to track one: nothing that was cloned can contain it. An `.hg` can be tracked, so
-it counts only outside of any git checkout. For the same reason a checkout is recognised again, after it was moved or got a remote, by
-a random mark that lies in its `.git`; what the mark stands for only the store knows (`store/checkouts.py`).
+it counts only outside of any git checkout. For the same reason a checkout that was moved or got a remote is recognised again by
+a random mark in its `.git`; what the mark stands for only the store knows (`store/checkouts.py`).
 """
 
 import os
@@ -27,7 +27,7 @@ from urllib.parse import unquote
 from memorist.errors import Invalid
 from memorist.records import INVISIBLE, Scope
 
-How = Literal["named", "remote", "path", "default"]
+How = Literal["named", "remote", "path", "renamed", "default"]
 
 _LONGEST_ID = Scope.LONGEST - len("project/")
 _LONGEST_FOLDER_NAME = 60
@@ -62,8 +62,10 @@ def resolve_project(named: str | None, directory: Path | None) -> Project:
     root = None if directory is None else repository_root(directory) or _resolved(directory)
     if named is not None:
         return _by_name(named, root)
-    if root is None:
-        return Project(Scope("project/default"), "default", "default", None)
+    return Project(Scope("project/default"), "default", "default", None) if root is None else _by_folder(root)
+
+
+def _by_folder(root: Path) -> Project:
     marker = _marker(root)
     repository = _Repository(root) if marker is None else _git(marker) if marker.name == ".git" else _mercurial(marker)
     remotes = (_by_remote(address, repository.home, root) for address in repository.remotes)
@@ -77,11 +79,11 @@ def repository_root(directory: Path) -> Path | None:
     return marker.parent if marker else None
 
 
-def earlier_names(project: Project, directory: Path) -> dict[Scope, str]:
+def earlier_names(project: Project, directory: Path) -> dict[str, str]:
     """What this very folder was called while it had no remote, or was no part of the repository yet; with the reason."""
     if project.home is None or project.root is None:
         return {}
-    here, found = _resolved(directory), dict[Scope, str]()
+    here, found = _resolved(directory), dict[str, str]()
     if project.how == "remote":
         found[_by_path(project.home, "path", project.root).scope] = "this checkout before it had a remote"
     inner = [folder for folder in (here, *here.parents) if folder.is_relative_to(project.root)]

@@ -13,8 +13,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from memorist import Memory
-from memorist.errors import Invalid, OutOfScope
+from memorist.errors import Invalid
 from memorist.surfaces import settings
 from memorist.surfaces.settings import TUNING
 

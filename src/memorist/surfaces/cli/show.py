@@ -190,7 +190,10 @@ def _records(result: Result, screen: Screen) -> None:
     rows = [(f"[id:{r.number}]", r.kind, _day(r.times.at), r.scope, _marked(r)) for r in records]
     screen.rows(("id", "kind", "happened", "scope", "text"), rows)
     if not records:
+        elsewhere = result.memory.status().get("elsewhere")
         aside(f"no memory fits; this access reads {', '.join(result.memory.access.reads)}")
+        if elsewhere:
+            aside(elsewhere)
 
 
 def _marked(record: Record) -> str:

@@ -20,7 +20,7 @@ from memorist.memory import Memory
 from memorist.records import Outcome, Report
 from memorist.surfaces import settings
 from memorist.surfaces.cli import arguments, show
-from memorist.surfaces.cli.screen import Screen
+from memorist.surfaces.cli.screen import Screen, aside
 
 # Seconds to wait for another writer. A question needs the store only to note that it was asked.
 PATIENCE: Mapping[str, float] = {"writing": 30.0, "reading": 2.0, "keeping": 30.0}
@@ -52,6 +52,8 @@ def opened(
     confirm = confirm or (_asked if person else None)
     with Memory(place.db, project=place.project, space=place.space, wait=wait, confirm=confirm) as memory:
         memory.access = replace(memory.access, origin="user" if person else "agent", surface="cli")
+        if memory.adopted is not None and memory.adopted.changed:
+            aside(f"{len(memory.adopted.changed):,} memories came along: {memory.adopted.changed[0].because}")
         if place.scope is not None and narrowed:
             scope = memory.access.must_read(place.scope)
             writes = (scope,) if memory.access.may_write(scope) else ()
@@ -83,7 +85,7 @@ def _perform(verb: Verb, place: Place, **given: Any) -> int:
         answer = _batch(memory, given) if batch else _call(memory, verb.name, dict(given))
         show.show(show.Result(verb.name, answer, memory, given, why), Screen.of(place.json))
         sys.stdout.flush()  # before the recall log is written, which may have to wait
-    return _exit_code(answer)
+    return exit_code(answer)
 
 
 def _fill_in(verb: Verb, place: Place, given: dict[str, Any], batch: bool) -> bool:
@@ -149,7 +151,7 @@ def _filter(given: dict[str, Any]) -> dict[str, Any]:
     return where
 
 
-def _exit_code(answer: Any) -> int:
+def exit_code(answer: Any) -> int:
     """0, unless something was refused, waits for a person, or is wrong."""
     answers = answer if isinstance(answer, list) else [answer]
     outcomes = {each.outcome for each in answers if isinstance(each, Outcome)}
