@@ -210,7 +210,8 @@ class Engine:
             return False
         try:
             caller = self._caller
-            self.adopted = remember.move.adopt(old, new, caller)
+            report = remember.move.adopt(old, new, caller)
+            self.adopted = report if report.changed else None
             with caller.writer.transaction():
                 checkouts.tell(self._here.project, store, self.space)
             return True

@@ -196,6 +196,20 @@ def test_a_copy_of_a_checkout_is_another_project(at: Open, tmp_path: Path) -> No
 
 
 @pytest.mark.covers("A5")
+def test_a_checkout_that_is_seen_under_two_paths_in_turn_is_moved_once(at: Open, tmp_path: Path) -> None:
+    """As a container and its host see it."""
+    places = tmp_path / "host", tmp_path / "container"
+    told(at, git_at(places[0]))
+    moves = 0
+    for turn in range(1, 5):
+        place = places[(turn - 1) % 2].rename(places[turn % 2])
+        with at(place) as memory:
+            assert texts(memory) == [TEXT]
+            moves += memory.adopted is not None
+    assert moves == 1
+
+
+@pytest.mark.covers("A5")
 def test_a_mark_that_was_made_up_opens_nothing(at: Open, tmp_path: Path) -> None:
     told(at, git_at(tmp_path / "victim"))
     hostile = git_at(tmp_path / "hostile")

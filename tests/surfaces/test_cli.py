@@ -145,6 +145,19 @@ def test_a_project_is_shown_renamed_moved_and_merged(cli: Cli) -> None:
 
 
 @pytest.mark.covers("A5")
+def test_what_came_along_is_said_with_the_way_back(cli: Cli) -> None:
+    here = Cli(cli.folder, {**cli.environment, "MEMORIST_PROJECT": ""})
+    (cli.folder / ".git").mkdir()
+    here.inside("remember", "Staging runs Postgres 16")
+    (cli.folder / ".git" / "config").write_text('[remote "origin"]\nurl = https://github.com/acme/atlas')
+    ended = here.inside("recall", "staging")
+    assert "Postgres 16" in ended.out and "1 memory came along: the same checkout, which was project/work-" in ended.err
+    batch = ended.err.split("`memorist undo ")[1].split("`")[0]
+    assert here.inside("undo", batch).code == 0
+    assert "Postgres" not in here.inside("recall", "staging").out
+
+
+@pytest.mark.covers("A5")
 def test_an_empty_list_says_where_the_memories_of_this_folder_lie(cli: Cli) -> None:
     here = Cli(cli.folder, {**cli.environment, "MEMORIST_PROJECT": ""})
     here.inside("remember", "Staging runs Postgres 16")

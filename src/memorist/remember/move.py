@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from memorist.errors import Invalid, NotFound, Refused
+from memorist.project import resolve_project
 from memorist.records import Record, Report, Scope
 from memorist.remember.changes import Caller, same_texts, twin_of
 from memorist.remember.edit import Sweep
@@ -45,17 +46,11 @@ def adopt(old: str, new: str, by: Caller) -> Report:
 
 
 def _pair(old: str, new: str, by: Caller) -> tuple[Scope, Scope]:
-    source, target = (_project(name) for name in (old, new))
+    source, target = (resolve_project(name, None).scope for name in (old, new))
     if source == target:
         raise Invalid(f"{source} cannot be moved to itself; name two projects")
     by.writer.refuse_secret(target, "the project")
     return by.access.must_write(source), by.access.must_write(target)
-
-
-def _project(name: object) -> Scope:
-    if not isinstance(name, str):
-        raise Invalid(f"a project is named by text such as 'atlas', not {type(name).__name__}")
-    return Scope(f"project/{name.strip().removeprefix('project/')}")
 
 
 def _move(old: Scope, new: Scope, because: str, by: Caller, dry_run: bool) -> Report:

@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
+from memorist.access import Access
 from memorist.project import Project, earlier_names, make_mark, mark_of, parents_of
 from memorist.records import Scope
 from memorist.store.nouns import Commit
 from memorist.store.protocol import Store
-from memorist.store.where import canonical, everywhere
+from memorist.store.where import Where, canonical
 
 STATES = ("active", "archived", "superseded")  # of the memories that belong to a project: all but the erased
 PROJECT = "project "  # how the settings about the name of a project begin
@@ -85,6 +86,8 @@ def settle(found: Project, store: Store, space: str) -> Settled:
     chosen = called(seen.scope, store, space)
     if chosen != seen.scope:
         return Settled(_as(found, chosen), known=seen.own == _written(found.own))
+    if found.how == seen.how == "path" and found.scope in seen.before:  # two paths in turn: a container and its host
+        return Settled(_as(found, Scope(seen.scope)))
     name = called(found.scope, store, space, adopted=True) if shared else found.scope
     adopts = Scope(seen.scope) if seen.how == "path" and seen.scope != name else None
     known = (seen.scope, seen.own) == (found.scope, _written(found.own))
@@ -248,4 +251,4 @@ def _advice(scope: str, apart: bool) -> str:
 
 def _held(scopes: tuple[str, ...], store: Store, space: str, states: tuple[str, ...]) -> dict[str, int]:
     """How many memories lie in each of these projects; those without any are left out."""
-    return store.count(everywhere(space).also("scope", "in", scopes).also("state", "in", states))
+    return store.count(Where(Access(space, reads=scopes)).also("state", "in", states))

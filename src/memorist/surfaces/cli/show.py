@@ -256,6 +256,12 @@ def _report(report: Report, memory: "Memory", screen: Screen) -> None:
         screen.line(screen.styled(f"  {one_line(report.advice)}", "dim"))
 
 
+def came_along(report: Report) -> str:
+    """What a checkout brought along that was moved or got a remote."""
+    told, back = report.changed[0].because, f"`memorist undo {report.batch}` takes that back"
+    return f"{_counted(len(report.changed))} came along: {told}; {back}"
+
+
 def _would_change(report: Report, memory: "Memory", screen: Screen) -> None:
     some = report.changed[:SHOWN_AT_MOST]
     ids = [each.id for each in some]

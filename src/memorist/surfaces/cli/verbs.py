@@ -52,8 +52,8 @@ def opened(
     confirm = confirm or (_asked if person else None)
     with Memory(place.db, project=place.project, space=place.space, wait=wait, confirm=confirm) as memory:
         memory.access = replace(memory.access, origin="user" if person else "agent", surface="cli")
-        if memory.adopted is not None and memory.adopted.changed:
-            aside(f"{len(memory.adopted.changed):,} memories came along: {memory.adopted.changed[0].because}")
+        if memory.adopted is not None:
+            aside(show.came_along(memory.adopted))
         if place.scope is not None and narrowed:
             scope = memory.access.must_read(place.scope)
             writes = (scope,) if memory.access.may_write(scope) else ()
