@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 from memorist import checks, designs, prompt, recall, remember, upkeep
 from memorist.access import Access, access_for
 from memorist.design import Clock, Confirmer, Design, Reranker, Tools
-from memorist.errors import Invalid, MemoristError, Refused
+from memorist.errors import Invalid, MemoristError, Refused, StoreDamaged, StoreUnavailable
 from memorist.kinds import KINDS, Kind, Kinds
 from memorist.models.embed import NONE, Choice, Embedder, chosen, shown
 from memorist.project import Project, resolve_project
@@ -184,6 +184,7 @@ class Engine:
         self._settle(here, access)
         for name in (self.space, self.home):
             self._writer.refuse_secret(name, "the space or project")
+        self._settle_homes()
         self._monitor = recall.pipeline.Monitor()
         self._slices = upkeep.due.Slices(self._tools, self._writer, self._off_because, self._tell_all)
         self._slices.opened(self.design, self.access)
@@ -195,14 +196,17 @@ class Engine:
         if here.project.by_folder:
             found = checkouts.settle(here.project, self._tools.store, self.space)
         project, self.adopted = found.project, None
-        self.access = access or replace(here, project=project).access
+        self.access = self._rights(here, access, project)
         if found.adopts is not None and not self._adopt(found.adopts, project.scope):
             project = replace(project, scope=found.adopts)
         if access is not None and not access.may_read(project.scope):
             project = here.project
-        self.access = access or replace(here, project=project).access
+        self.access = self._rights(here, access, project)
         self.project, self._is_known = project, found.known
         self.home = project.scope if here.home == here.project.scope else here.home
+
+    def _rights(self, here: Setup, access: Access | None, project: Project) -> Access:
+        return (access or replace(here, project=project).access).at_home_in(project.scope)
 
     def _adopt(self, old: Scope, new: Scope) -> bool:
         store = self._tools.store
@@ -219,12 +223,21 @@ class Engine:
             log.warning("%s could not become %s yet: %s", old, new, problem)
             return False
 
+    def _settle_homes(self) -> None:
+        """Once for a store from before tasks had homes. If it fails, they wait for the next time."""
+        if not self._tools.store.writable or self._writer.homes_are_told(self.space) or self._off_because():
+            return
+        try:
+            remember.homes.settle(remember.changes.Caller(self.access, self._writer, self._tools))
+        except (StoreUnavailable, StoreDamaged) as problem:
+            log.warning("the tasks and sessions of this older store have no homes yet: %s", problem)
+
     def through(self, access: Access) -> Self:
         """The same open memory, seen through another access. Closing one closes both."""
         if access.space != self.space:
             raise Invalid(f"this memory is open for space {self.space!r}, not {access.space!r}; open another")
         other = copy.copy(self)
-        other.access = access
+        other.access = access.at_home_in(self.project.scope)
         return other
 
     def close(self) -> None:
@@ -278,7 +291,7 @@ class Engine:
             raise Invalid("name one memory, or give a filter with where=; not both, and not neither")
         if id is not None:
             record = self._must_get(id)
-            self.access.must_write(record.scope)
+            self.access.must_write(record.scope, record.home)
             return Where(self.access), [record.id]
         if not filter:
             raise Invalid("an empty filter means everything; say so with where={'number': {'$gte': 1}}")
@@ -333,10 +346,15 @@ class Engine:
 
     def _choices(self) -> choices.Choices:
         """What was chosen for this project beside its memories."""
-        return choices.chosen(self._caller.store, self.space, self.access.must_read(self.home))
+        return choices.chosen(self._caller.store, self.space, self.access.must_read(self._choosing))
 
     def _choose(self, **values: Any) -> choices.Choices:
-        return remember.choices.change(self.home, self._caller, **values)
+        return remember.choices.change(self._choosing, self._caller, **values)
+
+    @property
+    def _choosing(self) -> str:
+        """The scope for which things are chosen: a task's or a session's project."""
+        return self.access.home_of(self.home) or self.home
 
     # ------------------------------------------------------------ steps of reading
 
@@ -361,13 +379,12 @@ class Engine:
         return answer
 
     def _projects(self) -> list[checkouts.Holding]:
-        store = self._caller.store
-        held = store.count(Where(self.access).also("state", "eq", "active"))
-        names = sorted(name for name in held if name.startswith("project/") and name != self.project.scope)
-        about = {each.scope: each.what for each in self._neighbours()}
-        rows = [checkouts.Holding(name, held[name], False, about.get(name)) for name in names]
-        here = self.project.scope
-        return [checkouts.Holding(here, held.get(here, 0), True, self.project.how), *rows]
+        store, here = self._caller.store, self.project
+        seen = store.count(Where(self.access).also("state", "eq", "active"))
+        names = [here.scope, *sorted({name for name in seen if name.startswith("project/")} - {here.scope})]
+        counts = checkouts.held(names, store, self.space, ("active",))
+        about = {each.scope: each.what for each in self._neighbours()} | {here.scope: here.how}
+        return [checkouts.Holding(name, counts.get(name, 0), name == here.scope, about.get(name)) for name in names]
 
     def _neighbours(self) -> list[checkouts.Neighbour]:
         """Where else memories of this folder lie: under a name it had, or in a folder above. Other projects are not named."""
@@ -408,9 +425,9 @@ class Engine:
 
     def _chosen_budget(self) -> int | None:
         """What was chosen for this project. Where the store cannot say, the rest of the way will find out why."""
-        if self.access.may_read(self.home):
+        if self.access.may_read(self._choosing):
             with suppress(MemoristError):
-                return choices.chosen(self._tools.store, self.space, self.home).budget
+                return choices.chosen(self._tools.store, self.space, self._choosing).budget
         return None
 
     # ------------------------------------------------------------ what a user asks for first

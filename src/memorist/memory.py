@@ -4,7 +4,7 @@
     judging   extract, promote, finish, conflicts, resolve, review, alias, aliases
     projects  projects, rename_project, merge_project
     reading   recall, context, receipt, get, list, count, links, timeline, history, explain, why_not
-    keeping   upkeep, compact, audit, status, backup, doctor, through, close
+    keeping   assign, upkeep, compact, audit, status, backup, doctor, through, close
 
 The verbs are short because the work is elsewhere: the gate (`remember/gate.py`) stores, the pipeline (`recall/pipeline.py`)
 finds, `prompt/context.py` writes for a prompt, the store keeps. What all verbs share is in `engine.py`, `through` and `close`
@@ -73,12 +73,13 @@ class Memory(Engine):
         task: str | None = None,
         season: str | None = None,
         key: str | None = None,
+        home: str | None = None,
     ) -> Outcome:
         """Keeps one memory and says what became of it: added, reinforced, restored, repeated or refused."""
         scope = remember.gate.scope_of(scope, user)
         return self.remember_many(
             [Draft(text, kind, scope, title, tags, files, data or {}, importance, confidence, pinned, at, valid_from,
-                   valid_to, session, role, speaker, agent, task, season, key)]
+                   valid_to, session, role, speaker, agent, task, season, key, home=home)]
         )[0]  # fmt: skip
 
     def remember_many(self, many: Iterable[Draft | Mapping[str, Any] | str]) -> builtins.list[Outcome]:
@@ -311,7 +312,7 @@ class Memory(Engine):
         away again; without any named, all of them, and what the word means by default."""
         caller, words = self._caller, remember.choices
         change = words.remove if checks.flag(remove, "remove") else words.add
-        return change(word, means, self.home, caller)
+        return change(word, means, self._choosing, caller)
 
     def aliases(self) -> dict[str, tuple[str, ...]]:
         """The words that also find others, in this project: its own, and the usual ones that it has not replaced."""
@@ -448,6 +449,11 @@ class Memory(Engine):
 
     # ------------------------------------------------------------ keeping
 
+    def assign(self, scope: str, project: str) -> Report:
+        """Gives the memories of a task, a session or an agent that belong to no project to this one. Only a store from before
+        0.2.0 has any, where two projects used the same name; `doctor` lists them. It takes an admin's access."""
+        return self._tell_all(remember.homes.assign(scope, project, self._caller))
+
     def upkeep(
         self, *, dry_run: bool = False, seconds: float | None = None, switch: bool = False
     ) -> builtins.list[Report]:
@@ -494,4 +500,5 @@ class Memory(Engine):
         advice = None if audit.ok else "the file was changed from outside, or it is damaged: compare with a backup"
         found += remember.erase.checked(store, self.space)
         found += remember.consent.checked(store, self.space)
+        found += remember.homes.checked(keeper)
         return [*found, Diagnosis(audit.ok, "journal", detail, advice)]

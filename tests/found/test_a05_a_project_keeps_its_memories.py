@@ -352,6 +352,45 @@ def test_a_project_that_is_merged_takes_its_folder_and_its_choices_along(at: Ope
         assert memory.aliases()["pg"] == ("postgres",)
 
 
+@pytest.mark.covers("A5", "A1")
+def test_tasks_sessions_and_findings_move_with_their_project(at: Open, tmp_path: Path) -> None:
+    atlas = git_at(tmp_path / "atlas")
+    old = told(at, atlas)
+    with at(atlas) as memory:
+        memory.remember("The migration is half done", scope="task/42")
+        memory.extract("We decided to keep the logs for a week.", session="s1", role="user")
+        findings = memory.count({"scope": "session/s1"})
+        assert findings
+    with Memory(tmp_path / "memory.db", project="other") as other:
+        other.remember("The other one's task", scope="task/42")
+    git(atlas, "remote", "add", "origin", ADDRESS)
+    with at(atlas) as memory:
+        assert [record.text for record in memory.list({"scope": "task/42"})] == ["The migration is half done"]
+        assert memory.count({"scope": "session/s1"}) == findings
+        assert {record.home for record in memory.list({"scope": {"$in": ["task/42", "session/s1"]}})} == {ATLAS}
+        assert len(memory.promote(dry_run=True)) == findings  # type: ignore[arg-type]
+        assert memory.adopted is not None
+        memory.undo(memory.adopted.batch)
+        assert not memory.list({"scope": "task/42"})
+        assert memory.projects()[0].memories == 0
+        assert f"{2 + findings} memories lie in {old}" in str(memory.status()["elsewhere"])
+    with Memory(tmp_path / "memory.db", project="other") as other:
+        assert other.count({"scope": "task/42"}) == 1
+
+
+@pytest.mark.covers("A5")
+def test_equal_texts_in_tasks_of_one_name_are_not_doubled_either() -> None:
+    with Memory(":memory:", project="one") as memory:
+        both = admin(memory)
+        for project in ("one", "two"):
+            here = both.through(Access(reads=("*", f"project/{project}"), writes=("*", f"project/{project}")))
+            here.remember(TEXT, scope="task/42")
+        report = both.merge_project("one", "two")
+        assert "1 said nothing new" in (report.advice or "")
+        assert both.count({"scope": "task/42"}) == 1
+        assert both.count({"home": "project/one"}) == 0
+
+
 @pytest.mark.covers("A5")
 def test_a_merge_tells_of_contradictions_and_keeps_the_users_own_word() -> None:
     with Memory(":memory:", project="one") as memory:

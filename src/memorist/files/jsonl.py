@@ -24,7 +24,7 @@ LONGEST_LINE = 8 << 20  # bytes: the longest text, every character of it escaped
 MOST_PROBLEMS = 1000  # reported for one file; beyond that the whole file is refused
 EXPECTED = '{"memorist": "export", "version": 1, …}'
 _BROUGHT = (
-    "title", "tags", "files", "data", "importance", "confidence", "session", "role", "speaker", "agent", "task", "season",
+    "title", "tags", "files", "data", "importance", "confidence", "session", "role", "speaker", "agent", "task", "season", "home",
 )  # fmt: skip
 _TIMES = ("at", "valid_from", "valid_to")
 
@@ -47,7 +47,7 @@ def line_of(record: Record) -> str:
     times, said = record.times, asdict(record.provenance)
     return _line(
         {
-            "id": record.id, "number": record.number, "scope": record.scope, "kind": record.kind,
+            "id": record.id, "number": record.number, "scope": record.scope, "home": record.home, "kind": record.kind,
             "title": record.title, "text": record.text, "tags": record.tags, "files": record.files, "data": record.data,
             "at": times.at, "valid_from": times.valid_from, "valid_to": times.valid_to,
             "importance": record.importance, "confidence": record.confidence, "pinned": record.pinned,

@@ -127,7 +127,7 @@ def import_files(
     read.found.sort(key=lambda each: each.draft.valid_from is not None or each.draft.valid_to is not None)
     found = [replace(each, draft=_placed(each.draft, scope)) for each in read.found]
     for goal in {each.draft.scope or memory.home for each in found if each.draft.id is None}:
-        door.access.must_write(goal)  # raised once, not for every line of a file
+        door.access.must_write(goal, door.access.home_of(goal))  # raised once, not for every line of a file
     if dry_run:
         drafts = tuple(_without_secrets(each.draft) for each in found)
         return Imported(None, tuple(read.files), {}, tuple(read.problems), dry_run=True, drafts=drafts)
@@ -204,7 +204,7 @@ def _placed(draft: Draft, scope: str | None) -> Draft:
     """The draft in its target scope. In another scope than its own it is a copy, with an id of its own."""
     if scope is None or draft.scope == scope:
         return draft
-    copy = replace(draft, scope=scope, id=None)
+    copy = replace(draft, scope=scope, id=None, home=None)
     if draft.id is None or KINDS[draft.kind].deduplicated:
         return copy
     # Turns and the like have no twins, so a key keeps a second import from adding them again.

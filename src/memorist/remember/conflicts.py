@@ -176,7 +176,7 @@ def _candidates(record: Record, changes: Changes) -> list[Record]:
     return [
         old
         for old in latest.values()
-        if (old.scope, old.state) == (record.scope, "active") and may_be_disputed(old, changes)
+        if (old.scope, old.home, old.state) == (record.scope, record.home, "active") and may_be_disputed(old, changes)
     ]
 
 
@@ -328,7 +328,7 @@ def resolve(find: Find, keep: str | int, because: str, by: Caller) -> Outcome:
     with by.writer.transaction():
         a, b = find()
         for record in (a, b):
-            by.access.must_write(record.scope)
+            by.access.must_write(record.scope, record.home)
         kept = _kept(keep, a, b)
         links = links_between(a, b, by.store, ("contradicts", "supersedes"))
         _must_be_open(a, b, links)

@@ -28,7 +28,7 @@ from memorist.store.writer import Clean
 from memorist.text.visible import quoted, visible
 
 SHOWN = 200  # characters of a text in a question
-PLACES = ("scope", "state")
+PLACES = ("scope", "home", "state")
 BOUNDS = ("gt", "gte", "lt", "lte", "ne")
 FOR_GOOD = "This cannot be undone."
 CAN_UNDO = "They stay in the archive; undo or restore brings them back."
@@ -191,7 +191,7 @@ def to_remember(draft: Draft, record: Clean, by: Caller) -> Outcome | None:
         return None
     if record.text != draft.text and nothing_but_marks(record.text):
         return None  # the gate refuses it anyway
-    twins = same_texts(by.store, record.space, record.scope, [record.fingerprint])
+    twins = same_texts(by.store, record.space, record.scope, record.home, [record.fingerprint])
     if any(twin.state == "active" and holds_everywhere(twin) for twin in twins):
         return None
     checked = {"scope": record.scope, "kind": record.kind, "text": record.text, "data": dict(record.data)}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from memorist.records import Planned, Record, Report
 from memorist.redact import strings_in, texts_of
-from memorist.remember.changes import Caller, same_texts
+from memorist.remember.changes import Caller, Twins, same_texts, twins_of
 from memorist.store.copies import clean_copies, clear_leftovers
 from memorist.store.nouns import Diagnosis
 from memorist.store.protocol import Store
@@ -75,7 +75,7 @@ class _Erasure:
     where: Where
     by: Caller
     traces: set[bytes] = field(default_factory=set)
-    texts: dict[tuple[str, str], int] = field(default_factory=dict)  # (scope, fingerprint) → the number of one of them
+    texts: dict[Twins, int] = field(default_factory=dict)  # → the number of one of them
     gone: set[str] = field(default_factory=set)
 
     def step(self, ids: Sequence[str], report: Report) -> Report:
@@ -102,7 +102,7 @@ class _Erasure:
         for record in self.by.store.get(ids, self.where):
             if record.state == "erased":
                 left[record.id] = "it is erased already"
-            elif not who.may_write(record.scope):
+            elif not who.may_write(record.scope, record.home):
                 left[record.id] = f"this {who.role} access may not write {record.scope}"
             else:
                 found.append(record)
@@ -112,13 +112,14 @@ class _Erasure:
         for record in records:
             self.gone.add(record.id)
             if self.by.tools.kinds[record.kind].deduplicated:
-                self.texts.setdefault((record.scope, record.fingerprint), record.number)
+                self.texts.setdefault(twins_of(record), record.number)
 
     def same_text(self) -> list[str]:
         """Warns about other memories with the same text, which are not erased."""
         who, said = self.where.access, []
-        for (scope, fingerprint), number in self.texts.items():
-            twins = same_texts(self.by.store, who.space, scope, [fingerprint]) if who.may_read(scope) else []
+        for (scope, home, fingerprint), number in self.texts.items():
+            seen = who.may_read(scope, home)
+            twins = same_texts(self.by.store, who.space, scope, home, [fingerprint]) if seen else []
             others = [f"[id:{twin.number}]" for twin in twins if twin.id not in self.gone]
             if others:
                 more = f" and {len(others) - NAMED:,} more" if len(others) > NAMED else ""

@@ -1,8 +1,8 @@
 """A whole project under another name: renamed, merged into another, or adopted by the checkout that it always was.
 
-Every memory of it moves, in short transactions under one batch, with its number, votes, links and past texts; `undo` takes it
-back. What the other project says already is not doubled: the memory arrives in the archive and names its twin, unless it counts
-more than the twin, and then it stays where it was. Contradictions are flagged as in any other write.
+Every memory of it moves, those of its tasks, sessions and agents too, in short transactions under one batch, with number, votes,
+links and past texts; `undo` takes it back. What the other project says already is not doubled: the memory arrives in the archive,
+unless it counts more than its twin, and then it stays where it was. Contradictions are flagged as in any other write.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,6 @@ from memorist.records import Record, Report, Scope
 from memorist.remember.changes import Caller, same_texts, twin_of
 from memorist.remember.edit import Sweep
 from memorist.store import checkouts, choices
-from memorist.store.where import Where
 
 MOVED = "moved"
 TWIN = "the project it was merged into says the same"  # the reason of what arrived in the archive
@@ -24,7 +23,7 @@ ADOPTER = "memorist"  # the actor of an adoption, so that a user's `undo` means 
 
 def rename(old: str, new: str, because: str, by: Caller, dry_run: bool) -> Report:
     """Gives a project a name that no memory has yet."""
-    source, target = _pair(old, new, by)
+    source, target, by = _pair(old, new, by)
     held = _ids(target, by)
     if held:
         counted = "1 memory" if len(held) == 1 else f"{len(held):,} memories"
@@ -34,7 +33,7 @@ def rename(old: str, new: str, because: str, by: Caller, dry_run: bool) -> Repor
 
 def merge(old: str, new: str, because: str, by: Caller, dry_run: bool) -> Report:
     """Adds the memories of one project to another."""
-    source, target = _pair(old, new, by)
+    source, target, by = _pair(old, new, by)
     return _move(source, target, because, by, dry_run)
 
 
@@ -45,12 +44,14 @@ def adopt(old: str, new: str, by: Caller) -> Report:
     return _moved(Scope(old), Scope(new), because, by.through(everywhere), chosen=False)
 
 
-def _pair(old: str, new: str, by: Caller) -> tuple[Scope, Scope]:
+def _pair(old: str, new: str, by: Caller) -> tuple[Scope, Scope, Caller]:
+    """The two projects, both of which the caller may write; and the caller with the rights to what is inside of them."""
     source, target = (resolve_project(name, None).scope for name in (old, new))
     if source == target:
         raise Invalid(f"{source} cannot be moved to itself; name two projects")
     by.writer.refuse_secret(target, "the project")
-    return by.access.must_write(source), by.access.must_write(target)
+    whole = by.access.over_the_space(by.access.surface)
+    return by.access.must_write(source), by.access.must_write(target), by.through(whole)
 
 
 def _move(old: Scope, new: Scope, because: str, by: Caller, dry_run: bool) -> Report:
@@ -69,27 +70,25 @@ def _moved(old: Scope, new: Scope, because: str, by: Caller, chosen: bool) -> Re
     with by.writer.transaction():
         _take_choices_along(old, new, by)
         checkouts.rename(old, new, by.store, by.access.space, report.batch, chosen)
-    return replace(report, advice=_told(report, new, by))
+    return replace(report, advice=_told(report, by))
 
 
 def _sweep(old: Scope, new: Scope, because: str, by: Caller) -> Sweep:
-    return Sweep(MOVED, partial(_arrived, new=new, by=by), because, _here(old, by), by)
-
-
-def _here(project: Scope, by: Caller) -> Where:
-    return by.where.also("scope", "eq", project).also("state", "in", checkouts.STATES)
+    return Sweep(MOVED, partial(_arrived, old=old, new=new, by=by), because, by.where, by)
 
 
 def _ids(project: Scope, by: Caller) -> list[str]:
-    return [brief.id for brief in by.store.briefs(_here(project, by))]
+    """All that belongs to it: its own memories, and those of its tasks, sessions and agents."""
+    here = by.where.also("state", "in", checkouts.STATES)
+    return [brief.id for field in ("scope", "home") for brief in by.store.briefs(here.also(field, "eq", project))]
 
 
-def _arrived(record: Record, new: Scope, by: Caller) -> Record:
+def _arrived(record: Record, old: Scope, new: Scope, by: Caller) -> Record:
     """The record in its new project, in the archive where another memory of it says the same."""
-    moved = replace(record, scope=new)
-    if record.state != "active":
+    moved = _in(new, record, old)
+    if record.state != "active" or moved == record:
         return moved
-    there = same_texts(by.store, record.space, new, [record.fingerprint])
+    there = same_texts(by.store, record.space, moved.scope, moved.home, [record.fingerprint])
     twin = twin_of(record, there, by.tools.kinds, by.now(), "active")
     if twin is None:
         return moved
@@ -100,6 +99,13 @@ def _arrived(record: Record, new: Scope, by: Caller) -> Record:
             f" one is not; forget one of the two, and merge again"
         )
     return replace(moved, state="archived", reason=TWIN)
+
+
+def _in(new: Scope, record: Record, old: Scope) -> Record:
+    scope = new if record.scope == old else record.scope
+    home = new if record.home == old else record.home
+    data = {**record.data, "home": new} if record.data.get("home") == old else record.data  # what a finding is for
+    return replace(record, scope=scope, home=home, data=data)
 
 
 def _standing(record: Record, twin: Record) -> Iterator[tuple[str, bool, bool]]:
@@ -124,12 +130,11 @@ def _take_choices_along(old: Scope, new: Scope, by: Caller) -> None:
         choices.choose(by.store, space, new, joined)
 
 
-def _told(report: Report, new: Scope, by: Caller) -> str | None:
+def _told(report: Report, by: Caller) -> str | None:
     """What the user should look at: memories that say the same, and those that contradict one another now."""
     moved = [each.id for each in report.changed]
     pairs = len(by.store.links(by.where.also("state", "eq", "active"), moved, "contradicts"))
-    arrived = by.where.also("scope", "eq", new).also("reason", "eq", TWIN)
-    twins = len({brief.id for brief in by.store.briefs(arrived)} & set(moved))
+    twins = len({brief.id for brief in by.store.briefs(by.where.also("reason", "eq", TWIN))} & set(moved))
     said = [
         (twins, "said nothing new and are in the archive"),
         (len(report.left), "stayed where they were"),

@@ -319,7 +319,7 @@ def _unless_unwanted(found: Weighed, choices: Choices, who: Access, tools: Tools
         return found
     if choices.auto is False:
         return replace(found, outcome="waits", because=f"{found.because}, but promotion is off for {found.scope}")
-    shelves = [Shelf(who.space, found.scope, layer) for layer in (MEMORY, ARCHIVE)]
+    shelves = [Shelf(who.space, found.scope, layer, who.home_of(found.scope)) for layer in (MEMORY, ARCHIVE)]
     where = Where(who).also("scope", "eq", found.scope)
     terms = query_terms(found.text)
     claim = claim_of(found.text)
@@ -338,7 +338,7 @@ def _unless_unwanted(found: Weighed, choices: Choices, who: Access, tools: Tools
 
 def all_of(promotion: Promotion, home: str, by: Caller, dry_run: bool = False) -> tuple[list[Weighed], Report | None]:
     """Weighs the findings of a project, and shows, asks about or moves those with enough points, as the design says."""
-    target = by.access.must_write(home)
+    target = by.access.must_write(home, by.access.home_of(home))
     if target == "global":
         raise Invalid("nothing is promoted to global automatically; name the memory to promote")
     answers = weighed(promotion, target, by.access, by.tools)
@@ -410,7 +410,7 @@ def approved(details: Mapping[str, Any], by: Caller) -> Outcome:
 def declined(details: Mapping[str, Any], by: Caller) -> None:
     """Forgets a finding that a person declined, so that they are not asked again."""
     found = by.store.get([details["id"]], by.where.also("state", "eq", "active"))
-    if found and is_finding(found[0]) and by.access.may_write(found[0].scope):
+    if found and is_finding(found[0]) and by.access.may_write(found[0].scope, found[0].home):
         archive = partial(edit.archived, because=DECLINED)
         edit.edit(lambda: found[0], "forgotten", archive, by, DECLINED)
 
@@ -420,11 +420,11 @@ def promote(
 ) -> Outcome:
     """Moves a memory to a scope where more questions find it: to `global` only with a person's consent. The user's own call
     also confirms it."""
-    target = by.access.must_write(scope)
+    target = by.access.must_write(scope, by.access.home_of(scope))
     if target == "global" and not agreed:
         record = find()
         if record.scope != target:
-            by.access.must_write(record.scope)
+            by.access.must_write(record.scope, record.home)
             details = {"id": record.id, "scope": target, "version": record.version}
             ask = Ask(
                 "promote", f"make known in every project: {consent.shown_in_question(record.text)}", None, details
@@ -452,17 +452,18 @@ def promote(
 
 def finish(scope: str, outcome: str, keep: Sequence[Record], target: str, by: Caller, dry_run: bool = False) -> Report:
     """Moves the memories to keep to `target`, then archives the rest. A memory that `target` already says is not moved."""
-    ends = by.access.must_write(scope)
+    home = by.access.home_of(scope)
+    ends = by.access.must_write(scope, home)
     if Scope(ends).family in STAY:
         raise Invalid(f"{ends} cannot be finished; finish a task/…, a session/… or a scope family of your own")
-    stray = next((record for record in keep if record.scope != ends), None)
+    stray = next((record for record in keep if (record.scope, record.home) != (ends, home)), None)
     if stray is not None:
         raise Invalid(f"memory {stray.number} is in {stray.scope}, not in {ends}; promote it separately")
-    here = by.where.also("scope", "eq", ends).also("state", "eq", "active")
+    here = by.where.also("scope", "eq", ends).also("home", "eq", home).also("state", "eq", "active")
     wanted = list(dict.fromkeys([*(record.id for record in keep), *_pinned(here, by.tools)]))
     because = f"{ends} finished: {outcome}"
     goes_to = (
-        by.access.must_write(target) if wanted else target
+        by.access.must_write(target, by.access.home_of(target)) if wanted else target
     )  # without that right, a task can end that keeps nothing
     move = edit.Sweep("promoted", partial(_kept_in, scope=goes_to, because=because), because, here, by)
     clear = edit.Sweep(FINISHED, partial(edit.archived, because=because), because, here, by)

@@ -84,7 +84,7 @@ def _is_left(events: Sequence[Event], who: Access, tools: Tools) -> bool:
     """Whether anything of it can be undone: a writable memory that is not erased, with its previous values."""
     told = [event.record for event in events if event.before is not None or event.because is not None]
     records = tools.store.get(told, Where(who))
-    return any(who.may_write(record.scope) and record.state != "erased" for record in records)
+    return any(who.may_write(record.scope, record.home) and record.state != "erased" for record in records)
 
 
 def _cannot(erased: str, instead: str = "") -> Refused:
@@ -164,14 +164,14 @@ class _Undo:
         """How to undo these events of one memory. Obstacles are raised before anything is put."""
         if record is None:
             raise NotFound("one of its memories is not readable here")
-        self.by.access.must_write(record.scope)
+        self.by.access.must_write(record.scope, record.home)
         if any(event.verb in ("erased", "past erased") for event in events) or record.state == "erased":
             raise Refused(f"memory {record.number} is erased, and that cannot be undone")
         later = _changed_since(self.by.store.journal(record=record.id), self.batch)
         if later is not None:
             raise Conflict(f"memory {record.number} was changed again by {later}; undo that first")
         own = self._without(record, events, changes)
-        self.by.access.must_write(own.after.scope)
+        self.by.access.must_write(own.after.scope, own.after.home)
         return [own, *(self._without(past, self.events[past.id], changes) for past in self._pasts(record))]
 
     def _pasts(self, record: Record) -> list[Record]:
@@ -244,7 +244,8 @@ def _with_columns(record: Record, before: Mapping[str, Any]) -> Record:
     row = dict(zip(COLUMNS, to_row(record), strict=True))
     row |= {name: value for name, value in before.items() if name in row}
     scope = before.get("scope", record.scope)
-    old = from_row(record.space, scope, record.number, list(row.values()), (None,) * (len(COUNTERS) + 1))
+    home = before.get("home", record.home)
+    old = from_row(record.space, scope, home, record.number, list(row.values()), (None,) * (len(COUNTERS) + 1))
     return replace(old, counters=record.counters, times=replace(old.times, used=record.times.used))
 
 

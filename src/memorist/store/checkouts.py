@@ -11,13 +11,13 @@ transaction of the memories that moved, and `undo` takes both back.
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from memorist.access import Access
+from memorist.access import HOMED, Access
 from memorist.project import Project, earlier_names, make_mark, mark_of, parents_of
 from memorist.records import Scope
 from memorist.store.nouns import Commit
@@ -25,6 +25,7 @@ from memorist.store.protocol import Store
 from memorist.store.where import Where, canonical
 
 STATES = ("active", "archived", "superseded")  # of the memories that belong to a project: all but the erased
+INSIDE = tuple(f"{family}/*" for family in HOMED)  # grants for what lies in a project beside its own memories
 PROJECT = "project "  # how the settings about the name of a project begin
 MOST_BEFORE = 10  # earlier names of a checkout that are kept
 
@@ -115,8 +116,8 @@ def tell(found: Project, store: Store, space: str) -> None:
 def _nearest(found: Project, store: Store, space: str) -> Project:
     """Outside of version control: this folder if it has memories, else the nearest above that has, else this folder."""
     names = {called(each.scope, store, space): each for each in (found, *parents_of(found))}
-    held = _held(tuple(names), store, space, STATES)
-    name = next((name for name in names if name in held), next(iter(names)))
+    found_in = held(tuple(names), store, space, STATES)
+    name = next((name for name in names if name in found_in), next(iter(names)))
     return _as(names[name], name)
 
 
@@ -233,12 +234,12 @@ def neighbours(here: Project, found: Project, directory: Path, store: Store, spa
     about.setdefault(became, "what became of this project")
     about.setdefault(found.scope, "this folder before it was renamed")
     about.pop(here.scope, None)
-    held = _held(tuple(about), store, space, ("active",))
+    counts = held(tuple(about), store, space, ("active",))
     apart = {*above, became}
     return [
-        Neighbour(scope, held[scope], what, _advice(scope, scope in apart))
+        Neighbour(scope, counts[scope], what, _advice(scope, scope in apart))
         for scope, what in about.items()
-        if scope in held
+        if scope in counts
     ]
 
 
@@ -249,6 +250,11 @@ def _advice(scope: str, apart: bool) -> str:
     return f"`--project {name}` reads them" if apart else f"`memorist project merge {name}` brings them here"
 
 
-def _held(scopes: tuple[str, ...], store: Store, space: str, states: tuple[str, ...]) -> dict[str, int]:
-    """How many memories lie in each of these projects; those without any are left out."""
-    return store.count(Where(Access(space, reads=scopes)).also("state", "in", states))
+def held(scopes: Sequence[str], store: Store, space: str, states: tuple[str, ...]) -> dict[str, int]:
+    """How many memories each of these projects has, those of its tasks, sessions and agents included; without those that have
+    none."""
+    found = store.count(Where(Access(space, reads=tuple(scopes))).also("state", "in", states))
+    for scope in scopes:
+        inside = Where(Access(space, reads=(*INSIDE, scope))).also("home", "eq", scope).also("state", "in", states)
+        found[scope] = found.get(scope, 0) + sum(store.count(inside).values())
+    return {scope: count for scope, count in found.items() if count}

@@ -28,6 +28,7 @@ SHELL = {
     "project rename": VERBS["rename_project"].help,
     "project move": "Says that this folder is that project, which had another path.",
     "project merge": VERBS["merge_project"].help,
+    "project assign": VERBS["assign"].help,
     "design list": "Lists the designs; * marks the one in use.",
     "design show": "Shows a design as a TOML file, which can be edited into one of your own.",
     "design use": "Uses that design from now on.",

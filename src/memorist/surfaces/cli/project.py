@@ -10,6 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from memorist.access import EVERYWHERE
+from memorist.commands import meaning
+from memorist.errors import Refused
 from memorist.memory import Memory
 from memorist.records import Report
 from memorist.surfaces.cli import show
@@ -66,11 +68,25 @@ def merge(place: Place, **given: Any) -> int:
         return _told(memory, memory.merge_project(**given), place)
 
 
+def assign(place: Place, what: str, to: str) -> int:
+    """Whose an older task or session is; no project could say so, because none of them sees it."""
+    with owned(replace(place, scope=None)) as memory:
+        if memory.access.origin != "user":
+            raise Refused("only a person says which project it belongs to; run this at a terminal")
+        report = memory.assign(what, to if to.startswith("project/") else f"project/{to}")
+    done = {"scope": what, "project": to, "memories": len(report.changed), "batch": report.batch}
+    return Screen.of(place.json).table(
+        [done], ("scope", "project", "memories"), [(what, to, f"{len(report.changed):,}")]
+    )
+
+
 def _told(memory: Memory, report: Report, place: Place) -> int:
     show.show(show.Result("merge_project", report, memory, {}, False), Screen.of(place.json))
     return exit_code(report)
 
 
+WHAT = Option("what", meaning("assign", "scope"), needed=True)
+TO = Option("to", meaning("assign", "project"), needed=True)
 OLD, *REST = options_of("rename_project")
 commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
     "project list": (PLACE, list_projects),
@@ -78,4 +94,5 @@ commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
     "project rename": (options_of("rename_project"), rename),
     "project move": ((OLD, *(option for option in REST if option.name != "new")), move),
     "project merge": (options_of("merge_project"), merge),
+    "project assign": ((WHAT, TO, *PLACE), assign),
 }

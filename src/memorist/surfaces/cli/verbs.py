@@ -55,8 +55,9 @@ def opened(
         if memory.adopted is not None:
             aside(show.came_along(memory.adopted))
         if place.scope is not None and narrowed:
-            scope = memory.access.must_read(place.scope)
-            writes = (scope,) if memory.access.may_write(scope) else ()
+            home = memory.access.home_of(place.scope)
+            scope = memory.access.must_read(place.scope, home)
+            writes = (scope,) if memory.access.may_write(scope, home) else ()
             memory.access = replace(memory.access, reads=(scope,), writes=writes)
         yield memory
 
