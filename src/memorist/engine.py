@@ -382,7 +382,7 @@ class Engine:
         store, here = self._caller.store, self.project
         seen = store.count(Where(self.access).also("state", "eq", "active"))
         names = [here.scope, *sorted({name for name in seen if name.startswith("project/")} - {here.scope})]
-        counts = checkouts.held(names, store, self.space, ("active",))
+        counts = checkouts.held(names, store, self.space)
         about = {each.scope: each.what for each in self._neighbours()} | {here.scope: here.how}
         return [checkouts.Holding(name, counts.get(name, 0), name == here.scope, about.get(name)) for name in names]
 

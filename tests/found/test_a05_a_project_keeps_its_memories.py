@@ -60,7 +60,11 @@ def texts(memory: Memory, question: str = QUESTION) -> list[str]:
 
 
 @pytest.mark.covers("A5")
-def test_a_checkout_that_gets_a_remote_keeps_its_memories(at: Open, tmp_path: Path) -> None:
+@pytest.mark.parametrize("store", ["memory.db", "memory.json"])
+def test_a_checkout_that_gets_a_remote_keeps_its_memories(
+    store: str, at: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMORIST_DB", str(tmp_path / store))
     atlas = git_at(tmp_path / "atlas")
     old = told(at, atlas)
     git(atlas, "remote", "add", "origin", ADDRESS)

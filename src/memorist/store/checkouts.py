@@ -11,7 +11,7 @@ transaction of the memories that moved, and `undo` takes both back.
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from memorist.project import Project, earlier_names, make_mark, mark_of, parents
 from memorist.records import Scope
 from memorist.store.nouns import Commit
 from memorist.store.protocol import Store
-from memorist.store.where import Where, canonical
+from memorist.store.where import Order, Where, canonical
 
 STATES = ("active", "archived", "superseded")  # of the memories that belong to a project: all but the erased
 INSIDE = tuple(f"{family}/*" for family in HOMED)  # grants for what lies in a project beside its own memories
@@ -115,10 +115,11 @@ def tell(found: Project, store: Store, space: str) -> None:
 
 def _nearest(found: Project, store: Store, space: str) -> Project:
     """Outside of version control: this folder if it has memories, else the nearest above that has, else this folder."""
-    names = {called(each.scope, store, space): each for each in (found, *parents_of(found))}
-    found_in = held(tuple(names), store, space, STATES)
-    name = next((name for name in names if name in found_in), next(iter(names)))
-    return _as(names[name], name)
+    for each in (found, *parents_of(found)):
+        name = called(each.scope, store, space)
+        if _has_any(name, store, space):
+            return _as(each, name)
+    return _as(found, called(found.scope, store, space))
 
 
 def _as(found: Project, scope: Scope) -> Project:
@@ -234,7 +235,7 @@ def neighbours(here: Project, found: Project, directory: Path, store: Store, spa
     about.setdefault(became, "what became of this project")
     about.setdefault(found.scope, "this folder before it was renamed")
     about.pop(here.scope, None)
-    counts = held(tuple(about), store, space, ("active",))
+    counts = held(tuple(about), store, space)
     apart = {*above, became}
     return [
         Neighbour(scope, counts[scope], what, _advice(scope, scope in apart))
@@ -250,11 +251,23 @@ def _advice(scope: str, apart: bool) -> str:
     return f"`--project {name}` reads them" if apart else f"`memorist project merge {name}` brings them here"
 
 
-def held(scopes: Sequence[str], store: Store, space: str, states: tuple[str, ...]) -> dict[str, int]:
-    """How many memories each of these projects has, those of its tasks, sessions and agents included; without those that have
-    none."""
-    found = store.count(Where(Access(space, reads=tuple(scopes))).also("state", "in", states))
-    for scope in scopes:
-        inside = Where(Access(space, reads=(*INSIDE, scope))).also("home", "eq", scope).also("state", "in", states)
-        found[scope] = found.get(scope, 0) + sum(store.count(inside).values())
-    return {scope: count for scope, count in found.items() if count}
+def held(scopes: Sequence[str], store: Store, space: str) -> dict[str, int]:
+    """How many active memories each of these projects has, those of its tasks, sessions and agents included; without the
+    projects that have none."""
+    counts = {
+        scope: sum(sum(store.count(where.also("state", "eq", "active")).values()) for where in _of(scope, space))
+        for scope in scopes
+    }
+    return {scope: count for scope, count in counts.items() if count}
+
+
+def _has_any(scope: str, store: Store, space: str) -> bool:
+    """Whether a project ever had memories; much faster than counting them."""
+    first = Order("number", ascending=True)
+    return any(store.find(where, first, 1) for where in _of(scope, space))
+
+
+def _of(scope: str, space: str) -> Iterator[Where]:
+    """What belongs to a project: its own memories, and those of its tasks, sessions and agents."""
+    yield Where(Access(space, reads=(scope,)))
+    yield Where(Access(space, reads=(*INSIDE, scope))).also("home", "eq", scope)
