@@ -198,7 +198,7 @@ class Engine:
         project, self.adopted = found.project, None
         self.access = self._rights(here, access, project)
         if found.adopts is not None and not self._adopt(found.adopts, project.scope):
-            project = replace(project, scope=found.adopts)
+            project, found = replace(project, scope=found.adopts), replace(found, known=True)  # until it is adopted
         if access is not None and not access.may_read(project.scope):
             project = here.project
         self.access = self._rights(here, access, project)

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from memorist import Access, Memory
-from memorist.errors import NotFound, Refused
+from memorist.errors import NotFound, Refused, StoreUnavailable
 from memorist.project import make_mark, mark_of, resolve_project
+from memorist.records import Report
+from memorist.remember import move
+from memorist.remember.edit import Sweep
 
 ADDRESS = "https://github.com/acme/atlas.git"
 ATLAS = "project/github.com/acme/atlas"
@@ -237,6 +240,56 @@ def test_who_may_not_move_memories_finds_them_under_the_old_name(at: Open, tmp_p
         assert memory.project.scope == ATLAS and texts(memory) == []
     with at(atlas) as memory:
         assert memory.adopted is not None and texts(memory) == [TEXT]
+
+
+@pytest.mark.covers("A5")
+def test_an_adoption_that_fails_is_made_up_for_the_next_time(
+    at: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    atlas = git_at(tmp_path / "atlas")
+    old = told(at, atlas)
+    git(atlas, "remote", "add", "origin", ADDRESS)
+
+    def busy(*_: object) -> None:
+        raise StoreUnavailable("another process writes")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(move, "adopt", busy)
+        with at(atlas) as memory:
+            assert memory.project.scope == old and texts(memory) == [TEXT]
+            memory.remember("The relay answers on channel 7")
+    with at(atlas) as memory:
+        assert memory.project.scope == ATLAS and memory.count() == 2
+
+
+@pytest.mark.covers("A5")
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_what_a_killed_process_left_behind_is_moved_or_named(
+    by_hand: bool, at: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    atlas = git_at(tmp_path / "atlas")
+    old = told(at, atlas)
+    with at(atlas) as memory:
+        memory.remember_many([f"Fact number {number}" for number in range(60)])
+
+    def killed(self: Sweep, ids: list[str], report: Report, step: Callable[..., Report] = Sweep.step) -> Report:
+        if report.batch:
+            raise KeyboardInterrupt
+        return step(self, ids, report)
+
+    if not by_hand:
+        git(atlas, "remote", "add", "origin", ADDRESS)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Sweep, "step", killed)
+        with at(atlas) as memory:
+            admin(memory).rename_project(old, "atlas")
+    with at(atlas) as memory:
+        if by_hand:
+            assert memory.project.scope == "project/atlas"
+            assert f"36 memories lie in {old}" in (memory.recall("Zanzibar").empty_because or "")
+            admin(memory).merge_project(old)
+        assert memory.count() == 61
+        assert memory.audit().ok
 
 
 @pytest.mark.covers("A5")

@@ -13,7 +13,7 @@ from memorist.errors import Invalid, NotFound, Refused
 from memorist.project import resolve_project
 from memorist.records import Record, Report, Scope
 from memorist.remember.changes import Caller, same_texts, twin_of
-from memorist.remember.edit import Sweep
+from memorist.remember.edit import Sweep, portions
 from memorist.store import checkouts, choices
 
 MOVED = "moved"
@@ -64,13 +64,16 @@ def _move(old: Scope, new: Scope, because: str, by: Caller, dry_run: bool) -> Re
 
 
 def _moved(old: Scope, new: Scope, because: str, by: Caller, chosen: bool) -> Report:
-    report = _sweep(old, new, because, by).apply(_ids(old, by))
-    if not report.changed or report.batch is None:
-        return report
-    with by.writer.transaction():
-        _take_choices_along(old, new, by)
-        checkouts.rename(old, new, by.store, by.access.space, report.batch, chosen)
-    return replace(report, advice=_told(report, by))
+    """Moves it in portions. The first of them changes the name as well: what a killed process leaves behind is then named by the
+    empty answers in its folder, and can be merged."""
+    sweep, report = _sweep(old, new, because, by), Report(MOVED)
+    for some in portions(_ids(old, by)):
+        with by.writer.transaction():
+            begun, report = report.batch, sweep.step(some, report)
+            if report.batch and not begun:
+                _take_choices_along(old, new, by)
+                checkouts.rename(old, new, by.store, by.access.space, report.batch, chosen)
+    return replace(report, advice=_told(report, by)) if report.changed else report
 
 
 def _sweep(old: Scope, new: Scope, because: str, by: Caller) -> Sweep:
