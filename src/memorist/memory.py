@@ -229,7 +229,7 @@ class Memory(Engine):
     def undo(self, batch: str | None = None) -> Report:
         """Takes back the last action of this actor, or the named batch: what was added is archived, what was changed is as
         it was. What was changed again since is left alone, and named."""
-        return self._tell_all(remember.undo.undo(batch, self._caller))
+        return self._shown(self._tell_all(remember.undo.undo(batch, self._caller)))
 
     # ------------------------------------------------------------ judging
 
@@ -408,7 +408,9 @@ class Memory(Engine):
     def get(self, id: str | int) -> Record:
         """One record, by id, short number, or a unique beginning or end of the id."""
         record = self._must_get(id)
-        self.bus.emit("memory:read", id=record.id, kind=record.kind, size=len(record.text))
+        self.bus.emit(
+            "memory:read", [(record.scope, record.home)], id=record.id, kind=record.kind, size=len(record.text)
+        )
         return record
 
     def list(self, where: Filter | None = None, *, order: str = "at", limit: int = 100) -> builtins.list[Record]:
@@ -436,7 +438,7 @@ class Memory(Engine):
     def history(self, id: str | int) -> builtins.list[Event]:
         """The journal of one memory, oldest first."""
         caller = self._caller
-        return recall.lookup.told(caller.store.journal(record=self._must_get(id).id), caller.store, caller.where)
+        return recall.lookup.told(self._must_get(id), caller.store, caller.where)
 
     def explain(self, query: str, **arguments: Any) -> Recall:
         """A recall that is not logged and counts nothing, for looking at its trace."""
@@ -462,7 +464,7 @@ class Memory(Engine):
         caller = self._caller
         limit = None if seconds is None else checks.seconds(seconds, "seconds")
         reports = upkeep.runner.run(upkeep.runner.jobs_of(self.design), caller, dry_run, limit, switch)
-        return [self._tell_all(report) for report in reports]
+        return [self._shown(self._tell_all(report)) for report in reports]
 
     def compact(self) -> dict[str, int]:
         """Shrinks the file to what it holds, and finishes an erasure that was interrupted. → bytes before and after."""

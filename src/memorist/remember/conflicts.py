@@ -227,7 +227,7 @@ def _settle(old: Record, record: Record, why: Clash, outcome: Outcome, policy: C
         return _told(outcome, f"{name} is superseded by it ({why.reason})", f"`undo` brings {name} back, if both hold")
     said, advice = _flag(old, record, why, changes), RESOLVE
     if policy == "ask":
-        asked = consent.queue(_question(old, record, why), record.scope, why.reason, changes.by)
+        asked = consent.queue(_question(old, record, why), record.scope, why.reason, changes.by, record.home)
         advice = asked.because
         outcome = replace(outcome, pending=asked.id)
     return _told(outcome, f"{said} ({why.reason})", advice)

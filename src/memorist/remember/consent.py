@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from memorist.access import Access
+from memorist.access import Access, is_homed
 from memorist.design import Answer, Ask, Tools
 from memorist.errors import Invalid, NotFound
 from memorist.records import Draft, Outcome, Record, Report
@@ -85,22 +85,22 @@ class Consent:
 # ---------------------------------------------------------------- asking
 
 
-def ask(question: Ask, scope: str, because: str, by: Caller) -> Consent:
+def ask(question: Ask, scope: str, because: str, by: Caller, home: str | None = None) -> Consent:
     """Asks the confirmer if there is one, else queues the question. Never inside a transaction: a person may take hours."""
     answer = "queue" if by.tools.confirm is None else _answered(by.tools.confirm(question))
     if answer != "queue":
         return Consent(answer, question.summary)
-    return queue(question, scope, because, by)
+    return queue(question, scope, because, by, home)
 
 
-def queue(question: Ask, scope: str, because: str, by: Caller) -> Consent:
+def queue(question: Ask, scope: str, because: str, by: Caller, home: str | None = None) -> Consent:
     """Queues the question, even where a confirmer could be asked; inside a transaction it is part of it. Only those who may
-    read `scope`, the place it is about, see the question."""
+    read `scope` and `home`, the place it is about, see the question."""
     now = by.now()
     content = {
         "verb": question.verb, "summary": question.summary, "danger": question.danger, "because": because,
         "scope": scope, "surface": by.access.surface, "details": dict(question.details),
-    }  # fmt: skip
+    } | ({} if home is None else {"home": home})  # fmt: skip
     if len(canonical(content)) > LONGEST_QUESTION:
         raise Invalid(f"a question for a person has at most {LONGEST_QUESTION:,} characters; ask for less at once")
     digest = by.writer.digest(canonical([question.verb, scope, dict(question.details)]))
@@ -134,14 +134,14 @@ def shown_in_question(text: str) -> str:
 
 def waiting(who: Access, store: Store) -> list[Pending]:
     """The questions about places that this access may read, oldest first."""
-    return [shown(run) for run in reversed(store.runs(who.space, state="asks")) if who.may_read(_scope(run))]
+    return [shown(run) for run in reversed(store.runs(who.space, state="asks")) if _may_see(run, who)]
 
 
 def find(id: str, who: Access, store: Store) -> Run:
     """The waiting question with that id, if it is about a place that may be read."""
     wanted = id.strip().lower().removeprefix("q") if isinstance(id, str) else id
     for run in store.runs(who.space, state="asks"):
-        if str(run.id) == str(wanted) and who.may_read(_scope(run)):
+        if str(run.id) == str(wanted) and _may_see(run, who):
             return run
     raise NotFound(f"no question {quoted(id)} is waiting here; `memorist review` lists those that are")
 
@@ -170,6 +170,10 @@ def close(run: Run, state: Literal["done", "denied"], batch: str | None, by: Cal
 
 def _scope(run: Run) -> str:
     return str((run.question or {}).get("scope", ""))
+
+
+def _may_see(run: Run, who: Access) -> bool:
+    return who.may_read(_scope(run), (run.question or {}).get("home"))
 
 
 def checked(store: Store, space: str) -> list[Diagnosis]:
@@ -210,12 +214,14 @@ def to_revise(
     """Asks about a change to, or into, a preference for every project. If approved: the version it was approved for."""
     if old == new or not (holds_everywhere(old) or holds_everywhere(new)):
         return None
-    by.access.must_write(new.scope)
+    by.access.must_write(new.scope, new.home or by.access.home_of(new.scope))
     given = {name: _plain(value) for name, value in changes.items()}
     details = {"id": old.id, "version": old.version, "changes": given, "because": because, "used": used}
     what = f": {shown_in_question(new.text)}" if new.text != old.text else f" ({', '.join(changes)})"
     question = Ask("revise", f"change memory {old.number}, a preference for every project{what}", None, details)
-    said = ask(question, old.scope, because, by)  # until it is approved, only readers of the old scope see its words
+    said = ask(
+        question, old.scope, because, by, old.home
+    )  # until it is approved, only readers of the old scope see its words
     return old.version if said.approved else said.outcome(old.id)
 
 
@@ -256,17 +262,19 @@ def to_clear(verb: str, where: Where, ids: Sequence[str], because: str, by: Call
     """Asks before `forget` or `erase` of everything in a scope."""
     if not ids or not _says_everything(where, len(ids), by.tools):
         return None
-    scopes = [scope for scope in by.store.count(where) if where.access.may_write(scope)]
+    briefs = list(by.store.briefs(where))
+    places = sorted({(b.scope, b.home or "") for b in briefs if where.access.may_write(b.scope, b.home)})
+    scopes, homes = list(dict.fromkeys(scope for scope, _ in places)), {home or None for _, home in places}
     if len(scopes) > MOST_VALUES:
         raise Invalid(f"{len(scopes):,} scopes would be cleared at once; name some of them in the filter")
-    newest = max((brief.number for brief in by.store.briefs(where)), default=0)
-    reach = where.also("scope", "in", tuple(scopes)).also("number", "lte", newest)
+    newest = max((brief.number for brief in briefs), default=0)
+    reach = where.also("scope", "in", tuple(scopes)).also("home", "in", tuple(homes)).also("number", "lte", newest)
     clauses = [[clause.field, clause.op, _plain(clause.value)] for clause in reach.clauses]
     danger = FOR_GOOD if verb == "erase" else CAN_UNDO
     summary = f"{verb} all {len(ids):,} memories in {', '.join(scopes[:5])}{' …' if len(scopes) > 5 else ''}"
     question = Ask(verb, summary, danger, {"clauses": clauses, "because": because})
-    private = next((scope for scope in scopes if scope != GLOBAL), GLOBAL)
-    said = ask(question, private, because, by)
+    private, home = next((place for place in places if place[0] != GLOBAL), (GLOBAL, ""))
+    said = ask(question, private, because, by, home or None)
     return None if said.approved else said.report("forgotten" if verb == "forget" else "erased")
 
 
@@ -276,7 +284,8 @@ def reach_of(details: Mapping[str, Any], who: Access) -> Where:
     for clause in clauses:
         if (clause.field, clause.op) == ("scope", "in"):
             for scope in clause.value:
-                who.must_write(scope)
+                if not is_homed(scope):  # of those the homes are checked, memory by memory
+                    who.must_write(scope)
     return Where(who, clauses)
 
 

@@ -334,12 +334,17 @@ def receipt_of(name: str, who: Access, store: Store) -> Receipt:
     """The line of the recall log with that name, if everything it showed may be read."""
     if not isinstance(name, str):
         raise Invalid(f"a receipt is named by text such as 'r01…', not {quoted(name)}")
-    found = store.receipts(who.space, 1, name.strip())
+    found = [line for line in store.receipts(who.space, 1, name.strip()) if may_show(line, who)]
     if not found or len(store.get(found[0].ids, Where(who))) < len(found[0].shown):
         raise NotFound(
             f"there is no receipt {quoted(name)} here; contexts and recalls name theirs, and old ones expire"
         )
     return found[0]
+
+
+def may_show(line: Receipt, who: Access) -> bool:
+    """Whether the access may read every place that the question read: what lies elsewhere now may have been private then."""
+    return all(who.may_read(scope, home) for scope, home in (line.rendered or {}).get("places", ()))
 
 
 def use_key(receipt: str, record: str) -> str:

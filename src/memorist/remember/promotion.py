@@ -368,8 +368,10 @@ def proposal(answers: Sequence[Weighed]) -> Proposal:
             raise Refused(f"memory {record.number} is no longer a finding of a session")
         return _moved(record, found.scope, f"promoted: {found.because}", found.signals)
 
-    because = "promoted: it has enough points"
-    return Proposal("promoted", promote, because, list(enough), f"{len(answers):,} findings were weighed")
+    def weighed_for(reader: Access) -> str:
+        return f"{sum(reader.may_read(each.scope) for each in answers):,} findings were weighed"
+
+    return Proposal("promoted", promote, "promoted: it has enough points", list(enough), weighed_for)
 
 
 def _moved(record: Record, scope: str, because: str, signals: Sequence[str] = ()) -> Record:
@@ -386,7 +388,7 @@ def ask_for(found: Weighed, by: Caller) -> Weighed:
         return replace(found, outcome="left", because="it no longer exists")
     details = {"id": found.id, "scope": found.scope, "version": record.version, "signals": list(found.signals)}
     ask = Ask("promote", f"keep in {found.scope}: {consent.shown_in_question(found.text)}", None, details)
-    said = consent.ask(ask, found.scope, found.because, by)
+    said = consent.ask(ask, found.scope, found.because, by, by.access.home_of(found.scope))
     if said.answer == "deny":
         declined(details, by)
     if not said.approved:
@@ -429,7 +431,7 @@ def promote(
             ask = Ask(
                 "promote", f"make known in every project: {consent.shown_in_question(record.text)}", None, details
             )
-            said = consent.ask(ask, record.scope, because, by)
+            said = consent.ask(ask, record.scope, because, by, record.home)
             if not said.approved:
                 return said.outcome(record.id)
 
