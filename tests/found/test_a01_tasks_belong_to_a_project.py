@@ -11,6 +11,7 @@ from memorist import Memory
 from memorist.access import Access, access_for
 from memorist.errors import Invalid, NotFound, OutOfScope
 from memorist.files import transfer as files
+from memorist.records import Draft
 from memorist.seeds import tiers
 from memorist.store.nouns import seal
 from memorist.store.where import everywhere
@@ -177,6 +178,25 @@ def test_a_grant_for_the_scope_alone_is_not_enough() -> None:
     assert not Access(reads=("project/alpha",), home="project/alpha").may_read("task/1", "project/alpha")
     assert not access_for("project", "project/alpha").may_read("task/1")
     assert access_for("admin", "project/alpha").may_read("task/1")
+
+
+def test_what_was_found_in_one_project_never_becomes_a_memory_of_another(open_memory: Callable[..., Memory]) -> None:
+    alpha, beta = open_memory("alpha", design="curated"), open_memory("beta", design="curated")
+    tool = beta.through(replace(beta.access, origin="agent"))
+    marks = {"rule": "decision", "home": "project/alpha", "asked_for": True}
+    for text in (
+        "We decided to use the heron for billing in all cases",
+        "Remember that the weir is open at night, always",
+    ):
+        draft = Draft(
+            text, scope="session/main", session="main", role="user", data=marks, doubtful=True, importance=0.9
+        )
+        assert tool.remember_many([draft])[0].outcome == "added"
+    beta.upkeep()
+    assert alpha.promote(dry_run=True) == [] and said(alpha) == []
+    through_alpha = alpha.through(beta.access)
+    with pytest.raises(OutOfScope):
+        through_alpha.extract("We decided to use Postgres. Remember that the port is 80", session="main", role="user")
 
 
 # ---------------------------------------------------------------- stores of 0.1.0

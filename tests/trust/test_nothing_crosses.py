@@ -189,9 +189,8 @@ def export(player: Player) -> Any:
 
 def through(player: Player) -> Any:
     """Fewer rights see no more."""
-    access, scope = player.memory.access, player.scope()
-    place = scope if access.may_read(scope, access.home_of(scope)) else player.own
-    less = player.memory.through(replace(access, reads=(place, "global"), writes=()))
+    some = player.dice.choice((*SHARED, player.own, f"user/{player.name}"))
+    less = player.memory.through(replace(player.memory.access, reads=(some, "global"), writes=()))
     return less.list(limit=1000), less.status(), str(less.context(player.says()))
 
 

@@ -69,6 +69,7 @@ def keep(
     if session is None:
         raise Invalid("session is missing: findings belong to the session they were found in, such as session='s1'")
     scope = Scope(f"session/{checks.label(session, 'the session')}")
+    by.access.must_write(home, by.access.home_of(home))  # what is found is for there
     if message is not None:
         checks.whole(message, "message", 0, 1 << 53)
     from memorist.remember.extract import extract  # its rules take a while to load
@@ -136,7 +137,10 @@ def findings(home: str | None, who: Access, tools: Tools) -> list[Record]:
 
 def is_finding(record: Record) -> bool:
     home = record.data.get("home")
-    return Scope(record.scope).family == "session" and isinstance(home, str) and home != "global" and _is_scope(home)
+    if Scope(record.scope).family != "session" or not isinstance(home, str) or home == "global" or not _is_scope(home):
+        return False
+    # What was found in one project never becomes a memory of another, whatever its data says.
+    return Scope(home).family != "project" or home == record.home
 
 
 def _is_scope(name: str) -> bool:
