@@ -47,6 +47,8 @@ _TABLE: tuple[tuple[str, Part, str], ...] = (
     ("resolve", "writing", "Decides which of two contradicting memories holds."),
     ("review", "writing", "Lists the questions that wait for a person, and decides them."),
     ("alias", "writing", "Makes a word also find others, or stops that."),
+    ("rename_project", "writing", "Gives a project another name."),
+    ("merge_project", "writing", "Adds the memories of a project to another."),
     ("recall", "reading", "Finds the memories that answer a question."),
     ("context", "reading", "Writes the memories for a question as text for a prompt, within a budget."),
     ("receipt", "reading", "Shows the exact text that went into a prompt."),
@@ -60,6 +62,7 @@ _TABLE: tuple[tuple[str, Part, str], ...] = (
     ("conflicts", "reading", "Lists memories that contradict each other."),
     ("explain", "reading", "Recalls without logging it, and shows how the answer was found."),
     ("why_not", "reading", "Says why a memory is not among the answers to a question."),
+    ("projects", "keeping", "Lists the projects of the store with their memories; * marks the current one."),
     ("assign", "keeping", "Gives what an older store keeps for no project, such as session/main, to one."),
     ("upkeep", "keeping", "Keeps the store in order: adds missing vectors, archives the memories worth least."),
     ("compact", "keeping", "Gives unused space in the store's file back."),
@@ -70,12 +73,10 @@ _TABLE: tuple[tuple[str, Part, str], ...] = (
     ("through", "keeping", "The same open memory with another access."),
     ("close", "keeping", "Writes the buffered log lines, and closes."),
 )
-_SPELLED = {
-    "remember_many": "remember --batch",
-    "assign": "project assign",
-    "through": None,
-    "close": None,
-}  # all others as they are, with dashes
+_SPELLED = {  # all others as they are, with dashes
+    "remember_many": "remember --batch", "projects": "project list", "rename_project": "project rename",
+    "merge_project": "project merge", "assign": "project assign", "through": None, "close": None,
+}  # fmt: skip
 VERBS: Mapping[str, Verb] = MappingProxyType(
     {name: Verb(name, _SPELLED.get(name, name.replace("_", "-")), part, help) for name, part, help in _TABLE}
 )
@@ -101,6 +102,9 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
         "remove": "A tag to remove; may be repeated.",
         "files": "A file that is being worked on; may be repeated.",
         "remember.files": "A file it is about; may be repeated.",
+        "old": "The project whose memories move, such as atlas or project/atlas.",
+        "new": "The name it gets.",
+        "merge_project.new": "The project they are added to; default: this one.",
         "word": "The word in a question.",
         "means": "A word, or a few in quotes, that it also means; may be repeated.",
         "alias.remove": "Removes these, or all if none is named.",

@@ -23,7 +23,7 @@ from memorist.kinds import KINDS, Kind, Kinds
 from memorist.models.embed import NONE, Choice, Embedder, chosen, shown
 from memorist.project import Project, resolve_project
 from memorist.records import Context, LinkKind, Outcome, Recall, Record, Report, Scope, now_utc
-from memorist.store import choices
+from memorist.store import checkouts, choices
 from memorist.store.fork import must_be_ours
 from memorist.store.meaning import Meaning
 from memorist.store.open import IN_RAM, open_store
@@ -64,6 +64,7 @@ class Setup:
     times: TimeReader
     off_because: Callable[[], str | None]
     problems: tuple[str, ...] = ()  # of settings that do not hold
+    directory: Path | None = None  # where the work is; None if a file was named
 
     @property
     def access(self) -> Access:
@@ -95,6 +96,7 @@ def setup_for(
         times=reader_named(here.dates),
         off_because=settings.off_because,
         problems=tuple(problems.values()),
+        directory=directory,
     )
 
 
@@ -213,6 +215,8 @@ class Bus:
 class Engine:
     """An open memory, before it can do anything."""
 
+    adopted: Report | None  # what came along when this was opened, because the checkout was moved or got a remote
+
     def __init__(
         self,
         path: str | os.PathLike[str] | None = None,
@@ -231,17 +235,15 @@ class Engine:
     ) -> None:
         _check(access, clock, count_tokens, kinds, rerank, confirm)
         here = setup_for(path, project, space, design)
-        self.project, self.design, self.home = here.project, here.design, here.home
+        self.design = here.design
         if access is not None and space not in (None, access.space):
             raise Invalid(f"the access is for space {access.space!r}, not {space!r}; name one of them")
-        self.access = (access or here.access).at_home_in(self.project.scope)
-        self.space = self.access.space
+        self.space = here.space if access is None else access.space
         self.bus = Bus(lambda: self.access)
-        self._process = os.getpid()
-        self._problems = here.problems
+        self._process, self._problems = os.getpid(), here.problems
         for problem in here.problems:
             log.warning("a setting does not hold: %s", problem)
-        self._off_because = here.off_because
+        self._off_because, self._here = here.off_because, here
         choice = here.embed if embed is None else embedder(embed)
         refuse_in_file(embed, here.db)
         store = open_store(here.db, checks.seconds(wait, "wait"))
@@ -249,12 +251,47 @@ class Engine:
         self._writer = Writer(store, clock, meaning)
         known = Kinds({**KINDS, **here.kinds, **(kinds or {})})
         self._tools = Tools(store, clock, count_tokens, known, meaning, confirm, rerank, here.times)
+        self._settle(here, access)
         for name in (self.space, self.home):
             self._writer.refuse_secret(name, "the space or project")
         self._settle_homes()
         self._monitor = recall.pipeline.Monitor()
         self._slices = upkeep.due.Slices(self._tools, self._writer, self._off_because, self._tell_all)
         self._slices.opened(self.design, self.access)
+
+    def _settle(self, here: Setup, access: Access | None) -> None:
+        """Which project this is, by all that the store knows of the folder. What the folder was until now comes along; where
+        that is not possible (a store that is only read, memory switched off), it goes on under its old name."""
+        found = checkouts.Settled(here.project)
+        if here.project.by_folder:
+            found = checkouts.settle(here.project, self._tools.store, self.space)
+        project, self.adopted = found.project, None
+        self.access = self._rights(here, access, project)
+        if found.adopts is not None and not self._adopt(found.adopts, project.scope):
+            project, found = replace(project, scope=found.adopts), replace(found, known=True)  # until it is adopted
+        if access is not None and not access.may_read(project.scope):
+            project = here.project
+        self.access = self._rights(here, access, project)
+        self.project, self._is_known = project, found.known
+        self.home = project.scope if here.home == here.project.scope else here.home
+
+    def _rights(self, here: Setup, access: Access | None, project: Project) -> Access:
+        return (access or replace(here, project=project).access).at_home_in(project.scope)
+
+    def _adopt(self, old: Scope, new: Scope) -> bool:
+        store = self._tools.store
+        if self._off_because() or not store.writable or not self.access.may_write(new):
+            return False
+        try:
+            caller = self._caller
+            report = remember.move.adopt(old, new, caller)
+            self.adopted = report if report.changed else None
+            with caller.writer.transaction():
+                checkouts.tell(self._here.project, store, self.space)
+            return True
+        except MemoristError as problem:
+            log.warning("%s could not become %s yet: %s", old, new, problem)
+            return False
 
     def _settle_homes(self) -> None:
         """Once for a store from before tasks had homes. If it fails, they wait for the next time."""
@@ -355,7 +392,21 @@ class Engine:
             facts = {"outcome": outcome.outcome, "because": outcome.because, "kind": record.kind, "scope": record.scope}
             self.bus.emit("memory:write", [(record.scope, record.home)], id=outcome.id, **facts)
             self._count_use()
+            if not self._is_known and outcome.record.scope in self._homes:
+                self._keep_checkout()
         return outcome
+
+    def _moved(self, report: Report) -> Report:
+        """After a project got another name: this checkout is recognised by its mark from now on."""
+        if not report.dry_run and not self._is_known:
+            self._keep_checkout()
+        return self._tell_all(report)
+
+    def _keep_checkout(self) -> None:
+        """The store will recognise this checkout, whatever becomes of its remote and its path."""
+        self._is_known = True
+        with suppress(MemoristError), self._writer.transaction():  # what was remembered is stored in any case
+            checkouts.tell(self._here.project, self._tools.store, self.space)
 
     def _tell_all(self, report: Report) -> Report:
         if report.dry_run or not self.bus.is_heard:
@@ -368,7 +419,9 @@ class Engine:
         return report
 
     def _shown(self, report: Report) -> Report:
-        """What this access may know of a report about the whole space."""
+        """What this access may know of a report about the whole space; all of it about a project that was moved from or to here."""
+        if report.batch and checkouts.named_by(report.batch, self._tools.store):
+            return report
         ids = [*(each.id for each in report.changed), *report.left]
         seen = {record.id for record in self._tools.store.get(ids, Where(self.access))}
         changed = tuple(each for each in report.changed if each.id in seen)
@@ -407,9 +460,27 @@ class Engine:
         answer, took = recall.pipeline.answer(query, self.access, self._homes, self.design, tools, hurried)
         self._monitor.note(took)
         self._count_use()
+        if not answer and self.project.scope in answer.scopes:
+            said = [answer.empty_because, *map(str, self._neighbours())]
+            answer = replace(answer, empty_because="; ".join(filter(None, said)))
         if logged:
             self._note(answer, took, query.session)
         return answer
+
+    def _projects(self) -> list[checkouts.Holding]:
+        store, here = self._caller.store, self.project
+        seen = store.count(Where(self.access).also("state", "eq", "active"))
+        names = [here.scope, *sorted({name for name in seen if name.startswith("project/")} - {here.scope})]
+        counts = checkouts.held(names, store, self.space)
+        about = {each.scope: each.what for each in self._neighbours()} | {here.scope: here.how}
+        return [checkouts.Holding(name, counts.get(name, 0), name == here.scope, about.get(name)) for name in names]
+
+    def _neighbours(self) -> list[checkouts.Neighbour]:
+        """Where else memories of this folder lie: under a name it had, or in a folder above. Other projects are not named."""
+        directory, store = self._here.directory, self._tools.store
+        if directory is None or not self.access.may_read(self.project.scope):
+            return []
+        return checkouts.neighbours(self.project, self._here.project, directory, store, self.space)
 
     def _note(self, answer: Recall, took: float, session: str | None, **more: Any) -> None:
         """The line of the recall log, and word to those who listen."""
@@ -471,6 +542,7 @@ class Engine:
             "store": str(store.path) if store.path else IN_RAM,
             "project": self.project.scope,
             "project_from": self.project.how,
+            **self._whose(),
             "space": access.space,
             "design": self.design.name,
             "memory": self._off_because() or "on",
@@ -481,6 +553,12 @@ class Engine:
             "upkeep_due": upkeep.due.shown(self.design.due),
             **{name: fact for name, fact in known.items() if fact},
         }
+
+    def _whose(self) -> dict[str, str]:
+        """The folder of the project, and what the user should know about its name."""
+        folder = {"project_folder": str(self.project.root)} if self.project.root else {}
+        elsewhere = "; ".join(map(str, self._neighbours()))
+        return folder | ({"elsewhere": elsewhere} if elsewhere else {})
 
     def _lately(self) -> dict[str, Any]:
         """How much there is of what this access may read, what became of it, and when the store was last looked after."""

@@ -2,6 +2,7 @@
 
     writing   remember, remember_many, revise, pin, unpin, tag, link, unlink, feedback, used, forget, restore, erase, undo
     judging   extract, promote, finish, conflicts, resolve, review, alias, aliases
+    projects  projects, rename_project, merge_project
     reading   recall, context, receipt, get, list, count, links, timeline, history, explain, why_not
     keeping   assign, upkeep, compact, audit, status, backup, doctor, through, close
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from memorist.remember.conflicts import Dispute
     from memorist.remember.consent import Pending
     from memorist.remember.promotion import Weighed
+    from memorist.store.checkouts import Holding
     from memorist.store.journal import Audit
 
 BATCH = 250  # drafts in one transaction of remember_many
@@ -320,6 +322,27 @@ class Memory(Engine):
         from memorist.recall.stages.words import effective
 
         return effective(self._choices().aliases)
+
+    # ------------------------------------------------------------ projects
+
+    def projects(self) -> "builtins.list[Holding]":
+        """The projects that may be read, with how many memories each has; this one first, then by name."""
+        return self._projects()
+
+    def rename_project(
+        self, old: str, new: str, *, dry_run: bool = False, because: str = "renamed on request"
+    ) -> Report:
+        """Gives a project another name, which no project may have yet. Its folder is known under that name from now on."""
+        caller, reason = self._caller, checks.label(because, "the reason")
+        return self._moved(remember.move.rename(old, new, reason, caller, checks.flag(dry_run, "dry_run")))
+
+    def merge_project(
+        self, old: str, new: str | None = None, *, dry_run: bool = False, because: str = "merged on request"
+    ) -> Report:
+        """Adds the memories of a project to another one, or to this one. What is said there already is not doubled."""
+        caller, reason = self._caller, checks.label(because, "the reason")
+        into = self.project.scope if new is None else new
+        return self._moved(remember.move.merge(old, into, reason, caller, checks.flag(dry_run, "dry_run")))
 
     # ------------------------------------------------------------ reading
 

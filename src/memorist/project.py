@@ -2,16 +2,23 @@
 
 Three answers, the surest first: a given name; the version-control remote, which stays the same when a checkout is moved or
 cloned again (W4-9); the path. `how` records which one it was, because an answer by path ends when the folder moves. All
-worktrees of a repository are one project. The files of git and Mercurial are read directly: starting `git` costs more than a
-recall, and it may be missing. Only the host and path of a remote's address are used: users, passwords, ports and queries
-never reach an id, and an address that cannot be parsed safely is not used at all.
+worktrees of a repository are one project, and a submodule is its own. The files of git and Mercurial are read directly: starting
+`git` costs more than a recall, and it may be missing. Only the host and path of a remote's address are used: users, passwords,
+ports and queries never reach an id, and an address that cannot be parsed safely is not used at all.
+
+The nearest `.git` decides, because git refuses to track one: nothing that was cloned can contain it. An `.hg` can be tracked, so
+it counts only outside of any git checkout. For the same reason a checkout that was moved or got a remote is recognised again by
+a random mark in its `.git`; what the mark stands for only the store knows (`store/checkouts.py`).
 """
 
 import os
 import re
+import secrets
+import stat
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
@@ -20,11 +27,13 @@ from urllib.parse import unquote
 from memorist.errors import Invalid
 from memorist.records import Scope, unseen
 
-How = Literal["named", "remote", "path", "default"]
+How = Literal["named", "remote", "path", "renamed", "default"]
 
 _LONGEST_ID = Scope.LONGEST - len("project/")
 _LONGEST_FOLDER_NAME = 60
 _CONFIG_BYTES = 1 << 20  # no honest repository configuration is longer
+MARK_NAME = "memorist"  # of the file with a checkout's mark, beside git's own files
+_MARK = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +44,13 @@ class Project:
     how: How
     name: str
     root: Path | None
+    home: Path | None = field(default=None, compare=False)  # of a checkout: what all its worktrees share
+    own: Path | None = field(default=None, compare=False)  # of a checkout: the folder of git's or Mercurial's own files
+
+    @property
+    def by_folder(self) -> bool:
+        """Whether the folder decided, and not a name."""
+        return self.how in ("remote", "path")
 
 
 def resolve_project(named: str | None, directory: Path | None) -> Project:
@@ -46,21 +62,87 @@ def resolve_project(named: str | None, directory: Path | None) -> Project:
     root = None if directory is None else repository_root(directory) or _resolved(directory)
     if named is not None:
         return _by_name(named, root)
-    if root is None:
-        return Project(Scope("project/default"), "default", "default", None)
+    return Project(Scope("project/default"), "default", "default", None) if root is None else _by_folder(root)
+
+
+def _by_folder(root: Path) -> Project:
     marker = _marker(root)
     repository = _Repository(root) if marker is None else _git(marker) if marker.name == ".git" else _mercurial(marker)
-    for address in repository.remotes:
-        found = _by_remote(address, repository.home, root)
-        if found:
-            return found
-    return _by_path(repository.home, "path", root)
+    remotes = (_by_remote(address, repository.home, root) for address in repository.remotes)
+    found = next(filter(None, remotes), None) or _by_path(repository.home, "path", root)
+    return found if marker is None else replace(found, home=repository.home, own=repository.own or marker)
 
 
 def repository_root(directory: Path) -> Path | None:
-    """The nearest folder upward that holds `.git` or `.hg`; None outside any repository."""
-    here = _resolved(directory)
-    return next((folder for folder in (here, *here.parents) if _marker(folder)), None)
+    """The folder of the checkout that this directory lies in; None outside any repository."""
+    marker = _marker(_resolved(directory))
+    return marker.parent if marker else None
+
+
+def earlier_names(project: Project, directory: Path) -> dict[str, str]:
+    """What this very folder was called while it had no remote, or was no part of the repository yet; with the reason."""
+    if project.home is None or project.root is None:
+        return {}
+    here, found = _resolved(directory), dict[str, str]()
+    if project.how == "remote":
+        found[_by_path(project.home, "path", project.root).scope] = "this checkout before it had a remote"
+    inner = [folder for folder in (here, *here.parents) if folder.is_relative_to(project.root)]
+    for folder in inner:
+        found.setdefault(_by_path(folder, "path", folder).scope, "this folder before it was part of the checkout")
+    found.pop(project.scope, None)
+    return found
+
+
+def parents_of(project: Project) -> list[Project]:
+    """Outside of version control, the folders above that may be the project of this one, the nearest first. The user's home,
+    what holds it and what everybody may write to (/tmp) are no project of the folders in them."""
+    found: list[Project] = []
+    if project.root is None or project.own is not None:
+        return found
+    home = _user_home()
+    for folder in project.root.parents:
+        if home.is_relative_to(folder) or _is_shared(folder):
+            break
+        found.append(_by_path(folder, "path", folder))
+    return found
+
+
+def _user_home() -> Path:
+    try:
+        return Path.home().resolve()
+    except (OSError, RuntimeError):
+        return Path("/")
+
+
+def _is_shared(folder: Path) -> bool:
+    try:
+        return bool(folder.stat().st_mode & stat.S_ISVTX)
+    except OSError:
+        return True
+
+
+# ---------------------------------------------------------------- the mark of a checkout
+
+
+def mark_of(own: Path | None) -> str | None:
+    """The mark that lies in this folder of git's own files."""
+    said = None if own is None else _read(own / MARK_NAME)
+    return said.strip() if said and _MARK.fullmatch(said.strip()) else None
+
+
+def make_mark(own: Path) -> str | None:
+    """Puts a new mark there, also in place of one that belongs to the checkout this one was copied from. None: it cannot be
+    written, and the checkout will not be recognised once it is moved."""
+    mark, new = secrets.token_hex(16), own / f"{MARK_NAME}.new"
+    try:
+        with suppress(FileNotFoundError):
+            new.unlink()
+        with new.open("x", encoding="ascii") as file:
+            file.write(mark + "\n")
+        new.replace(own / MARK_NAME)
+    except OSError:
+        return None
+    return mark
 
 
 # ---------------------------------------------------------------- the three answers
@@ -100,16 +182,23 @@ def _by_path(folder: Path, how: How, root: Path) -> Project:
 class _Repository:
     home: Path  # what all its worktrees share: the main checkout, or a bare repository
     remotes: tuple[str, ...] = ()  # the most telling first
+    own: Path | None = None  # where its own files lie
 
 
-def _marker(folder: Path) -> Path | None:
+def _marker(here: Path) -> Path | None:
+    """The nearest `.git` from here upward; only where there is none the nearest `.hg`."""
     for name in (".git", ".hg"):
-        try:
-            if (folder / name).exists():
+        for folder in (here, *here.parents):
+            if _is_there(folder / name):
                 return folder / name
-        except OSError:
-            continue
     return None
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def _git(marker: Path) -> _Repository:
@@ -124,7 +213,7 @@ def _git(marker: Path) -> _Repository:
     urls.sort(key=lambda remote: remote[0] != "origin")  # stable: the others stay in the order of the file
     worktree = dict(_values(text, "core", "worktree")).get("", "")
     home = common.parent if common.name == ".git" else _follow(common, worktree) or common
-    return _Repository(home, tuple(url for _, url in urls))
+    return _Repository(home, tuple(url for _, url in urls), common)
 
 
 def _values(text: str, section: str, key: str) -> list[tuple[str, str]]:
@@ -138,7 +227,7 @@ def _mercurial(marker: Path) -> _Repository:
     paths = [(key, value) for section, _, key, value in _entries(text) if section == "paths" and value]
     pulled = [(key, value) for key, value in paths if ":" not in key and key != "default-push"]
     pulled.sort(key=lambda path: path[0] != "default")
-    return _Repository(marker.parent, tuple(value for _, value in pulled))
+    return _Repository(marker.parent, tuple(value for _, value in pulled), marker)
 
 
 _HEADER = re.compile(r'\s*\[\s*([^\s"\]]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')

@@ -115,7 +115,61 @@ def test_the_projects_of_a_store(cli: Cli) -> None:
     cli.inside("remember", "Two", "--project", "borealis")
     assert cli.inside("project", "list").out == "*\tproject/atlas\t1\n\tproject/borealis\t1\n"
     here = cli.inside("project", "list", "--project", "new", "--json").json
-    assert {"scope": "project/new", "memories": 0, "current": True} in here
+    assert here[0] == {"scope": "project/new", "memories": 0, "current": True, "about": "named"}
+    assert [each["scope"] for each in here[1:]] == ["project/atlas", "project/borealis"]
+
+
+@pytest.mark.covers("A5")
+def test_a_project_is_shown_renamed_moved_and_merged(cli: Cli) -> None:
+    here = Cli(cli.folder, {**cli.environment, "MEMORIST_PROJECT": ""})
+    (cli.folder / ".git").mkdir()
+    (cli.folder / ".git" / "config").write_text("[core]")
+    here.inside("remember", "Staging runs Postgres 16")
+    scope = here.inside("project", "show", "--json").json["project"]
+    assert here.inside("project", "rename", scope, "nice").out.startswith("moved: 1 memory, batch b")
+    shown = here.inside("project", "show").out.splitlines()
+    assert shown[:2] == ["project: project/nice", "project_from: renamed"] and "memories: 1 active" in shown[-1]
+    cli.inside("remember", "Staging runs Postgres 16", "--project", "other")
+    cli.inside("remember", "The relay answers on channel 7", "--project", "other")
+    dry = here.inside("project", "merge", "other", "--dry-run")
+    assert "moved, dry run: 2 memories" in dry.out
+    merged = here.inside("project", "merge", "other")
+    assert merged.code == 0 and "1 said nothing new and are in the archive" in merged.out
+    assert here.inside("project", "list").out == "*\tproject/nice\t2\n"
+    assert here.inside("undo").code == 0
+    assert here.inside("project", "list").out == "*\tproject/nice\t1\n\tproject/other\t2\n"
+    assert here.inside("project", "rename", "other", "nice").code == 5
+    assert cli.inside("project", "move", "nowhere", "--project", "third").code == 3
+    cli.inside("project", "move", "other", "--project", "third")
+    assert "project/third\t2" in here.inside("project", "list").out
+
+
+@pytest.mark.covers("A5")
+def test_what_came_along_is_said_with_the_way_back(cli: Cli) -> None:
+    here = Cli(cli.folder, {**cli.environment, "MEMORIST_PROJECT": ""})
+    (cli.folder / ".git").mkdir()
+    here.inside("remember", "Staging runs Postgres 16")
+    (cli.folder / ".git" / "config").write_text('[remote "origin"]\nurl = https://github.com/acme/atlas')
+    ended = here.inside("recall", "staging")
+    assert "Postgres 16" in ended.out and "1 memory came along: the same checkout, which was project/work-" in ended.err
+    batch = ended.err.split("`memorist undo ")[1].split("`")[0]
+    assert here.inside("undo", batch).code == 0
+    assert "Postgres" not in here.inside("recall", "staging").out
+
+
+@pytest.mark.covers("A5")
+def test_an_empty_list_says_where_the_memories_of_this_folder_lie(cli: Cli) -> None:
+    here = Cli(cli.folder, {**cli.environment, "MEMORIST_PROJECT": ""})
+    here.inside("remember", "Staging runs Postgres 16")
+    (cli.folder / ".git").mkdir()
+    (cli.folder / ".git" / "config").write_text('[remote "origin"]\nurl = https://github.com/acme/atlas')
+    for command in (["list"], ["recall", "staging"], ["context", "staging"]):
+        ended = here.inside(*command)
+        assert "1 memory lies in project/work-" in ended.out + ended.err, command
+    assert "elsewhere: 1 memory lies in" in here.inside("status").out
+    old = next(word for word in here.inside("status").out.split() if word.startswith("project/work-"))
+    assert here.inside("project", "merge", old).code == 0
+    assert "Staging" in here.inside("list").out
 
 
 def test_a_context_is_the_text_alone_and_within_the_budget_of_the_settings(cli: Cli) -> None:

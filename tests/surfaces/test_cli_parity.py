@@ -12,6 +12,7 @@ from memorist.surfaces.cli.arguments import Command
 PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
 AVAILABLE = sorted(set(re.findall(r"^### `([a-z_]+)\([^)]*\)` · available$", PAGE, re.M)))
 NAMES = [*app.COMMANDS, *app.SHELL]
+SPELLED = {"projects": "project list", "rename_project": "project rename", "merge_project": "project merge"}
 
 
 def test_the_table_lists_exactly_the_available_verbs() -> None:
@@ -23,7 +24,7 @@ def test_the_table_lists_exactly_the_available_verbs() -> None:
 )
 def test_a_command_takes_every_argument_of_its_verb(verb: str) -> None:
     command = VERBS[verb].command
-    assert command == verb.replace("_", "-")
+    assert command == SPELLED.get(verb, verb.replace("_", "-"))
     taken = {option.name for option in app._command(command).options}
     assert set(arguments.parameters_of(verb)) <= taken
 

@@ -14,7 +14,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from memorist import Memory
-from memorist.errors import Invalid, OutOfScope
+from memorist.errors import Invalid
 from memorist.surfaces import settings
 from memorist.surfaces.settings import TUNING
 from surfaces.conftest import all_hold
@@ -182,22 +182,13 @@ def test_a_project_may_say_how_it_is_recalled(tmp_path: Path) -> None:
     assert (found.scope, found.design, found.budget) == ("task/42", "tiers", 9)
 
 
-def test_a_cloned_project_may_not_write_for_everybody(tmp_path: Path) -> None:
-    with pytest.raises(Invalid, match="global scope, where every project recalls"):
-        all_hold(repository(tmp_path, 'scope = "global"'))
-
-
-def test_a_cloned_project_cannot_reach_another_projects_memories(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MEMORIST_DB", str(tmp_path / "memory.db"))
-    with Memory(tmp_path / "memory.db", project="victim") as victim:
-        victim.remember("the victim's plan")
-    monkeypatch.chdir(repository(tmp_path, 'scope = "project/victim"'))
-    with Memory() as hostile:
-        assert not hostile.recall("the victim's plan")
-        with pytest.raises(OutOfScope, match="may not write project/victim"):
-            hostile.remember("planted")
+@pytest.mark.parametrize("scope", ["global", "project/victim", "user/ann", "session/monday", "agent/codex", "team/x"])
+def test_a_cloned_project_may_name_no_place_outside_of_itself(scope: str, tmp_path: Path) -> None:
+    clone = repository(tmp_path, f'scope = "{scope}"')
+    with pytest.raises(Invalid, match=f"sends memories to '{scope}'.*may name only a task.*remove that line") as caught:
+        all_hold(clone)
+    assert str(clone / ".memorist.toml") in str(caught.value)
+    assert settings.load(clone).scope is None
 
 
 @pytest.mark.parametrize(

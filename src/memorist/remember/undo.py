@@ -19,6 +19,7 @@ from memorist.remember import consent
 from memorist.remember.authority import RANK, Effect, Held, most_of, place_of, reason_to_ask
 from memorist.remember.changes import UNDONE, Caller, Changes, counts_of, refuse_second
 from memorist.remember.edit import portions
+from memorist.store import checkouts
 from memorist.store.nouns import COLUMNS, COUNTERS, from_row, to_row
 from memorist.store.where import Where, everywhere
 from memorist.store.writer import Clean, door_of
@@ -31,8 +32,7 @@ def undo(name: str | None, by: Caller) -> Report:
     """Undoes that batch, or this actor's last action. What somebody more trusted said or did waits for a person."""
     events = _last_action(by.access, by.tools) if name is None else _named(name, by.tools)
     batch = events[0].batch
-    if events[0].surface == "upkeep":  # upkeep works on the whole space, so its undo does too
-        by = by.through(by.access.over_the_space(by.access.surface))
+    by = _as_then(events[0], by)
     reason = None if by.agreed is not None else _reason_to_ask(events, by)
     if reason:
         return _asked(batch, reason, events[0], Report("undone"), by)
@@ -47,6 +47,8 @@ def undo(name: str | None, by: Caller) -> Report:
     if not report.changed:
         reasons = "; ".join(dict.fromkeys(report.left.values())) or "it has no memory that you may change"
         raise Conflict(f"{batch} cannot be undone: {reasons}")
+    with by.writer.transaction():
+        checkouts.undone(batch, report.batch, by.store)
     return report
 
 
@@ -79,6 +81,12 @@ def _asked(batch: str, reason: str, first: Event, report: Report, by: Caller) ->
         done = undo(batch, by.with_consent())
         return replace(done, changed=(*report.changed, *done.changed))
     return replace(report, advice=said.because, pending=said.id)
+
+
+def _as_then(first: Event, by: Caller) -> Caller:
+    """With the rights that it takes: upkeep works on the whole space, and a project that was moved goes back where it was."""
+    moved = any(map(by.access.may_write, checkouts.named_by(first.batch, by.store)))
+    return by.through(by.access.over_the_space(by.access.surface)) if first.surface == "upkeep" or moved else by
 
 
 def _named(name: str, tools: Tools) -> list[Event]:

@@ -2,11 +2,12 @@
 
 Each value comes from the environment, else the project's `.memorist.toml`, else the user's `config.toml`, else a
 default, and `sources` says from which. The project's file arrives with a clone, from other people: it may say how the
-project is recalled, never which project it is, which file memories go to or who is writing. A wrong key or value never keeps
-a store from opening: what a lower layer says holds instead, and `problems` names it and its place, because a setting ignored
-in silence is believed to work. Only what says which store and space is meant has no substitute: using it is an error.
-Writing changes one line and keeps the rest, comments included; the result is parsed and compared before it replaces the old
-file. `off_because` runs on every verb: it costs one `stat`, and sees at once what another process switched.
+project is recalled, never which project it is, which file memories go to, who is writing, or any place outside of the
+project. A wrong key or value never keeps a store from opening: what a lower layer says holds instead, and `problems` names it
+and its place, because a setting ignored in silence is believed to work. Only what says which store and space is meant has no
+substitute: using it is an error. Writing changes one line and keeps the rest, comments included; the result is parsed and
+compared before it replaces the old file. `off_because` runs on every verb: it costs one `stat`, and sees at once what another
+process switched.
 
 Five settings tune a design, whichever is chosen: what a vote weighs, how much room memories may take, how much is pruned at
 once and when. The founding document spells them reinforceWeight, maxSize … in a table `memory`; both spellings are read.
@@ -36,6 +37,7 @@ from memorist.text.dates import READERS, reader_named
 from memorist.text.visible import quoted
 
 LOCAL_NAME = ".memorist.toml"
+INSIDE = "task/"  # the scopes that a project's file may name: a task's memories belong to its project
 ONNX = "onnx:"
 _env = os.environ.get
 LARGEST_BUDGET = 1_000_000
@@ -303,8 +305,11 @@ def _from_file(file: Path | None, allowed: tuple[str, ...], layers: _Layers) -> 
 
 
 def _refused_from_a_clone(key: str, value: object, file: Path) -> str | None:
-    if (key, value) == ("scope", "global"):
-        return f"{file} may not send memories to the global scope, where every project recalls them; remove it"
+    if key == "scope" and isinstance(value, str) and not value.startswith(INSIDE):
+        return (
+            f"{file} sends memories to {quoted(value)}, and a file that came with the project may name only a task of its"
+            f" own, such as {INSIDE}42; remove that line, or set scope in {user_file()}, which is yours"
+        )
     if key == "design" and isinstance(value, str) and checks.is_path(value):
         return f"{file} may not name a design by its path, only one that is built in or in {designs_folder()}"
     return None

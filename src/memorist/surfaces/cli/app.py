@@ -23,7 +23,11 @@ SHELL = {
     "import": "Brings memories in from Markdown files or an export; trust, pins and votes are not taken over.",
     "export": "Writes every memory that may be read as lines of JSON, or the active ones as Markdown.",
     "edit": "Opens a memory in $VISUAL or $EDITOR, and revises it.",
-    "project list": "Lists the scopes of the store with their memories; * marks the current project.",
+    "project list": VERBS["projects"].help,
+    "project show": "Shows which project this is and why, and where else its memories may lie.",
+    "project rename": VERBS["rename_project"].help,
+    "project move": "Says that this folder is that project, which had another path.",
+    "project merge": VERBS["merge_project"].help,
     "project assign": VERBS["assign"].help,
     "design list": "Lists the designs; * marks the one in use.",
     "design show": "Shows a design as a TOML file, which can be edited into one of your own.",
@@ -49,7 +53,8 @@ SPELLED = {"memories export": "export"} | {name.replace("_", "-"): name for name
 # The module that has a command, by the first word of its name; the verbs are in `verbs`.
 MODULES = {
     **dict.fromkeys(("backup", "import", "export", "edit"), "files"),
-    **dict.fromkeys(("project", "design", "config", "off", "on"), "config"),
+    **dict.fromkeys(("design", "config", "off", "on"), "config"),
+    "project": "project",
     **dict.fromkeys(SEEDS, "seeds"),
     "bench": "bench",
 }

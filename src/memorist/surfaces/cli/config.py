@@ -1,26 +1,23 @@
-"""What holds here, at the command line: settings, the switch, designs and projects.
+"""What holds here, at the command line: settings, the switch and designs.
 
 `design show` prints a design as the text of a TOML file: saved in the user's folder of designs and edited, it is a design of
 their own. `design use` changes a setting and nothing else: a design owns no data, so every store can be read under any of them.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from difflib import ndiff
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from memorist import checks, designs
-from memorist.access import access_for
-from memorist.commands import meaning
 from memorist.design import Design
 from memorist.designs import own
-from memorist.errors import Invalid, Refused
+from memorist.errors import Invalid
 from memorist.surfaces import settings
-from memorist.surfaces.cli.arguments import JSON, PLACE, Option
+from memorist.surfaces.cli.arguments import JSON, Option
 from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
-from memorist.surfaces.cli.verbs import Place, opened
+from memorist.surfaces.cli.verbs import Place
 from memorist.text import toml
 
 # Settings and the keys of designs they cover. The schedule is none of them: it says when, not what.
@@ -150,45 +147,12 @@ def _lines(design: Design) -> list[str]:
     return found
 
 
-# ---------------------------------------------------------------- projects
-
-
-def list_projects(place: Place) -> int:
-    with opened(place) as memory:
-        if place.scope is None:  # the owner of a store may know which projects it holds, without reading them from here
-            memory.access = replace(access_for("admin", memory.project.scope), space=memory.space)
-        here, counts = memory.project.scope, memory.status()["scopes"]
-    names = sorted({*counts, here})
-    rows = [{"scope": name, "memories": counts.get(name, 0), "current": name == here} for name in names]
-    marked = [("*" if name == here else "", name, f"{counts.get(name, 0):,}") for name in names]
-    return Screen.of(place.json).table(rows, ("", "scope", "memories"), marked)
-
-
-def assign(place: Place, what: str, to: str) -> int:
-    """The owner of a store says whose an older task or session is; no project could, because none of them sees it."""
-    with opened(place, narrowed=False) as memory:
-        here = memory.access
-        if here.origin != "user":
-            raise Refused("only a person says which project it belongs to; run this at a terminal")
-        admin = access_for("admin", memory.project.scope, actor=here.actor, surface=here.surface, origin="user")
-        memory.access = replace(admin, space=memory.space)
-        report = memory.assign(what, to if to.startswith("project/") else f"project/{to}")
-    done = {"scope": what, "project": to, "memories": len(report.changed), "batch": report.batch}
-    return Screen.of(place.json).table(
-        [done], ("scope", "project", "memories"), [(what, to, f"{len(report.changed):,}")]
-    )
-
-
 # ---------------------------------------------------------------- the table
 
 NAME = "The design: a name that `design list` shows, or the path of a TOML file"
 KEY = Option("key", "The name of the setting.", needed=True)
 VALUE = Option("value", "Its new value.", needed=True)
-WHAT = Option("what", meaning("assign", "scope"), needed=True)
-TO = Option("to", meaning("assign", "project"), needed=True)
 commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
-    "project list": (PLACE, list_projects),
-    "project assign": ((WHAT, TO, *PLACE), assign),
     "design list": ((JSON,), list_designs),
     "design show": ((Option("name", f"{NAME}; the one in use without it."), JSON), show_design),
     "design use": ((Option("name", f"{NAME}.", needed=True), JSON), use_design),

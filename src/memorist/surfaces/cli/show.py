@@ -190,7 +190,10 @@ def _records(result: Result, screen: Screen) -> None:
     rows = [(f"[id:{r.number}]", r.kind, _day(r.times.at), r.scope, _marked(r)) for r in records]
     screen.rows(("id", "kind", "happened", "scope", "text"), rows)
     if not records:
+        elsewhere = result.memory.status().get("elsewhere")
         aside(f"no memory fits; this access reads {', '.join(result.memory.access.reads)}")
+        if elsewhere:
+            aside(elsewhere)
 
 
 def _marked(record: Record) -> str:
@@ -251,6 +254,12 @@ def _report(report: Report, memory: "Memory", screen: Screen) -> None:
         screen.line(f"  left as it was: {one_line(reason)}" + (f" ({count:,} memories)" if count > 1 else ""))
     if report.advice:
         screen.line(screen.styled(f"  {one_line(report.advice)}", "dim"))
+
+
+def came_along(report: Report) -> str:
+    """What a checkout brought along that was moved or got a remote."""
+    told, back = report.changed[0].because, f"`memorist undo {report.batch}` takes that back"
+    return f"{_counted(len(report.changed))} came along: {told}; {back}"
 
 
 def _would_change(report: Report, memory: "Memory", screen: Screen) -> None:

@@ -56,6 +56,8 @@ def opened(
         Memory(place.db, project=place.project, space=place.space, wait=wait, confirm=confirm) as memory,
     ):
         memory.access = replace(memory.access, origin="user" if person else "agent", surface="cli")
+        if memory.adopted is not None:
+            aside(show.came_along(memory.adopted))
         if place.scope is not None and narrowed:
             home = memory.access.home_of(place.scope)
             scope = memory.access.must_read(place.scope, home)
@@ -105,7 +107,7 @@ def _perform(verb: Verb, place: Place, **given: Any) -> int:
         answer = _batch(memory, given) if batch else _call(memory, verb.name, dict(given))
         show.show(show.Result(verb.name, answer, memory, given, why), Screen.of(place.json))
         sys.stdout.flush()  # before the recall log is written, which may have to wait
-    return _exit_code(answer)
+    return exit_code(answer)
 
 
 def _fill_in(verb: Verb, place: Place, given: dict[str, Any], batch: bool) -> bool:
@@ -171,7 +173,7 @@ def _filter(given: dict[str, Any]) -> dict[str, Any]:
     return where
 
 
-def _exit_code(answer: Any) -> int:
+def exit_code(answer: Any) -> int:
     """0, unless something was refused, waits for a person, or is wrong."""
     answers = answer if isinstance(answer, list) else [answer]
     outcomes = {each.outcome for each in answers if isinstance(each, Outcome)}

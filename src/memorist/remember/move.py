@@ -1,0 +1,146 @@
+"""A whole project under another name: renamed, merged into another, or adopted by the checkout that it always was.
+
+Every memory of it moves, those of its tasks, sessions and agents too, in short transactions under one batch, with number, votes,
+links and past texts; `undo` takes it back. What the other project says already is not doubled: the memory arrives in the archive,
+unless it counts more than its twin, and then it stays where it was. Contradictions are flagged as in any other write.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from memorist.errors import Invalid, NotFound, Refused
+from memorist.project import resolve_project
+from memorist.records import Record, Report, Scope
+from memorist.remember.changes import Caller, same_texts, twin_of
+from memorist.remember.edit import Sweep, portions
+from memorist.store import checkouts, choices
+
+MOVED = "moved"
+TWIN = "the project it was merged into says the same"  # the reason of what arrived in the archive
+ADOPTER = "memorist"  # the actor of an adoption, so that a user's `undo` means what they did themselves
+
+
+def rename(old: str, new: str, because: str, by: Caller, dry_run: bool) -> Report:
+    """Gives a project a name that no memory has yet."""
+    source, target, by = _pair(old, new, by)
+    held = _ids(target, by)
+    if held:
+        counted = "1 memory" if len(held) == 1 else f"{len(held):,} memories"
+        raise Refused(f"{target} is taken, it holds {counted}; `memorist project merge` joins two projects")
+    return _move(source, target, because, by, dry_run)
+
+
+def merge(old: str, new: str, because: str, by: Caller, dry_run: bool) -> Report:
+    """Adds the memories of one project to another."""
+    source, target, by = _pair(old, new, by)
+    return _move(source, target, because, by, dry_run)
+
+
+def adopt(old: str, new: str, by: Caller) -> Report:
+    """Brings the memories along that a checkout had under its former path. There may be none."""
+    because = f"the same checkout, which was {old}, is {new} now"
+    everywhere = replace(by.access.over_the_space(by.access.surface), actor=ADOPTER)
+    return _moved(Scope(old), Scope(new), because, by.through(everywhere), chosen=False)
+
+
+def _pair(old: str, new: str, by: Caller) -> tuple[Scope, Scope, Caller]:
+    """The two projects, both of which the caller may write; and the caller with the rights to what is inside of them."""
+    source, target = (resolve_project(name, None).scope for name in (old, new))
+    if source == target:
+        raise Invalid(f"{source} cannot be moved to itself; name two projects")
+    by.writer.refuse_secret(target, "the project")
+    whole = by.access.over_the_space(by.access.surface)
+    return by.access.must_write(source), by.access.must_write(target), by.through(whole)
+
+
+def _move(old: Scope, new: Scope, because: str, by: Caller, dry_run: bool) -> Report:
+    ids = _ids(old, by)
+    if not ids:
+        raise NotFound(f"{old} holds no memories; `memorist project list` shows the projects that do")
+    if dry_run:
+        return _sweep(old, new, because, by).plan(ids)
+    return _moved(old, new, because, by, chosen=True)
+
+
+def _moved(old: Scope, new: Scope, because: str, by: Caller, chosen: bool) -> Report:
+    """Moves it in portions. The first of them changes the name as well: what a killed process leaves behind is then named by the
+    empty answers in its folder, and can be merged."""
+    sweep, report = _sweep(old, new, because, by), Report(MOVED)
+    for some in portions(_ids(old, by)):
+        with by.writer.transaction():
+            begun, report = report.batch, sweep.step(some, report)
+            if report.batch and not begun:
+                _take_choices_along(old, new, by)
+                checkouts.rename(old, new, by.store, by.access.space, report.batch, chosen)
+    return replace(report, advice=_told(report, by)) if report.changed else report
+
+
+def _sweep(old: Scope, new: Scope, because: str, by: Caller) -> Sweep:
+    return Sweep(MOVED, partial(_arrived, old=old, new=new, by=by), because, by.where, by)
+
+
+def _ids(project: Scope, by: Caller) -> list[str]:
+    """All that belongs to it: its own memories, and those of its tasks, sessions and agents."""
+    here = by.where.also("state", "in", checkouts.STATES)
+    return [brief.id for field in ("scope", "home") for brief in by.store.briefs(here.also(field, "eq", project))]
+
+
+def _arrived(record: Record, old: Scope, new: Scope, by: Caller) -> Record:
+    """The record in its new project, in the archive where another memory of it says the same."""
+    moved = _in(new, record, old)
+    if record.state != "active" or moved == record:
+        return moved
+    there = same_texts(by.store, record.space, moved.scope, moved.home, [record.fingerprint])
+    twin = twin_of(record, there, by.tools.kinds, by.now(), "active")
+    if twin is None:
+        return moved
+    more = [what for what, mine, theirs in _standing(record, twin) if mine and not theirs]
+    if more:
+        raise Refused(
+            f"memory {record.number} says the same as memory {twin.number} of {new} and is {', '.join(more)}, which that"
+            f" one is not; forget one of the two, and merge again"
+        )
+    return replace(moved, state="archived", reason=TWIN)
+
+
+def _in(new: Scope, record: Record, old: Scope) -> Record:
+    scope = new if record.scope == old else record.scope
+    home = new if record.home == old else record.home
+    data = {**record.data, "home": new} if record.data.get("home") == old else record.data  # what a finding is for
+    return replace(record, scope=scope, home=home, data=data)
+
+
+def _standing(record: Record, twin: Record) -> Iterator[tuple[str, bool, bool]]:
+    """What makes a memory count more than another with the same text."""
+    yield "the user's", record.origin == "user", twin.origin == "user"
+    yield "confirmed", record.status == "confirmed", twin.status == "confirmed"
+    yield "pinned", record.pinned, twin.pinned
+
+
+def _take_choices_along(old: Scope, new: Scope, by: Caller) -> None:
+    """Aliases, the budget and the like, where the new project has none of its own. The old one keeps its own, for an undo."""
+    space = by.access.space
+    had, has = (choices.chosen(by.store, space, scope) for scope in (old, new))
+    joined = choices.Choices(
+        {**had.aliases, **has.aliases},
+        had.budget if has.budget is None else has.budget,
+        had.auto if has.auto is None else has.auto,
+        has.preset or had.preset,
+        tuple(dict.fromkeys((*has.offered, *had.offered))),
+    )
+    if joined != has:
+        choices.choose(by.store, space, new, joined)
+
+
+def _told(report: Report, by: Caller) -> str | None:
+    """What the user should look at: memories that say the same, and those that contradict one another now."""
+    moved = [each.id for each in report.changed]
+    pairs = len(by.store.links(by.where.also("state", "eq", "active"), moved, "contradicts"))
+    twins = len({brief.id for brief in by.store.briefs(by.where.also("reason", "eq", TWIN))} & set(moved))
+    said = [
+        (twins, "said nothing new and are in the archive"),
+        (len(report.left), "stayed where they were"),
+        (pairs, "pairs contradict each other: see `memorist conflicts`"),
+    ]
+    return "; ".join(f"{count:,} {what}" for count, what in said if count) or None

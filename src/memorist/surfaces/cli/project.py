@@ -1,0 +1,98 @@
+"""Projects at the command line: which there are, which one this folder is, and giving one another name.
+
+Whoever sits at a shell owns the store: they may know which projects it holds and join two of them, which no access to one
+project allows. `--scope` narrows that again.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from memorist.access import EVERYWHERE
+from memorist.commands import meaning
+from memorist.errors import Refused
+from memorist.memory import Memory
+from memorist.records import Report
+from memorist.surfaces.cli import show
+from memorist.surfaces.cli.arguments import PLACE, Option, options_of
+from memorist.surfaces.cli.screen import Screen, one_line
+from memorist.surfaces.cli.verbs import Place, exit_code, opened
+
+STATES = ("active", "archived", "superseded")
+
+
+@contextmanager
+def owned(place: Place) -> Iterator[Memory]:
+    """The memory at that place, with the rights of the store's owner."""
+    with opened(place) as memory:
+        if place.scope is None:
+            memory.access = replace(memory.access, reads=EVERYWHERE, writes=EVERYWHERE, role="admin")
+        yield memory
+
+
+def list_projects(place: Place) -> int:
+    with owned(place) as memory:
+        held = memory.projects()
+    rows = [("*" if each.current else "", each.scope, f"{each.memories:,}") for each in held]
+    return Screen.of(place.json).table(held, ("", "project", "memories"), rows)
+
+
+def show_project(place: Place) -> int:
+    with owned(place) as memory:
+        here = memory.project
+        facts: dict[str, Any] = {"project": here.scope, "project_from": here.how}
+        facts |= {name: fact for name, fact in memory.status().items() if name in ("project_folder", "elsewhere")}
+        facts["memories"] = {state: memory.count({"scope": here.scope, "state": state}) for state in STATES}
+    lines = [f"{name}: {one_line(_said(fact))}" for name, fact in facts.items()]
+    return Screen.of(place.json).answer(facts, *lines)
+
+
+def _said(fact: Any) -> str:
+    return ", ".join(f"{count:,} {state}" for state, count in fact.items()) if isinstance(fact, dict) else str(fact)
+
+
+def rename(place: Place, **given: Any) -> int:
+    with owned(place) as memory:
+        return _told(memory, memory.rename_project(**given), place)
+
+
+def move(place: Place, old: str, **given: Any) -> int:
+    """The folder moved: what was remembered under its old path is this folder's."""
+    with owned(place) as memory:
+        return _told(memory, memory.rename_project(old, memory.project.scope, **given), place)
+
+
+def merge(place: Place, **given: Any) -> int:
+    with owned(place) as memory:
+        return _told(memory, memory.merge_project(**given), place)
+
+
+def assign(place: Place, what: str, to: str) -> int:
+    """Whose an older task or session is; no project could say so, because none of them sees it."""
+    with owned(replace(place, scope=None)) as memory:
+        if memory.access.origin != "user":
+            raise Refused("only a person says which project it belongs to; run this at a terminal")
+        report = memory.assign(what, to if to.startswith("project/") else f"project/{to}")
+    done = {"scope": what, "project": to, "memories": len(report.changed), "batch": report.batch}
+    return Screen.of(place.json).table(
+        [done], ("scope", "project", "memories"), [(what, to, f"{len(report.changed):,}")]
+    )
+
+
+def _told(memory: Memory, report: Report, place: Place) -> int:
+    show.show(show.Result("merge_project", report, memory, {}, False), Screen.of(place.json))
+    return exit_code(report)
+
+
+WHAT = Option("what", meaning("assign", "scope"), needed=True)
+TO = Option("to", meaning("assign", "project"), needed=True)
+OLD, *REST = options_of("rename_project")
+commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
+    "project list": (PLACE, list_projects),
+    "project show": (PLACE, show_project),
+    "project rename": (options_of("rename_project"), rename),
+    "project move": ((OLD, *(option for option in REST if option.name != "new")), move),
+    "project merge": (options_of("merge_project"), merge),
+    "project assign": ((WHAT, TO, *PLACE), assign),
+}
