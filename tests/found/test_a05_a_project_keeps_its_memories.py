@@ -84,6 +84,18 @@ def test_a_checkout_that_gets_a_remote_keeps_its_memories(
 
 
 @pytest.mark.covers("A5")
+def test_a_checkout_of_mercurial_keeps_its_memories_too(at: Open, tmp_path: Path) -> None:
+    (tmp_path / "atlas" / ".hg").mkdir(parents=True)
+    told(at, tmp_path / "atlas")
+    moved = (tmp_path / "atlas").rename(tmp_path / "elsewhere")
+    with at(moved) as memory:
+        assert texts(memory) == [TEXT]
+    (moved / ".hg" / "hgrc").write_text(f"[paths]\ndefault = {ADDRESS}\n")
+    with at(moved) as memory:
+        assert memory.project.scope == ATLAS and texts(memory) == [TEXT]
+
+
+@pytest.mark.covers("A5")
 def test_an_adoption_is_undone_and_does_not_come_back_by_itself(at: Open, tmp_path: Path) -> None:
     atlas = git_at(tmp_path / "atlas")
     old = told(at, atlas)

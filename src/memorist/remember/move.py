@@ -39,6 +39,7 @@ def merge(old: str, new: str, because: str, by: Caller, dry_run: bool) -> Report
 
 def adopt(old: str, new: str, by: Caller) -> Report:
     """Brings the memories along that a checkout had under its former path. There may be none."""
+    by.writer.refuse_secret(new, "the project")
     because = f"the same checkout, which was {old}, is {new} now"
     everywhere = replace(by.access.over_the_space(by.access.surface), actor=ADOPTER)
     return _moved(Scope(old), Scope(new), because, by.through(everywhere), chosen=False)
