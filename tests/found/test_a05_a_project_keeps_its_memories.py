@@ -397,10 +397,10 @@ def test_undoing_a_rename_and_the_undo_moves_the_name_too(at: Open, tmp_path: Pa
     with at(atlas) as memory:
         admin(memory).rename_project(old, "atlas")
     with at(atlas) as memory:
-        back = memory.undo()
+        back = admin(memory).undo()
     with at(atlas) as memory:
         assert memory.project.scope == old and texts(memory) == [TEXT]
-        memory.undo(back.batch)
+        admin(memory).undo(back.batch)
     with at(atlas) as memory:
         assert memory.project.scope == "project/atlas" and texts(memory) == [TEXT]
         assert memory.audit().ok

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from memorist import Memory
-from memorist.errors import Invalid
 
 OUTSIDE = ["user/ann", "session/monday", "agent/codex", "global", "project/victim", "team/secret"]
 
@@ -25,12 +24,15 @@ def test_a_clone_reads_and_writes_no_place_outside_of_its_project(scope: str, cl
     with Memory(clone.parent / "memory.db", project="victim") as owner:
         owner.remember("the safe opens with the third key", scope=scope if scope != "global" else None)
     (clone / ".memorist.toml").write_text(f'scope = "{scope}"\n', encoding="utf-8")
-    with pytest.raises(Invalid, match="may name only a task of its own") as refused:
-        Memory()
-    assert str(clone / ".memorist.toml") in str(refused.value) and "remove that line" in str(refused.value)
-    (clone / ".memorist.toml").unlink()
-    with Memory() as mended:
-        assert not mended.recall("which key opens the safe")
+    with Memory() as memory:
+        assert not memory.recall("which key opens the safe") or scope == "global"
+        assert memory.remember("planted").record.scope == memory.project.scope  # type: ignore[union-attr]
+        [told] = [found for found in memory.doctor() if found.check == "settings"]
+    said = told.detail
+    assert "may name only a task of its own" in said and "remove that line" in said
+    assert str(clone / ".memorist.toml") in said
+    with Memory(clone.parent / "memory.db", project="victim") as owner:
+        assert not [record for record in owner.list() if record.text == "planted"]
 
 
 @pytest.mark.covers("E5")

@@ -5,13 +5,16 @@ links and past texts; `undo` takes it back. What the other project says already 
 unless it counts more than its twin, and then it stays where it was. Contradictions are flagged as in any other write.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
+from memorist.design import Ask
 from memorist.errors import Invalid, NotFound, Refused
 from memorist.project import resolve_project
 from memorist.records import Record, Report, Scope
+from memorist.remember import consent
 from memorist.remember.changes import Caller, same_texts, twin_of
 from memorist.remember.edit import Sweep, portions
 from memorist.store import checkouts, choices
@@ -45,6 +48,11 @@ def adopt(old: str, new: str, by: Caller) -> Report:
     return _moved(Scope(old), Scope(new), because, by.through(everywhere), chosen=False)
 
 
+def approved(details: Mapping[str, Any], by: Caller) -> Report:
+    """Moves the project that a person agreed to move."""
+    return merge(details["old"], details["new"], details["because"], by, dry_run=False)
+
+
 def _pair(old: str, new: str, by: Caller) -> tuple[Scope, Scope, Caller]:
     """The two projects, both of which the caller may write; and the caller with the rights to what is inside of them."""
     source, target = (resolve_project(name, None).scope for name in (old, new))
@@ -60,13 +68,21 @@ def _move(old: Scope, new: Scope, because: str, by: Caller, dry_run: bool) -> Re
     if not ids:
         raise NotFound(f"{old} holds no memories; `memorist project list` shows the projects that do")
     if dry_run:
-        return _sweep(old, new, because, by).plan(ids)
+        return _sweep(old, new, because, replace(by, steward=True)).plan(ids)
+    if by.access.origin != "user":
+        details = {"old": old, "new": new, "because": because}
+        question = Ask("move", f"move all {len(ids):,} memories of {old} to {new}", consent.CAN_UNDO, details)
+        said = consent.ask(question, old, because, by)
+        if not said.approved:
+            return said.report(MOVED)
     return _moved(old, new, because, by, chosen=True)
 
 
 def _moved(old: Scope, new: Scope, because: str, by: Caller, chosen: bool) -> Report:
     """Moves it in portions. The first of them changes the name as well: what a killed process leaves behind is then named by the
-    empty answers in its folder, and can be merged."""
+    empty answers in its folder, and can be merged. It is done for the owner of the store: whoever said a memory, it keeps its
+    project, and its trust."""
+    by = replace(by, steward=True, agreed=None)
     sweep, report = _sweep(old, new, because, by), Report(MOVED)
     for some in portions(_ids(old, by)):
         with by.writer.transaction():

@@ -14,7 +14,7 @@ from memorist.access import Access
 from memorist.design import Tools
 from memorist.errors import Conflict, Invalid, Refused
 from memorist.records import Outcome, Record, Report
-from memorist.remember import choices, conflicts, consent, edit, erase, gate, promotion, undo
+from memorist.remember import choices, conflicts, consent, edit, erase, gate, move, promotion, undo
 from memorist.remember.authority import Agreed
 from memorist.remember.changes import Caller
 from memorist.remember.undo import with_columns
@@ -166,6 +166,7 @@ HANDLERS: Mapping[str, Handler] = {
     "feedback": Handler(_feedback),
     "undo": Handler(_undo, at_once=False),
     "merge": Handler(_merge),
+    "move": Handler(move.approved, at_once=False),
     "promote": Handler(promotion.approved, declined=promotion.declined),
     "alias": Handler(choices.accept),
     "resolve": Handler(conflicts.approved),
