@@ -65,6 +65,12 @@ class Setup:
     off_because: Callable[[], str | None]
     problems: tuple[str, ...] = ()  # of settings that do not hold
 
+    def told(self) -> tuple[str, ...]:
+        """The problems, each of them logged."""
+        for problem in self.problems:
+            log.warning("a setting does not hold: %s", problem)
+        return self.problems
+
     @property
     def access(self) -> Access:
         """The usual rights there."""
@@ -121,7 +127,9 @@ def _from_settings(named: settings.Settings, here: settings.Settings, problems: 
         return tuned(named.design, here)
     except Invalid as problem:
         usual = settings.DEFAULTS["design"]
-        problems["design"] = f"{named.sources['design']}: {problem}; until then the design is {usual}"
+        problems["design"] = (
+            f"{named.sources['design']}: the design cannot be used: {problem}; until then the design is {usual}"
+        )
         return tuned(str(usual), here)
 
 
@@ -142,13 +150,15 @@ def _check(access: Any, clock: Any, count_tokens: Any, kinds: Any, rerank: Any, 
     checks.called(count_tokens, "count_tokens", "len")
     checks.called(rerank, "rerank", "one from a question and texts to numbers")
     checks.called(confirm, "confirm", "one from a question to True or False")
-    if kinds is not None and not isinstance(kinds, Mapping):
-        raise Invalid(f"kinds must be a dict of names and Kinds, not {quoted(kinds)}")
-    for name, kind in (kinds or {}).items():
-        if not isinstance(kind, Kind) or kind.name != name:
-            raise Invalid(
-                f"kinds must be a dict of names and Kinds, such as {{'recipe': Kind('recipe')}}, not {quoted(kinds)}"
-            )
+    _check_kinds({} if kinds is None else kinds)
+
+
+def _check_kinds(kinds: Any) -> None:
+    named = isinstance(kinds, Mapping) and all(getattr(kind, "name", None) == name for name, kind in kinds.items())
+    if not named or not all(isinstance(kind, Kind) for kind in kinds.values()):
+        raise Invalid(
+            f"kinds must be a dict of names and Kinds, such as {{'recipe': Kind('recipe')}}, not {quoted(kinds)}"
+        )
 
 
 def refuse_in_file(embed: object, db: str) -> None:
@@ -224,10 +234,7 @@ class Engine:
         self.access = access or here.access
         self.space = self.access.space
         self.bus = Bus()
-        self._process = os.getpid()
-        self._problems = here.problems
-        for problem in here.problems:
-            log.warning("a setting does not hold: %s", problem)
+        self._process, self._problems = os.getpid(), here.told()
         self._off_because = here.off_because
         choice = here.embed if embed is None else embedder(embed)
         refuse_in_file(embed, here.db)

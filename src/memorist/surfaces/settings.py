@@ -293,16 +293,20 @@ def _from_file(file: Path | None, allowed: tuple[str, ...], layers: _Layers) -> 
     for key, said in wrong.items():
         layers.tell(key, f"{file}: {said}")
     for key, value in table.items():
-        if key not in allowed:
-            aside = f"; {key} belongs into {user_file()}" if key in CHECKS else ""
-            layers.problems[key] = f"{file} may not set {quoted(key)}: allowed there are {', '.join(allowed)}{aside}"
-        elif allowed == LOCAL and (refusal := _refused_from_a_clone(key, value, file)):
-            layers.tell(key, refusal)
+        refusal = _refusal(key, value, file, allowed)
+        if refusal:
+            layers.problems[key] = refusal
         else:
             layers.take(key, value, str(file), file.parent)
 
 
-def _refused_from_a_clone(key: str, value: object, file: Path) -> str | None:
+def _refusal(key: str, value: object, file: Path, allowed: tuple[str, ...]) -> str | None:
+    """Why that file may not say this, if it may not: a clone's least of all."""
+    if key not in allowed:
+        aside = f"; {key} belongs into {user_file()}" if key in CHECKS else ""
+        return f"{file} may not set {quoted(key)}: allowed there are {', '.join(allowed)}{aside}"
+    if allowed != LOCAL:
+        return None
     if (key, value) == ("scope", "global"):
         return f"{file} may not send memories to the global scope, where every project recalls them; remove it"
     if key == "design" and isinstance(value, str) and checks.is_path(value):
