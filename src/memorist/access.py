@@ -39,12 +39,11 @@ class Access:
     def __post_init__(self) -> None:
         if self.role not in ROLES:
             raise Invalid(f"there is no role {self.role!r}; roles are {', '.join(ROLES)}")
-        for what, grants in (("reads", self.reads), ("writes", self.writes)):
-            if not isinstance(grants, tuple) or not all(isinstance(grant, str) for grant in grants):
-                raise Invalid(f"{what} is a tuple of scopes such as ('project/atlas', 'task/*'), not {grants!r:.60}")
-        for what, label in (("space", self.space), ("actor", self.actor), ("surface", self.surface)):
+        for grants in (self.reads, self.writes):
+            _check_grants(grants)
+        for label in (self.space, self.actor, self.surface):
             if not isinstance(label, str) or not label.strip():
-                raise Invalid(f"{what} must be a text, not {label!r:.60}")
+                raise Invalid(f"space, actor and surface are texts; {label!r:.60} is none")
         if self.origin not in ORIGINS:
             raise Invalid(f"there is no origin {self.origin!r:.60}; origins are {', '.join(ORIGINS)}")
         Scope(f"space/{self.space}")  # the same rules: no blanks, no control characters, not too long
@@ -115,6 +114,12 @@ class Access:
             allowed, of = ", ".join(grants) or "nothing", f" of {home}" if home else ""
             raise OutOfScope(f"this {self.role} access may not {act} {scope}{of}; it may {act}: {allowed}")
         return scope
+
+
+def _check_grants(grants: object) -> None:
+    """A text instead of a tuple would grant whatever is a part of it."""
+    if not isinstance(grants, tuple) or not all(isinstance(grant, str) for grant in grants):
+        raise Invalid(f"reads and writes are tuples of scopes such as ('project/atlas', 'task/*'), not {grants!r:.60}")
 
 
 def access_for(role: str, project: str, **labels: str) -> Access:

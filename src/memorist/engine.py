@@ -66,6 +66,12 @@ class Setup:
     problems: tuple[str, ...] = ()  # of settings that do not hold
     directory: Path | None = None  # where the work is; None if a file was named
 
+    def told(self) -> tuple[str, ...]:
+        """The problems, each of them logged."""
+        for problem in self.problems:
+            log.warning("a setting does not hold: %s", problem)
+        return self.problems
+
     @property
     def access(self) -> Access:
         """The usual rights there."""
@@ -123,7 +129,9 @@ def _from_settings(named: settings.Settings, here: settings.Settings, problems: 
         return tuned(named.design, here)
     except Invalid as problem:
         usual = settings.DEFAULTS["design"]
-        problems["design"] = f"{named.sources['design']}: {problem}; until then the design is {usual}"
+        problems["design"] = (
+            f"{named.sources['design']}: the design cannot be used: {problem}; until then the design is {usual}"
+        )
         return tuned(str(usual), here)
 
 
@@ -144,13 +152,15 @@ def _check(access: Any, clock: Any, count_tokens: Any, kinds: Any, rerank: Any, 
     checks.called(count_tokens, "count_tokens", "len")
     checks.called(rerank, "rerank", "one from a question and texts to numbers")
     checks.called(confirm, "confirm", "one from a question to True or False")
-    if kinds is not None and not isinstance(kinds, Mapping):
-        raise Invalid(f"kinds must be a dict of names and Kinds, not {quoted(kinds)}")
-    for name, kind in (kinds or {}).items():
-        if not isinstance(kind, Kind) or kind.name != name:
-            raise Invalid(
-                f"kinds must be a dict of names and Kinds, such as {{'recipe': Kind('recipe')}}, not {quoted(kinds)}"
-            )
+    _check_kinds({} if kinds is None else kinds)
+
+
+def _check_kinds(kinds: Any) -> None:
+    named = isinstance(kinds, Mapping) and all(getattr(kind, "name", None) == name for name, kind in kinds.items())
+    if not named or not all(isinstance(kind, Kind) for kind in kinds.values()):
+        raise Invalid(
+            f"kinds must be a dict of names and Kinds, such as {{'recipe': Kind('recipe')}}, not {quoted(kinds)}"
+        )
 
 
 def refuse_in_file(embed: object, db: str) -> None:
@@ -238,11 +248,9 @@ class Engine:
         self.design = here.design
         if access is not None and space not in (None, access.space):
             raise Invalid(f"the access is for space {access.space!r}, not {space!r}; name one of them")
-        self.space = here.space if access is None else access.space
+        self.space = (access or Access(here.space)).space  # which checks its name before a file is made
         self.bus = Bus(lambda: self.access)
-        self._process, self._problems = os.getpid(), here.problems
-        for problem in here.problems:
-            log.warning("a setting does not hold: %s", problem)
+        self._process, self._problems = os.getpid(), here.told()
         self._off_because, self._here = here.off_because, here
         choice = here.embed if embed is None else embedder(embed)
         refuse_in_file(embed, here.db)

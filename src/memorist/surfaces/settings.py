@@ -295,22 +295,26 @@ def _from_file(file: Path | None, allowed: tuple[str, ...], layers: _Layers) -> 
     for key, said in wrong.items():
         layers.tell(key, f"{file}: {said}")
     for key, value in table.items():
-        if key not in allowed:
-            aside = f"; {key} belongs into {user_file()}" if key in CHECKS else ""
-            layers.problems[key] = f"{file} may not set {quoted(key)}: allowed there are {', '.join(allowed)}{aside}"
-        elif allowed == LOCAL and (refusal := _refused_from_a_clone(key, value, file)):
-            layers.tell(key, refusal)
+        refusal = _refusal(key, value, file, allowed)
+        if refusal:
+            layers.problems[key] = refusal
         else:
             layers.take(key, value, str(file), file.parent)
 
 
-def _refused_from_a_clone(key: str, value: object, file: Path) -> str | None:
-    if key == "scope" and isinstance(value, str) and not value.startswith(INSIDE):
+def _refusal(key: str, value: object, file: Path, allowed: tuple[str, ...]) -> str | None:
+    """Why that file may not say this, if it may not: a clone's least of all."""
+    if key not in allowed:
+        aside = f"; {key} belongs into {user_file()}" if key in CHECKS else ""
+        return f"{file} may not set {quoted(key)}: allowed there are {', '.join(allowed)}{aside}"
+    if allowed != LOCAL or not isinstance(value, str):
+        return None
+    if key == "scope" and not value.startswith(INSIDE):
         return (
             f"{file} sends memories to {quoted(value)}, and a file that came with the project may name only a task of its"
             f" own, such as {INSIDE}42; remove that line, or set scope in {user_file()}, which is yours"
         )
-    if key == "design" and isinstance(value, str) and checks.is_path(value):
+    if key == "design" and checks.is_path(value):
         return f"{file} may not name a design by its path, only one that is built in or in {designs_folder()}"
     return None
 

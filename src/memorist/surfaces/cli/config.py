@@ -60,7 +60,7 @@ def _tell_problems() -> None:
     try:
         designs.find(here.design, settings.designs_folder())
     except Invalid as problem:
-        told.append(f"{here.sources['design']}: {problem}")
+        told.append(f"{here.sources['design']}: the design cannot be used: {problem}")
     for each in told:
         aside(f"a setting does not hold: {each}")
 
