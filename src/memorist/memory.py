@@ -468,7 +468,6 @@ class Memory(Engine):
         found = store.checkup(repair)
         audit = keeper.writer.audit()
         detail = f"{audit.events:,} events, {audit.records:,} records" if audit.ok else "; ".join(audit.problems[:5])
-        advice = None if audit.ok else "the file was changed from outside, or it is damaged: compare with a backup"
         found += remember.erase.checked(store, self.space)
         found += remember.consent.checked(store, self.space)
-        return [*found, Diagnosis(audit.ok, "journal", detail, advice)]
+        return [*found, Diagnosis(audit.ok, "journal", detail, audit.advice)]

@@ -4,10 +4,10 @@
 two keyed digests, `mac` (what was there before, and why it changed) and `after` (the record as it was then), never by
 its content: `erase` can destroy the content and the record's key, and the chain still verifies.
 *The anchor*: a chain cannot notice that its own end was cut off, so its head is also written beside the store.
-*The audit*: chain, anchor, every record and every event against their seals. An erased record is a tombstone under a new key,
-its earlier events are empty, and the event of its erasure names what else had to be emptied. Anything emptied beyond that is
-tampering. Events are checked as they come by; only those that contradict their seal at once are kept until the end, when it is
-known what was erased.
+*The audit*: chain, anchor, every record and every event against their seals; counters and links against the events
+(`recount.py`). An erased record is a tombstone under a new key, its earlier events are empty, and the event of its erasure
+names what else had to be emptied. Anything emptied beyond that is tampering. Events are checked as they come by; only those
+that contradict their seal at once are kept until the end, when it is known what was erased.
 *The clock*: a machine that wakes up in 2038, or ten years ago, would find everything stale at once. Each write carries the time
 at which it was made, so the journal knows how the clock went: a step of more than a week between two writes, or since the last
 one, may be a long holiday as well as a jump, and nothing is lost if what goes by age waits for another day.
@@ -28,6 +28,7 @@ from memorist.errors import Invalid, StoreDamaged
 from memorist.records import Event, Record
 from memorist.store.files import replace_private
 from memorist.store.nouns import ChainLink, event_mac, next_link, seal
+from memorist.store.recount import NOTHING, Differences, Told, counts, differences
 
 if TYPE_CHECKING:
     from memorist.store.protocol import Store
@@ -48,6 +49,14 @@ class Audit:
     events: int
     records: int
     problems: tuple[str, ...] = ()
+    recountable: bool = False  # all that is wrong is counters and links, which the journal tells
+
+    @property
+    def advice(self) -> str | None:
+        """What to do about it."""
+        if self.recountable:
+            return "`memorist doctor --repair` makes counters and links again from the journal, after a backup"
+        return None if self.ok else "the file was changed from outside, or it is damaged: compare with a backup"
 
 
 def broken(links: Iterable[tuple[ChainLink, Sequence[Event]]]) -> str | None:
@@ -159,9 +168,21 @@ def audit(store: "Store", anchored: Anchored) -> Audit:
         for _ in links:  # one bad link must not make every record after it look bad
             pass
         problems = [*chain, *anchored.problems(walk.digests), *problems, *walk.differences(), *walk.misfits()]
+        recounted = walk.recounted().said
     except (StoreDamaged, Invalid) as problem:  # invalid: the name of a space or scope that a flipped bit spoilt
         return Audit(False, walk.events, 0, (*problems, str(problem)))
-    return Audit(not problems, walk.events, len(walk.seals), tuple(problems))
+    problems += recounted
+    return Audit(
+        not problems, walk.events, len(walk.seals), tuple(problems), bool(recounted) and len(problems) == len(recounted)
+    )
+
+
+def recounted(store: "Store") -> Differences:
+    """Counters and links that are not as a journal tells them which verifies."""
+    walk = Walk(store)
+    for _ in (*walk.records(), *walk.journal()):
+        pass
+    return walk.recounted()
 
 
 @dataclass(slots=True)
@@ -171,6 +192,7 @@ class Seal:
     number: int
     key: bytes
     checksum: bytes
+    space: str
     erased: bool
 
 
@@ -183,12 +205,16 @@ class Walk:
     last: dict[str, bytes] = field(default_factory=dict)  # what the journal last made of each record
     odd: list[Event] = field(default_factory=list)  # contradicts its key
     emptied: set[int] = field(default_factory=set)  # what erasures say they emptied
+    told: Told = field(default_factory=Told)  # of counters and links
+    counted: dict[str, Mapping[str, int | None]] = field(default_factory=dict)  # where anything was
 
     def records(self) -> Iterator[str]:
         for sealed in self.store.seals():
             record = sealed.record
             erased = record.state == "erased"
-            self.seals[record.id] = Seal(record.number, sealed.key, sealed.checksum, erased)
+            self.seals[record.id] = Seal(record.number, sealed.key, sealed.checksum, record.space, erased)
+            if (counted := counts(record)) != NOTHING:
+                self.counted[record.id] = counted
             if seal(record, sealed.key).checksum != sealed.checksum:
                 yield f"memory {record.number} ({record.id}) contradicts its checksum"
                 self.seals[record.id].checksum = b""  # said once
@@ -202,7 +228,9 @@ class Walk:
                 known = self.seals.get(event.record)
                 if known and not _fits(event, known.key):
                     self.odd.append(event)
-                elif known and known.erased:
+                    continue
+                self.told.take(event)
+                if known and known.erased:
                     self.emptied |= _emptied_by(event)
             yield link, events
 
@@ -211,6 +239,13 @@ class Walk:
         for id, known in self.seals.items():
             if known.checksum and self.last.get(id) != known.checksum and not self._changed_meanwhile(id):
                 yield f"memory {known.number} ({id}) is not as the journal last left it"
+
+    def recounted(self) -> Differences:
+        """Counters and links that are not as the journal tells them."""
+        living = {id: known.space for id, known in self.seals.items() if not known.erased}
+        ids = self.told.counts.keys() | self.counted.keys()
+        suspects = [id for id in ids if self.told.differing(id, self.counted.get(id, NOTHING))]
+        return differences(self.store, self.told, living, suspects)
 
     def misfits(self) -> Iterator[str]:
         """Events that were changed: all odd ones but those that an erasure emptied, which then must be empty. Others may have
