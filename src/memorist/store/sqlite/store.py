@@ -300,9 +300,10 @@ class SqliteStore(VectorMatcher, VectorKeeper):
             value: str | None = one.execute("SELECT value FROM settings WHERE name = ?", (name,)).get
         return value
 
-    def head(self) -> ChainLink | None:
+    def head(self, up_to: int | None = None) -> ChainLink | None:
+        sql = "SELECT seq, digest FROM journal WHERE seq <= ? ORDER BY seq DESC LIMIT 1"
         with self._connections as one:
-            row = one.execute("SELECT seq, digest FROM journal ORDER BY seq DESC LIMIT 1").get
+            row = one.execute(sql, (MOST_EVENTS if up_to is None else up_to,)).get
         return ChainLink(row[0], row[0], row[1] or b"") if row else None
 
     def key_use(self, key: str) -> KeyUse | None:
