@@ -168,11 +168,16 @@ def _cut_back(file: int, offset: int) -> None:
 def sync_folder(folder: Path) -> None:
     """Makes names durable; Windows does that by itself."""
     if os.name == "posix":
-        file = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(file)
-        finally:
-            os.close(file)
+        sync(folder, os.O_RDONLY)
+
+
+def sync(path: Path, flags: int = os.O_RDWR) -> None:
+    """Makes what is in it durable."""
+    file = os.open(path, flags | BINARY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
 
 
 def unavailable(problem: OSError) -> StoreUnavailable:
