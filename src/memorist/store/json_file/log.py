@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from memorist.errors import StoreUnavailable
+from memorist.errors import StoreUnavailable, unavailable
 from memorist.store.json_file.snapshot import (
     VERSION,
     Head,
@@ -26,7 +26,6 @@ from memorist.store.json_file.snapshot import (
 )
 
 FORMAT = "memorist log"
-FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 BINARY = getattr(os, "O_BINARY", 0)
 _SUM = b'{"sum": "'
 _END = b'", '
@@ -178,12 +177,3 @@ def sync(path: Path, flags: int = os.O_RDWR) -> None:
         os.fsync(file)
     finally:
         os.close(file)
-
-
-def unavailable(problem: OSError) -> StoreUnavailable:
-    if problem.errno in FULL:
-        return StoreUnavailable("the disk is full: nothing was written and nothing was lost; free space and try again")
-    return StoreUnavailable(
-        f"the store cannot be written or read ({problem.strerror or problem}); nothing was changed. "
-        "Check the disk and the permissions, then try again"
-    )

@@ -19,7 +19,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import apsw
 
-from memorist.errors import StoreDamaged, StoreUnavailable
+from memorist.errors import StoreDamaged, StoreUnavailable, unavailable
 from memorist.records import now_utc
 from memorist.store.files import refuse_taken, size_of
 from memorist.store.journal import Anchor
@@ -28,7 +28,6 @@ from memorist.store.json_file import log as json_log
 from memorist.store.json_file import snapshot as json_snapshot
 from memorist.store.json_file import tables
 from memorist.store.json_file.files import Files, locked
-from memorist.store.json_file.log import unavailable
 from memorist.store.json_file.snapshot import Sections, Unreadable
 from memorist.store.nouns import ChainLink, Commit, Diagnosis, Size
 from memorist.store.sqlite import SqliteStore
