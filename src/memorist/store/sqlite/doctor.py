@@ -26,7 +26,7 @@ from memorist.store.index import CHUNKS, index_rows
 from memorist.store.journal import recounted
 from memorist.store.nouns import COUNTERS, Diagnosis, checksum, shelf_of, tally
 from memorist.store.recount import put_as_told
-from memorist.store.sqlite.connection import one_moment
+from memorist.store.sqlite.connection import explained, one_moment
 from memorist.store.sqlite.migrate import copy_verified, of_the_index, rebuild_topics, topics_differ
 from memorist.store.sqlite.read import rebuild
 from memorist.store.sqlite.store import INSERT_WORDS, UNNAMED, SqliteStore, changed_words
@@ -70,6 +70,10 @@ def _survived(name: str, check: Callable[[], Iterable[Diagnosis]]) -> list[Diagn
     """What damage keeps one check from finishing is a finding too, and no reason to skip the others."""
     try:
         return list(check())
+    except apsw.IOError as problem:
+        return [
+            Diagnosis(False, name, f"cannot be checked: {explained(problem)}", "look after the disk, then try again")
+        ]
     except (apsw.Error, StoreDamaged, Invalid, UnicodeDecodeError) as problem:  # invalid: the name of a space or scope
         return [Diagnosis(False, name, f"cannot be checked: {problem}", RESTORE)]
 
