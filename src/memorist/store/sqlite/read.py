@@ -438,7 +438,7 @@ class Reader:
         for id, words in one.execute(HELD, (canonical(unseen),)) if unseen else ():
             term = str(words or "").split(" ")[1:2]
             if not term or not one.execute(IS_INDEXED, (f"{id}·{term[0]}",)).get:
-                raise misplaced("a shelf counts words, and none of them is found")
+                raise StoreDamaged(INDEX_DAMAGED)
             self._sound_shelves.add(id)
 
     def _condition(self, where: Where) -> tuple[str, list[Any]]:
