@@ -541,6 +541,7 @@ class Engine:
         store, access = self._tools.store, self.access
         waiting = remember.consent.waiting(access, store)
         known = {
+            "lost": self._writer.lost,
             "clock": upkeep.retain.jumped(self._tools),
             "upkeep_problem": self._slices.problem,
             "questions": len(waiting) or None,

@@ -17,7 +17,10 @@ line returns, and `retry_safe` says whether sending the same call again can do h
 idempotency key was given.
 """
 
+import errno
 from typing import ClassVar
+
+FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 
 class MemoristError(Exception):
@@ -100,3 +103,17 @@ class ModelUnavailable(MemoristError):
     code = "model_unavailable"
     exit_code = 10
     retry_safe = True
+
+
+def unavailable(problem: OSError, what: str = "the store") -> StoreUnavailable:
+    """What the system refused, in our words: the fact, and the next step."""
+    if problem.errno in FULL:
+        return StoreUnavailable("the disk is full: nothing was written and nothing was lost; free space and try again")
+    if problem.errno in (errno.EMFILE, errno.ENFILE):
+        return StoreUnavailable("too many files are open: close some, or raise the limit (`ulimit -n`), then try again")
+    if problem.errno == errno.ENAMETOOLONG:
+        return StoreUnavailable(f"{what[:60]} has too long a name for this disk; choose a shorter one")
+    said = problem.strerror or str(problem)
+    if problem.errno == errno.EIO:
+        return StoreUnavailable(f"the disk failed while {what} was used ({said}); look after the disk, then try again")
+    return StoreUnavailable(f"{what} cannot be used ({said}); check the disk and the permissions, then try again")

@@ -13,6 +13,7 @@ included. A `Memory` is safe to share between threads; open a new one after a fo
 
 import builtins
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from memorist import checks, prompt, recall, remember, upkeep
 from memorist.engine import Engine, Filter
-from memorist.errors import Invalid, Refused, StoreUnavailable
+from memorist.errors import Invalid, Refused, StoreDamaged, StoreUnavailable
 from memorist.records import Context, Draft, Event, Link, LinkKind, Outcome, Recall, Record, Report
 from memorist.store.nouns import Diagnosis
 from memorist.store.where import order_of
@@ -502,9 +503,9 @@ class Memory(Engine):
         found = store.checkup(repair)
         audit = keeper.writer.audit()
         detail = f"{audit.events:,} events, {audit.records:,} records" if audit.ok else "; ".join(audit.problems[:5])
-        advice = None if audit.ok else "the file was changed from outside, or it is damaged: compare with a backup"
         found += remember.erase.checked(store, self.space)
         found += remember.consent.checked(store, self.space)
-        found += remember.homes.checked(keeper)
+        with suppress(StoreDamaged):  # which the first checks have told
+            found += remember.homes.checked(keeper)
         found += [Diagnosis(False, "settings", problem, "mend it, or take it out") for problem in self._problems]
-        return [*found, Diagnosis(audit.ok, "journal", detail, advice)]
+        return [*found, Diagnosis(audit.ok, "journal", detail, audit.advice)]

@@ -79,7 +79,6 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Original:
         give_it_a_past(memory)
         memory._tools.store._connections.here().execute("PRAGMA wal_checkpoint(TRUNCATE)")  # type: ignore[attr-defined]
         memory.remember_many([f"Buoy {n} drifted {n} miles" for n in range(20)])
-        memory._writer._anchor.write()
         content = everything(memory)
         for path in place.iterdir():
             shutil.copy(path, folder / path.name)

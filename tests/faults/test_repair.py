@@ -21,7 +21,7 @@ import pytest
 from faults.processes import Child, needs_fork
 from memorist import Memory
 from memorist.access import Access
-from memorist.errors import StoreUnavailable
+from memorist.errors import StoreDamaged, StoreUnavailable
 from memorist.kinds import LAYERS
 from memorist.models.embed import pack
 from memorist.store.nouns import Diagnosis, Generation, Shelf
@@ -316,7 +316,8 @@ def test_threads_that_have_the_store_open_see_the_repaired_index(path: Path) -> 
     found: list[int] = []
 
     def ask(memory: Memory) -> None:
-        found.append(len(memory.recall("hazel")))
+        with pytest.raises(StoreDamaged, match="doctor --repair"):
+            memory.recall("hazel")
         asked.set()
         repaired.wait(30)
         found.append(len(memory.recall("hazel")))
@@ -328,7 +329,7 @@ def test_threads_that_have_the_store_open_see_the_repaired_index(path: Path) -> 
         memory.doctor(repair=True)
         repaired.set()
         thread.join()
-    assert found == [0, 1]
+    assert found == [1]
 
 
 @pytest.mark.covers("P10", "P12")
@@ -376,7 +377,8 @@ def test_a_letter_changed_inside_the_index_is_seen_where_sqlites_own_check_sees_
     )  # raises where it sees damage
     one.close()
     with Memory(path, project="atlas", embed="none") as memory:
-        assert not memory.recall("harbour")
+        with pytest.raises(StoreDamaged, match="doctor --repair"):
+            memory.recall("harbour")
         assert wrong(memory.doctor()) == ["index"]
         assert wrong(memory.doctor(repair=True)) == []
         assert len(memory.recall("harbour")) == 4

@@ -406,4 +406,4 @@ def test_a_doctor_sees_a_link_that_was_changed(tmp_path: Path) -> None:
         db = apsw.Connection(str(tmp_path / "m.db"))
         db.execute("UPDATE links SET evidence = 'invented'")
         db.close()
-        assert [finding.check for finding in memory.doctor() if not finding.ok] == ["links"]
+        assert [finding.check for finding in memory.doctor() if not finding.ok] == ["links", "journal"]

@@ -171,12 +171,13 @@ def counts_of(record: Record) -> dict[str, int | None]:
     return {**counts, "last_used": None if used is None else to_micros(used)}
 
 
-def _counts_before(old: Record, new: Record) -> dict[str, int | None]:
-    """Those that differ, as they were."""
+def _counts_before(old: Record, new: Record) -> dict[str, Any]:
+    """Those that differ, as they were, and as they are `now`: so they can be counted again."""
     if old.counters == new.counters and old.times.used == new.times.used:
         return {}
-    now = counts_of(new)
-    return {name: value for name, value in counts_of(old).items() if now[name] != value}
+    had, now = counts_of(old), counts_of(new)
+    changed = [name for name in had if now[name] != had[name]]
+    return {**{name: had[name] for name in changed}, "now": {name: now[name] for name in changed}}
 
 
 # ---------------------------------------------------------------- twins

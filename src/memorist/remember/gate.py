@@ -141,7 +141,7 @@ def _record(draft: Draft, who: Access, home: str, now: datetime, kinds: Mapping[
     """The draft as a record, with every field checked."""
     scope, belongs = _place(draft, who, home)
     kind = kind_named(draft.kind, kinds)
-    origin = origin_of(kind.name, draft.role, who)
+    origin = origin_of(kind.name, checks.optional_label(draft.role, "the role"), who)
     refuse_pinned_turn(kind, draft.pinned)
     valid_from, valid_to = checks.moment(draft.valid_from, "valid_from"), checks.moment(draft.valid_to, "valid_to")
     checks.interval(valid_from, valid_to)

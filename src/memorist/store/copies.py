@@ -6,14 +6,15 @@ the copy. A backup that a user made is the user's; it is named, and a restore of
 
 import re
 import time
-from collections.abc import Collection, Iterable, Sequence, Set
-from contextlib import closing
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from memorist.access import Access
 from memorist.errors import MemoristError, StoreUnavailable
 from memorist.records import now_utc
+from memorist.store.files import replace_private
 from memorist.store.journal import Anchor
 from memorist.store.nouns import ChainLink
 from memorist.store.open import files_of, open_copy
@@ -90,19 +91,27 @@ def erase_what_is_listed(store: Store, db: Path, more: Set[str] = frozenset()) -
         erase_again(store, ids, spaces, restorer, "it had been erased before this backup was restored")
 
 
+@contextmanager
+def keeping_anchor(db: Path, aside: Path) -> Iterator[None]:
+    """Around what keeps a store aside: the copy gets the anchor from before it, because others may write on meanwhile."""
+    said = b""
+    with suppress(FileNotFoundError):
+        said = db.with_name(db.name + ".anchor").read_bytes()
+    yield
+    if said and aside.exists():
+        replace_private(aside.with_name(aside.name + ".anchor"), said.decode(errors="replace"))
+
+
 def put_anchor_aside(db: Path, kept: Path | None) -> None:
     """Before the store is replaced: an anchor of another journal would be taken for tampering; one that is missing is not."""
     anchor = db.with_name(db.name + ".anchor")
-    if anchor.exists() and kept is not None:
+    if kept is not None and anchor.exists() and not kept.with_name(kept.name + ".anchor").exists():
         anchor.replace(kept.with_name(kept.name + ".anchor"))
     anchor.unlink(missing_ok=True)
 
 
 def set_anchor(db: Path, head: ChainLink | None) -> None:
-    if head is not None:
-        fresh = Anchor(db)
-        fresh.note(head)
-        fresh.write()
+    Anchor(db).reset(head)
 
 
 def clear_leftovers(store: Path | None) -> Cleaning:

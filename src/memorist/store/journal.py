@@ -4,18 +4,21 @@
 two keyed digests, `mac` (what was there before, and why it changed) and `after` (the record as it was then), never by
 its content: `erase` can destroy the content and the record's key, and the chain still verifies.
 *The anchor*: a chain cannot notice that its own end was cut off, so its head is also written beside the store.
-*The audit*: chain, anchor, every record and every event against their seals. An erased record is a tombstone under a new key,
-its earlier events are empty, and the event of its erasure names what else had to be emptied. Anything emptied beyond that is
-tampering. Events are checked as they come by; only those that contradict their seal at once are kept until the end, when it is
-known what was erased.
+*The audit*: chain, anchor, every record and every event against their seals; counters and links against the events
+(`recount.py`). An erased record is a tombstone under a new key, its earlier events are empty, and the event of its erasure
+names what else had to be emptied. Anything emptied beyond that is tampering. Events are checked as they come by; only those
+that contradict their seal at once are kept until the end, when it is known what was erased.
 *The clock*: a machine that wakes up in 2038, or ten years ago, would find everything stale at once. Each write carries the time
 at which it was made, so the journal knows how the clock went: a step of more than a week between two writes, or since the last
 one, may be a long holiday as well as a jump, and nothing is lost if what goes by age waits for another day.
 """
 
 import errno
+import hashlib
 import json
 import logging
+import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,15 +27,22 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memorist.errors import Invalid, StoreDamaged
+from memorist.errors import Invalid, MemoristError, StoreDamaged
 from memorist.records import Event, Record
 from memorist.store.files import replace_private
 from memorist.store.nouns import ChainLink, event_mac, next_link, seal
+from memorist.store.recount import NOTHING, Differences, Told, counts, differences
 
 if TYPE_CHECKING:
     from memorist.store.protocol import Store
 
 ANCHORED_EVERY = 60.0  # seconds
+BINARY = getattr(os, "O_BINARY", 0)
+LONGEST_ANCHOR = 1000  # bytes
+NOTED = b'"noted": "'
+NOTE = re.compile(r"\d{15} [0-9a-f]{64} [0-9a-f]{16}")  # event, digest, and a sum over both
+NOTE_LENGTH = 97
+RESTORE_OR = "`memorist backup --restore FILE` brings a backup back; to go on without them,"
 LOOKS = 100  # at a record that others keep changing
 JUMP = timedelta(days=7)
 SETTLED = timedelta(days=1)  # so long after a step the clock is believed again
@@ -48,6 +58,14 @@ class Audit:
     events: int
     records: int
     problems: tuple[str, ...] = ()
+    recountable: bool = False  # all that is wrong is counters and links, which the journal tells
+
+    @property
+    def advice(self) -> str | None:
+        """What to do about it."""
+        if self.recountable:
+            return "`memorist doctor --repair` makes counters and links again from the journal, after a backup"
+        return None if self.ok else "the file was changed from outside, or it is damaged: compare with a backup"
 
 
 def broken(links: Iterable[tuple[ChainLink, Sequence[Event]]]) -> str | None:
@@ -70,45 +88,106 @@ def broken(links: Iterable[tuple[ChainLink, Sequence[Event]]]) -> str | None:
 class Anchor:
     """The head of the chain, written beside the store: a chain alone cannot show that its end was cut off.
 
-    A head ahead of the anchor is normal; an anchor ahead of the head means that something was cut or restored.
+    A head ahead of the anchor is normal; an anchor ahead of the head means that something was cut or restored. The file is
+    replaced and synced once a minute. Between that, each commit notes its head in it, in place and without a sync: a note
+    comes after its commit is durable, so what a power cut leaves of it is older or torn, and a torn one does not fit its sum.
     """
 
     def __init__(self, store: Path | None) -> None:
         self._path = store.with_name(store.name + ".anchor") if store else None
-        self._head: ChainLink | None = None
         # The first one is written at once: from then on a lost store can be told from a new one.
         self._written = -ANCHORED_EVERY if self.read() == Anchored() else time.monotonic()
+        self._behind = False  # more was noted than is written
+        self._keeps = False  # as it is: it tells of a loss
         self._lock = threading.Lock()
 
-    def note(self, head: ChainLink) -> None:
-        with self._lock:
-            if self._head is None or head.last > self._head.last:
-                self._head = head
-        if time.monotonic() - self._written >= ANCHORED_EVERY:
-            self.write()
+    def lost(self, store: "Store") -> str | None:
+        """What is missing of what was acknowledged. It is told until a backup is restored or the anchor removed, so this
+        anchor is not written any more. Read before the journal: what others add meanwhile cannot look like a loss."""
+        anchored = self.read()
+        if anchored.event is None or anchored.flaw or self._path is None:
+            return None
+        try:
+            found = store.head(anchored.event)
+        except MemoristError:  # a damaged journal is told by whoever needs it
+            return None
+        if found is not None and (found.last, found.digest) == (anchored.event, anchored.digest):
+            return None
+        self._keeps = True
+        return f"{anchored.missing(found.last if found else 0)}; {RESTORE_OR} remove {self._path.name}"
 
-    def write(self) -> None:
-        """Never goes back: another process may have come further, and a cut behind it would then escape."""
+    def note(self, head: ChainLink) -> None:
+        """After each commit."""
+        if self._path is None or self._keeps:
+            return
         with self._lock:
-            head, self._head = self._head, None
-            self._written = time.monotonic()
-            if self._path is None or head is None or head.last <= (self.read().event or 0):
-                return
-            try:
-                replace_private(self._path, json.dumps({"event": head.last, "digest": head.digest.hex()}) + "\n")
-            except OSError as problem:  # what it anchors is stored; the next one is as good
-                log.warning("%s was not written: %s", self._path, problem)
+            self._behind = True
+            if time.monotonic() - self._written >= ANCHORED_EVERY or not self._jotted(self._path, head):
+                self._write(self._path, head)
+
+    def write(self, head: ChainLink | None) -> None:
+        """The head as it is now, if it is further than what is written."""
+        with self._lock:
+            if self._path is not None and head is not None and self._behind and not self._keeps:
+                self._write(self._path, head)
+
+    def reset(self, head: ChainLink | None) -> None:
+        """For another journal, which may be shorter."""
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+            if head is not None:
+                self._write(self._path, head)
+
+    def _write(self, path: Path, head: ChainLink) -> None:
+        """Never goes back: another process may have come further, and a cut behind it would then escape."""
+        self._written, self._behind = time.monotonic(), False
+        said, noted = self._said()
+        if head.last <= (said.event or 0):
+            return
+        further = noted if (noted.event or 0) > head.last else Anchored(head.last, head.digest)
+        text = {"event": head.last, "digest": head.digest.hex(), "noted": further.line()}
+        try:
+            replace_private(path, json.dumps(text) + "\n")
+        except OSError as problem:  # what it anchors is stored; the next one is as good
+            log.warning("%s was not written: %s", path, problem)
+
+    @staticmethod
+    def _jotted(path: Path, head: ChainLink) -> bool:
+        """Writes the note over the one that is there; False where there is none, as after an older version wrote."""
+        try:
+            file = os.open(path, os.O_RDWR | BINARY)
+        except OSError:
+            return False
+        try:
+            start, found, rest = os.read(file, LONGEST_ANCHOR).partition(NOTED)
+            if not found or len(rest) < NOTE_LENGTH:
+                return False
+            if (Anchored.of_line(rest[:NOTE_LENGTH].decode("ascii", "replace")).event or 0) < head.last:
+                os.lseek(file, len(start) + len(found), os.SEEK_SET)
+                os.write(file, Anchored(head.last, head.digest).line().encode())
+            return True
+        except OSError:
+            return False
+        finally:
+            os.close(file)
 
     def read(self) -> "Anchored":
+        """How far the journal came for all that is known."""
+        said, noted = self._said()
+        return noted if (noted.event or 0) > (said.event or 0) else said
+
+    def _said(self) -> tuple["Anchored", "Anchored"]:
+        """What was synced, and what was noted since."""
         if self._path is None:
-            return Anchored()
+            return Anchored(), Anchored()
         try:
             said = json.loads(self._path.read_text(encoding="utf-8"))
-            return Anchored(int(said["event"]), bytes.fromhex(said["digest"]))
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as problem:
+            noted = Anchored.of_line(str(said.get("noted", "")))
+            return Anchored(int(said["event"]), bytes.fromhex(said["digest"])), noted
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as problem:
             if isinstance(problem, OSError) and problem.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
-                return Anchored()
-            return Anchored(flaw=f"the anchor {self._path.name} cannot be read")
+                return Anchored(), Anchored()
+            return Anchored(flaw=f"the anchor {self._path.name} cannot be read"), Anchored()
 
 
 def refuse_if_lost(store: Path, is_empty: Callable[[], bool]) -> None:
@@ -132,16 +211,36 @@ class Anchored:
     digest: bytes = b""
     flaw: str | None = None
 
+    @classmethod
+    def of_line(cls, line: str) -> "Anchored":
+        """The note that this is; nothing where it is none, or torn."""
+        found = cls(int(line[:15]), bytes.fromhex(line[16:80])) if NOTE.fullmatch(line) else cls()
+        return found if found.event is not None and found.line() == line else cls()
+
+    def line(self) -> str:
+        """As a note, always of one length: whatever is torn, the file around it stays well-formed."""
+        said = f"{self.event:015} {self.digest.hex()}"
+        return f"{said} {hashlib.blake2b(said.encode(), digest_size=8).hexdigest()}"
+
+    def missing(self, last: int) -> str:
+        """Told where the journal has no such event; it ends with `last`, or is another one."""
+        if self.event is None or last >= self.event:
+            return (
+                f"the journal up to event {self.event} is not the one the anchor saw: what it saw was lost or replaced"
+            )
+        return (
+            f"{self.event - last:,} acknowledged changes are missing: the anchor knows event {self.event}, the journal ends "
+            f"with {last}: its end was cut off or its log was lost, or an older file restored"
+        )
+
     def problems(self, digests: Mapping[int, bytes]) -> list[str]:
         if self.flaw:
             return [self.flaw]
         if self.event is None or digests.get(self.event) == self.digest:
             return []
-        if self.event in digests:
-            return [f"the journal up to event {self.event} is not the one the anchor saw"]
-        return [
-            f"the anchor knows event {self.event}, the journal does not: its end was cut off, or an older file restored"
-        ]
+        if max(digests, default=0) >= self.event:
+            return [self.missing(self.event)]
+        return [self.missing(max((last for last in digests if last < self.event), default=0))]
 
 
 # ---------------------------------------------------------------- the audit
@@ -159,9 +258,21 @@ def audit(store: "Store", anchored: Anchored) -> Audit:
         for _ in links:  # one bad link must not make every record after it look bad
             pass
         problems = [*chain, *anchored.problems(walk.digests), *problems, *walk.differences(), *walk.misfits()]
+        recounted = walk.recounted().said
     except (StoreDamaged, Invalid) as problem:  # invalid: the name of a space or scope that a flipped bit spoilt
         return Audit(False, walk.events, 0, (*problems, str(problem)))
-    return Audit(not problems, walk.events, len(walk.seals), tuple(problems))
+    problems += recounted
+    return Audit(
+        not problems, walk.events, len(walk.seals), tuple(problems), bool(recounted) and len(problems) == len(recounted)
+    )
+
+
+def recounted(store: "Store") -> Differences:
+    """Counters and links that are not as a journal tells them which verifies."""
+    walk = Walk(store)
+    for _ in (*walk.records(), *walk.journal()):
+        pass
+    return walk.recounted()
 
 
 @dataclass(slots=True)
@@ -171,6 +282,7 @@ class Seal:
     number: int
     key: bytes
     checksum: bytes
+    space: str
     erased: bool
 
 
@@ -183,12 +295,16 @@ class Walk:
     last: dict[str, bytes] = field(default_factory=dict)  # what the journal last made of each record
     odd: list[Event] = field(default_factory=list)  # contradicts its key
     emptied: set[int] = field(default_factory=set)  # what erasures say they emptied
+    told: Told = field(default_factory=Told)  # of counters and links
+    counted: dict[str, Mapping[str, int | None]] = field(default_factory=dict)  # where anything was
 
     def records(self) -> Iterator[str]:
         for sealed in self.store.seals():
             record = sealed.record
             erased = record.state == "erased"
-            self.seals[record.id] = Seal(record.number, sealed.key, sealed.checksum, erased)
+            self.seals[record.id] = Seal(record.number, sealed.key, sealed.checksum, record.space, erased)
+            if (counted := counts(record)) != NOTHING:
+                self.counted[record.id] = counted
             if seal(record, sealed.key).checksum != sealed.checksum:
                 yield f"memory {record.number} ({record.id}) contradicts its checksum"
                 self.seals[record.id].checksum = b""  # said once
@@ -202,7 +318,9 @@ class Walk:
                 known = self.seals.get(event.record)
                 if known and not _fits(event, known.key):
                     self.odd.append(event)
-                elif known and known.erased:
+                    continue
+                self.told.take(event)
+                if known and known.erased:
                     self.emptied |= _emptied_by(event)
             yield link, events
 
@@ -211,6 +329,13 @@ class Walk:
         for id, known in self.seals.items():
             if known.checksum and self.last.get(id) != known.checksum and not self._changed_meanwhile(id):
                 yield f"memory {known.number} ({id}) is not as the journal last left it"
+
+    def recounted(self) -> Differences:
+        """Counters and links that are not as the journal tells them."""
+        living = {id: known.space for id, known in self.seals.items() if not known.erased}
+        ids = self.told.counts.keys() | self.counted.keys()
+        suspects = [id for id in ids if self.told.differing(id, self.counted.get(id, NOTHING))]
+        return differences(self.store, self.told, living, suspects)
 
     def misfits(self) -> Iterator[str]:
         """Events that were changed: all odd ones but those that an erasure emptied, which then must be empty. Others may have

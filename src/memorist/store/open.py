@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memorist.errors import Invalid, MemoristError
+from memorist.errors import Invalid, MemoristError, unavailable
 
 if TYPE_CHECKING:
     from memorist.store.protocol import Store
@@ -36,6 +36,15 @@ def file_of(name: str) -> Path | None:
 
 def restore(db: Path, backup: Path, now: datetime) -> Path | None:
     """Replaces the store by the backup. Returns where the replaced one was kept; None where there was none."""
+    try:
+        return _restored(db, backup, now)
+    except OSError as problem:
+        if isinstance(problem, MemoristError):
+            raise
+        raise unavailable(problem, f"{backup.name} or the place of {db.name}") from problem
+
+
+def _restored(db: Path, backup: Path, now: datetime) -> Path | None:
     if not backup.is_file():
         raise Invalid(f"{backup} is no file; name the backup to restore")
     if db.exists() and db.samefile(backup):

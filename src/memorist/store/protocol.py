@@ -103,8 +103,8 @@ class Records(Protocol):
     def chain(self) -> Iterator[tuple[ChainLink, list[Event]]]:
         """Every link of the journal's chain with its events, oldest first."""
 
-    def head(self) -> ChainLink | None:
-        """The last link of the chain."""
+    def head(self, up_to: int | None = None) -> ChainLink | None:
+        """The last link of the chain; or what the chain had come to with that event."""
 
     def seals(self, ids: Sequence[str] | None = None) -> Iterator[Sealed]:
         """Every record, or those of these ids, with its key and stored checksum; of any space and in any state."""

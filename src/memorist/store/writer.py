@@ -11,13 +11,13 @@ import os
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NewType, TypeVar, cast
 
 from memorist.access import Access
-from memorist.errors import Invalid, StoreUnavailable
+from memorist.errors import Invalid, MemoristError, StoreUnavailable
 from memorist.records import Counters, Event, Link, Origin, Provenance, Record, Times, changed, to_micros
 from memorist.redact import Redactor, texts_of
 from memorist.store.choices import forget_words
@@ -87,6 +87,9 @@ class Writer:
         self._notes_lock = threading.Lock()
         self._log_begins: tuple[datetime, datetime | None] = YEAR_ONE, None  # as of when, and from when on
         self._anchor = Anchor(store.path)
+        self.lost = self._anchor.lost(store)  # of what was acknowledged
+        if self.lost:
+            log.warning("%s: %s", store.path, self.lost)
         self._here = threading.local()  # the `transaction` of this thread, if it is inside one
         self.generations = Generations(meaning or Meaning(store))
 
@@ -323,7 +326,8 @@ class Writer:
         self.flush(CLOSING_WAIT)
         if self._notes:
             log.warning("%d lines of the recall log were given up: the store was busy or full", len(self._notes))
-        self._anchor.write()
+        with suppress(MemoristError):  # one that cannot be read any more has told so before
+            self._anchor.write(self.store.head())
 
 
 def unscrubbed(space: str) -> str:

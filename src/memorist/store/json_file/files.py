@@ -9,7 +9,6 @@ takes four renames, in an order that keeps this true between any two of them, ev
 
 import logging
 import os
-import shutil
 import stat
 import sys
 import time
@@ -290,6 +289,8 @@ def fold(files: Files, data: bytes) -> None:
     Between any two steps the snapshot and its log are whole, and so are `.bak` and the logs that follow it.
     """
     new, next_bak = files.unfinished
+    if files.log.exists():
+        json_log.sync(files.log)  # lines about what was merely seen are not; the new snapshot says that it follows them
     write_new(new, data)
     next_bak.unlink(missing_ok=True)
     if files.main.exists():
@@ -327,8 +328,7 @@ def _link(old: Path, new: Path) -> None:
     try:
         os.link(old, new)
     except OSError:
-        create_private(new)
-        shutil.copyfile(old, new)
+        write_new(new, old.read_bytes())
 
 
 # ---------------------------------------------------------------- health

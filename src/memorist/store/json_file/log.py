@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from memorist.errors import StoreUnavailable
+from memorist.errors import StoreUnavailable, unavailable
 from memorist.store.json_file.snapshot import (
     VERSION,
     Head,
@@ -26,7 +26,6 @@ from memorist.store.json_file.snapshot import (
 )
 
 FORMAT = "memorist log"
-FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 BINARY = getattr(os, "O_BINARY", 0)
 _SUM = b'{"sum": "'
 _END = b'", '
@@ -168,17 +167,13 @@ def _cut_back(file: int, offset: int) -> None:
 def sync_folder(folder: Path) -> None:
     """Makes names durable; Windows does that by itself."""
     if os.name == "posix":
-        file = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(file)
-        finally:
-            os.close(file)
+        sync(folder, os.O_RDONLY)
 
 
-def unavailable(problem: OSError) -> StoreUnavailable:
-    if problem.errno in FULL:
-        return StoreUnavailable("the disk is full: nothing was written and nothing was lost; free space and try again")
-    return StoreUnavailable(
-        f"the store cannot be written or read ({problem.strerror or problem}); nothing was changed. "
-        "Check the disk and the permissions, then try again"
-    )
+def sync(path: Path, flags: int = os.O_RDWR) -> None:
+    """Makes what is in it durable."""
+    file = os.open(path, flags | BINARY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)

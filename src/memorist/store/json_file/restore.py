@@ -11,7 +11,7 @@ from pathlib import Path
 
 from memorist.errors import Invalid, MemoristError, StoreDamaged
 from memorist.records import now_utc
-from memorist.store.copies import erase_what_is_listed, put_anchor_aside, set_anchor
+from memorist.store.copies import erase_what_is_listed, keeping_anchor, put_anchor_aside, set_anchor
 from memorist.store.files import create_private
 from memorist.store.json_file import files as json_files
 from memorist.store.json_file import snapshot as json_snapshot
@@ -41,6 +41,7 @@ def replaced(db: Path, backup: Path, now: datetime) -> Path | None:
             set_anchor(db, source.head())
     with closing(JsonFileStore(db)) as store:
         erase_what_is_listed(store, db)
+        set_anchor(db, store.head())  # again: somebody may have noted what they had written just before
     return kept if there else None
 
 
@@ -65,7 +66,8 @@ def _replace(db: Path, source: JsonFileStore, kept: Path | None) -> None:
         erased = {sealed.record.id for sealed in present.seals() if sealed.record.state == "erased"}
         erase_what_is_listed(source, db, erased)
         if kept:
-            present.backup(kept)
+            with keeping_anchor(db, kept):
+                present.backup(kept)
         put_anchor_aside(db, kept)
         present.become(source)
 

@@ -19,7 +19,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import apsw
 
-from memorist.errors import StoreDamaged, StoreUnavailable
+from memorist.errors import StoreDamaged, StoreUnavailable, unavailable
 from memorist.records import now_utc
 from memorist.store.files import refuse_taken, size_of
 from memorist.store.fork import inside
@@ -29,9 +29,8 @@ from memorist.store.json_file import log as json_log
 from memorist.store.json_file import snapshot as json_snapshot
 from memorist.store.json_file import tables
 from memorist.store.json_file.files import Files, locked
-from memorist.store.json_file.log import unavailable
 from memorist.store.json_file.snapshot import Sections, Unreadable
-from memorist.store.nouns import Commit, Diagnosis, Size
+from memorist.store.nouns import ChainLink, Commit, Diagnosis, Size
 from memorist.store.sqlite import SqliteStore
 from memorist.store.sqlite.connection import explained, patience
 from memorist.store.sqlite.migrate import rebuild_topics
@@ -177,6 +176,18 @@ class JsonFileStore(SqliteStore):
         with self._sound():
             found = {row["name"]: row["value"] for part in waiting for row in part.get("settings", ())}
         return found.get(name)
+
+    def head(self, up_to: int | None = None) -> ChainLink | None:
+        """Opening asks for that too."""
+        if self._waiting is not None:
+            self._read_on()
+        waiting = self._waiting
+        if waiting is None:
+            return super().head(up_to)
+        with self._sound():
+            rows = (row for part in reversed(waiting) for row in reversed(part.get("chain", ())))
+            found = next((row for row in rows if up_to is None or row["last"] <= up_to), None)
+            return ChainLink(found["last"], found["last"], bytes.fromhex(found["digest"])) if found else None
 
     def _look(self) -> object:
         """How snapshot and log look from outside: every write changes it."""

@@ -17,7 +17,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +26,7 @@ from typing import Any
 import apsw
 
 from memorist.access import Access
-from memorist.errors import Invalid, MemoristError, StoreDamaged, StoreUnavailable
+from memorist.errors import Invalid, MemoristError, StoreDamaged, StoreUnavailable, unavailable
 from memorist.store.files import pause, size_of
 from memorist.store.fork import inside, must_be_ours, must_be_whole, watch
 from memorist.store.nouns import Generation, Shelf
@@ -93,6 +93,9 @@ def explained(problem: Exception) -> MemoristError:
     if isinstance(problem, apsw.BusyError | apsw.LockedError):
         return StoreUnavailable("another process kept the store busy for too long; nothing was written, try again")
     extended = getattr(problem, "extendedresult", 0)
+    limit = _out_of_files() if isinstance(problem, apsw.CantOpenError | apsw.IOError) else None
+    if limit:
+        return limit
     if isinstance(problem, apsw.FullError) or extended == apsw.SQLITE_IOERR_SHMSIZE:  # no room even to share its log
         return StoreUnavailable("the disk is full: nothing was written and nothing was lost; free space and try again")
     if isinstance(problem, apsw.ReadOnlyError):
@@ -109,6 +112,10 @@ def explained(problem: Exception) -> MemoristError:
             "the disk did not take what was written: it may be full, over a quota, or failing; "
             "whether the last change is stored is unknown, a retry with its key is safe"
         )
+    if isinstance(problem, apsw.IOError):
+        return StoreUnavailable(
+            f"the disk failed while the store was read ({said}); it was left as it is. Look after the disk, then try again"
+        )
     if isinstance(problem, apsw.ConnectionClosedError | apsw.CursorClosedError):
         return StoreUnavailable("this memory was closed; open it again")
     return StoreUnavailable(
@@ -116,9 +123,31 @@ def explained(problem: Exception) -> MemoristError:
     )
 
 
+def _out_of_files() -> StoreUnavailable | None:
+    """SQLite does not tell why it could not open a file; whoever tries finds out."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as problem:
+        return unavailable(problem)
+    return None
+
+
+def misplaced(what: str) -> StoreDamaged:
+    """For what no sound file can hold, though every page of it can be read."""
+    return StoreDamaged(
+        f"the store is damaged ({what}); it was left as it is. `memorist doctor` tells more, "
+        "`memorist backup --restore FILE` brings a backup back"
+    )
+
+
 def _lacks_a_part(problem: Exception) -> bool:
     """Our statements name only what the schema makes, so what is not there is damage."""
     return isinstance(problem, apsw.SQLError) and re.search(r"no such|has no column", str(problem)) is not None
+
+
+def can_have_a_log(path: Path) -> bool:
+    """Whether SQLite can use its write-ahead log beside that file; without it, a file that has none can only be read."""
+    return os.access(path.parent, os.W_OK) or path.with_name(path.name + "-shm").exists()
 
 
 SET = upsert("settings", "name, value", "name")
@@ -212,7 +241,12 @@ class Connections:
         must_be_whole(self.path)
         if self.writable:
             return apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
-        beside = os.access(self.path.parent, os.W_OK) or self.path.with_name(self.path.name + "-shm").exists()
+        beside = can_have_a_log(self.path)
+        if not beside and size_of(self.path.with_name(self.path.name + "-wal")):
+            raise StoreUnavailable(
+                f"{self.path.name} lies in a folder where nothing may be written, with a log beside it that must be folded in "
+                "to be read; open it once where it may be written, or copy it and its -wal elsewhere"
+            )
         name = str(self.path) if beside else f"{self.path.absolute().as_uri()}?immutable=1"
         return apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | URI)
 
@@ -417,7 +451,7 @@ class Shelves:
             if schema != seen.schema:
                 seen = self._seen = Seen(schema)
             rows = one.execute("SELECT id, space, named, layer, home FROM shelves WHERE id > ?", (seen.newest,))
-            fresh = {id: Shelf(*names) for id, *names in rows}
+            fresh = _shelves(one, rows, seen)
             state = one.txn_state("main")
         if fresh:
             seen = seen.joined(fresh)
@@ -447,6 +481,11 @@ class Shelves:
             return kept.generations
         sql = "SELECT id, model, dimension, state FROM generations ORDER BY id"
         found = [Generation(*row) for row in one.execute(sql)]
+        if any(
+            tuple(map(type, (each.id, each.model, each.dimension, each.state))) != (int, str, int, str)
+            for each in found
+        ):
+            raise misplaced("the table of vectors' models holds something else")
         if kept is not None:
             kept.generations = found
         return found
@@ -477,6 +516,15 @@ class Shelves:
             found = _readable(seen.shelves, access)
             self._lists = {**self._lists, key: found} if len(self._lists) < LISTS_AT_MOST else {key: found}
         return found
+
+
+def _shelves(one: apsw.Connection, rows: Iterable[Sequence[Any]], seen: Seen) -> dict[int, Shelf]:
+    found = {id: Shelf(*names) for id, *names in rows}
+    if not found and not seen.newest and one.execute("SELECT EXISTS (SELECT 1 FROM journal)").get:
+        raise misplaced("it has a journal, and nowhere a memory could lie")
+    if any(type(name) is not str for shelf in found.values() for name in (shelf.space, shelf.scope, shelf.layer)):
+        raise misplaced("the table of shelves holds something else")
+    return found
 
 
 def _readable(shelves: Mapping[int, Shelf], access: Access) -> str:

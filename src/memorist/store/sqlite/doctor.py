@@ -5,7 +5,8 @@ check with rank 0, and integrity_check, do not); computing the index rows again 
 checksums see flipped bits in what is otherwise well-formed.
 
 A repair touches only what can be computed again from the records: index rows, the FTS5 index over them, the sizes of the
-shelves, vectors that belong to nothing, and triggers, views and indexes of the schema. Where anything else is damaged nothing is
+shelves, vectors that belong to nothing, and triggers, views and indexes of the schema; and from a journal that verifies: counters
+and links. Where anything else is damaged nothing is
 changed at all: an index made from a damaged text would hide the damage. All of it is one transaction, and the store as it was is
 kept beside it first.
 """
@@ -22,8 +23,10 @@ from memorist.errors import Invalid, StoreDamaged
 from memorist.records import Record, now_utc
 from memorist.store.files import permissions
 from memorist.store.index import CHUNKS, index_rows
+from memorist.store.journal import recounted
 from memorist.store.nouns import COUNTERS, Diagnosis, checksum, shelf_of, tally
-from memorist.store.sqlite.connection import one_moment
+from memorist.store.recount import put_as_told
+from memorist.store.sqlite.connection import explained, one_moment
 from memorist.store.sqlite.migrate import copy_verified, of_the_index, rebuild_topics, topics_differ
 from memorist.store.sqlite.read import rebuild
 from memorist.store.sqlite.store import INSERT_WORDS, UNNAMED, SqliteStore, changed_words
@@ -67,6 +70,10 @@ def _survived(name: str, check: Callable[[], Iterable[Diagnosis]]) -> list[Diagn
     """What damage keeps one check from finishing is a finding too, and no reason to skip the others."""
     try:
         return list(check())
+    except apsw.IOError as problem:
+        return [
+            Diagnosis(False, name, f"cannot be checked: {explained(problem)}", "look after the disk, then try again")
+        ]
     except (apsw.Error, StoreDamaged, Invalid, UnicodeDecodeError) as problem:  # invalid: the name of a space or scope
         return [Diagnosis(False, name, f"cannot be checked: {problem}", RESTORE)]
 
@@ -251,16 +258,19 @@ def _counted(check: str, bad: Sequence[object], fine: str, wrong: str, advice: s
 def repair(one: apsw.Connection, store: SqliteStore) -> list[Diagnosis]:
     wrong = [finding for finding in checkup(one, store) if not finding.ok and finding.check not in NOT_OF_THE_FILE]
     beyond = [f"{finding.check}: {finding.detail}" for finding in wrong if finding.advice != REBUILD]
-    beyond += [f"journal: {problem}" for problem in Writer(store, now_utc).audit().problems]
+    audit = Writer(store, now_utc).audit()
+    beyond += [f"journal: {problem}" for problem in audit.problems if not audit.recountable]
     if beyond:
         detail = f"nothing was changed: the damage is not in the index alone ({'; '.join(beyond[:3])})"
         return [Diagnosis(False, "repair", detail, RESTORE)]
-    if not wrong:
+    if not wrong and audit.ok:
         return [Diagnosis(True, "repair", "there was nothing to repair")]
     with store.transaction():
         kept = f"; the store as it was is {_keep(store.database).name}" if store.database else ""
-        rewritten = _rebuild(one, store)
-    names = ", ".join(finding.check for finding in wrong)
+        rewritten = _rebuild(one, store) if wrong else 0
+        if not audit.ok:
+            put_as_told(store, recounted(store))
+    names = ", ".join([*(finding.check for finding in wrong), *([] if audit.ok else ["counters and links"])])
     detail = f"healed {names}; the words of {rewritten:,} records were wrong{kept}"
     return [Diagnosis(True, "repair", detail)]
 

@@ -7,15 +7,16 @@ answered from one moment: what was found is still there when it is read.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import apsw
 
-from memorist.errors import StoreDamaged
+from memorist.errors import MemoristError, StoreDamaged
 from memorist.records import Counters, Link, Record, from_micros, to_micros
 from memorist.store.index import CHUNKS
 from memorist.store.nouns import (
@@ -33,7 +34,7 @@ from memorist.store.nouns import (
     from_row,
     to_row,
 )
-from memorist.store.sqlite.connection import Connections, Shelves, explained, one_moment
+from memorist.store.sqlite.connection import Connections, Shelves, explained, misplaced, one_moment
 from memorist.store.where import Clause, Order, Where, canonical, class_of, type_of
 from memorist.text import bm25
 
@@ -71,6 +72,7 @@ FACTS = (
     "SELECT r.number, r.shelf, r.session, r.role, r.speaker, r.at, ifnull(c.up, 0),"
     f" {NEIGHBOUR.format('max', '<')}, {NEIGHBOUR.format('min', '>')} {AMONG}"
 )
+FACT_TYPES = (int, int, str | None, str | None, str | None, int, int, int | None, int | None)
 # Jumps from one speaker to the next: a shelf of a million turns has a handful of them.
 SPEAKERS = (
     "WITH RECURSIVE next(speaker) AS (SELECT min(speaker) FROM records WHERE shelf = ?1 AND speaker IS NOT NULL"
@@ -82,6 +84,14 @@ INDEX_DAMAGED = (
     "the word index contradicts the records; it was left as it is. `memorist doctor --repair` rebuilds it from them, "
     "`memorist backup --restore FILE` brings a backup back"
 )
+EVERYTHING = {"state", "scope", "space"}  # fields of a filter that leaves nothing out which is active
+HELD = (  # words of a record on each shelf that counts some
+    f"SELECT s.id, (SELECT w.prepared FROM records r JOIN words w ON w.id >= r.number * {CHUNKS}"
+    f" AND w.id < (r.number + 1) * {CHUNKS} WHERE r.shelf = s.id AND w.length > 0 LIMIT 1) FROM shelves s"
+    " WHERE s.id IN (SELECT value FROM json_each(?)) AND s.length > 0"
+)
+THERE = "SELECT count(*) FROM json_each(?) j CROSS JOIN words w ON w.id = j.value"
+IS_INDEXED = "SELECT EXISTS (SELECT 1 FROM word_frequency WHERE term = ?)"
 UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)  # rows of nobody, missing values
 
 Fragment = tuple[str, list[Any]]
@@ -274,7 +284,12 @@ class WordIndex:
         return row // CHUNKS
 
     def contents(self, rows: Sequence[int]) -> Mapping[int, str]:
-        return dict(self._one.execute(self._contents, (canonical(rows), *self._values)))
+        found = dict(self._one.execute(self._contents, (canonical(rows), *self._values)))
+        if len(found) < len(rows):  # a filter may leave some out, but all of them must be there
+            left_out = [row for row in rows if row not in found]
+            if self._one.execute(THERE, (canonical(left_out),)).get != len(left_out):
+                raise LookupError("the index knows rows that are not there")
+        return found
 
     def rows_of(self, records: Sequence[int]) -> Mapping[int, str]:
         """The terms of these records' rows on these shelves."""
@@ -307,17 +322,40 @@ def rebuild(connection: apsw.Connection) -> None:
     )
 
 
-class _Sound:
-    """Around what reads the index: what no sound index can hold is damage, and no mistake of the caller."""
+def ascending(rows: list[Any], last: int) -> list[Any]:
+    """The rows, if their keys rise as they were asked to: in a page that is not where it was written they need not, and who
+    goes on from the last one would never come to an end."""
+    for row in rows:
+        if type(row[0]) is not int or row[0] <= last:
+            raise misplaced(f"a table goes on with {row[0]!r:.20} after {last}")
+        last = row[0]
+    return rows
+
+
+def of_types(rows: Iterable[Any], *wanted: Any) -> list[Any]:
+    """The rows, if each value has the type of its column: the schema is strict, a page that was put elsewhere is not."""
+    found = list(rows)
+    for row in found:
+        if not all(map(isinstance, row, wanted)):
+            raise misplaced("a column holds a value of another type")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Sound:
+    """Around what reads what a store made: what no sound one can hold is damage, and no mistake of the caller."""
+
+    otherwise: str
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, _: object, problem: BaseException | None, __: object) -> None:
-        if isinstance(problem, UNREADABLE):
-            raise StoreDamaged(INDEX_DAMAGED) from problem
+        if isinstance(problem, UNREADABLE) and not isinstance(problem, MemoristError):
+            raise StoreDamaged(self.otherwise) from problem
 
 
-SOUND = _Sound()
+SOUND = Sound(INDEX_DAMAGED)
+SOUND_ROWS = Sound(str(misplaced("a row cannot be read")))
 
 
 # ---------------------------------------------------------------- records and links
@@ -328,6 +366,7 @@ class Reader:
 
     _connections: Connections
     _shelves: Shelves
+    _sound_shelves: set[int]  # whose words were found when they were looked for
 
     @contextmanager
     def moment(self) -> Iterator[None]:
@@ -374,13 +413,33 @@ class Reader:
             # The order is found over narrow rows; only those that are asked for are read whole.
             chosen = f"SELECT r.number {FROM} WHERE {condition} ORDER BY {order_sql(order)} LIMIT ?"
             sql = f"{SELECT} WHERE r.number IN ({chosen}) ORDER BY {order_sql(order)}"
-            return self._records(sql, [*values, -1 if limit is None else limit])
+            found = self._records(sql, [*values, -1 if limit is None else limit])
+            if not found and limit != 0:
+                self._must_be_empty(one, where)
+            return found
 
     def count(self, where: Where) -> dict[str, int]:
         with self._connections as one, one_moment(one):
             condition, values = self._condition(where)
             sql = f"SELECT s.named, count(*) {FROM} WHERE {condition} GROUP BY s.named ORDER BY s.named"
-            return dict(one.execute(sql, values))
+            found = dict(one.execute(sql, values))
+            if not found:
+                self._must_be_empty(one, where)
+            return found
+
+    def _must_be_empty(self, one: apsw.Connection, where: Where) -> None:
+        """Where everything was asked for and nothing found, the shelves must not count words: else a page of an index or a table
+        is not where it was written. A shelf is looked at once."""
+        if all(clause.field in EVERYTHING for clause in where.clauses):
+            self._must_hold(one, json.loads(self._readable(where)))
+
+    def _must_hold(self, one: apsw.Connection, shelves: Sequence[int]) -> None:
+        unseen = [id for id in shelves if id not in self._sound_shelves]
+        for id, words in one.execute(HELD, (canonical(unseen),)) if unseen else ():
+            term = str(words or "").split(" ")[1:2]
+            if not term or not one.execute(IS_INDEXED, (f"{id}·{term[0]}",)).get:
+                raise StoreDamaged(INDEX_DAMAGED)
+            self._sound_shelves.add(id)
 
     def _condition(self, where: Where) -> tuple[str, list[Any]]:
         condition, values = where_sql(where)
@@ -399,7 +458,8 @@ class Reader:
             ends, order = f" AND (l.a IN {numbers} OR l.b IN {numbers})", "a.id, l.kind, b.id"
         sql = f"{LINKS}{ends} ORDER BY {order}"
         with self._connections as one, one_moment(one):
-            found = [Link(*row) for row in one.execute(sql, (canonical(list(ids or ())), self._readable(where), kind))]
+            rows = one.execute(sql, (canonical(list(ids or ())), self._readable(where), kind))
+            found = [Link(*row) for row in of_types(rows, str, str, str, float, str | None)]
             return self._seen_links(found, where)[:limit]
 
     def _seen_links(self, links: Sequence[Link], where: Where) -> list[Link]:
@@ -430,7 +490,7 @@ class Reader:
             yield from map(self._sealed, self._rows(sql, (canonical(list(ids)),)))
             return
         sql, last = f"{SELECT_SEALED} WHERE r.number > ? ORDER BY r.number LIMIT ?", 0
-        while rows := self._rows(sql, (last, ROWS_AT_ONCE)):
+        while rows := ascending(self._rows(sql, (last, ROWS_AT_ONCE)), last):
             yield from map(self._sealed, rows)
             last = rows[-1][0]
 
@@ -449,7 +509,7 @@ class Reader:
 
     def briefs(self, where: Where) -> Iterator[Brief]:
         last, vector = 0, sum(generation.bytes + 8 for generation in self.generations())
-        while rows := self._brief_rows(where, last):
+        while rows := ascending(self._brief_rows(where, last), last):
             for row in rows:
                 (number, id, bytes, pinned, at, updated, used, scope, kind, status, trust, importance, confidence,
                  home, *counted) = row  # fmt: skip
@@ -482,6 +542,10 @@ class Reader:
                 return bm25.Found()
             with SOUND:
                 scored, yardstick = bm25.rank(terms, index, max(bm25.POOL, 2 * limit))
+            if scored and scored[-1][0] == 0:
+                raise StoreDamaged(INDEX_DAMAGED)
+            if not scored:
+                self._must_hold(one, self._shelves.now(one).readable(shelves, where.access))
             return bm25.Found(index.best(scored, limit), yardstick)
 
     def _index(
@@ -515,12 +579,12 @@ class Reader:
         with self._connections as one, one_moment(one):  # else a shelf made meanwhile is not among those looked at
             view = self._shelves.now(one)
             ids = view.readable(shelves, where.access)
-            found: list[Any] = one.execute(sql, (canonical(list(numbers)), canonical(ids), *values)).fetchall()
+            found = of_types(one.execute(sql, (canonical(list(numbers)), canonical(ids), *values)), *FACT_TYPES)
         return [Fact(number, view.seen.shelves[shelf], *rest) for number, shelf, *rest in found]
 
     def speakers(self, shelves: Sequence[Shelf], most: int) -> list[str]:
         found = set[str]()
         with self._connections as one, one_moment(one):
             for id in self._shelves.now(one).ids(shelves):
-                found |= {speaker for (speaker,) in one.execute(SPEAKERS, (id, most))}
+                found |= {speaker for (speaker,) in of_types(one.execute(SPEAKERS, (id, most)), str)}
         return sorted(found)[:most]

@@ -17,7 +17,7 @@ import apsw
 
 from memorist.errors import Invalid, StoreDamaged
 from memorist.records import now_utc
-from memorist.store.copies import erase_what_is_listed, put_anchor_aside, set_anchor
+from memorist.store.copies import erase_what_is_listed, keeping_anchor, put_anchor_aside, set_anchor
 from memorist.store.files import create_private, size_of
 from memorist.store.fork import inside
 from memorist.store.sqlite.connection import explained
@@ -35,7 +35,9 @@ def replaced(db: Path, backup: Path, now: datetime) -> Path | None:
     with inside, tempfile.TemporaryDirectory(prefix=f".{db.name}.restoring-", dir=db.parent) as folder:
         fresh = Path(folder) / "store.db"
         _verify(backup, fresh)
-        kept = _keep(db, db.with_name(f"{db.name}.replaced-{now:%Y%m%dT%H%M%S}Z"))
+        aside = db.with_name(f"{db.name}.replaced-{now:%Y%m%dT%H%M%S}Z")
+        with keeping_anchor(db, aside):
+            kept = _keep(db, aside)
         with closing(SqliteStore(fresh)) as store:  # what was erased stays erased, though the backup is from before
             erase_what_is_listed(store, db, _erased_in(db))
             head = store.head()
@@ -47,6 +49,7 @@ def replaced(db: Path, backup: Path, now: datetime) -> Path | None:
     set_anchor(db, head)
     with closing(SqliteStore(db)) as store:
         erase_what_is_listed(store, db)
+        set_anchor(db, store.head())  # again: somebody may have noted what they had written just before
     return kept
 
 

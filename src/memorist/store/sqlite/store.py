@@ -9,6 +9,7 @@ Reading is in `read.py` (records, links, words) and `scan.py` (by meaning), `vec
 writes, and reads the tables beside the records: journal, recall log, keys, runs, settings.
 """
 
+import itertools
 import json
 import os
 from collections import Counter
@@ -47,7 +48,7 @@ from memorist.store.nouns import (
     shelf_of,
     tally,
 )
-from memorist.store.sqlite.connection import SET, Connections, Shelves, explained, upsert
+from memorist.store.sqlite.connection import SET, Connections, Shelves, can_have_a_log, explained, misplaced, upsert
 from memorist.store.sqlite.migrate import (
     DELETE_TOPICS,
     INSERT_TOPICS,
@@ -58,6 +59,7 @@ from memorist.store.sqlite.migrate import (
     migrations_in,
     version_of,
 )
+from memorist.store.sqlite.read import SOUND_ROWS, ascending, of_types
 from memorist.store.sqlite.scan import VectorCache, VectorMatcher
 from memorist.store.sqlite.vectors import Move, VectorKeeper
 from memorist.store.where import Where, canonical
@@ -114,6 +116,7 @@ class SqliteStore(VectorMatcher, VectorKeeper):
         writable = path is None or self._prepare_file(path)
         self._connections = Connections(path, wait, writable)
         self._shelves = Shelves()
+        self._sound_shelves = set()
         self._vector_cache = VectorCache()
         self._erased_vectors: list[bytes] = []  # until their bytes were looked for in the file
         try:
@@ -137,7 +140,7 @@ class SqliteStore(VectorMatcher, VectorKeeper):
             raise Invalid(f"{shown} cannot be the name of a file; choose another") from problem
         if folder:
             raise Invalid(f"{shown} is a folder; name a file in it, such as {shown}/memory.db")
-        return os.access(path, os.W_OK)
+        return os.access(path, os.W_OK) and can_have_a_log(path)
 
     def _open(self, schema: Path) -> None:
         path, steps = self._path or UNNAMED, migrations_in(schema)
@@ -252,7 +255,8 @@ class SqliteStore(VectorMatcher, VectorKeeper):
             asked["j.seq >= ?"] = int(batch[1:]) if batch[1:].isdecimal() and len(batch) < 19 else MOST_EVENTS
         asked = {part: value for part, value in asked.items() if value is not None}
         rest = f"WHERE {' AND '.join(asked) or '1'} ORDER BY j.seq DESC LIMIT ?"
-        return self._events(rest, [*asked.values(), -1 if limit is None else limit])[::-1]
+        events = self._events(rest, [*asked.values(), -1 if limit is None else limit])[::-1]
+        return _in_order(events, MOST_EVENTS if before is None else before)
 
     def _events(self, rest: str, values: Sequence[Any] = ()) -> list[Event]:
         sql = (
@@ -266,7 +270,7 @@ class SqliteStore(VectorMatcher, VectorKeeper):
         """Short reads of a few hundred links each: a long open cursor would keep the log from being folded in."""
         last = 0
         sql = "SELECT seq, digest FROM journal WHERE seq > ? AND digest IS NOT NULL ORDER BY seq LIMIT ?"
-        while links := self._rows(sql, (last, LINKS_AT_ONCE)):
+        while links := ascending(self._rows(sql, (last, LINKS_AT_ONCE)), last):
             events = self._events("WHERE j.seq > ? AND j.seq <= ? ORDER BY j.seq", (last, links[-1][0]))
             for seq, digest in links:
                 some = [event for event in events if last < event.seq <= seq]
@@ -281,12 +285,14 @@ class SqliteStore(VectorMatcher, VectorKeeper):
         chosen = "" if id is None else "id = ? AND "
         sql = f"SELECT {RECEIPT} FROM recalls WHERE {chosen}space = ? ORDER BY at DESC, id DESC LIMIT ?"
         values = (space, limit) if id is None else (id, space, limit)
-        return [_receipt(row) for row in self._rows(sql, values)]
+        with SOUND_ROWS:
+            return [_receipt(row) for row in self._rows(sql, values)]
 
     def runs(self, space: str, job: str | None = None, state: str | None = None, limit: int | None = None) -> list[Run]:
         asks = "state = 'asks'" if state == "asks" else "ifnull(state = ?3, 1)"  # written out, for its index
         sql = f"SELECT {RUN} FROM jobs WHERE space = ?1 AND ifnull(name = ?2, 1) AND {asks} ORDER BY id DESC LIMIT ?4"
-        return [_run(row) for row in self._rows(sql, (space, job, state, -1 if limit is None else limit))]
+        with SOUND_ROWS:
+            return [_run(row) for row in self._rows(sql, (space, job, state, -1 if limit is None else limit))]
 
     def size(self, where: Where | None = None) -> Size:
         with self._connections as one:
@@ -304,12 +310,13 @@ class SqliteStore(VectorMatcher, VectorKeeper):
 
     def setting(self, name: str) -> str | None:
         with self._connections as one:
-            value: str | None = one.execute("SELECT value FROM settings WHERE name = ?", (name,)).get
-        return value
+            rows = of_types(one.execute("SELECT value FROM settings WHERE name = ?", (name,)), str)
+        return rows[0][0] if rows else None
 
-    def head(self) -> ChainLink | None:
+    def head(self, up_to: int | None = None) -> ChainLink | None:
+        sql = "SELECT seq, digest FROM journal WHERE seq <= ? ORDER BY seq DESC LIMIT 1"
         with self._connections as one:
-            row = one.execute("SELECT seq, digest FROM journal ORDER BY seq DESC LIMIT 1").get
+            row = one.execute(sql, (MOST_EVENTS if up_to is None else up_to,)).get
         return ChainLink(row[0], row[0], row[1] or b"") if row else None
 
     def key_use(self, key: str) -> KeyUse | None:
@@ -501,6 +508,14 @@ def _append(one: apsw.Connection, events: Sequence[Event], digest: bytes) -> Non
         for e in events
     ]  # fmt: skip
     one.executemany(sql, rows)
+
+
+def _in_order(events: list[Event], before: int) -> list[Event]:
+    """The events, if they are as they were asked for: who goes on from the last one would else never come to an end."""
+    numbers = [*(event.seq for event in events), before]
+    if any(one >= next for one, next in itertools.pairwise(numbers)):
+        raise misplaced("events of the journal are out of order")
+    return events
 
 
 def _save_run(one: apsw.Connection, run: Run) -> int:
