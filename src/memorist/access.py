@@ -68,7 +68,7 @@ class Access:
 
     def home_of(self, scope: str) -> str | None:
         """Which home a scope has that this caller names: its own project for a task, a session or an agent."""
-        return self.home if is_homed(scope) else None
+        return self.home if is_homed(Scope(scope)) else None
 
     def homes_of(self, scope: str) -> tuple[str | None, ...]:
         """Those in which it looks for a scope that it names: an agent may also be at home everywhere."""

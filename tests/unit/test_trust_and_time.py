@@ -243,6 +243,7 @@ def test_every_verb_knows_that_memory_is_off(memory: Memory, monkeypatch: pytest
         "resolve": lambda: memory.resolve(1, 1, "both"),
         "used": lambda: memory.used("r1", "x"),
         "unlink": lambda: memory.unlink(1, 1),
+        "assign": lambda: memory.assign("task/1", "project/atlas"),
     }
     for name in VERBS:
         if name in ("audit", "status", "backup", "doctor", "compact", "through", "close"):
