@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from memorist.records import Planned, Record, Report
 from memorist.redact import strings_in, texts_of
 from memorist.remember.changes import Caller, same_texts
-from memorist.store.copies import clean_copies, clear_leftovers
+from memorist.store.copies import clean_copies, remove_unfinished
 from memorist.store.nouns import Diagnosis
 from memorist.store.protocol import Store
 from memorist.store.traces import ErasedIds
@@ -49,11 +49,11 @@ def finish(by: Caller, because: str = "erased", traces: Set[bytes] = frozenset()
     store = by.store
     mark = store.setting(unscrubbed(by.access.space))
     if not mark:
-        return clear_leftovers(store.path).said
+        return remove_unfinished(store).said
     gone = everywhere(by.access.space).also("state", "eq", "erased")  # also unreadable ones: ids are no content
     ids = [brief.id for brief in store.briefs(gone)]
     ErasedIds(store.path).add(ids)
-    cleaning = clean_copies(store.path, ids, by.access, because, COPIES_WAIT)
+    cleaning = clean_copies(store, ids, by.access, because, COPIES_WAIT)
     in_the_way = store.scrub(sorted(traces))
     if in_the_way is None and cleaning.done:
         by.writer.scrubbed(by.access.space, mark)

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memorist.errors import Invalid, MemoristError
+from memorist.store.files import clear_leftovers, names_of
+from memorist.store.traces import ErasedIds
 
 if TYPE_CHECKING:
     from memorist.store.protocol import Store
@@ -20,13 +22,18 @@ def open_store(name: str, wait: float) -> "Store":
     if "://" in name:
         raise Invalid(f"{name.partition('://')[0]}:// stores are not available; name a file, or ':memory:'")
     file = file_of(name)
+    store: Store
     if file is not None and is_json(file):
         from memorist.store.json_file.store import JsonFileStore
 
-        return JsonFileStore(file, wait)
-    from memorist.store.sqlite import SqliteStore
+        store = JsonFileStore(file, wait)
+    else:
+        from memorist.store.sqlite import SqliteStore
 
-    return SqliteStore(file, wait)
+        store = SqliteStore(file, wait)
+    if store.writable:
+        clear_leftovers(store.folders)
+    return store
 
 
 def file_of(name: str) -> Path | None:
@@ -40,7 +47,10 @@ def restore(db: Path, backup: Path, now: datetime) -> Path | None:
         raise Invalid(f"{backup} is no file; name the backup to restore")
     if db.exists() and db.samefile(backup):
         raise Invalid(f"{backup} is the store itself; name a backup of it")
-    if is_json(db):
+    as_json, (db, *links) = is_json(db), names_of(db)
+    for link in links:  # version 0.1.0 kept the list beside the link
+        ErasedIds(db).add(ErasedIds(link).read())
+    if as_json:
         from memorist.store.json_file.restore import replaced
     else:
         from memorist.store.sqlite.restore import replaced
