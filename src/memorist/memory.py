@@ -23,6 +23,7 @@ from memorist.engine import Engine, Filter
 from memorist.errors import Invalid, Refused, StoreUnavailable
 from memorist.records import Context, Draft, Event, Link, LinkKind, Outcome, Recall, Record, Report
 from memorist.store.nouns import Diagnosis
+from memorist.store.open import COPIED_TO, note_place
 from memorist.store.where import order_of
 
 if TYPE_CHECKING:
@@ -212,16 +213,18 @@ class Memory(Engine):
         *,
         where: Filter | None = None,
         dry_run: bool = False,
+        derived: str = "erase",
         because: str = "erased on request",
     ) -> Report:
-        """Removes a memory and its past texts, or all that match a filter, from every place they lie in. There is no undo."""
+        """Removes a memory and its past texts, or all that match a filter, from every place they lie in, and what was derived
+        from it; with `derived="list"` that is only named. There is no undo."""
         caller, reason = self._caller, checks.label(because, "the reason")
         chosen, ids = self._chosen(id, where, ("active", "archived", "superseded"))
         if where is not None and not dry_run:
-            held = remember.consent.to_clear("erase", chosen, ids, reason, caller)
+            held = remember.consent.to_clear("erase", chosen, ids, reason, caller, derived=derived)
             if held:
                 return held
-        return self._tell_all(remember.erase.erase(ids, reason, chosen, caller, dry_run))
+        return self._tell_all(remember.erase.erase(ids, reason, chosen, caller, dry_run, derived))
 
     def undo(self, batch: str | None = None) -> Report:
         """Takes back the last action of this actor, or the named batch: what was added is archived, what was changed is as
@@ -459,6 +462,7 @@ class Memory(Engine):
         """An online copy of the whole store, verified after it was made."""
         keeper, target = self._keeper, Path(path).expanduser()
         keeper.writer.flush()
+        note_place(keeper.store, COPIED_TO, target.parent)
         keeper.store.backup(target)
         return target
 

@@ -252,7 +252,7 @@ def _moment(name: str, value: Any) -> Any:
 # ---------------------------------------------------------------- clearing
 
 
-def to_clear(verb: str, where: Where, ids: Sequence[str], because: str, by: Caller) -> Report | None:
+def to_clear(verb: str, where: Where, ids: Sequence[str], because: str, by: Caller, **more: str) -> Report | None:
     """Asks before `forget` or `erase` of everything in a scope."""
     if not ids or not _says_everything(where, len(ids), by.tools):
         return None
@@ -264,7 +264,7 @@ def to_clear(verb: str, where: Where, ids: Sequence[str], because: str, by: Call
     clauses = [[clause.field, clause.op, _plain(clause.value)] for clause in reach.clauses]
     danger = FOR_GOOD if verb == "erase" else CAN_UNDO
     summary = f"{verb} all {len(ids):,} memories in {', '.join(scopes[:5])}{' …' if len(scopes) > 5 else ''}"
-    question = Ask(verb, summary, danger, {"clauses": clauses, "because": because})
+    question = Ask(verb, summary, danger, {"clauses": clauses, "because": because, **more})
     private = next((scope for scope in scopes if scope != GLOBAL), GLOBAL)
     said = ask(question, private, because, by)
     return None if said.approved else said.report("forgotten" if verb == "forget" else "erased")

@@ -188,7 +188,7 @@ def _decide(draft: Draft, record: Clean, policy: Conflicts, changes: Changes) ->
         return _brought_before(record.id, changes)
     use = _key_use(draft, record, changes)
     seen = None if use is None else changes.keys.get(use.key) or store.key_use(use.key)
-    if use and seen:
+    if use and seen and seen.outcome != "erased":  # as version 0.1.0 marked them; now the key goes with its record
         return _repeated(use, seen, changes.by)
     outcome = _add_or_reinforce(record, changes)
     if outcome.outcome == "added":
@@ -224,8 +224,6 @@ def _brought_before(id: str, changes: Changes) -> Outcome:
 
 
 def _repeated(use: KeyUse, seen: KeyUse, by: Caller) -> Outcome:
-    if seen.outcome == "erased":
-        return Outcome("refused", "what was stored under this key was erased; use a new key to store it again")
     if seen.draft and use.draft != seen.draft:  # empty after a text of that memory was erased
         raise Conflict("this idempotency key was used for another text; use a new key for a new text")
     record = next(iter(by.store.get([seen.record], by.where)), None)

@@ -14,16 +14,16 @@ from pathlib import Path
 from memorist.access import Access
 from memorist.errors import MemoristError, StoreUnavailable
 from memorist.records import now_utc
-from memorist.store.files import clear_leftovers, maker_is_gone, remove
+from memorist.store.files import AUTOMATIC, clear_leftovers, maker_is_gone, remove
 from memorist.store.journal import Anchor
+from memorist.store.lineage import Lineage
 from memorist.store.nouns import ChainLink
-from memorist.store.open import files_of, open_copy
+from memorist.store.open import files_of, folders_of, names_in_use, open_copy
 from memorist.store.protocol import Store
 from memorist.store.traces import ErasedIds
 from memorist.store.where import Where
 from memorist.store.writer import Writer, unscrubbed
 
-AUTOMATIC = re.compile(r"\.(before-[\w.-]+\.bak|replaced-[0-9TZ]+)")
 ON_REQUEST = re.compile(r"\.backup-[0-9TZ]+")
 LEFT_BY_0_1_0 = re.compile(r"\.(before-[\w.-]+\.bak|(replaced|backup)-[0-9TZ]+)\.partial|\.restoring-\w+")
 IDS_AT_ONCE = 200
@@ -70,7 +70,8 @@ def erase_again(store: Store, ids: Iterable[str], spaces: Collection[str], who: 
         for start in range(0, len(wanted), IDS_AT_ONCE):
             found = store.get(wanted[start : start + IDS_AT_ONCE], Where(keeper))
             if there := [record for record in found if record.state != "erased"]:
-                writer.erase(there, keeper, because)
+                quoting = {id for id, _ in Lineage(store, space).quoting(there)}.difference(wanted)
+                writer.erase(there, keeper, because, quoting=store.get(sorted(quoting), Where(keeper)))
         mark = store.setting(unscrubbed(space))
         if mark:
             store.compact()
@@ -107,7 +108,7 @@ def set_anchor(db: Path, head: ChainLink | None) -> None:
 def remove_unfinished(store: Store) -> Cleaning:
     """Removes copies that a killed process did not finish. Those that another one may still be writing are named."""
     cleaning = Cleaning()
-    still = clear_leftovers(store.folders)
+    still = clear_leftovers(folders_of(store))
     for left in _beside(store, LEFT_BY_0_1_0):
         try:
             if maker_is_gone(left):
@@ -124,8 +125,8 @@ def remove_unfinished(store: Store) -> Cleaning:
 def _beside(store: Store, pattern: re.Pattern[str]) -> list[Path]:
     """Files that are named after the store, beside the real one and beside the links that it was opened by."""
     found = set()
-    for name in store.names:
-        for file in name.absolute().parent.glob(f"*{_literal(name.name)}.*"):
+    for name in names_in_use(store):
+        for file in name.parent.glob(f"*{_literal(name.name)}.*"):
             if pattern.fullmatch(file.name.removeprefix(".").removeprefix(name.name)):
                 found.add(Path(os.path.realpath(file.parent)) / file.name)
     return sorted(found)

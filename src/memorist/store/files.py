@@ -2,7 +2,7 @@
 
 What is not whole yet has a name of its own beside its goal, which nobody guesses and no user gives: a dot, `memorist`, the
 machine and the process that make it, and chance. So nothing of a user's is taken for ours, and what a killed process left is
-known as such and removed.
+known as such and removed. What ends in `.copy` becomes an automatic copy, which erasing looks after; `.partial` is all else.
 """
 
 import hashlib
@@ -20,8 +20,12 @@ from pathlib import Path
 from memorist.errors import Invalid
 from memorist.store.nouns import Diagnosis
 
-OURS = re.compile(r"\.memorist-([0-9a-f]{8})-([0-9]+)-\w+\.partial(-journal|-wal|-shm)?")  # the machine, the process
+AUTOMATIC = re.compile(
+    r"\.(before-[\w.-]+\.bak|replaced-[0-9TZ]+)"
+)  # how the name of a copy goes on that nobody asked for
+OURS = re.compile(r"\.memorist-([0-9a-f]{8})-([0-9]+)-\w+\.(?:partial|copy)(?:-journal|-wal|-shm)?")  # machine, process
 UNFINISHED = 600.0  # seconds after which a file that nobody went on with is taken for a leftover of a crash
+COPY = ".copy"
 MOST_LINKS = 40
 
 
@@ -73,7 +77,8 @@ def put_in_place(partial: Path, path: Path) -> None:
 @contextmanager
 def unfinished(path: Path) -> Iterator[Path]:
     """A name beside that file for what will become it; what is left there in the end is removed."""
-    partial = path.with_name(f"{unfinished_prefix()}{secrets.token_hex(8)}.partial")
+    end = COPY if AUTOMATIC.search(path.name) else ".partial"
+    partial = path.with_name(f"{unfinished_prefix()}{secrets.token_hex(8)}{end}")
     try:
         yield partial
     finally:
@@ -82,7 +87,7 @@ def unfinished(path: Path) -> Iterator[Path]:
 
 
 def unfinished_prefix() -> str:
-    """How the name of what this process has not finished begins; it ends in `.partial`."""
+    """How the name of what this process has not finished begins."""
     return f".memorist-{_machine()}-{os.getpid()}-"
 
 
@@ -98,14 +103,15 @@ def remove(left: Path) -> None:
 
 
 def clear_leftovers(folders: Iterable[Path]) -> list[Path]:
-    """Removes what killed processes left unfinished in these folders. Returns what may still be in the making."""
+    """Removes what killed processes left unfinished in these folders. Returns what cannot be removed, and automatic copies
+    that are still in the making; a backup in the making is its user's."""
     still = []
     for folder in folders:
         for left in _unfinished_in(folder):
             try:
                 if maker_is_gone(left):
                     remove(left)
-                else:
+                elif left.name.endswith(COPY):
                     still.append(left)
             except FileNotFoundError:  # it was finished meanwhile
                 continue
@@ -144,7 +150,12 @@ def _is_alive(process: int) -> bool:
 
 
 def _machine() -> str:
-    name = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
+    if hasattr(os, "uname"):
+        name = os.uname().nodename
+    else:
+        import platform  # slower to load
+
+        name = platform.node()
     return hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=4).hexdigest()
 
 
@@ -156,7 +167,7 @@ def names_of(path: Path) -> tuple[Path, ...]:
     links = [path]
     with suppress(OSError):
         while links[-1].is_symlink() and len(links) <= MOST_LINKS:
-            links.append(links[-1].parent / os.readlink(links[-1]))
+            links.append(links[-1].parent / links[-1].readlink())
     return (path,) if len(links) == 1 else (Path(os.path.realpath(path)), *links[-2::-1])
 
 

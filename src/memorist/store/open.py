@@ -3,18 +3,23 @@
 `:memory:` is a store in RAM, a name that ends in `.json` a JSON file, every other name an SQLite file.
 """
 
+import json
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memorist.errors import Invalid, MemoristError
 from memorist.store.files import clear_leftovers, names_of
+from memorist.store.nouns import Commit
 from memorist.store.traces import ErasedIds
+from memorist.store.where import canonical
 
 if TYPE_CHECKING:
     from memorist.store.protocol import Store
 
 IN_RAM = ":memory:"
+LINKS, COPIED_TO = "links", "copied to"  # settings of a store
+MOST_PLACES = 20
 
 
 def open_store(name: str, wait: float) -> "Store":
@@ -31,9 +36,43 @@ def open_store(name: str, wait: float) -> "Store":
         from memorist.store.sqlite import SqliteStore
 
         store = SqliteStore(file, wait)
+    for link in names_of(file)[1:] if file else ():
+        note_place(store, LINKS, link)
     if store.writable:
-        clear_leftovers(store.folders)
+        clear_leftovers(folders_of(store))
     return store
+
+
+# ---------------------------------------------------------------- where copies of it may lie
+
+
+def note_place(store: "Store", what: str, place: Path) -> None:
+    """Keeps in the store by which link it is known, or to which folder a copy of it goes: what is left there, by a process
+    that is killed meanwhile or by a restore, is found again."""
+    name = str(place.absolute())
+    if not store.writable or name in _noted(store, what):
+        return
+    with store.transaction(durable=False):
+        store.write(Commit(settings={what: canonical([name, *_noted(store, what)][:MOST_PLACES])}))
+
+
+def names_in_use(store: "Store") -> list[Path]:
+    """The real file, and the links by which it was opened."""
+    return [store.path.absolute(), *map(Path, _noted(store, LINKS))] if store.path else []
+
+
+def folders_of(store: "Store") -> list[Path]:
+    """Where a copy may lie that nobody finished: beside these names, and where copies went."""
+    folders = [*(name.parent for name in names_in_use(store)), *map(Path, _noted(store, COPIED_TO))]
+    return [*dict.fromkeys(folders)]
+
+
+def _noted(store: "Store", what: str) -> list[str]:
+    found: list[str] = json.loads(store.setting(what) or "[]")
+    return found
+
+
+# ---------------------------------------------------------------- files
 
 
 def file_of(name: str) -> Path | None:

@@ -190,16 +190,6 @@ class Care(Protocol):
         """The real file; None where there is none."""
         return None
 
-    @property
-    def names(self) -> Sequence[Path]:
-        """The real file, and the links by which it was opened."""
-        return ()
-
-    @property
-    def folders(self) -> Sequence[Path]:
-        """Where a copy that nobody finished may lie: beside these names, and where backups went."""
-        return ()
-
     def checkup(self, repair: bool = False) -> list[Diagnosis]:
         """What this backend can say about its own health, index included. `repair` first rebuilds the index from the records
         where it differs from them; where anything else is wrong: nothing."""

@@ -212,8 +212,16 @@ class Writer:
 
     # ------------------------------------------------------------ erasing
 
-    def erase(self, records: Sequence[Record], who: Access, because: str, batch: str | None = None) -> Gone:
-        """Puts a tombstone in the place of each record, and takes what told of it out of everything else.
+    def erase(
+        self,
+        records: Sequence[Record],
+        who: Access,
+        because: str,
+        batch: str | None = None,
+        quoting: Sequence[Record] = (),
+    ) -> Gone:
+        """Puts a tombstone in the place of each record, and takes what told of it out of everything else. `quoting` are
+        records that stay and lose their snippets.
 
         A tombstone has a key of its own: with the old one everything that was sealed under it becomes unguessable. The
         event of the erasure names the events of other records that lost a word about it, so that an audit can tell that
@@ -223,7 +231,9 @@ class Writer:
         now = self._clock()
         with self.transaction():
             stones = [seal(_tombstone(record, self.redact(because), now), os.urandom(16)) for record in records]
-            heads = [seal(head, os.urandom(16)) for head in self._living_heads(records)]
+            staying = {head.id: head for head in self._living_heads(records)}
+            staying |= {record.id: _without_snippet(record, now) for record in quoting}
+            heads = [seal(head, os.urandom(16)) for head in staying.values()]
             erased = self.store.erase(stones, heads)
             forget_words(self.store, who.space, erased.words)
             told: list[Mapping[str, Any]] = [{"events": list(erased.events)}, *({} for _ in stones[1:])]
@@ -329,6 +339,11 @@ def _salted(before: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     if before is None or not ("other" in before or "superseded" in before):
         return before
     return {**before, "salt": secrets.token_hex(8)}
+
+
+def _without_snippet(record: Record, now: datetime) -> Record:
+    said, times = replace(record.provenance, snippet=None), replace(record.times, updated=now)
+    return changed(record, provenance=said, times=times, version=record.version + 1)
 
 
 def _tombstone(record: Record, because: str, now: datetime) -> Record:

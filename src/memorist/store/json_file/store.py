@@ -21,7 +21,7 @@ import apsw
 
 from memorist.errors import StoreDamaged, StoreUnavailable
 from memorist.records import now_utc
-from memorist.store.files import names_of, refuse_taken, size_of, unfinished
+from memorist.store.files import refuse_taken, size_of, unfinished
 from memorist.store.journal import Anchor
 from memorist.store.json_file import files as json_files
 from memorist.store.json_file import log as json_log
@@ -72,7 +72,6 @@ class JsonFileStore(SqliteStore):
         with _translated():
             json_files.refuse_foreign(self._files)
         super().__init__(wait=wait)
-        self._names = (self._file, *names_of(path)[1:])
         self._connections.look = self._look_around
         try:
             with self._caught_up():
@@ -344,7 +343,6 @@ class JsonFileStore(SqliteStore):
 
     def backup(self, path: Path) -> None:
         refuse_taken(path)
-        self._note_folder(path)
         if self._may_write:
             self.compact()
         with self._connections.moment(), _translated(), unfinished(path) as partial:

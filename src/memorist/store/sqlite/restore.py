@@ -18,7 +18,7 @@ import apsw
 from memorist.errors import Invalid, StoreDamaged
 from memorist.records import now_utc
 from memorist.store.copies import erase_what_is_listed, put_anchor_aside, set_anchor
-from memorist.store.files import create_private, size_of, unfinished_prefix
+from memorist.store.files import COPY, create_private, size_of, unfinished_prefix
 from memorist.store.sqlite.connection import explained
 from memorist.store.sqlite.doctor import NOT_OF_THE_FILE
 from memorist.store.sqlite.migrate import SCHEMA, copy_verified, migrations_in, version_of
@@ -31,7 +31,7 @@ PATIENCE = 30_000  # milliseconds for other writers
 def replaced(db: Path, backup: Path, now: datetime) -> Path | None:
     """Where the replaced store was kept, if there was one."""
     create_private(db)
-    with tempfile.TemporaryDirectory(".partial", unfinished_prefix(), db.parent) as folder:
+    with tempfile.TemporaryDirectory(COPY, unfinished_prefix(), db.parent) as folder:
         fresh = Path(folder) / "store.db"
         _verify(backup, fresh)
         kept = _keep(db, db.with_name(f"{db.name}.replaced-{now:%Y%m%dT%H%M%S}Z"))

@@ -63,8 +63,6 @@ from memorist.store.where import canonical
 from memorist.text.visible import visible
 
 UNNAMED = Path(":memory:")  # shown where a file would be named
-COPIED_TO = "copied to"  # the setting that names the folders to which backups went
-MOST_FOLDERS = 20
 PAGES_AT_ONCE = 64  # of the index, merged in one transaction: a few milliseconds
 INSERT = f"INSERT INTO records (shelf, key, checksum, {', '.join(COLUMNS)}) VALUES (?, ?, ?{', ?' * len(COLUMNS)})"
 UPDATE = (
@@ -89,6 +87,7 @@ DONE = (  # CROSS: the journal once, and then the few records; the other way rou
 RUN = "id, space, name, state, owner, lease, at, updated, batch, checkpoint, changed, problem, question"
 SAVE_RUN = upsert("jobs", RUN, "id")
 COUNT = upsert("counters", f"record, {', '.join(COUNTERS)}, last_used, tally", "record")
+USE_KEY = upsert("key_uses", "key, draft, record, outcome, at", "key")  # one that was erased may be used again
 LINK = upsert("links", "a, b, kind, weight, evidence, tally", "a, b, kind")
 
 
@@ -109,7 +108,9 @@ class SqliteStore(VectorMatcher, VectorKeeper):
     """`memorist.store.protocol.Store` over one SQLite file; in RAM if none is named."""
 
     def __init__(self, path: Path | None = None, wait: float = 30.0, schema: Path = SCHEMA) -> None:
-        self._names: Sequence[Path] = names_of(path) if path else ()  # what lies beside a store lies beside the real file
+        self._names: Sequence[Path] = (
+            names_of(path) if path else ()
+        )  # what lies beside a store lies beside the real file
         self._path = path = self._names[0] if path else None
         writable = path is None or self._prepare_file(path)
         self._connections = Connections(path, wait, writable)
@@ -169,15 +170,6 @@ class SqliteStore(VectorMatcher, VectorKeeper):
     @property
     def path(self) -> Path | None:
         return self._path
-
-    @property
-    def names(self) -> Sequence[Path]:
-        return self._names
-
-    @property
-    def folders(self) -> Sequence[Path]:
-        beside = [name.parent for name in self._names]
-        return [*dict.fromkeys((*beside, *map(Path, json.loads(self.setting(COPIED_TO) or "[]"))))]
 
     @property
     def database(self) -> Path | None:
@@ -352,7 +344,7 @@ class SqliteStore(VectorMatcher, VectorKeeper):
             self._link(one, commit.links, commit.unlinked)
         uses = [(use.key, use.draft, use.record, use.outcome, to_micros(use.at)) for use in commit.keys]
         if uses:
-            one.executemany("INSERT INTO key_uses VALUES (?, ?, ?, ?, ?)", uses)
+            one.executemany(USE_KEY, uses)
         if commit.events:
             _append(one, commit.events, commit.digest)
         if commit.settings:
@@ -432,18 +424,8 @@ class SqliteStore(VectorMatcher, VectorKeeper):
                 "there is nothing to copy in RAM; name a file when you open the memory, then it can be copied"
             )
         refuse_taken(path)
-        self._note_folder(path)
         with self._connections as one:
             copy_verified(one, path)
-
-    def _note_folder(self, copy: Path) -> None:
-        """Where a copy is going to: should this process be killed meanwhile, what it left there is found again."""
-        folder = copy.absolute().parent
-        if not self.writable or folder in {name.absolute().parent for name in self._names}:
-            return
-        with self.transaction(durable=False):
-            known = [each for each in json.loads(self.setting(COPIED_TO) or "[]") if each != str(folder)]
-            self.write(Commit(settings={COPIED_TO: canonical([str(folder), *known][:MOST_FOLDERS])}))
 
     def close(self) -> None:
         self._connections.close()
