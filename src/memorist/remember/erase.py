@@ -10,7 +10,7 @@ quotes it goes, and its finding stays.
 """
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Container, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from memorist.errors import Invalid
@@ -128,20 +128,33 @@ class _Erasure:
         found: dict[str, str] = {}
         known, edge = self.gone | {record.id for record in sources}, list(sources)
         while edge:
-            steps = {id: source.number for id, source in self.lineage.derived(edge) if id not in known}
-            known |= set(steps)
-            edge = self._with_pasts(self.by.store.get(list(steps), everywhere(self.where.access.space)), known)
-            edge = [record for record in edge if record.state != "erased"]
+            reasons = {
+                id: f"derived from memory {source.number}"
+                for id, source in self.lineage.derived(edge)
+                if id not in known
+            }
+            known |= set(reasons)
+            edge = self._living(list(reasons), known)
             known |= {record.id for record in edge}
-            self.unseen |= {record.id for record in edge if not self.where.access.may_read(record.scope)}
-            mine, kept = self._erasable([id for id in steps if id not in self.unseen], self.by.where)
-            reasons = {id: f"derived from memory {number}" for id, number in steps.items()}
+            mine, kept = self._may_erase(edge, reasons)
             left |= {id: f"{reasons[id]}; {why}" for id, why in kept.items()}
-            if self.only_listed:
-                left |= {record.id: f"{reasons[record.id]}; only listed" for record in mine}
-            else:
-                found |= {record.id: reasons[record.id] for record in mine}
+            found |= {id: reasons[id] for id in mine}
         return found
+
+    def _living(self, ids: Sequence[str], known: Set[str]) -> list[Record]:
+        """Those of these that are not erased, wherever they lie, and their past texts."""
+        records = self.by.store.get(ids, everywhere(self.where.access.space))
+        return self._with_pasts([record for record in records if record.state != "erased"], known)
+
+    def _may_erase(self, records: Sequence[Record], ids: Container[str]) -> tuple[list[str], dict[str, str]]:
+        """Those of these ids that this access may erase, and why not the others; what it may not read is only counted."""
+        unseen = {record.id for record in records if not self.where.access.may_read(record.scope)}
+        self.unseen |= unseen
+        asked = [record.id for record in records if record.id in ids and record.id not in unseen]
+        mine, left = self._erasable(asked, self.by.where)
+        if self.only_listed:
+            return [], left | {record.id: "only listed" for record in mine}
+        return [record.id for record in mine], left
 
     def _quoting(self, whole: Sequence[Record]) -> list[Record]:
         """Findings that stay and whose snippets quote one of these."""

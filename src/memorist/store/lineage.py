@@ -5,7 +5,7 @@ the session it was found in: where that snippet stands in a memory of the same s
 two only share some words, the snippet quotes the memory, and the finding is one of its own.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memorist.records import Record, Scope
@@ -36,14 +36,16 @@ class Lineage:
 
     def derived(self, sources: Sequence[Record]) -> Iterator[tuple[str, Record]]:
         """The ids of what was made of these, one step on, each with its source."""
-        by_id = {record.id: record for record in sources}
-        for some in _parts(list(by_id)):
-            links = self.store.links(everywhere(self.space), some, "derived_from")
-            yield from ((link.a, by_id[link.b]) for link in links if link.b in by_id)
+        yield from self._linked({record.id: record for record in sources})
         for narrative in (record for record in sources if record.kind == "narrative"):
             told = everywhere(self.space).also("narrative", "eq", narrative.id)
             yield from ((record.id, narrative) for record in self.store.find(told, Order("number", ascending=True)))
         yield from ((found.id, source) for found, source, whole in self._snippets(sources) if whole)
+
+    def _linked(self, sources: Mapping[str, Record]) -> Iterator[tuple[str, Record]]:
+        for some in _parts(list(sources)):
+            links = self.store.links(everywhere(self.space), some, "derived_from")
+            yield from ((link.a, sources[link.b]) for link in links if link.b in sources)
 
     def quoting(self, sources: Sequence[Record]) -> Iterator[tuple[str, Record]]:
         """The ids of findings that were made of another text, and whose snippets quote one of these."""
