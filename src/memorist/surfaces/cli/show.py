@@ -245,18 +245,27 @@ def _report(report: Report, memory: "Memory", screen: Screen) -> None:
     said = screen.styled("needs consent", "bad") if report.pending else screen.styled(word, "good")
     batch = f", batch {report.batch}" if report.batch else ""
     counted = _counted(len(report.changed)) if report.rows is None else f"{report.rows:,} parts of memories"
-    derived = sum(each.because.startswith(DERIVED) for each in report.changed)
-    counted += f", {derived:,} of them derived from others" if derived else ""
+    counted += _derived(report)
     screen.line(f"{said}: {counted}{batch}")
     if report.dry_run:
         _would_change(report, memory, screen)
-    listed = {id: why for id, why in report.left.items() if why.startswith(DERIVED)}
-    for id, why in listed.items():
-        screen.line(f"  left as it was: {id}, {one_line(why)}")
-    for reason, count in Counter(why for id, why in report.left.items() if id not in listed).items():
-        screen.line(f"  left as it was: {one_line(reason)}" + (f" ({count:,} memories)" if count > 1 else ""))
+    _left(report.left, screen)
     if report.advice:
         screen.line(screen.styled(f"  {one_line(report.advice)}", "dim"))
+
+
+def _derived(report: Report) -> str:
+    count = sum(each.because.startswith(DERIVED) for each in report.changed)
+    return f", {count:,} of them derived from others" if count else ""
+
+
+def _left(left: Mapping[str, str], screen: Screen) -> None:
+    """Counted by reason; what was derived is named, because a person may want to look at it."""
+    listed = {id: why for id, why in left.items() if why.startswith(DERIVED)}
+    for id, why in listed.items():
+        screen.line(f"  left as it was: {id}, {one_line(why)}")
+    for reason, count in Counter(why for id, why in left.items() if id not in listed).items():
+        screen.line(f"  left as it was: {one_line(reason)}" + (f" ({count:,} memories)" if count > 1 else ""))
 
 
 def _would_change(report: Report, memory: "Memory", screen: Screen) -> None:
