@@ -10,6 +10,7 @@ from memorist.errors import Invalid, OutOfScope
 from memorist.records import Origin, Scope
 
 ROLES = ("admin", "project", "reader", "skill")
+WRITERS = ("admin", "project")  # the others write nothing, whatever their grants say
 EVERYWHERE = ("*", "project/*")
 DEFAULT_SPACE = "default"
 
@@ -35,13 +36,13 @@ class Access:
         return _granted(self.reads, scope)
 
     def may_write(self, scope: str) -> bool:
-        return _granted(self.writes, scope)
+        return self.role in WRITERS and _granted(self.writes, scope)
 
     def must_read(self, scope: str) -> Scope:
         return self._must(Scope(scope), "read", self.reads)
 
     def must_write(self, scope: str) -> Scope:
-        return self._must(Scope(scope), "write", self.writes)
+        return self._must(Scope(scope), "write", self.writes if self.role in WRITERS else ())
 
     @classmethod
     def to_read(cls, space: str) -> "Access":
@@ -50,7 +51,7 @@ class Access:
 
     def over_the_space(self, surface: str) -> "Access":
         """The same actor as the keeper of the whole space, for upkeep; only those who work in a project may be that."""
-        if self.role not in ("admin", "project"):
+        if self.role not in WRITERS:
             raise OutOfScope(f"a {self.role} access may not look after the whole store; use a project's access")
         return replace(self, reads=EVERYWHERE, writes=EVERYWHERE, role="admin", surface=surface)
 

@@ -126,12 +126,14 @@ class Memory(Engine):
         return self._tell(remember.edit.revise(find, changes, caller, expected_version, because, used))
 
     def pin(self, id: str | int) -> Outcome:
-        """Marks a memory as always important. The pin of what nobody vouches for counts once a person sets or confirms it."""
-        by_a_person = self.access.origin == "user"
+        """Marks a memory as always important. What the user pins is the user's word; the pin of what nobody vouches for does
+        not count until then. A turn is never pinned."""
+        caller = self._caller
 
         def pin(record: Record) -> Record:
-            confirms = by_a_person and record.trust == "low"
-            return replace(record, pinned=True, status="confirmed" if confirms else record.status)
+            remember.authority.refuse_pinned_turn(caller.tools.kinds[record.kind], True)
+            said = remember.authority.users_word(record) if caller.access.origin == "user" else record
+            return replace(said, pinned=True)
 
         return self._edit(id, "pinned", pin, "pinned")
 
@@ -200,8 +202,8 @@ class Memory(Engine):
         sweep = remember.edit.Sweep("forgotten", archive, reason, chosen, caller)
         if dry_run:
             return sweep.plan(ids)
-        held = remember.consent.to_clear("forget", chosen, ids, reason, caller)
-        return held or self._tell_all(sweep.apply(ids))
+        by = remember.consent.to_clear("forget", chosen, ids, reason, caller)
+        return by if isinstance(by, Report) else self._tell_all(replace(sweep, by=by).apply_or_ask(ids))
 
     def restore(self, id: str | int, *, because: str = "restored on request") -> Outcome:
         """Brings a forgotten memory back with everything it had."""
@@ -221,9 +223,10 @@ class Memory(Engine):
         caller, reason = self._caller, checks.label(because, "the reason")
         chosen, ids = self._chosen(id, where, ("active", "archived", "superseded"))
         if where is not None and not dry_run:
-            held = remember.consent.to_clear("erase", chosen, ids, reason, caller, derived=derived)
-            if held:
-                return held
+            by = remember.consent.to_clear("erase", chosen, ids, reason, caller, derived=derived)
+            if isinstance(by, Report):
+                return by
+            caller = by
         return self._tell_all(remember.erase.erase(ids, reason, chosen, caller, dry_run, derived))
 
     def undo(self, batch: str | None = None) -> Report:

@@ -104,10 +104,33 @@ def test_nothing_survives_a_lineage(tmp_path: Path) -> None:
         memory.remember_many([f"Stop {n} lies there" for n in range(20)])
         for n in range(1, count):
             memory.link(n + 1, chance.randint(max(1, n - 30), n), "derived_from")
-        assert len(memory.erase(1).changed) == count
+        assert len(memory.through(replace(memory.access, origin="user")).erase(1).changed) == count
         assert numbers(memory, "active") == list(range(count + 1, count + 21))
         assert memory.audit().ok
     assert holding(tmp_path) == []
+
+
+def test_links_do_not_lead_to_the_erasure_of_most_of_a_scope_unasked(memory: Memory) -> None:
+    memory.remember_many([f"Stop {n} lies there" for n in range(30)])
+    for n in range(2, 31):
+        memory.link(n, 1, "derived_from")
+    report = memory.erase(1)
+    assert list(reasons(report)) == [1] and report.pending and len(report.left) == 29
+    person = memory.through(replace(memory.access, origin="user"))
+    assert len(person.review(report.pending, decide="approve").changed) == 29  # type: ignore[union-attr]
+    assert memory.count() == 0
+
+
+def test_what_the_user_said_is_not_erased_by_a_link_to_it(memory: Memory) -> None:
+    user = memory.through(replace(memory.access, origin="user"))
+    user.remember("The heron nests at the weir")
+    memory.remember("An agent's own note")
+    user.link(1, 2, "derived_from")
+    report = memory.erase(2)
+    assert list(reasons(report)) == [2] and report.pending
+    assert "derived from memory 2; it is the user's word" in report.left[memory.get(1).id]
+    asked = memory.erase(1, derived="list")
+    assert asked.changed == () and memory.get(1).state == "active"
 
 
 # ---------------------------------------------------------------- findings and narratives

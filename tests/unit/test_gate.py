@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import get_args
 
 import pytest
 
 from memorist import Draft, Memory
 from memorist.errors import Conflict, Invalid, OutOfScope
+from memorist.records import Origin
 from memorist.testing import MovableClock
 
 
@@ -54,27 +56,37 @@ def test_the_users_word_confirms_a_candidate_and_nobody_elses_does(memory: Memor
     assert memory.get(1).status == "candidate"
     memory.access = replace(agent, origin="user")
     memory.remember("The office is in Oslo")
-    assert memory.get(1).status == "confirmed" and memory.get(1).trust == "low"
+    record = memory.get(1)
+    assert (record.status, record.origin, record.trust) == ("confirmed", "user", "high")
+    assert memory.history(1)[-1].before["origin"] == "import"  # type: ignore[index]
 
 
 @pytest.mark.covers("C1-1")
 def test_origin_and_trust_are_stamped_by_the_door(memory: Memory) -> None:
     trust = {}
-    for origin in ("user", "agent", "import", "file", "tool"):
+    for origin in get_args(Origin):
         memory.access = replace(memory.access, origin=origin)
         record = memory.remember(f"said by {origin}").record
         assert record is not None and record.origin == origin
         trust[origin] = (record.trust, record.status)
     assert trust["user"] == ("high", "confirmed") and trust["agent"] == ("medium", "confirmed")
-    assert trust["import"] == trust["file"] == trust["tool"] == ("low", "candidate")
+    assert trust["recorded"] == ("medium", "confirmed")
+    assert {trust[origin] for origin in ("import", "file", "tool", "web")} == {("low", "candidate")}
 
 
-def test_a_turn_is_its_roles_but_not_through_a_door_of_low_trust(memory: Memory) -> None:
-    said = memory.remember("hello", kind="turn", role="user").record
-    memory.access = replace(memory.access, origin="import")
-    imported = memory.remember("hello", kind="turn", role="user").record
-    assert said is not None and imported is not None
-    assert (said.origin, imported.origin) == ("user", "import")
+@pytest.mark.parametrize(
+    ("door", "role", "origin"),
+    [
+        ("agent", "user", "agent"), ("agent", "tool", "tool"), ("import", "user", "import"), ("web", "assistant", "web"),
+        ("user", "user", "user"), ("user", "assistant", "agent"), ("recorded", "system", "agent"), ("recorded", "user", "recorded"),
+    ],
+)  # fmt: skip
+def test_a_role_may_lower_the_origin_of_a_turn_and_never_lifts_it(
+    memory: Memory, door: Origin, role: str, origin: str
+) -> None:
+    memory.access = replace(memory.access, origin=door)
+    said = memory.remember("hello", kind="turn", role=role).record
+    assert said is not None and said.origin == origin
 
 
 @pytest.mark.covers("P2")

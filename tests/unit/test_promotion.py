@@ -41,6 +41,11 @@ def as_user(memory: Memory) -> Memory:
     return memory.through(replace(memory.access, origin="user"))
 
 
+def recorded(memory: Memory) -> Memory:
+    """Through a door that saw the person type."""
+    return memory.through(replace(memory.access, origin="recorded"))
+
+
 # ---------------------------------------------------------------- points
 
 
@@ -81,7 +86,7 @@ def test_each_signal_comes_of_what_it_says(memory: Memory) -> None:
 @pytest.mark.covers("S3-19", "S3-20", "N0-6")
 def test_who_asks_for_it_passes_every_filter(memory: Memory) -> None:
     in_mode(memory, "auto", "conservative")
-    memory.extract("Remember that CI is slow.", session="s1", role="user")
+    recorded(memory).extract("Remember that CI is slow.", session="s1", role="user")
     [found] = promoted(memory)
     assert (found.text, found.points) == ("CI is slow.", 6)
     assert memory.get(found.id).scope == "project/atlas"
@@ -301,7 +306,7 @@ def test_promotion_into_global_waits_for_a_person(memory: Memory) -> None:
     assert (outcome.outcome, outcome.pending) == ("needs_consent", "q1")
     assert memory.get(1).scope == "project/atlas"
     as_user(memory).review("q1", decide="approve")
-    assert (memory.get(1).scope, memory.get(1).trust) == ("global", "medium")
+    assert (memory.get(1).scope, memory.get(1).trust) == ("global", "high"), "what the user approves is theirs"
 
 
 def test_an_approval_does_what_was_asked_and_not_what_became_of_it(memory: Memory) -> None:

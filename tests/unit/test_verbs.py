@@ -1,5 +1,6 @@
 """The lifecycle verbs, on both stores: each change is seen, journalled, and says because."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -59,6 +60,7 @@ def test_as_of_brings_back_what_was_believed_then(one: Memory, clock: MovableClo
 
 
 def test_revising_fields_without_text_makes_no_second_record(one: Memory) -> None:
+    one.access = replace(one.access, origin="user")
     one.revise(1, kind="fact", importance=0.2, scope="global", title="db")
     record = one.get(1)
     assert (record.kind, record.importance, record.scope, record.title) == ("fact", 0.2, "global", "db")

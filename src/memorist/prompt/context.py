@@ -278,7 +278,8 @@ class Look:
             ]
             latest = sorted((r for some in told for r in some), key=lambda r: (r.times.at, r.number), reverse=True)
             return [Hit(record, 1.0, {"summary": 1.0}) for record in latest[:MOST_SUMMARIES]]
-        where = where.also("pinned", "eq", True) if lane == "pinned" else where.also("kind", "eq", "convention")
+        pins = where.also("pinned", "eq", True).also("kind", "ne", "turn")  # a turn is never shown as settled
+        where = pins if lane == "pinned" else where.also("kind", "eq", "convention")
         found = self._vouched(where, "importance", MOST_STEADY)
         return [Hit(r, 1.0, {lane: 1.0}) for r in sorted(found, key=lambda r: (-r.importance, r.number))]
 
@@ -311,7 +312,8 @@ class Look:
         kind, where = ALWAYS[family], self._where(scopes)
         where = where if kind is None else where.also("kind", "eq", kind)
         rest = self.tools.store.find(where, Order("importance"), MOST_ALWAYS)
-        return [Hit(record, 0.0, {family: 1.0}) for record in rest if self._holds(record) and record.id not in known]
+        told = [record for record in rest if self._holds(record) and record.id not in known]
+        return [Hit(record, 0.0, {family: 1.0}) for record in told if kind is None or vouched_for(record)]
 
     def _where(self, scopes: Sequence[str] | None = None) -> Where:
         """The caller's filter, in these scopes."""

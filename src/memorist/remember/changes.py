@@ -18,6 +18,7 @@ from memorist.design import Tools
 from memorist.errors import Conflict
 from memorist.kinds import Kind
 from memorist.records import Link, Record, changed, to_micros
+from memorist.remember.authority import Agreed, Effect, judge, noted, users_word
 from memorist.store.meaning import Ahead
 from memorist.store.nouns import COUNTERS, KeyUse, difference
 from memorist.store.protocol import Store
@@ -26,17 +27,18 @@ from memorist.store.writer import Change, Clean, Writer
 from memorist.text.twins import normalised
 
 UNDONE = "undone"  # the reason of what an undo archived
-FROM_FILES = ("import", "file")
-GLOBAL = "global"
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who changes a store, the writer that commits it, and the tools available."""
+    """Who changes a store, the writer that commits it, and the tools available. `agreed`: a person consented. `steward`: the
+    engine itself acts, for the owner of the store: upkeep, and the end of a task."""
 
     access: Access
     writer: Writer
     tools: Tools
+    agreed: Agreed | None = None
+    steward: bool = False
 
     @property
     def store(self) -> Store:
@@ -54,6 +56,10 @@ class Caller:
         """The same writer and tools under another access."""
         return replace(self, access=access)
 
+    def with_consent(self, versions: Mapping[str, int] | None = None) -> "Caller":
+        """The same caller once a person agreed: it is the user's act now, on memories in these versions."""
+        return replace(self, access=replace(self.access, origin="user"), agreed=Agreed(versions or {}))
+
 
 @dataclass(slots=True)
 class Changes:
@@ -63,6 +69,7 @@ class Changes:
     now: datetime
     vectors: Mapping[str, Ahead] = field(default_factory=dict)  # of new records, by id, where they were embedded ahead
     lines: list[Change] = field(default_factory=list)  # of the journal, with the rows and counters they write
+    effects: list[Effect] = field(default_factory=list)  # for the judge
     links: list[Link] = field(default_factory=list)
     unlinked: list[Link] = field(default_factory=list)
     keys: dict[str, KeyUse] = field(default_factory=dict)
@@ -75,13 +82,16 @@ class Changes:
         return cls(by, by.now())
 
     def stamped(self, old: Record, new: Record) -> Clean:
-        """The next version of a record: redacted, and changed now."""
+        """The next version of a record: redacted, and changed now. What a person agreed to is their word."""
+        if self.by.agreed is not None and new.state == "active":
+            new = users_word(new)
         times = replace(new.times, updated=self.now)
         return self.by.writer.clean(changed(new, version=old.version + 1, times=times))
 
     def put(self, verb: str, old: Record | None, new: Clean, because: str, past: Record | None = None) -> None:
         """Writes a record: a new one, or one that was `stamped`. `past` is the record that keeps the old text; the journal
         then names that record instead of repeating the text."""
+        self.effects.append(Effect(verb, old, new))
         if old is None:
             return self._add(Change(verb, new, None, because, new))
         before = difference(old, new)
@@ -94,6 +104,7 @@ class Changes:
 
     def count(self, verb: str, old: Record, new: Record, because: str) -> None:
         """Changes the counters of a record, or when it was last used; its row stays."""
+        self.effects.append(Effect(verb, old, new, counted=True))
         self._add(Change(verb, new, _counts_before(old, new), because, None, new.counters, new.times.used))
 
     def link(self, a: Record, link: Link, because: str, was: Link | None = None, verb: str = "linked") -> None:
@@ -106,16 +117,22 @@ class Changes:
         self.unlinked.append(link)
         self.note(verb, a, {"other": link.b, "was": _told(link), "now": None}, because)
 
+    def touch(self, *records: Record) -> None:
+        """The change is about these records too, although their rows stay: only those who may change them may do it."""
+        self.effects += [Effect("linked", record, record) for record in records]
+
     def note(self, verb: str, record: Record, before: Mapping[str, Any], because: str) -> None:
         """Journals an event about a record whose row stays as it is."""
-        self.lines.append(Change(verb, self.records.get(record.id, record), before, because))
+        self.lines.append(Change(verb, self.records.get(record.id, record), before, self._told(because)))
 
     def key(self, use: KeyUse) -> None:
         """Records that an idempotency key was used."""
         self.keys[use.key] = use
 
     def commit(self, batch: str | None = None) -> tuple[str, dict[str, Record]]:
-        """Writes everything in one transaction, or nothing. → the batch, and the records as stored."""
+        """Writes everything in one transaction, or nothing. → the batch, and the records as stored. This is the only way to
+        the writer, so nothing is written that was not judged (`authority.py`)."""
+        judge(self.effects, self.by)
         return self.by.writer.commit(
             self.lines,
             self.by.access,
@@ -124,24 +141,25 @@ class Changes:
             keys=list(self.keys.values()),
             vectors=self.vectors,
             batch=batch,
+            settings=noted(self.effects, self.by, self.now),
         )
 
     def _add(self, change: Change) -> None:
         """Later drafts of the batch see the record as it will be."""
-        record = change.record
+        record, change = change.record, replace(change, because=self._told(change.because))
         same = self.twins.setdefault((record.scope, record.fingerprint), [])
         same[:] = [*(other for other in same if other.id != record.id), record]
         self.records[record.id] = record
         self.lines.append(change)
 
+    def _told(self, because: str | None) -> str | None:
+        """The reason, with the name of who drafted what another person approved."""
+        drafter = self.by.agreed and self.by.agreed.drafted_by
+        return f"{because}; drafted by {drafter}" if drafter else because
+
 
 def _told(link: Link | None) -> list[Any] | None:
     return None if link is None else [link.kind, link.weight, link.evidence]
-
-
-def holds_everywhere(record: Record) -> bool:
-    """Whether it is a preference that applies in every project: a person has to agree to it."""
-    return record.kind == "preference" and record.scope == GLOBAL
 
 
 def counts_of(record: Record) -> dict[str, int | None]:

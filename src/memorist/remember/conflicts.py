@@ -27,9 +27,10 @@ from memorist import checks
 from memorist.design import Ask, Conflicts
 from memorist.errors import Invalid, NotFound, Refused
 from memorist.kinds import MEMORY
-from memorist.records import Link, Outcome, Record, Trust
+from memorist.records import Link, Outcome, Record
 from memorist.remember import consent
-from memorist.remember.changes import FROM_FILES, Caller, Changes, refuse_second
+from memorist.remember.authority import RANK, Held
+from memorist.remember.changes import Caller, Changes, refuse_second
 from memorist.store.index import opposed, stated
 from memorist.store.nouns import LOOKED_AT, shelf_of
 from memorist.store.protocol import Store
@@ -51,7 +52,6 @@ BOTH = "both"
 BOTH_HOLD = "both hold: "  # how the evidence begins where a conflict was resolved that way
 FOUND = tuple(f"{kind}: " for kind in DISPUTE_KINDS)  # how the evidence begins where rules found the conflict
 WEIGHTS: dict[Severity, float] = {"high": 1.0, "medium": 0.7, "low": 0.4}
-_RANK: dict[Trust, int] = {"low": 0, "medium": 1, "high": 2}
 Find = Callable[[], tuple[Record, Record]]
 
 
@@ -246,8 +246,8 @@ def _flag(old: Record, record: Record, why: Clash, changes: Changes) -> str:
 
 def _may_retire(old: Record, record: Record) -> bool:
     """Whether the new one may replace the old: stated later, trusted no less, and said rather than read from a file."""
-    said = record.origin not in (*FROM_FILES, "tool") and record.status == "confirmed"
-    return said and _RANK[record.trust] >= _RANK[old.trust] and record.times.at >= old.times.at and not old.pinned
+    said = record.trust != "low" and record.status == "confirmed"
+    return said and RANK[record.origin] >= RANK[old.origin] and record.times.at >= old.times.at and not old.pinned
 
 
 def retired(old: Record, now: datetime, reason: str) -> Record:
@@ -325,6 +325,18 @@ def _since(link: Link, a: Record, b: Record, store: Store) -> datetime:
 def resolve(find: Find, keep: str | int, because: str, by: Caller) -> Outcome:
     """Closes the conflict of two memories: `keep` is "a", "b", "both", or one of the two by number or id."""
     reason = by.writer.redact(checks.label(because, "the reason"))
+
+    def question(held: Held) -> Ask:
+        a, b = find()
+        kept = _kept(keep, a, b)
+        what = "both hold" if kept is None else f"“{consent.shown_in_question(kept.text)}” holds"
+        details = {"a": a.id, "b": b.id, "keep": "both" if kept is None else kept.id, "because": reason}
+        return Ask("resolve", f"close the conflict of memory {a.number} and memory {b.number}: {what}", None, details)
+
+    return consent.settled(lambda by: _resolved(find, keep, reason, by), question, by)
+
+
+def _resolved(find: Find, keep: str | int, reason: str, by: Caller) -> Outcome:
     with by.writer.transaction():
         a, b = find()
         for record in (a, b):
@@ -336,18 +348,25 @@ def resolve(find: Find, keep: str | int, because: str, by: Caller) -> Outcome:
         if kept is not None and _is_so(kept, other, links):
             return Outcome("unchanged", "it was so already", kept.id, kept)
         changes = Changes.of(by)
-        for record in (a, b):
-            _close(record, kept, reason, changes)
-        for link in links:
-            changes.unlink(a if link.a == a.id else b, link, reason)
+        _put(a, b, kept, other, links, reason, changes)
         first = kept or a
-        if kept is None:
-            changes.link(a, Link(a.id, b.id, "relates_to", 1.0, f"{BOTH_HOLD}{reason}"), reason)
-        else:
-            changes.link(kept, Link(kept.id, other.id, "supersedes", 1.0, reason), reason)
         batch, stored = changes.commit()
     told = "both hold" if kept is None else f"memory {kept.number} holds, and memory {other.number} is superseded"
     return Outcome("changed", f"{told} ({reason})", first.id, stored.get(first.id, first), batch)
+
+
+def _put(
+    a: Record, b: Record, kept: Record | None, other: Record, links: Sequence[Link], reason: str, changes: Changes
+) -> None:
+    for record in (a, b):
+        _close(record, kept, reason, changes)
+    for link in links:
+        changes.unlink(a if link.a == a.id else b, link, reason)
+    if kept is None:
+        changes.touch(a, b)
+        changes.link(a, Link(a.id, b.id, "relates_to", 1.0, f"{BOTH_HOLD}{reason}"), reason)
+    else:
+        changes.link(kept, Link(kept.id, other.id, "supersedes", 1.0, reason), reason)
 
 
 def _kept(keep: str | int, a: Record, b: Record) -> Record | None:
@@ -408,7 +427,7 @@ def _close(record: Record, kept: Record | None, reason: str, changes: Changes) -
 
 
 def approved(details: Mapping[str, Any], by: Caller) -> Outcome:
-    """A person agreed that the newer memory (`a`) replaces the older one."""
+    """A person agreed how a conflict is closed: by default the newer memory (`a`) replaces the older one."""
 
     def both() -> tuple[Record, Record]:
         found = by.store.get([details["a"], details["b"]], by.where)
@@ -416,4 +435,4 @@ def approved(details: Mapping[str, Any], by: Caller) -> Outcome:
             raise NotFound("one of the two memories no longer exists; deny the question to remove it from the list")
         return found[0], found[1]
 
-    return resolve(both, "a", details["because"], by)
+    return resolve(both, details.get("keep", "a"), details["because"], by)

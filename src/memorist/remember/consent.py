@@ -10,23 +10,25 @@ scopes and the newest number that a filter reached. `review.py` carries approval
 everything that writes can import it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from memorist.access import Access
 from memorist.design import Answer, Ask, Tools
 from memorist.errors import Invalid, NotFound
 from memorist.records import Draft, Outcome, Record, Report
 from memorist.redact import nothing_but_marks
-from memorist.remember.changes import FROM_FILES, GLOBAL, Caller, holds_everywhere, same_texts
-from memorist.store.nouns import Diagnosis, Run
+from memorist.remember.authority import GLOBAL, Held, hidden_lately, holds_everywhere, most_of, stands_everywhere
+from memorist.remember.changes import Caller, same_texts
+from memorist.store.nouns import Diagnosis, Run, difference
 from memorist.store.protocol import Store
 from memorist.store.where import MOST_VALUES, Clause, Where, canonical, holds, type_of
 from memorist.store.writer import Clean
 from memorist.text.visible import quoted, visible
 
+NAMED = 5  # memories in a question
 SHOWN = 200  # characters of a text in a question
 PLACES = ("scope", "state")
 BOUNDS = ("gt", "gte", "lt", "lte", "ne")
@@ -34,9 +36,11 @@ FOR_GOOD = "This cannot be undone."
 CAN_UNDO = "They stay in the archive; undo or restore brings them back."
 JOB = "question"
 MOST_WAITING = 200  # questions in one space
+KEPT_FREE = 50  # of them for the user's own
+MOST_OF_ONE = 40  # of one actor at one door
 LONGEST_QUESTION = 200_000  # characters: nobody reads more
 ANSWERS = ("approve", "deny", "queue")
-FULL = f"{MOST_WAITING} questions wait for a person already; `memorist review` lists them, decide some first"
+FULL = "so many questions wait for a person that no more are taken; `memorist review` lists them, decide some first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,7 @@ def queue(question: Ask, scope: str, because: str, by: Caller) -> Consent:
     now = by.now()
     content = {
         "verb": question.verb, "summary": question.summary, "danger": question.danger, "because": because,
-        "scope": scope, "surface": by.access.surface, "details": dict(question.details),
+        "scope": scope, "surface": by.access.surface, "door": by.access.origin, "details": dict(question.details),
     }  # fmt: skip
     if len(canonical(content)) > LONGEST_QUESTION:
         raise Invalid(f"a question for a person has at most {LONGEST_QUESTION:,} characters; ask for less at once")
@@ -107,12 +111,21 @@ def queue(question: Ask, scope: str, because: str, by: Caller) -> Consent:
     with by.writer.transaction():
         waiting = by.store.runs(by.access.space, state="asks")
         known = next((run for run in waiting if run.checkpoint.get("digest") == digest), None)
-        if known is None and len(waiting) >= MOST_WAITING:
+        if known is None and not _has_room(waiting, by.access):
             return Consent("full", question.summary)
         who, point = by.access, {"digest": digest}
         fresh = Run(0, who.space, JOB, "asks", who.actor, now, now, now, checkpoint=point, question=content)
         number = known.id if known else by.writer.save_run(fresh)
     return Consent("queue", str(by.writer.redact(question.summary)), f"q{number}")
+
+
+def _has_room(waiting: Sequence[Run], who: Access) -> bool:
+    """Whether one more question may wait: no actor fills the queue for the others, and places are kept for the user."""
+    if who.origin == "user":
+        return len(waiting) < MOST_WAITING
+    doors = [(run.owner, (run.question or {}).get("surface"), (run.question or {}).get("door")) for run in waiting]
+    of_others = sum(door != "user" for *_, door in doors)
+    return of_others < MOST_WAITING - KEPT_FREE and doors.count((who.actor, who.surface, who.origin)) < MOST_OF_ONE
 
 
 def _answered(said: Any) -> Answer:
@@ -182,41 +195,49 @@ def checked(store: Store, space: str) -> list[Diagnosis]:
     return [Diagnosis(True, "questions", f"{len(runs):,} wait for a person")] if runs else []
 
 
-# ---------------------------------------------------------------- preferences
+# ---------------------------------------------------------------- what stands in every prompt, and what others said
 
 
-def to_remember(draft: Draft, record: Clean, by: Caller) -> Outcome | None:
-    """Asks about a new preference for every project. Text from a file is only a candidate, and a known text only counts up."""
-    if record.origin in FROM_FILES:
-        return None
+def to_remember(draft: Draft, record: Clean, reason: str, by: Caller) -> Consent | None:
+    """Asks about a new memory that would stand in the prompts of every project. A text that stands there only counts up."""
     if record.text != draft.text and nothing_but_marks(record.text):
         return None  # the gate refuses it anyway
     twins = same_texts(by.store, record.space, record.scope, [record.fingerprint])
-    if any(twin.state == "active" and holds_everywhere(twin) for twin in twins):
+    if any(holds_everywhere(twin) or stands_everywhere(twin) for twin in twins):
         return None
     checked = {"scope": record.scope, "kind": record.kind, "text": record.text, "data": dict(record.data)}
     checked |= {"tags": list(record.tags), "files": list(record.files)}
     details = {"draft": _given(draft) | {name: value for name, value in checked.items() if value}}
-    question = Ask(
-        "remember", f"remember a preference for every project: {shown_in_question(record.text)}", None, details
-    )
-    said = ask(question, record.scope, "a preference in global holds in every project", by)
-    return None if said.approved else said.outcome()
+    summary = f"remember a {record.kind} for every project: {shown_in_question(record.text)}"
+    return ask(Ask("remember", summary, None, details), record.scope, reason, by)
 
 
-def to_revise(
-    old: Record, new: Record, changes: Mapping[str, Any], because: str, used: bool, by: Caller
-) -> Outcome | int | None:
-    """Asks about a change to, or into, a preference for every project. If approved: the version it was approved for."""
-    if old == new or not (holds_everywhere(old) or holds_everywhere(new)):
-        return None
-    by.access.must_write(new.scope)
-    given = {name: _plain(value) for name, value in changes.items()}
-    details = {"id": old.id, "version": old.version, "changes": given, "because": because, "used": used}
-    what = f": {shown_in_question(new.text)}" if new.text != old.text else f" ({', '.join(changes)})"
-    question = Ask("revise", f"change memory {old.number}, a preference for every project{what}", None, details)
-    said = ask(question, old.scope, because, by)  # until it is approved, only readers of the old scope see its words
-    return old.version if said.approved else said.outcome(old.id)
+def settled(act: Callable[[Caller], Outcome], question: Callable[[Held], Ask], by: Caller) -> Outcome:
+    """The outcome of an act. Where it is held, a person is asked, with nothing locked; if they agree, it is done as the
+    user's act, provided that the memories are still in the versions that were held."""
+    try:
+        return act(by)
+    except Held as held:
+        said = ask(question(held), held.record.scope, str(held), by)
+        return act(by.with_consent(held.versions)) if said.approved else said.outcome(held.record.id)
+
+
+def to_change(held: Held, verb: str, because: str, by: Caller) -> Ask:
+    """The question about a change to one memory: the columns as they would be."""
+    effect = next(each for each in held.effects if each.old is not None and each.new is not each.old)
+    old, new = cast(Record, effect.old), effect.new
+    details = {"id": old.id, "version": old.version, "verb": verb, "because": because, "columns": difference(new, old)}
+    shown = shown_in_question(old.text)
+    return Ask("change", f"{by.access.actor} wants memory {old.number} {verb}, and {held}: {shown}", None, details)
+
+
+def to_revise(held: Held, given: Mapping[str, Any], because: str, used: bool) -> Ask:
+    """The question about a revision."""
+    old, new = held.record, held.effects[0].new
+    plain = {name: _plain(value) for name, value in given.items()}
+    details = {"id": old.id, "version": old.version, "changes": plain, "because": because, "used": used}
+    what = f": {shown_in_question(new.text)}" if new.text != old.text else f" ({', '.join(given)})"
+    return Ask("revise", f"change memory {old.number}, and {held}{what}", None, details)
 
 
 def draft_of(details: Mapping[str, Any]) -> Draft:
@@ -252,22 +273,40 @@ def _moment(name: str, value: Any) -> Any:
 # ---------------------------------------------------------------- clearing
 
 
-def to_clear(verb: str, where: Where, ids: Sequence[str], because: str, by: Caller, **more: str) -> Report | None:
-    """Asks before `forget` or `erase` of everything in a scope."""
-    if not ids or not _says_everything(where, len(ids), by.tools):
-        return None
-    scopes = [scope for scope in by.store.count(where) if where.access.may_write(scope)]
+def to_clear(verb: str, where: Where, ids: Sequence[str], because: str, by: Caller, **more: str) -> Caller | Report:
+    """Asks before `forget` or `erase` of everything in a scope, or of most of a large one, whatever the filter says. Who may
+    go on: the caller, with a person's consent where that was needed; or the report of what waits."""
+    if by.agreed is not None or not ids:
+        return by
+    counts = by.store.count(where)
+    lately, active = hidden_lately(by, by.now()), by.store.count(where.also("state", "eq", "active"))
+    most = any(most_of(scope, lately[scope] + count, count, by) for scope, count in active.items())
+    if not most and not _says_everything(where, len(ids), by.tools):
+        return by
+    scopes = [scope for scope in counts if where.access.may_write(scope)]
     if len(scopes) > MOST_VALUES:
         raise Invalid(f"{len(scopes):,} scopes would be cleared at once; name some of them in the filter")
     newest = max((brief.number for brief in by.store.briefs(where)), default=0)
     reach = where.also("scope", "in", tuple(scopes)).also("number", "lte", newest)
     clauses = [[clause.field, clause.op, _plain(clause.value)] for clause in reach.clauses]
     danger = FOR_GOOD if verb == "erase" else CAN_UNDO
-    summary = f"{verb} all {len(ids):,} memories in {', '.join(scopes[:5])}{' …' if len(scopes) > 5 else ''}"
+    several = f"all {len(ids):,}" if _says_everything(where, len(ids), by.tools) else f"{len(ids):,}"
+    summary = f"{verb} {several} memories in {', '.join(scopes[:5])}{' …' if len(scopes) > 5 else ''}"
     question = Ask(verb, summary, danger, {"clauses": clauses, "because": because, **more})
     private = next((scope for scope in scopes if scope != GLOBAL), GLOBAL)
     said = ask(question, private, because, by)
-    return None if said.approved else said.report("forgotten" if verb == "forget" else "erased")
+    return by.with_consent() if said.approved else said.report("forgotten" if verb == "forget" else "erased")
+
+
+def to_sweep(verb: str, ids: Sequence[str], because: str, by: Caller) -> Consent:
+    """Asks about memories that a `forget` or `erase` of many left because they are somebody else's."""
+    known = by.store.get(ids, by.where)
+    shown = ", ".join(f"[id:{record.number}]" for record in known[:NAMED]) + (" …" if len(known) > NAMED else "")
+    clauses = [["id", "in", list(ids[:MOST_VALUES])]]
+    danger = FOR_GOOD if verb == "erase" else CAN_UNDO
+    details = {"clauses": clauses, "because": because}
+    question = Ask(verb, f"{by.access.actor} wants to {verb} memories that others vouch for: {shown}", danger, details)
+    return ask(question, known[0].scope, because, by)
 
 
 def reach_of(details: Mapping[str, Any], who: Access) -> Where:

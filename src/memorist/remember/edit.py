@@ -7,13 +7,14 @@ writers waiting, and one memory that cannot be changed does not stop the others.
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 from memorist import checks
 from memorist.access import Access
+from memorist.design import Ask
 from memorist.errors import Conflict, Invalid, NotFound, OutOfScope, Refused
 from memorist.kinds import Kind, kind_named
 from memorist.records import (
@@ -26,17 +27,16 @@ from memorist.records import (
     Record,
     Report,
     Scope,
-    Status,
     new_id,
 )
 from memorist.redact import nothing_but_marks
+from memorist.remember import consent
+from memorist.remember.authority import RANK, Effect, Held, derived, reason_to_ask, users_word
 from memorist.remember.changes import Caller, Changes, refuse_second
 from memorist.remember.conflicts import links_between, meet, retired, reworded
-from memorist.remember.consent import to_revise
-from memorist.remember.gate import status_of, trust_of
 from memorist.store.nouns import KeyUse, Receipt
 from memorist.store.protocol import Store
-from memorist.store.where import Where
+from memorist.store.where import Where, everywhere
 from memorist.store.writer import Clean
 from memorist.text.twins import used_in
 from memorist.text.visible import quoted
@@ -47,14 +47,32 @@ SWEPT_AT_ONCE = 100  # memories in one transaction, at most
 FIRST, FEWEST = 25, 5  # memories in the first transaction, and at least
 TOO_LONG, TOO_SHORT = 0.1, 0.03  # seconds of a transaction: others wait meanwhile, and each has a fixed cost
 UNCHANGED = "it was so already"
+BESIDE = ("relates_to", "contradicts")  # links that say something about two memories and change neither
 Find = Callable[[], Record]
+Pair = Callable[[], tuple[Record, Record]]
 
 
 # ---------------------------------------------------------------- one memory
 
 
-def edit(find: Find, verb: str, change: Callable[[Record], Record], by: Caller, because: str) -> Outcome:
-    """Applies `change` to the record that `find` gives. A change that changes nothing is not written."""
+def edit(
+    find: Find,
+    verb: str,
+    change: Callable[[Record], Record],
+    by: Caller,
+    because: str,
+    question: Callable[[Held], Ask] | None = None,
+) -> Outcome:
+    """Applies `change` to the record that `find` gives, or asks a person where it is not the caller's to change. A change that
+    changes nothing is not written."""
+
+    def act(by: Caller) -> Outcome:
+        return _edit(find, verb, change, by, because)
+
+    return consent.settled(act, question or (lambda held: consent.to_change(held, verb, because, by)), by)
+
+
+def _edit(find: Find, verb: str, change: Callable[[Record], Record], by: Caller, because: str) -> Outcome:
     with by.writer.transaction():
         old = _writable(find(), by.access)
         new = change(old)
@@ -134,24 +152,20 @@ def revise(
     expected_version: int | None,
     because: str,
     used: bool = False,
-    agreed: bool = False,
 ) -> Outcome:
-    """Changes fields. A new text keeps id, number and votes, and leaves the old text behind as a superseded record. Where
-    consent is needed and not given yet (`agreed`), a person is asked before anything is locked."""
-    if not agreed:
-        seen = _at(expected_version, _writable(find(), by.access))
-        held = to_revise(seen, _revised(seen, given, by.tools.kinds), given, because, used, by)
-        if isinstance(held, Outcome):
-            return held
-        expected_version = held or expected_version
-    with by.writer.transaction():
-        old = _at(expected_version, _writable(find(), by.access))
-        new = _revised(old, given, by.tools.kinds)
-        if used:
-            new = _used(new, by.now())
-        if new.text == old.text:
-            return edit(lambda: old, "revised", lambda _: new, by, because)
-        return _supersede_text(old, _restamped(new, by.access), given, by, because)
+    """Changes fields. A new text keeps id, number and votes, and leaves the old text behind as a superseded record."""
+
+    def act(by: Caller) -> Outcome:
+        with by.writer.transaction():
+            old = _at(expected_version, _writable(find(), by.access))
+            new = _revised(old, given, by.tools.kinds)
+            if used:
+                new = _used(new, by.now())
+            if new.text == old.text:
+                return _edit(lambda: old, "revised", lambda _: new, by, because)
+            return _supersede_text(old, _restamped(new, by.access), given, by, because)
+
+    return consent.settled(act, lambda held: consent.to_revise(held, given, because, used), by)
 
 
 def _at(version: int | None, record: Record) -> Record:
@@ -183,12 +197,11 @@ def _used(record: Record, now: datetime) -> Record:
 
 
 def _restamped(record: Record, who: Access) -> Record:
-    """The record with the reviser's origin and trust, because a new text is theirs; only the user's own text confirms it."""
-    trust = trust_of(who.origin)
-    doubtful = record.status == "candidate" or status_of(trust) == "candidate"
-    status: Status = "confirmed" if who.origin == "user" or not doubtful else "candidate"
+    """The record with a new text by this caller: the user's word, or as trusted as the less trusted of the two. To add a full
+    stop to what a tool said does not make it an agent's."""
     source = replace(record.provenance, actor=who.actor, surface=who.surface)
-    return replace(record, origin=who.origin, trust=trust, status=status, provenance=source)
+    said = replace(record, provenance=source)
+    return users_word(said) if who.origin == "user" else derived(said, who.origin)
 
 
 def _supersede_text(old: Record, new: Record, given: Mapping[str, Any], by: Caller, because: str) -> Outcome:
@@ -229,7 +242,7 @@ def _timed(new: Record, given: Mapping[str, Any], now: datetime) -> Record:
 
 
 def relate(
-    find: Callable[[], tuple[Record, Record]],
+    find: Pair,
     kind: LinkKind,
     by: Caller,
     weight: float | None = 1.0,
@@ -239,25 +252,73 @@ def relate(
     if kind not in LINK_KINDS:
         raise Invalid(f"there is no link kind {kind!r:.60}; kinds are {', '.join(LINK_KINDS)}")
     shown = by.writer.redact(checks.optional_label(evidence, "the evidence"))
-    with by.writer.transaction():
-        a, b = find()
-        _writable(a, by.access)
-        _must_be_there(b)
-        if a.id == b.id:
-            raise Invalid(f"memory {a.number} cannot be linked to itself")
-        new = None if weight is None else Link(a.id, b.id, kind, checks.share(weight, "weight"), shown)
-        known = next((link for link in links_between(a, b, by.store, [kind]) if link.b == b.id), None)
-        if new == known:
-            return Outcome("unchanged", UNCHANGED, a.id, a)
-        if new and not known and kind == "supersedes":
-            _refuse_circle(new, by.store, by.where)
-        changes, because = Changes.of(by), f"{'linked' if new else 'unlinked'} ({kind})"
-        if new:
-            changes.link(a, new, because, was=known)
-        elif known:
-            changes.unlink(a, known, because)
-        batch, _ = changes.commit()
-    return Outcome("changed", because, a.id, a, batch)
+    share = None if weight is None else checks.share(weight, "weight")
+
+    def act(by: Caller) -> Outcome:
+        with by.writer.transaction():
+            a, b = find()
+            _writable(a, by.access)
+            _must_be_there(b)
+            if a.id == b.id:
+                raise Invalid(f"memory {a.number} cannot be linked to itself")
+            new = None if share is None else Link(a.id, b.id, kind, share, shown)
+            return _related(a, b, kind, new, by)
+
+    return consent.settled(act, lambda held: _to_relate(held, find, kind, share, shown, by), by)
+
+
+def _related(a: Record, b: Record, kind: LinkKind, new: Link | None, by: Caller) -> Outcome:
+    known = next((link for link in links_between(a, b, by.store, [kind]) if link.b == b.id), None)
+    if new == known:
+        return Outcome("unchanged", UNCHANGED, a.id, a)
+    changes, because = Changes.of(by), f"{'linked' if new else 'unlinked'} ({kind})"
+    if new:
+        if kind not in BESIDE:
+            changes.touch(a)
+        changes.link(a, new, because, was=known)
+    elif known:
+        changes.touch(a, b)
+        changes.unlink(a, known, because)
+    if known is None or new is None:
+        _follow(a, b, kind, new is not None, because, changes)
+    batch, stored = changes.commit()
+    return Outcome("changed", because, a.id, stored.get(a.id, a), batch)
+
+
+def _follow(a: Record, b: Record, kind: LinkKind, linked: bool, because: str, changes: Changes) -> None:
+    """What a link means for its ends: the older one of `supersedes` no longer holds, and holds again without the link; what
+    is derived from a less trusted text is trusted no more than that."""
+    by = changes.by
+    if kind == "supersedes" and linked:
+        _refuse_circle(Link(a.id, b.id, kind), by.store, by.where)
+        if b.state == "active":
+            by.access.must_write(b.scope)
+            changes.put("superseded", b, changes.stamped(b, retired(b, changes.now, because)), because)
+    elif kind == "supersedes" and b.state == "superseded" and b.superseded_by is None:
+        by.access.must_write(b.scope)
+        back = replace(b, state="active", reason=None, times=replace(b.times, valid_to=None))
+        changes.put("restored", b, _checked(b, back, changes), because)
+    elif kind == "derived_from" and linked:
+        _lower(a, b, because, changes)
+
+
+def _lower(a: Record, b: Record, because: str, changes: Changes) -> None:
+    """Lowers what is derived from `b`, and what is derived from that, to the trust in `b`; the user's word stays."""
+    by, edge, seen = changes.by, [a.id], {a.id}
+    while edge:
+        for record in by.store.get(edge, everywhere(a.space)):
+            if record.origin != "user" and RANK[record.origin] > RANK[b.origin] and record.state != "erased":
+                changes.put("lowered", record, changes.stamped(record, derived(record, b.origin)), because)
+        links = by.store.links(everywhere(a.space), edge, "derived_from")
+        edge = [link.a for link in links if link.b in edge and link.a not in seen]
+        seen.update(edge)
+
+
+def _to_relate(held: Held, find: Pair, kind: LinkKind, weight: float | None, evidence: str | None, by: Caller) -> Ask:
+    a, b = find()
+    details = {"a": a.id, "b": b.id, "kind": kind, "weight": weight, "evidence": evidence, "versions": held.versions}
+    act = "unlink" if weight is None else "link"
+    return Ask("link", f"{act} memory {a.number} and memory {b.number} ({kind}), and {held}", None, details)
 
 
 def _refuse_circle(link: Link, store: Store, where: Where) -> None:
@@ -282,6 +343,17 @@ def vote(find: Find, verdict: str, by: Caller) -> Outcome:
     """Counts a verdict. Only a useful one resets the clock; nothing here changes trust."""
     if verdict not in VERDICTS:
         raise Invalid(f"there is no verdict {quoted(verdict)}; verdicts are {', '.join(VERDICTS)}")
+
+    def question(held: Held) -> Ask:
+        record = held.record
+        said = f"{by.access.actor} finds memory {record.number} {verdict}, and {held}"
+        shown = f"{said}: {consent.shown_in_question(record.text)}"
+        return Ask("feedback", shown, None, {"id": record.id, "verdict": verdict})
+
+    return consent.settled(lambda by: _voted(find, verdict, by), question, by)
+
+
+def _voted(find: Find, verdict: str, by: Caller) -> Outcome:
     because = f"the caller found it {verdict}"
     with by.writer.transaction():
         record, changes = _writable(find(), by.access), Changes.of(by)
@@ -388,6 +460,7 @@ class Sweep:
     because: str
     where: Where  # must still match at the moment of the change
     by: Caller
+    held: list[str] = field(default_factory=list)  # ids of those that a person has to agree to; they are left
 
     def plan(self, ids: Sequence[str]) -> Report:
         """What `apply` would do now."""
@@ -401,6 +474,17 @@ class Sweep:
         for some in portions(ids):
             report = self.step(some, report)
         return report
+
+    def apply_or_ask(self, ids: Sequence[str]) -> Report:
+        """Changes these, and asks a person about those that are not the caller's to change."""
+        report = self.apply(ids)
+        if not self.held:
+            return report
+        said = consent.to_sweep("forget", self.held, self.because, self.by)
+        if not said.approved:
+            return replace(report, advice=said.because, pending=said.id)
+        left = {id: why for id, why in report.left.items() if id not in self.held}
+        return replace(self, by=self.by.with_consent(), held=[]).apply(self.held, replace(report, left=left))
 
     def step(self, ids: Sequence[str], report: Report) -> Report:
         """Changes these in one transaction and adds them to the report."""
@@ -420,9 +504,13 @@ class Sweep:
             try:
                 self.by.access.must_write(old.scope)
                 new = self.change(old)
-                fresh = None if new == old else _checked(old, new, changes)
+                fresh = None if new == old else self._allowed(old, _checked(old, new, changes))
             except (Refused, OutOfScope, Conflict) as problem:
                 left[old.id] = str(problem)
+                continue
+            except Held as problem:
+                left[old.id] = str(problem)
+                self.held.append(old.id)
                 continue
             if fresh is None:
                 left[old.id] = UNCHANGED
@@ -432,3 +520,11 @@ class Sweep:
             if _arrives(old, fresh):
                 arrived.append(fresh)
         return replace(report, changed=tuple(planned), left=left), arrived
+
+    def _allowed(self, old: Record, fresh: Clean) -> Clean:
+        """One memory that is not the caller's to change does not stop the others."""
+        effect = Effect(self.verb, old, fresh)
+        reason = None if self.by.agreed is not None else reason_to_ask(effect, self.by)
+        if reason:
+            raise Held(reason, [effect])
+        return fresh

@@ -10,12 +10,15 @@ quotes it goes, and its finding stays.
 """
 
 import re
-from collections.abc import Container, Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from memorist.errors import Invalid
 from memorist.records import Planned, Record, Report
 from memorist.redact import strings_in, texts_of
+from memorist.remember import consent
+from memorist.remember.authority import Effect, most_of, reason_to_ask
 from memorist.remember.changes import Caller, same_texts
 from memorist.store.copies import clean_copies, remove_unfinished
 from memorist.store.lineage import PHRASE, Lineage
@@ -46,7 +49,12 @@ def erase(
     report = Report("erased", dry_run=dry_run)
     for start in range(0, len(ids), ERASED_AT_ONCE):
         report = erasure.step(ids[start : start + ERASED_AT_ONCE], report)
-    advice = [*erasure.said(), *erasure.same_text()]
+    told: list[str] = []
+    if erasure.held and not dry_run:
+        asked = consent.to_sweep("erase", erasure.held, because, by)
+        report = erasure.go_on(report) if asked.approved else replace(report, pending=asked.id)
+        told = [] if asked.approved else [asked.because]
+    advice = [*told, *erasure.said(), *erasure.same_text()]
     if not dry_run:
         if interrupted:  # our traces do not include what it left behind
             by.store.compact()
@@ -91,6 +99,8 @@ class _Erasure:
     gone: set[str] = field(default_factory=set)
     unseen: set[str] = field(default_factory=set)  # derived from these, and not to be read by this access
     quotes: dict[int, int] = field(default_factory=dict)  # the number of a finding → of what its snippet quotes
+    reasons: dict[str, str] = field(default_factory=dict)  # id of what was derived → of what
+    held: list[str] = field(default_factory=list)  # ids of those that a person has to agree to
 
     def step(self, ids: Sequence[str], report: Report) -> Report:
         """Erases these, and what was derived from them, in one transaction, and adds them to the report."""
@@ -98,10 +108,9 @@ class _Erasure:
         with self.by.writer.transaction():
             records, left = self._erasable([id for id in ids if id not in self.gone], self.where)
             whole = self._with_pasts(records)
-            reasons = self._derived(whole, left)
-            found = self.by.store.get(list(reasons), self.by.where)
+            found = self.by.store.get(self._derived(whole, left), self.by.where)
             whole += self._with_pasts(found, {record.id for record in whole})
-            planned = [Planned(each.id, each.number, self._reason(each, reasons)) for each in whole]
+            planned = [Planned(each.id, each.number, self._reason(each)) for each in whole]
             report = replace(report, changed=(*report.changed, *planned), left={**report.left, **left})
             self._note(whole)
             quoting = self._quoting(whole)
@@ -119,51 +128,69 @@ class _Erasure:
         known = self.gone | set(heads) | more
         return [*records, *(past for past in pasts if past.state != "erased" and past.id not in known)]
 
-    def _reason(self, record: Record, derived: Mapping[str, str]) -> str:
-        return derived.get(record.id) or derived.get(record.superseded_by or "") or self.because
+    def _reason(self, record: Record) -> str:
+        return self.reasons.get(record.id) or self.reasons.get(record.superseded_by or "") or self.because
 
-    def _derived(self, sources: Sequence[Record], left: dict[str, str]) -> dict[str, str]:
-        """The ids of what was derived from these, step by step, and of what; what this access may not erase is added to
-        `left`."""
-        found: dict[str, str] = {}
+    def go_on(self, report: Report) -> Report:
+        """Erases what was held too, once a person agreed."""
+        ids, self.held = self.held, []
+        self.by = self.by.with_consent()
+        self.where = self.by.where
+        report = replace(report, left={id: why for id, why in report.left.items() if id not in ids})
+        for start in range(0, len(ids), ERASED_AT_ONCE):
+            report = self.step(ids[start : start + ERASED_AT_ONCE], report)
+        return report
+
+    def _derived(self, sources: Sequence[Record], left: dict[str, str]) -> list[str]:
+        """The ids of what was derived from these, step by step; what this access may not erase is added to `left`."""
+        found: list[str] = []
         known, edge = self.gone | {record.id for record in sources}, list(sources)
         while edge:
-            reasons = {
-                id: f"derived from memory {source.number}"
-                for id, source in self.lineage.derived(edge)
-                if id not in known
-            }
-            known |= set(reasons)
-            edge = self._living(list(reasons), known)
+            steps = {id: source.number for id, source in self.lineage.derived(edge) if id not in known}
+            self.reasons |= {id: f"derived from memory {number}" for id, number in steps.items()}
+            known |= set(steps)
+            edge = self._living(list(steps), known)
             known |= {record.id for record in edge}
-            mine, kept = self._may_erase(edge, reasons)
-            left |= {id: f"{reasons[id]}; {why}" for id, why in kept.items()}
-            found |= {id: reasons[id] for id in mine}
-        return found
+            mine, kept = self._may_erase([record for record in edge if record.id in steps])
+            left |= {id: f"{self.reasons[id]}; {why}" for id, why in kept.items()}
+            found += mine
+        return self._unless_most(found, left)
+
+    def _unless_most(self, ids: list[str], left: dict[str, str]) -> list[str]:
+        """Holds what was derived where it is most of a scope: links are cheap to make, and a person did not name it."""
+        if self.by.agreed is not None or self.by.access.origin == "user" or not ids:
+            return ids
+        active = self.by.where.also("state", "eq", "active")
+        counts = Counter(record.scope for record in self.by.store.get(ids, active))
+        if not any(most_of(scope, count, count, self.by) for scope, count in counts.items()):
+            return ids
+        left |= {id: f"{self.reasons[id]}; most of its scope would go" for id in ids}
+        self.held += ids
+        return []
 
     def _living(self, ids: Sequence[str], known: Set[str]) -> list[Record]:
         """Those of these that are not erased, wherever they lie, and their past texts."""
         records = self.by.store.get(ids, everywhere(self.where.access.space))
         return self._with_pasts([record for record in records if record.state != "erased"], known)
 
-    def _may_erase(self, records: Sequence[Record], ids: Container[str]) -> tuple[list[str], dict[str, str]]:
-        """Those of these ids that this access may erase, and why not the others; what it may not read is only counted."""
-        unseen = {record.id for record in records if not self.where.access.may_read(record.scope)}
-        self.unseen |= unseen
-        asked = [record.id for record in records if record.id in ids and record.id not in unseen]
-        mine, left = self._erasable(asked, self.by.where)
+    def _may_erase(self, records: Sequence[Record]) -> tuple[list[str], dict[str, str]]:
+        """The ids of those that this access may erase, and why not the others; what it may not read is only counted."""
+        seen = [record.id for record in records if self.where.access.may_read(record.scope)]
+        self.unseen |= {record.id for record in records}.difference(seen)
         if self.only_listed:
-            return [], left | {record.id: "only listed" for record in mine}
+            return [], dict.fromkeys(seen, "only listed")
+        mine, left = self._erasable(seen, self.by.where)
         return [record.id for record in mine], left
 
     def _quoting(self, whole: Sequence[Record]) -> list[Record]:
-        """Findings that stay and whose snippets quote one of these."""
+        """Findings that stay and lose their snippets, which quote one of these."""
         if self.only_listed:
             return []
         sources = {id: source.number for id, source in self.lineage.quoting(whole) if id not in self.gone}
-        found, _ = self._erasable(list(sources), self.by.where)
-        self.quotes |= {record.number: sources[record.id] for record in found}
-        return found
+        readable = self.by.store.get(list(sources), self.by.where)
+        mine = [each for each in readable if self.by.access.may_write(each.scope) and not self._held(each)]
+        self.quotes |= {record.number: sources[record.id] for record in mine}
+        return [record for record in mine if record.state != "erased"]
 
     def said(self) -> list[str]:
         """What happens beside, and what was found and cannot be named."""
@@ -179,9 +206,17 @@ class _Erasure:
                 left[record.id] = "it is erased already"
             elif not who.may_write(record.scope):
                 left[record.id] = f"this {who.role} access may not write {record.scope}"
+            elif reason := self._held(record):
+                left[record.id] = reason
+                self.held.append(record.id)
             else:
                 found.append(record)
         return found, left
+
+    def _held(self, record: Record) -> str | None:
+        """Why a person has to agree to erase it."""
+        effect = Effect("erased", record, replace(record, state="erased"))
+        return None if self.by.agreed is not None else reason_to_ask(effect, self.by)
 
     def _note(self, records: Sequence[Record]) -> None:
         for record in records:

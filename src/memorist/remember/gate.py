@@ -6,12 +6,13 @@ Everything after the bar is one transaction. Every surface, importer and job goe
 says what happened to it; a draft that cannot be accepted raises, and nothing of its batch is stored. In an import only that
 draft is refused: one bad line of a file does not stop the others.
 
-The origin of a text and the trust in it come from the access it came through, never from the text. Being read, repeated or
-old never raises trust; only an act of the user does.
+The origin of a text and the trust in it come from the access it came through, never from the text (`authority.py`): a role
+may lower the origin of a turn, and nothing raises it.
 
-When the same thing is said again, the active twin is reinforced and takes over what the new draft adds. A forgotten one comes
-back only when the user says it again; from any other source it becomes a candidate beside it. Reading a file again adds
-nothing: existing memories stay as they are, and those forgotten or revised here stay forgotten or revised.
+When the same thing is said again, the active twin is reinforced and takes over what the new draft adds, unless the twin is the
+word of somebody more trusted; the user saying it makes it theirs. A forgotten one comes back only when the user says it again;
+from any other source it becomes a candidate beside it. Reading a file again adds nothing: existing memories stay as they are,
+and those forgotten or revised here stay forgotten or revised.
 """
 
 import re
@@ -25,9 +26,20 @@ from memorist.access import Access
 from memorist.design import Conflicts
 from memorist.errors import Conflict, Invalid, MemoristError
 from memorist.kinds import Kind, kind_named
-from memorist.records import Draft, Origin, Outcome, Provenance, Record, Status, Times, Trust, new_id
+from memorist.records import Draft, Origin, Outcome, Provenance, Record, Times, new_id
 from memorist.redact import nothing_but_marks
-from memorist.remember.changes import FROM_FILES, UNDONE, Caller, Changes, holds_everywhere, same_texts, twin_of
+from memorist.remember.authority import (
+    FROM_FILES,
+    RANK,
+    Effect,
+    least,
+    reason_to_ask,
+    refuse_pinned_turn,
+    status_of,
+    trust_of,
+    users_word,
+)
+from memorist.remember.changes import UNDONE, Caller, Changes, same_texts, twin_of
 from memorist.remember.conflicts import NEW, look
 from memorist.remember.consent import to_remember
 from memorist.store.nouns import KeyUse
@@ -37,10 +49,7 @@ from memorist.text.visible import quoted
 
 IS_ID = re.compile("m[0-9a-hjkmnp-tv-z]{26}")
 DRAFT_FIELDS = {field.name for field in fields(Draft)}
-_BY_ORIGIN: dict[Origin, Trust] = {
-    "user": "high", "recorded": "medium", "agent": "medium", "tool": "low", "web": "low", "file": "low", "import": "low",
-}  # fmt: skip
-_BY_ROLE: dict[str, Origin] = {"user": "user", "assistant": "agent", "system": "agent", "tool": "tool"}
+_BY_ROLE: dict[str, Origin] = {"assistant": "agent", "system": "agent", "tool": "tool"}
 KNOWN_ALREADY = {  # state of a twin → why a file does not add it again
     "active": "it is there already",
     "archived": "it was forgotten here, and a file does not bring it back",
@@ -82,15 +91,14 @@ def admit(
     by: Caller,
     home: str,
     batch: str | None = None,
-    agreed: bool = False,
     policy: Conflicts = "flag",
 ) -> list[Outcome]:
     """Stores the drafts in one transaction. `home` is the scope of drafts that name none; a given `batch` is continued.
-    `agreed`: a person has consented already. `policy`: what happens to memories that contradict one another."""
+    `policy`: what happens to memories that contradict one another."""
     now = by.now()
     cleaned = [_checked(place, draft, by, home, now) for place, draft in enumerate(drafts, 1)]
-    if not agreed:
-        cleaned = [_asked(draft, record, by) for draft, record in zip(drafts, cleaned, strict=True)]
+    if by.agreed is None:
+        cleaned = [_asked(draft, record, by, home, policy) for draft, record in zip(drafts, cleaned, strict=True)]
     clean = [record for record in cleaned if isinstance(record, Record)]
     vectors = by.writer.generations.ahead(clean)
     with by.writer.transaction():
@@ -118,11 +126,15 @@ def _checked(place: int, draft: Draft, by: Caller, home: str, now: datetime) -> 
         raise type(problem)(f"draft {place} of its batch: {problem}") from problem
 
 
-def _asked(draft: Draft, record: Clean | Outcome, by: Caller) -> Clean | Outcome:
-    """The record, unless it needs a person's consent and does not have it."""
-    if isinstance(record, Outcome) or not holds_everywhere(record):
+def _asked(draft: Draft, record: Clean | Outcome, by: Caller, home: str, policy: Conflicts) -> Clean | Outcome:
+    """The record, unless a person has to agree to it: then what became of it. What they agree to at once is their word."""
+    reason = None if isinstance(record, Outcome) else reason_to_ask(Effect("added", None, record), by)
+    if isinstance(record, Outcome) or reason is None:
         return record
-    return to_remember(draft, record, by) or record
+    said = to_remember(draft, record, reason, by)
+    if said is None:
+        return record
+    return admit([draft], by.with_consent(), home, policy=policy)[0] if said.approved else said.outcome()
 
 
 def _record(draft: Draft, who: Access, home: str, now: datetime, kinds: Mapping[str, Kind]) -> Record:
@@ -130,6 +142,7 @@ def _record(draft: Draft, who: Access, home: str, now: datetime, kinds: Mapping[
     scope = who.must_write(draft.scope or home)
     kind = kind_named(draft.kind, kinds)
     origin = origin_of(kind.name, draft.role, who)
+    refuse_pinned_turn(kind, draft.pinned)
     valid_from, valid_to = checks.moment(draft.valid_from, "valid_from"), checks.moment(draft.valid_to, "valid_to")
     checks.interval(valid_from, valid_to)
     return Record(
@@ -218,7 +231,7 @@ def _brought_before(id: str, changes: Changes) -> Outcome:
         return Outcome("refused", "its id belongs to another memory", id)
     if record.state == "erased":
         return Outcome("refused", "it was erased here, and an import does not bring it back", id)
-    if record.state == "archived" and record.reason == UNDONE:
+    if record.state == "archived" and record.reason == UNDONE and record.origin in FROM_FILES:
         return _bring_back(record, changes, "the import that added it was undone, and it is imported again")
     return Outcome("unchanged", KNOWN_ALREADY[record.state], id, record)
 
@@ -253,7 +266,7 @@ def _add_or_reinforce(record: Clean, changes: Changes) -> Outcome:
         return _reinforce(active, record, changes)
     forgotten = twin_of(record, same, kinds, changes.now, "archived")
     if forgotten and record.origin == "user":
-        return _bring_back(forgotten, changes, "the user said again what was forgotten", status="confirmed")
+        return _bring_back(forgotten, changes, "the user said again what was forgotten")
     if forgotten:
         doubtful = changes.by.writer.clean(replace(record, status="candidate"))
         return _add(doubtful, changes, f"a twin ({forgotten.number}) was forgotten, so this is only a candidate")
@@ -279,23 +292,28 @@ def _add(record: Clean, changes: Changes, because: str) -> Outcome:
 
 
 def _reinforce(twin: Record, record: Record, changes: Changes) -> Outcome:
-    """Counts the repetition and takes over new tags, files and the pin. The user saying it confirms a candidate."""
-    confirms = twin.status == "candidate" and record.origin == "user"
+    """Counts the repetition and takes over new tags, files and the pin, where the twin is not the word of somebody more
+    trusted. The user saying it makes it the user's word."""
+    mine, confirms = record.origin == "user", record.origin == "user" and twin.status == "candidate"
     because = "the same text was there" + (", and the user confirmed it" if confirms else "")
     counters = replace(twin.counters, strength=twin.counters.strength + 1)
     counted: Record = replace(twin, counters=counters)
     after: Record = replace(
-        counted,
+        users_word(counted) if mine else counted,
         tags=_joined(twin.tags, record.tags),
         files=_joined(twin.files, record.files),
         pinned=twin.pinned or record.pinned,
-        status="confirmed" if confirms else twin.status,
     )
-    if after == counted:
+    if after == counted or RANK[record.origin] < RANK[twin.origin] or _asks(twin, after, changes):
         changes.count("reinforced", twin, counted, because)
     else:
         changes.put("reinforced", twin, changes.stamped(twin, after), because)
     return Outcome("reinforced", because, twin.id)
+
+
+def _asks(twin: Record, after: Record, changes: Changes) -> bool:
+    """Whether a person would have to agree to what the repetition adds: then it only counts."""
+    return changes.by.agreed is None and reason_to_ask(Effect("reinforced", twin, after), changes.by) is not None
 
 
 def _joined(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
@@ -303,27 +321,17 @@ def _joined(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
     return joined if len(joined) <= checks.MOST_LABELS else old
 
 
-def _bring_back(forgotten: Record, changes: Changes, because: str, status: Status | None = None) -> Outcome:
-    """Makes an archived record active again, with the status it had unless one is given."""
-    back = replace(forgotten, state="active", reason=None, status=status or forgotten.status)
+def _bring_back(forgotten: Record, changes: Changes, because: str) -> Outcome:
+    """Makes an archived record active again; where the user says it again, as the user's word."""
+    back = replace(forgotten, state="active", reason=None)
+    back = users_word(back) if changes.by.access.origin == "user" else back
     changes.put("restored", forgotten, changes.stamped(forgotten, back), because)
     return Outcome("restored", because, forgotten.id)
 
 
-# ---------------------------------------------------------------- origin and trust
+# ---------------------------------------------------------------- origin
 
 
 def origin_of(kind: str, role: str | None, who: Access) -> Origin:
-    """The access decides; a chat turn has the origin of its role, unless the access is of low trust."""
-    if kind == "turn" and who.origin in ("user", "agent"):
-        return _BY_ROLE.get(role or "", who.origin)
-    return who.origin
-
-
-def trust_of(origin: Origin) -> Trust:
-    return _BY_ORIGIN[origin]
-
-
-def status_of(trust: Trust) -> Status:
-    """Text of low trust waits as a candidate until a person confirms it."""
-    return "candidate" if trust == "low" else "confirmed"
+    """The access decides. The role of a turn may lower it: what a tool returned is a tool's, through any door."""
+    return least(who.origin, _BY_ROLE.get(role or "", who.origin)) if kind == "turn" else who.origin

@@ -27,8 +27,9 @@ from memorist.access import Access
 from memorist.design import Ask, Promotion, Proposal, Tools
 from memorist.errors import Invalid, Refused
 from memorist.kinds import ARCHIVE, MEMORY
-from memorist.records import Draft, Origin, Outcome, Record, Report, Scope, Status
+from memorist.records import Draft, Origin, Outcome, Record, Report, Scope
 from memorist.remember import consent, edit, gate
+from memorist.remember.authority import GLOBAL, Held, least, users_word
 from memorist.remember.changes import Caller
 from memorist.store.choices import Choices, chosen
 from memorist.store.nouns import Shelf
@@ -54,6 +55,7 @@ HIGH_IMPORTANCE = 0.7
 COMMON = 500  # a word that so many findings share tells nothing
 ALIKE_AT_MOST = 10  # memories of a project that are compared with one finding
 MAY_COME_BACK = ("expired", "evicted", "pruned")  # reasons set by upkeep: no person rejected it
+CLAIMED = "an agent says that the user asked for it"
 DECLINED = "a person did not want it kept"
 STAY = ("project", "user", "global")  # scope families that do not end
 FINISHED = "finished"
@@ -101,10 +103,9 @@ def _filled(common: Draft, found: "Finding", home: str) -> Draft:
 
 
 def _origin(role: str | None, who: Access) -> Origin:
-    """A rule's reading of a text is trusted like an agent's statement, and never more than the text itself."""
-    if who.origin in ("user", "agent"):
-        return "tool" if role == "tool" else "agent"
-    return who.origin
+    """What rules read in a text is trusted like the text, and never as the user's own statement: who spoke may lower the
+    origin, and nothing raises it."""
+    return least("recorded", gate.origin_of("turn", role, who))
 
 
 def _also_by(agent: str | None, outcome: Outcome, by: Caller) -> Outcome:
@@ -117,7 +118,10 @@ def _also_by(agent: str | None, outcome: Outcome, by: Caller) -> Outcome:
     def add(record: Record) -> Record:
         return replace(record, data={**record.data, "agents": agents})
 
-    edited = edit.edit(lambda: by.store.get([known.id], by.where)[0], "found again", add, by, f"found by {agent} too")
+    keeper = replace(by, steward=True)  # it is the engine that counts who found it
+    edited = edit.edit(
+        lambda: by.store.get([known.id], by.where)[0], "found again", add, keeper, f"found by {agent} too"
+    )
     return replace(outcome, record=edited.record)
 
 
@@ -243,19 +247,22 @@ def _weigh(group: Sequence[Record], worked: Worked, preset: Preset) -> Weighed:
     best = max(group, key=lambda record: (_asked_for(record), record.importance, -record.number))
     signals = tuple(name for name in POINTS if _SIGNALS[name](group, worked))
     points = sum(POINTS[name] for name in signals)
-    because = _short_of(best, signals, points, preset)
+    claimed = any(map(_claimed, group))
+    because = None if claimed else _short_of(best, signals, points, preset)
+    told = CLAIMED if claimed else f"{_counted(points)}: {', '.join(signals)}"
     sessions = {record.provenance.session for record in group} - {None}
     return Weighed(
         best.id, best.number, best.kind, best.text, str(best.data["home"]), points, signals, len(sessions),
         len(set().union(*map(agents_of, group))), "waits" if because else "enough",
-        because or f"{_counted(points)}: {', '.join(signals)}",
+        because or told,
         tuple(record.id for record in group if record.id != best.id),
     )  # fmt: skip
 
 
 def _unless_doubtful(found: Weighed, first: Record, promotion: Promotion) -> Weighed:
     """No number of points promotes an untrusted finding automatically: a page read by a tool may stage its own success."""
-    if found.outcome != "enough" or first.trust != "low" or promotion.mode != "auto":
+    vouched = first.trust != "low" and found.because != CLAIMED
+    if found.outcome != "enough" or vouched or promotion.mode != "auto":
         return found
     because = f"{found.because}, but nobody vouches for it; a person may promote it by its number"
     return replace(found, outcome="waits", because=because)
@@ -278,8 +285,14 @@ def _counted(points: int) -> str:
 
 
 def _asked_for(record: Record) -> bool:
-    by_a_person = record.provenance.role == "user" or record.origin == "user"
-    return record.data.get("asked_for") is True and by_a_person and record.trust != "low"
+    """Whether the user asked to keep it: only a door that the user speaks through can tell."""
+    return record.data.get("asked_for") is True and record.origin in ("user", "recorded")
+
+
+def _claimed(record: Record) -> bool:
+    """Whether another door says that the user asked for it. That may be proposed, and is never promoted by itself."""
+    said = record.provenance.role == "user" and record.data.get("asked_for") is True
+    return said and not _asked_for(record) and record.trust != "low"
 
 
 def _repeated(group: Sequence[Record], sources: Iterable[Any]) -> bool:
@@ -339,7 +352,7 @@ def _unless_unwanted(found: Weighed, choices: Choices, who: Access, tools: Tools
 def all_of(promotion: Promotion, home: str, by: Caller, dry_run: bool = False) -> tuple[list[Weighed], Report | None]:
     """Weighs the findings of a project, and shows, asks about or moves those with enough points, as the design says."""
     target = by.access.must_write(home)
-    if target == "global":
+    if target == GLOBAL:
         raise Invalid("nothing is promoted to global automatically; name the memory to promote")
     answers = weighed(promotion, target, by.access, by.tools)
     if dry_run or promotion.mode == "manual":
@@ -347,7 +360,8 @@ def all_of(promotion: Promotion, home: str, by: Caller, dry_run: bool = False) -
     if promotion.mode == "propose":
         return [ask_for(each, by) if each.outcome == "enough" else each for each in answers], None
     plan = proposal(answers)
-    report = edit.Sweep(plan.verb, plan.edit, plan.because, by.where, by).apply(plan.ids)
+    keeper = replace(by, steward=True)  # the design's rules decide, whoever calls
+    report = edit.Sweep(plan.verb, plan.edit, plan.because, by.where, keeper).apply(plan.ids)
     moved = {each.id for each in report.changed}
     return [_done(each, moved, report.left) for each in answers], report
 
@@ -387,11 +401,12 @@ def ask_for(found: Weighed, by: Caller) -> Weighed:
     details = {"id": found.id, "scope": found.scope, "version": record.version, "signals": list(found.signals)}
     ask = Ask("promote", f"keep in {found.scope}: {consent.shown_in_question(found.text)}", None, details)
     said = consent.ask(ask, found.scope, found.because, by)
+    person = by.with_consent()
     if said.answer == "deny":
-        declined(details, by)
+        declined(details, person)
     if not said.approved:
         return replace(found, outcome="asked" if said.id else "left", because=said.because, pending=said.id)
-    done = approved(details, by)
+    done = approved(details, person)
     return replace(found, outcome="promoted", because=done.because)
 
 
@@ -404,7 +419,7 @@ def approved(details: Mapping[str, Any], by: Caller) -> Outcome:
             raise Refused("the memory was changed since the question was asked; deny it, and promote it again")
         return found[0]
 
-    return promote(find, details["scope"], "a person agreed", by, details.get("signals", ()), agreed=True)
+    return promote(find, details["scope"], "a person agreed", by, details.get("signals", ()))
 
 
 def declined(details: Mapping[str, Any], by: Caller) -> None:
@@ -415,23 +430,10 @@ def declined(details: Mapping[str, Any], by: Caller) -> None:
         edit.edit(lambda: found[0], "forgotten", archive, by, DECLINED)
 
 
-def promote(
-    find: edit.Find, scope: str, because: str, by: Caller, signals: Sequence[str] = (), agreed: bool = False
-) -> Outcome:
+def promote(find: edit.Find, scope: str, because: str, by: Caller, signals: Sequence[str] = ()) -> Outcome:
     """Moves a memory to a scope where more questions find it: to `global` only with a person's consent. The user's own call
-    also confirms it."""
+    makes it the user's word."""
     target = by.access.must_write(scope)
-    if target == "global" and not agreed:
-        record = find()
-        if record.scope != target:
-            by.access.must_write(record.scope)
-            details = {"id": record.id, "scope": target, "version": record.version}
-            ask = Ask(
-                "promote", f"make known in every project: {consent.shown_in_question(record.text)}", None, details
-            )
-            said = consent.ask(ask, record.scope, because, by)
-            if not said.approved:
-                return said.outcome(record.id)
 
     def move(record: Record) -> Record:
         if record.state != "active":
@@ -439,12 +441,16 @@ def promote(
         kind = by.tools.kinds[record.kind]
         if kind.append_only or kind.layer != MEMORY:
             raise Refused(f"memory {record.number} is a {record.kind}, and those cannot be moved")
-        status: Status = "confirmed" if by.access.origin == "user" else record.status
-        if record.scope == target:
-            return replace(record, status=status)
-        return replace(_moved(record, target, because, signals), status=status)
+        said = users_word(record) if by.access.origin == "user" else record
+        return said if record.scope == target else _moved(said, target, because, signals)
 
-    return edit.edit(find, "promoted", move, by, because)
+    def question(held: Held) -> Ask:
+        record = held.record
+        told = "make known in every project" if target == GLOBAL else f"keep in {target} ({held})"
+        details = {"id": record.id, "scope": target, "version": record.version, "signals": list(signals)}
+        return Ask("promote", f"{told}: {consent.shown_in_question(record.text)}", None, details)
+
+    return edit.edit(find, "promoted", move, by, because, question)
 
 
 # ---------------------------------------------------------------- the end of a task or a session
@@ -459,7 +465,8 @@ def finish(scope: str, outcome: str, keep: Sequence[Record], target: str, by: Ca
     if stray is not None:
         raise Invalid(f"memory {stray.number} is in {stray.scope}, not in {ends}; promote it separately")
     here = by.where.also("scope", "eq", ends).also("state", "eq", "active")
-    wanted = list(dict.fromkeys([*(record.id for record in keep), *_pinned(here, by.tools)]))
+    wanted = list(dict.fromkeys([*(record.id for record in keep), *_pinned(here, by.tools), *_users(here, by.tools)]))
+    by = replace(by, steward=True)  # a task may end, whoever spoke in it
     because = f"{ends} finished: {outcome}"
     goes_to = (
         by.access.must_write(target) if wanted else target
@@ -478,6 +485,13 @@ def _pinned(here: Where, tools: Tools) -> list[str]:
     """Memories whose pin counts: the pin of an untrusted text does not keep it."""
     pins = here.also("pinned", "eq", True)
     return [*_ids(pins.also("trust", "ne", "low"), tools), *_ids(pins.also("status", "eq", "confirmed"), tools)]
+
+
+def _users(here: Where, tools: Tools) -> list[str]:
+    """What the user said in it, turns aside, which lie in their session."""
+    kinds = tools.kinds
+    briefs = tools.store.briefs(here.also("origin", "eq", "user").also("status", "eq", "confirmed"))
+    return [brief.id for brief in briefs if not kinds[brief.kind].append_only and kinds[brief.kind].layer == MEMORY]
 
 
 def _ids(here: Where, tools: Tools) -> list[str]:

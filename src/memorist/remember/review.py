@@ -5,17 +5,19 @@ their rights, through the same gate as everything else; so it is journalled, can
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from memorist import checks
 from memorist.access import Access
 from memorist.design import Tools
-from memorist.errors import Invalid, Refused
+from memorist.errors import Conflict, Invalid, Refused
 from memorist.records import Outcome, Record, Report
-from memorist.remember import choices, conflicts, consent, edit, erase, gate, promotion
+from memorist.remember import choices, conflicts, consent, edit, erase, gate, promotion, undo
+from memorist.remember.authority import Agreed
 from memorist.remember.changes import Caller
+from memorist.remember.undo import with_columns
 from memorist.store.nouns import Run
 from memorist.store.where import Where
 from memorist.text.visible import quoted
@@ -45,7 +47,9 @@ def decide(id: str, decision: str, by: Caller) -> Done:
             "only a person approves: use `memorist review` at a terminal, or an access with origin='user'; "
             f"this one is {by.access.origin}'s"
         )
-    handler = _handler(consent.find(id, by.access, by.store))
+    run = consent.find(id, by.access, by.store)
+    handler, asked = _handler(run), consent.shown(run)
+    by = replace(by, agreed=Agreed(drafted_by=f"{asked.actor} through {asked.surface}"))
     if handler.at_once:
         with by.writer.transaction():
             return _approve(consent.find(id, by.access, by.store), handler, by)
@@ -86,14 +90,14 @@ def _handler(run: Run) -> Handler:
 
 def _remember(details: Mapping[str, Any], by: Caller) -> Outcome:
     draft = consent.draft_of(details)
-    return gate.admit([draft], by, str(draft.scope), agreed=True)[0]
+    return gate.admit([draft], by, str(draft.scope))[0]
 
 
 def _revise(details: Mapping[str, Any], by: Caller) -> Outcome:
     find = partial(_memory, details["id"], by.access, by.tools)
     changes, version = consent.changes_of(details), details["version"]
     because, used = details["because"], details["used"]
-    return edit.revise(find, changes, by, version, because, used, agreed=True)
+    return edit.revise(find, changes, by, version, because, used)
 
 
 def _forget(details: Mapping[str, Any], by: Caller) -> Report:
@@ -118,6 +122,33 @@ def _merge(details: Mapping[str, Any], by: Caller) -> Report:
     return sweep.apply([id for id in details["ids"] if id != kept.id])
 
 
+def _change(details: Mapping[str, Any], by: Caller) -> Outcome:
+    """Sets the columns that a person agreed to, in the version that they were asked about."""
+
+    def change(record: Record) -> Record:
+        if record.version != details["version"]:
+            raise Conflict(f"memory {record.number} was changed since the question was asked; deny it, and ask again")
+        return with_columns(record, details["columns"])
+
+    find = partial(_memory, details["id"], by.access, by.tools)
+    return edit.edit(find, details["verb"], change, by, details["because"])
+
+
+def _link(details: Mapping[str, Any], by: Caller) -> Outcome:
+    def both() -> tuple[Record, Record]:
+        return _memory(details["a"], by.access, by.tools), _memory(details["b"], by.access, by.tools)
+
+    return edit.relate(both, details["kind"], by, details["weight"], details["evidence"])
+
+
+def _feedback(details: Mapping[str, Any], by: Caller) -> Outcome:
+    return edit.vote(partial(_memory, details["id"], by.access, by.tools), details["verdict"], by)
+
+
+def _undo(details: Mapping[str, Any], by: Caller) -> Report:
+    return undo.undo(details["batch"], by)
+
+
 def _memory(id: str, who: Access, tools: Tools) -> Record:
     found = tools.store.get([id], Where(who))
     if not found:
@@ -130,6 +161,10 @@ HANDLERS: Mapping[str, Handler] = {
     "revise": Handler(_revise),
     "forget": Handler(_forget, at_once=False),
     "erase": Handler(_erase, at_once=False),
+    "change": Handler(_change),
+    "link": Handler(_link),
+    "feedback": Handler(_feedback),
+    "undo": Handler(_undo, at_once=False),
     "merge": Handler(_merge),
     "promote": Handler(promotion.approved, declined=promotion.declined),
     "alias": Handler(choices.accept),

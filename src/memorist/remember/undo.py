@@ -5,41 +5,76 @@ record. A memory that was changed again since is left alone and named: undoing i
 batch like any other and can be undone itself.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
 from memorist.access import Access
-from memorist.design import Tools
+from memorist.design import Ask, Tools
 from memorist.errors import Conflict, Invalid, MemoristError, NotFound, Refused
 from memorist.records import Counters, Event, Link, Planned, Record, Report, from_micros
+from memorist.remember import consent
+from memorist.remember.authority import RANK, Effect, Held, most_of, reason_to_ask
 from memorist.remember.changes import UNDONE, Caller, Changes, counts_of, refuse_second
 from memorist.remember.edit import portions
 from memorist.store.nouns import COLUMNS, COUNTERS, from_row, to_row
 from memorist.store.where import Where, everywhere
-from memorist.store.writer import Clean
+from memorist.store.writer import Clean, door_of
 
 EVENTS_AT_ONCE = 500
 UNDID = "undid "
 
 
 def undo(name: str | None, by: Caller) -> Report:
-    """Undoes that batch, or this actor's last action."""
+    """Undoes that batch, or this actor's last action. What somebody more trusted said or did waits for a person."""
     events = _last_action(by.access, by.tools) if name is None else _named(name, by.tools)
     batch = events[0].batch
     if events[0].surface == "upkeep":  # upkeep works on the whole space, so its undo does too
         by = by.through(by.access.over_the_space(by.access.surface))
+    reason = None if by.agreed is not None else _reason_to_ask(events, by)
+    if reason:
+        return _asked(batch, reason, events[0], Report("undone"), by)
     by_record: dict[str, list[Event]] = {}
     for event in reversed(events):
         by_record.setdefault(event.record, []).append(event)
     report, undoing = Report("undone"), _Undo(batch, by_record, by)
     for some in portions(list(by_record)):
         report = undoing.step(some, report)
+    if undoing.held:
+        return _asked(batch, undoing.held[0], events[0], report, by)
     if not report.changed:
         reasons = "; ".join(dict.fromkeys(report.left.values())) or "it has no memory that you may change"
         raise Conflict(f"{batch} cannot be undone: {reasons}")
     return report
+
+
+def _reason_to_ask(events: Sequence[Event], by: Caller) -> str | None:
+    """Why a person has to agree before any of it is undone: a more trusted door did it, or most of a scope would go that
+    another actor added."""
+    door = max((door_of(event) for event in events), key=RANK.__getitem__)
+    if RANK[door] > RANK[by.access.origin]:
+        return f"it was done through a door that is the {door}'s"
+    if (events[0].actor, events[0].surface) == (by.access.actor, by.access.surface):
+        return None
+    added = [event.record for event in events if event.verb == "added"]
+    counts = Counter(r.scope for r in by.store.get(added, by.where) if r.state == "active")
+    large = next((scope for scope, count in counts.items() if most_of(scope, count, count, by)), None)
+    return None if large is None else f"it would hide most of {large}"
+
+
+def _asked(batch: str, reason: str, first: Event, report: Report, by: Caller) -> Report:
+    """Asks a person about what is left of it; if they agree at once, it is done as the user's act."""
+    about = next(iter(by.store.get([first.record], by.where)), None)
+    if about is None:
+        raise NotFound("one of its memories is not readable here")
+    question = Ask("undo", f"{by.access.actor} wants to undo {batch}, but {reason}", None, {"batch": batch})
+    said = consent.ask(question, about.scope, reason, by)
+    if said.approved:
+        done = undo(batch, by.with_consent())
+        return replace(done, changed=(*report.changed, *done.changed))
+    return replace(report, advice=said.because, pending=said.id)
 
 
 def _named(name: str, tools: Tools) -> list[Event]:
@@ -73,10 +108,12 @@ def _last_action(who: Access, tools: Tools) -> list[Event]:
 
 
 def _is_left(events: Sequence[Event], who: Access, tools: Tools) -> bool:
-    """Whether anything of it can be undone: a writable memory that is not erased, with its previous values."""
+    """Whether anything of it can be undone by them: a writable memory that is not erased, with its previous values."""
     told = [event.record for event in events if event.before is not None or event.because is not None]
-    records = tools.store.get(told, Where(who))
-    return any(who.may_write(record.scope) and record.state != "erased" for record in records)
+    if any(RANK[door_of(event)] > RANK[who.origin] for event in events):
+        return False
+    mine = [r for r in tools.store.get(told, Where(who)) if RANK[r.origin] <= RANK[who.origin]]
+    return any(who.may_write(record.scope) and record.state != "erased" for record in mine)
 
 
 def _cannot(erased: str, instead: str = "") -> Refused:
@@ -126,6 +163,7 @@ class _Undo:
     batch: str
     events: Mapping[str, Sequence[Event]]  # of the whole batch, by memory, newest first
     by: Caller
+    held: list[str] = field(default_factory=list)  # why a person has to agree to some of it
 
     @property
     def because(self) -> str:
@@ -143,6 +181,10 @@ class _Undo:
                     continue  # undone together with the memory whose past text it is
                 try:
                     returns = self._returns(record, self.events[id], changes)
+                except Held as problem:
+                    left[id] = str(problem)
+                    self.held.append(str(problem))
+                    continue
                 except MemoristError as problem:
                     left[id] = str(problem)
                     continue
@@ -164,7 +206,16 @@ class _Undo:
             raise Conflict(f"memory {record.number} was changed again by {later}; undo that first")
         own = self._without(record, events, changes)
         self.by.access.must_write(own.after.scope)
+        self._must_be_ours(own)
         return [own, *(self._without(past, self.events[past.id], changes) for past in self._pasts(record))]
+
+    def _must_be_ours(self, back: _Return) -> None:
+        """Raises `Held` where a person has to agree. A memory with nothing but other links counts as changed, too."""
+        record, fresh = back.record, back.fresh
+        effect = Effect("undone", record, fresh or back.after, counted=fresh is None and back.after != record)
+        reason = None if self.by.agreed is not None else reason_to_ask(effect, self.by)
+        if reason:
+            raise Held(reason, [effect])
 
     def _pasts(self, record: Record) -> list[Record]:
         """When an undo is undone, the past texts that it archived become past texts again."""
@@ -202,7 +253,7 @@ class _Undo:
             was, now = (told and Link(*ends, *told) for told in (before["was"], before["now"]))
             links = (*links, (was, now)) if was else links
             gone = gone if was or now is None else (*gone, now)
-        after = _with_counts(_with_columns(back.after, before), before)
+        after = _with_counts(with_columns(back.after, before), before)
         return replace(back, after=after, past=past or back.past, links=links, gone=gone)
 
     def _past(self, before: Mapping[str, Any]) -> Record | None:
@@ -211,6 +262,8 @@ class _Undo:
         found = self.by.store.get([before["superseded"]], everywhere(self.by.access.space))
         if not found or found[0].state == "erased":
             raise Refused("the text it had before was erased")
+        if before.get("fingerprint", found[0].fingerprint) != found[0].fingerprint:
+            raise Refused("the text it had before is no longer what it was; revise it instead")
         return found[0]
 
     def _put(self, back: _Return, changes: Changes) -> None:
@@ -231,7 +284,7 @@ class _Undo:
             changes.put("undone", back.past, changes.stamped(back.past, gone), self.because)
 
 
-def _with_columns(record: Record, before: Mapping[str, Any]) -> Record:
+def with_columns(record: Record, before: Mapping[str, Any]) -> Record:
     """The record with the columns of an event; counters and the time of use are not among them."""
     row = dict(zip(COLUMNS, to_row(record), strict=True))
     row |= {name: value for name, value in before.items() if name in row}

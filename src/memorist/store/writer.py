@@ -18,7 +18,7 @@ from typing import Any, NewType, TypeVar, cast
 
 from memorist.access import Access
 from memorist.errors import Invalid, StoreUnavailable
-from memorist.records import Counters, Event, Link, Provenance, Record, Times, changed, to_micros
+from memorist.records import Counters, Event, Link, Origin, Provenance, Record, Times, changed, to_micros
 from memorist.redact import Redactor, texts_of
 from memorist.store.choices import forget_words
 from memorist.store.journal import Anchor, Audit, audit, jump
@@ -34,6 +34,7 @@ Value = TypeVar("Value", Record, Provenance, Receipt)
 SAID = (  # texts of a provenance
     "actor", "surface", "session", "role", "speaker", "agent", "task", "narrative", "snippet", "confidence_because",
 )  # fmt: skip
+DOOR = "door"  # the key in an event's `before` that names the origin of the access, where it is not an agent's
 NOTES_AT_ONCE = 64  # receipts in the buffer before it is flushed
 RECEIPTS_AT_MOST = 10_000  # lines of the recall log
 NOTES_WAIT = 0.02  # seconds a question may wait to note that it was asked
@@ -162,6 +163,7 @@ class Writer:
         keys: Sequence[KeyUse] = (),
         vectors: Mapping[str, Ahead] | None = None,
         batch: str | None = None,
+        settings: Mapping[str, str] | None = None,
     ) -> tuple[str, dict[str, Record]]:
         """Stores the changes, all or none. Returns the batch id and the records as stored. A `batch` that is given goes on:
         what takes several transactions is still taken back by one undo."""
@@ -176,8 +178,9 @@ class Writer:
             cleaned = [replace(link, evidence=self.redact(link.evidence)) for link in links]
             batch, events, link = self._events(changes, who, sealed, batch)
             commit = Commit(
-                written, generation, ready, list(counted.values()), cleaned, unlinked, keys, events, link.digest
-            )
+                written, generation, ready, list(counted.values()), cleaned, unlinked, keys, events, link.digest,
+                settings=settings or {},
+            )  # fmt: skip
             numbers = dict(zip(rows, self.store.write(commit), strict=True))
             self._here.transaction.bare += [numbers[id] for id in bare]
         stored = {c.record.id: c.record for c in changes}
@@ -203,7 +206,7 @@ class Writer:
         actor, surface = self.redact(who.actor), self.redact(who.surface)
         events = []
         for seq, change in enumerate(changes, first):
-            id, because, before = change.record.id, self.redact(change.because), _salted(change.before)
+            id, because, before = change.record.id, self.redact(change.because), _salted(change.before, who)
             digests = (event_mac(sealed[id].key, before, because), sealed[id].checksum)
             events.append(Event(change.verb, id, now, actor, surface, batch, because, before, seq, *digests))
         link = next_link(previous, events)
@@ -333,12 +336,19 @@ def looked_after(space: str) -> str:
     return f"upkeep {space}"
 
 
-def _salted(before: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """What tells of another record may be emptied when that one is erased; then its digest, whose key stays, must not be
-    open to guesses."""
-    if before is None or not ("other" in before or "superseded" in before):
-        return before
-    return {**before, "salt": secrets.token_hex(8)}
+def _salted(before: Mapping[str, Any] | None, who: Access) -> Mapping[str, Any] | None:
+    """The previous values with the door of the one who changed them, where it is not an agent's. What tells of another record
+    may be emptied when that one is erased; then its digest, whose key stays, must not be open to guesses."""
+    if before is None:
+        return None
+    door = {} if who.origin == "agent" else {DOOR: who.origin}
+    salt = {"salt": secrets.token_hex(8)} if "other" in before or "superseded" in before else {}
+    return {**before, **door, **salt} if door or salt else before
+
+
+def door_of(event: Event) -> Origin:
+    """The origin of the access through which a memory was changed."""
+    return cast(Origin, (event.before or {}).get(DOOR, "agent"))
 
 
 def _without_snippet(record: Record, now: datetime) -> Record:

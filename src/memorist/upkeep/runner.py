@@ -60,7 +60,8 @@ def run(
     """Runs each job, or shows what it would do; under every design, missing vectors come first. After so many seconds, or
     once `stop` says so, the rest waits for the next run. A complete run is noted, to know when upkeep is due again."""
     until = None if seconds is None else time.monotonic() + seconds
-    runner = Runner(by.through(by.access.over_the_space(UPKEEP)), until, stop)
+    keeper = replace(by, access=by.access.over_the_space(UPKEEP), steward=True)
+    runner = Runner(keeper, until, stop)
     vectors = Embed(runner.by.access, by.writer.generations, switch)
     if dry_run:
         plan = vectors.plan()

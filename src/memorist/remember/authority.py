@@ -1,0 +1,277 @@
+"""Who may change what. Every change-set passes `judge` on its way to the writer, whichever verb made it.
+
+The origin of a memory is that of the door its text came through (`Access.origin`), and trust follows from it:
+
+    user, and what the user confirmed  >  recorded (the door saw a person type)  >  agent  >  tool, web, file, import
+
+A door changes what its own rank or a lower one said. A change to what a higher one said is held: a person is asked, and
+until they agree nothing happens. Trust never rises by being read, repeated, moved or touched; only the user's word raises it.
+What is derived from several texts is trusted like the least trusted of them.
+
+Consent is judged by effect as well: what would stand in the prompts of every project, and what would hide most of a scope,
+is held for every door. The past is not changed at all: a record that keeps an earlier text stays as it is, or is erased.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from memorist.errors import Conflict, MemoristError, Refused
+from memorist.kinds import TURNS, Kind
+from memorist.records import Origin, Record, Status, Trust, changed, to_micros
+from memorist.store.where import canonical, everywhere
+from memorist.worth import vouched_for
+
+if TYPE_CHECKING:
+    from memorist.remember.changes import Caller
+
+GLOBAL = "global"
+FROM_FILES = ("import", "file")
+RANK: Mapping[Origin, int] = {"user": 3, "recorded": 2, "agent": 1, "tool": 0, "web": 0, "file": 0, "import": 0}
+TRUST: Mapping[Origin, Trust] = {
+    "user": "high", "recorded": "medium", "agent": "medium", "tool": "low", "web": "low", "file": "low", "import": "low",
+}  # fmt: skip
+WHOSE: Mapping[Origin, str] = {"user": "the user's word", "recorded": "what a person typed", "agent": "an agent's"}
+STANDING = ("convention", "summary", "narrative", "preference")  # kinds that a prompt shows whatever the question is
+LARGE = 20  # memories; of a scope with so many, most are not hidden unasked
+LATELY = timedelta(minutes=10)
+EVERY_PROJECT = "it would stand in the prompts of every project"
+
+
+# ---------------------------------------------------------------- origin and trust
+
+
+def trust_of(origin: Origin) -> Trust:
+    return TRUST[origin]
+
+
+def status_of(trust: Trust) -> Status:
+    """Text of low trust waits as a candidate until a person confirms it."""
+    return "candidate" if trust == "low" else "confirmed"
+
+
+def least(*origins: Origin) -> Origin:
+    """The least trusted of these; of equals, the first."""
+    return min(origins, key=RANK.__getitem__)
+
+
+def users_word(record: Record) -> Record:
+    """The record once the user has said or confirmed it; its provenance still names who drafted it."""
+    return changed(record, origin="user", trust=trust_of("user"), status="confirmed")
+
+
+def derived(record: Record, *sources: Origin) -> Record:
+    """The record with the trust of the least trusted of its own origin and these."""
+    origin = least(record.origin, *sources)
+    trust = trust_of(origin)
+    doubtful = "candidate" in (record.status, status_of(trust))
+    return changed(record, origin=origin, trust=trust, status="candidate" if doubtful else "confirmed")
+
+
+# ---------------------------------------------------------------- effects
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What becomes of one record. `counted`: only its counters change. The very same record: only its links do."""
+
+    verb: str
+    old: Record | None
+    new: Record
+    counted: bool = False
+
+    @property
+    def hides(self) -> int:
+        """1 if a memory is no longer recalled in its scope, -1 if one is again, else 0."""
+        if self.old is None:
+            return 0
+        was, now = (record.state == "active" for record in (self.old, self.new))
+        return int(was and (not now or self.old.scope != self.new.scope)) - int(now and not was)
+
+
+class Held(MemoristError):
+    """A person has to agree to this change. Nothing was written; the verb that catches it asks."""
+
+    code = "needs_consent"
+
+    def __init__(self, reason: str, effects: Sequence[Effect]) -> None:
+        super().__init__(reason)
+        self.effects = effects
+
+    @property
+    def record(self) -> Record:
+        """The memory that is asked about."""
+        return self.effects[0].old or self.effects[0].new
+
+    @property
+    def versions(self) -> dict[str, int]:
+        return {effect.old.id: effect.old.version for effect in self.effects if effect.old is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """A person's consent: the versions that it is for, and who drafted the change if that was somebody else."""
+
+    versions: Mapping[str, int] = field(default_factory=dict)
+    drafted_by: str | None = None
+
+
+def stands_everywhere(record: Record) -> bool:
+    """Whether prompts of every project show it, whatever they ask."""
+    everywhere = record.scope == GLOBAL and record.state == "active" and vouched_for(record)
+    return everywhere and (record.pinned or record.kind in STANDING)
+
+
+def holds_everywhere(record: Record) -> bool:
+    """Whether it is a preference that applies in every project: even the user is asked before one is added or changed. What
+    a file says is a candidate, and holds nowhere until a person confirms it."""
+    said = vouched_for(record) or record.origin not in FROM_FILES
+    return record.kind == "preference" and record.scope == GLOBAL and record.state == "active" and said
+
+
+# ---------------------------------------------------------------- the judge
+
+
+def judge(effects: Sequence[Effect], by: "Caller") -> None:
+    """Raises `Refused` for what nobody may do, `Held` for what a person has to agree to first."""
+    for effect in effects:
+        _refuse_other_past(effect)
+        _refuse_lift(effect, by)
+    if by.agreed is not None:
+        return _must_be_as_agreed(effects, by.agreed)
+    for effect in effects:
+        reason = reason_to_ask(effect, by)
+        if reason:
+            raise Held(reason, [effect, *(other for other in effects if other is not effect)])
+
+
+def reason_to_ask(effect: Effect, by: "Caller") -> str | None:
+    """Why a person has to agree to this, if they have to. The user's own act is their consent; where they can be asked, they
+    are still asked before it reaches every project."""
+    old, new = effect.old, effect.new
+    if effect.counted or new is old:
+        return _outranked(effect, by)
+    concerned = [new] if old is None or by.steward else [old, new]
+    unasked = by.access.origin == "user" and (by.tools.confirm is None or effect.verb == "undone")
+    if any(map(holds_everywhere, concerned)) and not unasked:
+        return "it is a preference for every project"
+    if by.access.origin != "user" and any(map(stands_everywhere, concerned)):
+        return EVERY_PROJECT
+    moves = old is not None and old.scope != GLOBAL == new.scope and effect.verb != "undone"
+    if moves and not unasked and not by.steward:
+        return "it would be known in every project"
+    return _outranked(effect, by)
+
+
+def _outranked(effect: Effect, by: "Caller") -> str | None:
+    """Whether the door is less trusted than the memory. It may still vote a memory up, or down until its votes are even."""
+    old, door = effect.old, by.access.origin
+    if old is None or by.steward or RANK[door] >= RANK[old.origin]:
+        return None
+    if effect.counted:
+        was, now = (_balance(record) for record in (old, effect.new))
+        return f"it is {WHOSE[old.origin]}, and would be voted below neutral" if now < min(was, 0) else None
+    return f"it is {WHOSE[old.origin]}, and this door is the {door}'s"
+
+
+def _balance(record: Record) -> int:
+    return record.counters.up - record.counters.down - record.counters.rejected
+
+
+def _refuse_other_past(effect: Effect) -> None:
+    """A record that keeps an earlier text of a memory neither changes its words nor comes to life."""
+    old, new = effect.old, effect.new
+    if old is None or old.superseded_by is None or new.state == "erased":
+        return
+    if new.state == "active" or (new.text, new.title, new.superseded_by) != (old.text, old.title, old.superseded_by):
+        raise Refused(
+            f"memory {old.number} is a past text of another memory and stays as it was; revise the one that holds now"
+        )
+
+
+def _refuse_lift(effect: Effect, by: "Caller") -> None:
+    """Trust rises by the user's word alone. An undo gives back what was there, up to the rank of its own door."""
+    old, new, door = effect.old, effect.new, by.access.origin
+    if old is None and new.superseded_by is not None:
+        return  # it keeps the earlier text of a memory, whose own change is judged
+    if old is None or effect.verb == "undone":
+        lifts = RANK[new.origin] > max(RANK[door], RANK[old.origin] if old else 0)
+    else:
+        confirms = (old.status, new.status) == ("candidate", "confirmed")
+        lifts = door != "user" and (RANK[new.origin] > RANK[old.origin] or confirms)
+    if lifts:
+        raise Refused(f"only the user's word makes a memory {new.origin}'s or confirmed; this door is the {door}'s")
+
+
+def _must_be_as_agreed(effects: Iterable[Effect], agreed: Agreed) -> None:
+    for old in (effect.old for effect in effects if effect.old is not None):
+        if agreed.versions.get(old.id, old.version) != old.version:
+            raise Conflict(
+                f"memory {old.number} is at version {old.version}, not {agreed.versions[old.id]}: it was changed while a "
+                "person was asked; read it again"
+            )
+
+
+def refuse_pinned_turn(kind: Kind, pinned: bool) -> None:
+    """A turn is what somebody said at some time; a prompt never shows it as settled."""
+    if pinned and kind.layer == TURNS:
+        raise Refused(f"a {kind.name} is never pinned; remember what it says as a memory, and pin that")
+
+
+# ---------------------------------------------------------------- hiding most of a scope, little by little
+
+
+def noted(effects: Sequence[Effect], by: "Caller", now: datetime) -> dict[str, str]:
+    """The setting that keeps what was hidden in the last minutes and by whom, with these effects. Raises `Held` where this
+    door and actor would have hidden more than half of a large scope. A person's own acts are each their own consent."""
+    effects = [effect for effect in effects if effect.verb != "undone"]  # `undo.py` looks at its whole batch before
+    counts = Counter(effect.old.scope for effect in effects if effect.old and effect.hides > 0)
+    counts.subtract(effect.new.scope for effect in effects if effect.hides < 0)
+    if not any(counts.values()) or by.steward or by.access.origin == "user":
+        return {}
+    lines = _lines(by, now)
+    mine = lines.setdefault(_who(by), [])
+    mine += [[to_micros(now), scope, count] for scope, count in counts.items() if count]
+    hidden = _summed(mine)
+    most = next((scope for scope, count in counts.items() if most_of(scope, hidden[scope], count, by)), None)
+    if most is not None:
+        raise Held(f"{hidden[most]:,} memories of {most} would be hidden within ten minutes, most of it", effects)
+    return {_name(by): canonical({who: some for who, some in lines.items() if some})}
+
+
+def hidden_lately(by: "Caller", now: datetime) -> Counter[str]:
+    """How many memories of which scope this door and actor have hidden in the last minutes."""
+    return _summed(_lines(by, now).get(_who(by), []))
+
+
+def most_of(scope: str, hidden: int, of_these: int, by: "Caller") -> bool:
+    """Whether so many are more than half of a large scope. `of_these` are still active, the others no longer."""
+    if 2 * hidden <= LARGE:
+        return False
+    where = everywhere(by.access.space).also("scope", "eq", scope).also("state", "eq", "active")
+    there = sum(by.store.count(where).values()) + hidden - of_these
+    return there >= LARGE and 2 * hidden > there
+
+
+def _lines(by: "Caller", now: datetime) -> dict[str, list[list[Any]]]:
+    kept: dict[str, list[list[Any]]] = json.loads(by.store.setting(_name(by)) or "{}")
+    since = to_micros(now - LATELY)
+    return {who: [line for line in lines if since < line[0] <= to_micros(now)] for who, lines in kept.items()}
+
+
+def _summed(lines: Iterable[Sequence[Any]]) -> Counter[str]:
+    hidden: Counter[str] = Counter()
+    for _, scope, count in lines:
+        hidden[scope] += count
+    return hidden
+
+
+def _name(by: "Caller") -> str:
+    return f"hidden {by.access.space}"
+
+
+def _who(by: "Caller") -> str:
+    return by.writer.digest(canonical([by.access.origin, by.access.surface, by.access.actor]))
