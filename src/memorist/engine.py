@@ -24,7 +24,7 @@ from memorist.project import Project, resolve_project
 from memorist.records import Context, Link, LinkKind, Outcome, Recall, Record, Report, Scope, now_utc
 from memorist.store import choices
 from memorist.store.meaning import Meaning
-from memorist.store.open import IN_RAM, open_store
+from memorist.store.open import COPIED_TO, IN_RAM, note_place, open_store
 from memorist.store.where import Where
 from memorist.store.writer import Writer
 from memorist.surfaces import settings
@@ -269,6 +269,10 @@ class Engine:
         caller = self._caller.through(replace(self.access, surface="import"))
         by = caller.with_consent() if self.access.origin == "user" else caller
         return remember.bring.Import(by, self.home, ids, batch)
+
+    def _note_copy(self, target: Path) -> None:
+        """Before a copy is begun: what a killed process leaves of it is looked for there."""
+        note_place(self._tools.store, COPIED_TO, target.parent)
 
     def _links(self, ids: Sequence[str]) -> list[Link]:
         """The relations of these, to others that may be read."""

@@ -23,7 +23,6 @@ from memorist.engine import Engine, Filter
 from memorist.errors import Invalid, Refused, StoreUnavailable
 from memorist.records import Context, Draft, Event, Link, LinkKind, Outcome, Recall, Record, Report
 from memorist.store.nouns import Diagnosis
-from memorist.store.open import COPIED_TO, note_place
 from memorist.store.where import order_of
 
 if TYPE_CHECKING:
@@ -465,7 +464,7 @@ class Memory(Engine):
         """An online copy of the whole store, verified after it was made."""
         keeper, target = self._keeper, Path(path).expanduser()
         keeper.writer.flush()
-        note_place(keeper.store, COPIED_TO, target.parent)
+        self._note_copy(target)
         keeper.store.backup(target)
         return target
 

@@ -83,7 +83,9 @@ def test_an_export_can_be_narrowed_and_read(cli: Cli, page: Path) -> None:
     only = cli.inside("export", "--scope", "user/ann").out.splitlines()
     assert len(only) == 3 and "tabs" in only[1]
     assert len(cli.inside("export", "--where", '{"kind": "decision"}').out.splitlines()) == 4
-    assert "Ann" in cli.inside("export", "--style", "markdown", "--json").json["markdown"]
+    assert "Ann" not in readable.out and "left out: 1 in user/ann; --scope SCOPE exports one" in readable.err
+    assert "Ann" in cli.inside("export", "--all", "--style", "markdown", "--json").json["markdown"]
+    assert cli.inside("export", "--all", "--scope", "user/ann").code == 2
     assert cli.inside("export", "--style", "xml").code == 2
 
 
@@ -105,7 +107,7 @@ def test_damaged_lines_are_named_and_the_exit_code_says_so(cli: Cli) -> None:
 
 def test_what_cannot_be_imported_is_said_in_one_line(cli: Cli, page: Path) -> None:
     (cli.folder / "other.json").write_text('{"memories": []}')
-    (cli.folder / "newer.jsonl").write_text('{"memorist": "export", "version": 2}\n')
+    (cli.folder / "newer.jsonl").write_text('{"memorist": "export", "version": 3}\n')
     for arguments, code in (([], 2), (["missing.md"], 2), (["other.json"], 2), (["newer.jsonl"], 9)):
         ended = cli.inside("import", *arguments)
         assert ended.code == code and ended.err.count("\n") == 1 and "Traceback" not in ended.err, ended

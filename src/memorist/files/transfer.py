@@ -169,8 +169,6 @@ def import_files(
     _leave_out_erased(read, memory)
     if not own:
         _leave_out_inactive(read)
-    # Permanent texts first, or they would be taken for twins of texts with a limited validity.
-    read.found.sort(key=lambda each: each.draft.valid_from is not None or each.draft.valid_to is not None)
     if scope is not None:
         _place(read, scope)
     for goal in {each.draft.scope or memory.home for each in read.found if each.draft.id is None}:
@@ -224,8 +222,10 @@ def _imported(read: _Read, outcomes: Sequence[Outcome]) -> Imported:
 
 
 def _leave_out_inactive(read: _Read) -> None:
-    """What was forgotten or revised elsewhere is not brought here by a file; only its owner wants it back."""
+    """What was forgotten or revised elsewhere is not brought here by a file; only its owner wants it back. Permanent texts come
+    first, or they would be taken for twins of texts with a limited validity."""
     active = [each for each in read.found if not isinstance(each.told, Exported) or each.told.state == "active"]
+    active.sort(key=lambda each: each.draft.valid_from is not None or each.draft.valid_to is not None)
     read.left_out, read.found = len(read.found) - len(active), active
 
 
