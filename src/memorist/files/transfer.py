@@ -98,12 +98,15 @@ def _records(memory: Memory, where: Mapping[str, Any], everything: bool) -> Iter
     """By number, a page at a time."""
     wanted, anywhere = where, everything or "scope" in where
     while page := memory.list(wanted, order="-number", limit=PAGE):
-        living = (record for record in page if record.state != "erased")
-        yield from (record for record in living if anywhere or _is_inside(record.scope, memory))
+        yield from (record for record in page if _is_wanted(record, anywhere, memory))
         given = where.get("number")
         if given is not None and not isinstance(given, Mapping):
             return  # the filter names one number
         wanted = {**where, "number": {**(given or {}), "$gt": page[-1].number}}
+
+
+def _is_wanted(record: Record, anywhere: bool, memory: Memory) -> bool:
+    return record.state != "erased" and (anywhere or _is_inside(record.scope, memory))
 
 
 def _is_inside(scope: str, memory: Memory) -> bool:
@@ -183,29 +186,29 @@ def _remember(read: _Read, memory: Memory) -> list[Outcome]:
     """As candidates, with what an export said kept as data; the new ones are linked as they were."""
     door = memory.through(replace(memory.access, origin="import", surface="import"))
     outcomes = door.remember_many(_as_candidate(each) for each in read.found)
-    added = {outcome.id for outcome in outcomes if outcome.id and outcome.outcome in ("added", "restored")}
-    own = {each.draft.id for each in read.found if each.draft.id}
-    if read.links and added:
-        batch = next(outcome.batch for outcome in outcomes if outcome.batch)
-        read.linked = door._import(added & own, batch).links(read.links)
+    added = {outcome.id: outcome.batch for outcome in outcomes if outcome.id and outcome.batch}
+    exported = {each.draft.id for each in read.found if each.draft.id in added}
+    if exported:
+        read.linked = door._import(exported, next(iter(added.values()))).links(read.links)
     return outcomes
 
 
 def _bring(read: _Read, memory: Memory) -> list[Outcome]:
     """Exports as they were; what else was found, as candidates."""
-    exported = [each for each in read.found if each.told is not None]
-    others = [each for each in read.found if each.told is None]
-    whole = [(each.draft, each.told) for each in exported if isinstance(each.told, Exported)]
-    bringing = memory._import({draft.id for draft, _ in whole if draft.id}, None)
-    outcomes: list[Outcome] = []
-    for start in range(0, len(whole), PAGE):
-        outcomes += map(memory._tell, bringing.records(whole[start : start + PAGE]))
+    whole = [(each.draft, each.told) for each in read.found if isinstance(each.told, Exported)]
+    bringing = memory._import({str(draft.id) for draft, _ in whole}, None)
+    parts = (whole[start : start + PAGE] for start in range(0, len(whole), PAGE))
+    done = iter([memory._tell(outcome) for some in parts for outcome in bringing.records(some)])
     read.linked = bringing.links(read.links)
-    done = iter(outcomes)
     door = memory.through(replace(memory.access, origin="import", surface="import"))
-    said = [next(done) if isinstance(e.told, Exported) else Outcome("refused", str(e.told)) for e in exported]
-    read.found = [*exported, *others]
-    return [*said, *door.remember_many(each.draft for each in others)]
+    others = iter(door.remember_many(each.draft for each in read.found if each.told is None))
+    return [_outcome(each.told, done, others) for each in read.found]
+
+
+def _outcome(told: Exported | str | None, brought: Iterator[Outcome], others: Iterator[Outcome]) -> Outcome:
+    if isinstance(told, str):
+        return Outcome("refused", told)
+    return next(brought if told else others)
 
 
 def _as_candidate(entry: Entry) -> Draft:

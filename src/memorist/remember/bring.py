@@ -82,7 +82,7 @@ class Import:
         by, now = self.by, self.by.now()
         cleaned = [self._checked(draft, told, now) for draft, told in some]
         clean = [record for record in cleaned if isinstance(record, Record)]
-        vectors = by.writer.generations.ahead([record for record in clean if record.state == "active"])
+        vectors = by.writer.generations.ahead(clean)
         with by.writer.transaction():
             changes = Changes(by, now, vectors)
             gate.look_up(clean, changes)
@@ -91,7 +91,6 @@ class Import:
                 for (_, told), record in zip(some, cleaned, strict=True)
             ]
             self.batch, stored = changes.commit(self.batch)
-        self.batch = self.batch or None
         return [replace(o, record=stored[o.id], batch=self.batch) if o.id in stored else o for o in outcomes]
 
     def _checked(self, draft: Draft, told: Exported, now: datetime) -> Clean | Outcome:
