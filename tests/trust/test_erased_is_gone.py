@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -493,6 +494,7 @@ def test_many_are_erased_without_a_word_on_standard_error(tmp_path: Path, capfd:
     chance = random.Random(3)
     with Memory(tmp_path / "memory.db", project="atlas") as memory:
         memory.remember_many([f"Nest {n} of {canary(chance)} {canary(chance)}" for n in range(rounds(3000, 0.4))])
+        memory._tools = replace(memory._tools, confirm=lambda ask: True)
         assert memory.erase(where={"kind": "fact"}).advice is None
     assert capfd.readouterr().err == ""
 

@@ -266,6 +266,7 @@ def test_a_recall_of_the_moment_before_leaves_no_line_and_no_count(memory: Memor
 
 def test_six_hundred_of_one_text_are_erased_without_much_talk(memory: Memory) -> None:
     memory.remember_many([{"text": "ok", "kind": "turn", "session": "s1"} for _ in range(600)])
+    memory._tools = replace(memory._tools, confirm=lambda ask: True)
     report = memory.erase(where={"session": "s1"})
     assert (len(report.changed), report.advice) == (600, None)
 
@@ -324,6 +325,7 @@ def test_a_dry_run_counts_what_the_erasure_does(memory: Memory) -> None:
     memory.revise(230, "Stop 229 was moved")
     memory.remember("What stays: to erase everything, a person has to agree")
     where = {"number": {"$gte": 1, "$lte": 261}}
+    memory._tools = replace(memory._tools, confirm=lambda ask: True)
     dry = memory.erase(where=where, dry_run=True)
     assert {each.id for each in dry.changed} == {each.id for each in memory.erase(where=where).changed}
     assert len(dry.changed) == 261

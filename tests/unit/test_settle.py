@@ -14,7 +14,8 @@ from memorist.design import Design, Job, Promotion
 from memorist.designs import BALANCED, own
 from memorist.errors import Invalid
 from memorist.kinds import KINDS, Kind
-from memorist.records import Report
+from memorist.records import Link, Report
+from memorist.store.nouns import Commit
 from memorist.store.where import Where
 from memorist.testing import START, MovableClock, a_record
 from memorist.upkeep.retain import Expire, Retain, Settle
@@ -87,7 +88,7 @@ def test_what_nobody_vouches_for_waits_for_a_person_however_often_it_is_used(
     record = memory.get(id)
     assert (record.status, record.trust) == ("candidate", "low")
     memory.through(replace(memory.access, origin="user")).promote(id)
-    assert (memory.get(id).status, memory.get(id).trust) == ("confirmed", "low")
+    assert (memory.get(id).status, memory.get(id).trust) == ("confirmed", "high"), "it is the user's word now"
 
 
 def test_what_was_found_wrong_is_not_confirmed(memory: Memory, clock: MovableClock) -> None:
@@ -314,11 +315,18 @@ def test_confidence_falls_by_true_half_lives(memory: Memory, clock: MovableClock
     assert len(run(memory, Retain(min_confidence=0.21)).changed) == 1
 
 
+def superseding_both_active(memory: Memory, newer: int, older: int) -> None:
+    """A link as 0.1.0 made it: it left the older one active."""
+    store = memory._tools.store
+    with store.transaction():
+        store.write(Commit(links=[Link(memory.get(newer).id, memory.get(older).id, "supersedes")]))
+
+
 @pytest.mark.covers("X6")
 def test_the_head_of_a_chain_stays_while_its_tail_is_active(memory: Memory, clock: MovableClock) -> None:
     memory.remember("How the old export worked", importance=0.9)
     memory.remember("How the new export works", importance=0.0)
-    memory.link(2, 1, "supersedes")
+    superseding_both_active(memory, 2, 1)
     clock.move(days=2)
     assert [each.number for each in run(memory, Retain(max_items=1), dry_run=True).changed] == [1]
     memory.forget(1)

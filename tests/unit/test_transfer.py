@@ -92,7 +92,9 @@ def test_one_undo_takes_a_whole_import_back(memory: Memory, tmp_path: Path) -> N
     page = written(tmp_path / "MEMORY.md", "\n".join(f"- memory number {number}" for number in range(600)))
     done = import_files(memory, [page])
     assert done.outcomes == {"added": 600} and done.batch
-    assert len(memory.undo(done.batch).changed) == 600
+    assert memory.undo(done.batch).pending, "an agent asks before it hides most of a project"
+    person = memory.through(replace(memory.access, origin="user"))
+    assert len(person.undo(done.batch).changed) == 600
     assert texts(memory) == ["mine"] and memory.audit().ok
 
 

@@ -149,21 +149,27 @@ def judge(effects: Sequence[Effect], by: "Caller") -> None:
 
 
 def reason_to_ask(effect: Effect, by: "Caller") -> str | None:
-    """Why a person has to agree to this, if they have to. The user's own act is their consent; where they can be asked, they
-    are still asked before it reaches every project."""
-    old, new = effect.old, effect.new
-    if effect.counted or new is old:
+    """Why a person has to agree to this, if they have to."""
+    if effect.counted or effect.new is effect.old:
         return _outranked(effect, by)
+    return _reaches_everybody(effect, by) or _outranked(effect, by)
+
+
+def _reaches_everybody(effect: Effect, by: "Caller") -> str | None:
+    """The user's own act is their consent; but where they can be asked, they are asked about preferences for every project."""
+    old, new, users = effect.old, effect.new, by.access.origin == "user"
     concerned = [new] if old is None or by.steward else [old, new]
-    unasked = by.access.origin == "user" and (by.tools.confirm is None or effect.verb == "undone")
-    if any(map(holds_everywhere, concerned)) and not unasked:
+    asked = not users or (by.tools.confirm is not None and effect.verb != "undone")
+    if asked and any(map(holds_everywhere, concerned)):
         return "it is a preference for every project"
-    if by.access.origin != "user" and any(map(stands_everywhere, concerned)):
+    if not users and any(map(stands_everywhere, concerned)):
         return EVERY_PROJECT
-    moves = old is not None and old.scope != GLOBAL == new.scope and effect.verb != "undone"
-    if moves and not unasked and not by.steward:
-        return "it would be known in every project"
-    return _outranked(effect, by)
+    return "it would be known in every project" if asked and _moves_to_everybody(effect, by) else None
+
+
+def _moves_to_everybody(effect: Effect, by: "Caller") -> bool:
+    there = effect.old is not None and effect.old.scope != GLOBAL == effect.new.scope
+    return there and effect.verb != "undone" and not by.steward
 
 
 def _outranked(effect: Effect, by: "Caller") -> str | None:
@@ -182,11 +188,14 @@ def _balance(record: Record) -> int:
 
 
 def _refuse_other_past(effect: Effect) -> None:
-    """A record that keeps an earlier text of a memory neither changes its words nor comes to life."""
+    """A record that keeps an earlier text of a memory stays as it is: only whether an undo took it away may change."""
     old, new = effect.old, effect.new
-    if old is None or old.superseded_by is None or new.state == "erased":
+    if effect.counted or old is None or old.superseded_by is None or new.state == "erased":
         return
-    if new.state == "active" or (new.text, new.title, new.superseded_by) != (old.text, old.title, old.superseded_by):
+    as_it_was = changed(
+        new, state=old.state, reason=old.reason, version=old.version, times=old.times, counters=old.counters
+    )
+    if new.state == "active" or as_it_was != old:
         raise Refused(
             f"memory {old.number} is a past text of another memory and stays as it was; revise the one that holds now"
         )
@@ -194,16 +203,24 @@ def _refuse_other_past(effect: Effect) -> None:
 
 def _refuse_lift(effect: Effect, by: "Caller") -> None:
     """Trust rises by the user's word alone. An undo gives back what was there, up to the rank of its own door."""
-    old, new, door = effect.old, effect.new, by.access.origin
-    if old is None and new.superseded_by is not None:
-        return  # it keeps the earlier text of a memory, whose own change is judged
-    if old is None or effect.verb == "undone":
-        lifts = RANK[new.origin] > max(RANK[door], RANK[old.origin] if old else 0)
-    else:
-        confirms = (old.status, new.status) == ("candidate", "confirmed")
-        lifts = door != "user" and (RANK[new.origin] > RANK[old.origin] or confirms)
-    if lifts:
+    new, door = effect.new, by.access.origin
+    if door != "user" and (RANK[new.origin] > _highest(effect, by) or _confirms(effect, by)):
         raise Refused(f"only the user's word makes a memory {new.origin}'s or confirmed; this door is the {door}'s")
+
+
+def _highest(effect: Effect, by: "Caller") -> int:
+    """The highest rank that the memory may have afterwards."""
+    old, own = effect.old, RANK[by.access.origin]
+    if old is None:  # a record that keeps an earlier text is as its memory was, whose own change is judged
+        return own if effect.new.superseded_by is None else RANK["user"]
+    return max(own, RANK[old.origin]) if effect.verb == "undone" else RANK[old.origin]
+
+
+def _confirms(effect: Effect, by: "Caller") -> bool:
+    """Whether a candidate becomes confirmed, other than by upkeep, where a design confirms what helped."""
+    if effect.old is None or (effect.old.status, effect.new.status) != ("candidate", "confirmed"):
+        return False
+    return effect.new.trust == "low" or not (by.steward or effect.verb == "undone")
 
 
 def _must_be_as_agreed(effects: Iterable[Effect], agreed: Agreed) -> None:
@@ -227,19 +244,26 @@ def refuse_pinned_turn(kind: Kind, pinned: bool) -> None:
 def noted(effects: Sequence[Effect], by: "Caller", now: datetime) -> dict[str, str]:
     """The setting that keeps what was hidden in the last minutes and by whom, with these effects. Raises `Held` where this
     door and actor would have hidden more than half of a large scope. A person's own acts are each their own consent."""
-    effects = [effect for effect in effects if effect.verb != "undone"]  # `undo.py` looks at its whole batch before
-    counts = Counter(effect.old.scope for effect in effects if effect.old and effect.hides > 0)
-    counts.subtract(effect.new.scope for effect in effects if effect.hides < 0)
-    if not any(counts.values()) or by.steward or by.access.origin == "user":
+    counts = _hidden(effects)
+    if not counts or by.steward or by.access.origin == "user":
         return {}
     lines = _lines(by, now)
     mine = lines.setdefault(_who(by), [])
-    mine += [[to_micros(now), scope, count] for scope, count in counts.items() if count]
+    mine += [[to_micros(now), scope, count] for scope, count in counts.items()]
     hidden = _summed(mine)
     most = next((scope for scope, count in counts.items() if most_of(scope, hidden[scope], count, by)), None)
     if most is not None:
         raise Held(f"{hidden[most]:,} memories of {most} would be hidden within ten minutes, most of it", effects)
     return {_name(by): canonical({who: some for who, some in lines.items() if some})}
+
+
+def _hidden(effects: Iterable[Effect]) -> dict[str, int]:
+    """How many memories of a scope are hidden, less those that are back. An undo is judged as a whole (`undo.py`)."""
+    counts: Counter[str] = Counter()
+    for effect in effects:
+        if effect.verb != "undone" and effect.hides:
+            counts[(effect.old or effect.new).scope] += effect.hides
+    return {scope: count for scope, count in counts.items() if count}
 
 
 def hidden_lately(by: "Caller", now: datetime) -> Counter[str]:

@@ -276,26 +276,28 @@ def _moment(name: str, value: Any) -> Any:
 def to_clear(verb: str, where: Where, ids: Sequence[str], because: str, by: Caller, **more: str) -> Caller | Report:
     """Asks before `forget` or `erase` of everything in a scope, or of most of a large one, whatever the filter says. Who may
     go on: the caller, with a person's consent where that was needed; or the report of what waits."""
-    if by.agreed is not None or not ids:
+    everything = _says_everything(where, len(ids), by.tools)
+    if not ids or not (everything or _most_of_a_scope(where, by)):
         return by
-    counts = by.store.count(where)
-    lately, active = hidden_lately(by, by.now()), by.store.count(where.also("state", "eq", "active"))
-    most = any(most_of(scope, lately[scope] + count, count, by) for scope, count in active.items())
-    if not most and not _says_everything(where, len(ids), by.tools):
-        return by
-    scopes = [scope for scope in counts if where.access.may_write(scope)]
+    scopes = [scope for scope in by.store.count(where) if where.access.may_write(scope)]
     if len(scopes) > MOST_VALUES:
         raise Invalid(f"{len(scopes):,} scopes would be cleared at once; name some of them in the filter")
     newest = max((brief.number for brief in by.store.briefs(where)), default=0)
     reach = where.also("scope", "in", tuple(scopes)).also("number", "lte", newest)
     clauses = [[clause.field, clause.op, _plain(clause.value)] for clause in reach.clauses]
     danger = FOR_GOOD if verb == "erase" else CAN_UNDO
-    several = f"all {len(ids):,}" if _says_everything(where, len(ids), by.tools) else f"{len(ids):,}"
+    several = f"all {len(ids):,}" if everything else f"{len(ids):,}"
     summary = f"{verb} {several} memories in {', '.join(scopes[:5])}{' …' if len(scopes) > 5 else ''}"
     question = Ask(verb, summary, danger, {"clauses": clauses, "because": because, **more})
     private = next((scope for scope in scopes if scope != GLOBAL), GLOBAL)
     said = ask(question, private, because, by)
     return by.with_consent() if said.approved else said.report("forgotten" if verb == "forget" else "erased")
+
+
+def _most_of_a_scope(where: Where, by: Caller) -> bool:
+    """Whether it is more than half of a large scope, with what this actor has hidden in the last minutes."""
+    lately, active = hidden_lately(by, by.now()), by.store.count(where.also("state", "eq", "active"))
+    return any(most_of(scope, lately[scope] + count, count, by) for scope, count in active.items())
 
 
 def to_sweep(verb: str, ids: Sequence[str], because: str, by: Caller) -> Consent:

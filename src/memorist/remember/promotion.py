@@ -247,9 +247,9 @@ def _weigh(group: Sequence[Record], worked: Worked, preset: Preset) -> Weighed:
     best = max(group, key=lambda record: (_asked_for(record), record.importance, -record.number))
     signals = tuple(name for name in POINTS if _SIGNALS[name](group, worked))
     points = sum(POINTS[name] for name in signals)
-    claimed = any(map(_claimed, group))
-    because = None if claimed else _short_of(best, signals, points, preset)
-    told = CLAIMED if claimed else f"{_counted(points)}: {', '.join(signals)}"
+    because, told = _short_of(best, signals, points, preset), f"{_counted(points)}: {', '.join(signals)}"
+    if any(map(_claimed, group)):
+        because, told = None, CLAIMED
     sessions = {record.provenance.session for record in group} - {None}
     return Weighed(
         best.id, best.number, best.kind, best.text, str(best.data["home"]), points, signals, len(sessions),

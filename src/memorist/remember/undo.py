@@ -56,10 +56,14 @@ def _reason_to_ask(events: Sequence[Event], by: Caller) -> str | None:
     door = max((door_of(event) for event in events), key=RANK.__getitem__)
     if RANK[door] > RANK[by.access.origin]:
         return f"it was done through a door that is the {door}'s"
-    if (events[0].actor, events[0].surface) == (by.access.actor, by.access.surface):
-        return None
-    added = [event.record for event in events if event.verb == "added"]
-    counts = Counter(r.scope for r in by.store.get(added, by.where) if r.state == "active")
+    own = (events[0].actor, events[0].surface) == (by.access.actor, by.access.surface)
+    return (
+        None if own or by.access.origin == "user" else _hides_most([e.record for e in events if e.verb == "added"], by)
+    )
+
+
+def _hides_most(added: Sequence[str], by: Caller) -> str | None:
+    counts = Counter(record.scope for record in by.store.get(added, by.where) if record.state == "active")
     large = next((scope for scope, count in counts.items() if most_of(scope, count, count, by)), None)
     return None if large is None else f"it would hide most of {large}"
 

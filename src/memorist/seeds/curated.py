@@ -7,7 +7,8 @@
     /memory alias list | add word means… | remove word [means…]
 
 Each gives a `SlashReply` whose text is for the person. A keyword never deletes: what it finds is named, and forgotten only
-with `confirm=True`. A memory of any design can be passed in; only `/memory search` answers as that design does.
+with `confirm=True`. A command acts with the access of the memory that is passed in: a program that passes on what a person
+typed opens one with `origin="user"`. A memory of any design can be passed in; only `/memory search` answers as that design does.
 """
 
 import re
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from memorist.errors import Invalid, NotFound
 from memorist.kinds import ALIASES, KINDS
 from memorist.memory import Memory
-from memorist.records import Record
+from memorist.records import Outcome, Record
 from memorist.remember.promotion import PRESETS
 from memorist.text.question import kinds_in
 from memorist.text.visible import quoted, visible
@@ -81,19 +82,24 @@ def forget(memory: Memory, what: str, confirm: bool) -> SlashReply:
         lines = [f"would forget {_line(best)}", *(f"also found {_line(other)}" for other in found[1:])]
         lines.append(f"confirm it, or name one: /forget {best.number}")
         return SlashReply("/forget", "\n".join(lines), (best.number,), asks=True)
-    memory.forget(best.id, because="/forget" if named else f"/forget {what}"[:200])
-    return SlashReply("/forget", f"forgotten {_line(best)}", (best.number,))
+    done = memory.forget(best.id, because="/forget" if named else f"/forget {what}"[:200])
+    return SlashReply("/forget", _told(done, f"forgotten {_line(best)}"), (best.number,))
 
 
 def pin(memory: Memory, what: str, confirm: bool) -> SlashReply:
     record = memory.get(what) if _is_reference(what) else _search(memory, what, "/pin")[0]
     if record.pinned:
-        memory.unpin(record.id)
-        return SlashReply("/pin", f"unpinned {_line(record)}", (record.number,))
-    memory.pin(record.id)
+        done = memory.unpin(record.id)
+        return SlashReply("/pin", _told(done, f"unpinned {_line(record)}"), (record.number,))
+    done = memory.pin(record.id)
     pins = memory.count({"pinned": True})
     many = f"; {pins} are pinned now, and {FIRST} of them come first in an answer" if pins > FIRST else ""
-    return SlashReply("/pin", f"pinned {_line(record)}{many}", (record.number,))
+    return SlashReply("/pin", _told(done, f"pinned {_line(record)}{many}"), (record.number,))
+
+
+def _told(done: Outcome, said: str) -> str:
+    """What was done; or that it was not, and why."""
+    return said if done.outcome in ("changed", "unchanged") else f"{done.outcome}: {visible(done.because)}"
 
 
 def _categorised(text: str) -> tuple[str, str]:

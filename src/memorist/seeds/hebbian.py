@@ -20,6 +20,7 @@ from memorist.designs import HEBBIAN
 from memorist.memory import Memory
 from memorist.recall.stages.weigh import WeighByVotes
 from memorist.records import Hit, Outcome, Recall, Record
+from memorist.remember.authority import least
 from memorist.surfaces import settings
 from memorist.text.visible import visible
 
@@ -111,7 +112,7 @@ class Hebbian:
     protocol = PROTOCOL
 
     def __init__(self, memory: Memory) -> None:
-        origin = "agent" if memory.access.origin == "user" else memory.access.origin
+        origin = least("agent", memory.access.origin)
         self._memory = memory.through(replace(memory.access, origin=origin))
         self._memory.design = _by_votes(memory.design)
         weighing = next(stage for stage in self._memory.design.recall if isinstance(stage, WeighByVotes))

@@ -1,0 +1,140 @@
+"""The lattice of trust as laws: random sequences of every verb, through four doors, by one actor and by several."""
+
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from conftest import rounds
+from memorist import Memory
+from memorist.design import Due, Promotion
+from memorist.designs import CURATED
+from memorist.errors import MemoristError
+from memorist.records import LINK_KINDS, Origin, Record
+from memorist.remember.authority import RANK
+from memorist.testing import MovableClock
+
+DOORS: tuple[Origin, ...] = ("user", "recorded", "agent", "tool")
+ALL = {"state": {"$in": ["active", "archived", "superseded", "erased"]}}
+KINDS = ("fact", "convention", "preference", "summary", "warning", "turn", "decision")
+SCOPES = ("project/atlas", "global", "session/s1", "task/1", "user/ann")
+THINGS = (
+    "the port is 8080",
+    "the port is 9090",
+    "use tabs",
+    "do not use tabs",
+    "deploys need a review",
+    "remember that CI is slow",
+)
+FOR_THE_OWNER = (
+    "finish",
+    "upkeep",
+    "promote_all",
+)  # the engine acts for the owner of the store, and only archives or moves
+STEPS = 8
+
+
+def verbs(memory: Memory, chance: random.Random, batches: list[str]) -> dict[str, Callable[[], Any]]:
+    some = [record.number for record in memory.list(ALL, order="-number", limit=50)]
+    n = lambda: chance.choice(some or [1])  # noqa: E731
+    text = f"{chance.choice(THINGS)}{chance.choice(('', '', '.', ' now'))}"
+    where = chance.choice(({"kind": chance.choice(KINDS)}, {"number": {"$gte": 1}}, {"pinned": True}, {"season": None}))
+    said = {"role": chance.choice(("user", "assistant", None)), "data": chance.choice(({}, {"origin": "user"}))}
+    return {
+        "remember": lambda: memory.remember(
+            text, kind=chance.choice(KINDS), scope=chance.choice(SCOPES), pinned=chance.random() < 0.3, **said
+        ),
+        "remember again": lambda: memory.remember(memory.get(n()).text, pinned=True, kind="convention"),
+        "revise": lambda: memory.revise(n(), text),
+        "move": lambda: memory.revise(n(), scope=chance.choice(SCOPES), kind=chance.choice((None, *KINDS))),
+        "pin": lambda: memory.pin(n()),
+        "unpin": lambda: memory.unpin(n()),
+        "tag": lambda: memory.tag(n(), chance.choice(("a", "b")), remove=["c"]),
+        "link": lambda: memory.link(n(), n(), chance.choice(LINK_KINDS)),
+        "unlink": lambda: memory.unlink(n(), n(), chance.choice(LINK_KINDS)),
+        "feedback": lambda: memory.feedback(n(), chance.choice(("useful", "wrong", "irrelevant"))),
+        "used": lambda: memory.used(memory.recall("port tabs review").receipt, ids=[n()]),
+        "forget": lambda: memory.forget(n()),
+        "forget many": lambda: memory.forget(where=where),
+        "restore": lambda: memory.restore(n()),
+        "erase": lambda: memory.erase(n()),
+        "erase many": lambda: memory.erase(where=where),
+        "undo": lambda: memory.undo(chance.choice([None, *batches])),
+        "extract": lambda: memory.extract(f"Remember that {text}.", session="s1", role="user"),
+        "promote": lambda: memory.promote(n(), scope=chance.choice((None, "global", "user/ann"))),
+        "promote_all": lambda: memory.promote(),
+        "finish": lambda: memory.finish(chance.choice(("session/s1", "task/1")), keep=[n()]),
+        "resolve": lambda: memory.resolve(n(), n(), keep=chance.choice(("a", "b", "both"))),
+        "review": lambda: memory.review(f"q{chance.randint(1, 9)}", decide=chance.choice(("approve", "deny"))),
+        "alias": lambda: memory.alias("port", "socket"),
+        "upkeep": lambda: memory.upkeep(),
+    }
+
+
+def snapshot(memory: Memory) -> dict[str, Record]:
+    return {record.id: record for record in memory.list(ALL, limit=500)}
+
+
+def row(record: Record) -> Record:
+    """Without what repetition, votes and use may count."""
+    return replace(record, counters=type(record.counters)(), times=replace(record.times, used=None))
+
+
+def must_obey(verb: str, door: Origin, before: dict[str, Record], after: dict[str, Record]) -> None:
+    for id, now in after.items():
+        was = before.get(id)
+        if was is None:
+            assert RANK[now.origin] <= RANK[door] or now.superseded_by, (
+                f"{verb} through {door} made a {now.origin}'s text"
+            )
+            continue
+        if door != "user":
+            assert RANK[now.origin] <= RANK[was.origin] or verb == "undo", f"{verb} through {door} lifted {was}"
+            lifted = was.status == "candidate" and now.status == "confirmed" and now.state != "erased"
+            assert not lifted or (verb in ("upkeep", "undo") and now.trust != "low"), (
+                f"{verb} through {door} confirmed {was}"
+            )
+        if RANK[door] < RANK[was.origin] and verb not in FOR_THE_OWNER:
+            assert row(now) == row(was), f"{verb} through {door} changed what the {was.origin} said"
+        if RANK[door] < RANK[was.origin]:
+            assert now.text == was.text, f"{verb} through {door} changed the {was.origin}'s words"
+            balance = now.counters.up - now.counters.down - now.counters.rejected
+            assert balance >= min(0, was.counters.up - was.counters.down - was.counters.rejected)
+        if was.superseded_by and now.state != "erased":
+            assert now.text == was.text and now.state != "active", f"{verb} through {door} changed the past"
+
+
+def must_be_vouched_for(memory: Memory) -> None:
+    """Nothing of low trust stands where a reader takes it for settled; nor does a turn."""
+    for hit in memory.context("hello", inject="core").items:
+        record = hit.record
+        assert record.trust != "low" and record.kind != "turn", record
+        if record.scope == "global":
+            assert record.origin == "user", f"nobody agreed that {record} stands everywhere"
+
+
+@pytest.mark.covers("Z3", "E2", "E3")
+@pytest.mark.parametrize("part", range(4))
+def test_no_sequence_of_verbs_escalates(part: int) -> None:
+    for seed in range(part, rounds(10_000, 0.03), 4):
+        chance, clock = random.Random(seed), MovableClock()
+        design = replace(
+            CURATED, promotion=Promotion("auto", "aggressive"), due=Due()
+        )  # upkeep only where it is called
+        with Memory(":memory:", project="atlas", clock=clock, design=design) as memory:
+            batches: list[str] = []
+            for _ in range(STEPS):
+                clock.move(minutes=chance.choice((1, 1, 1, 60 * 30)))
+                door = chance.choice(DOORS)
+                seen = memory.through(replace(memory.access, origin=door, actor=chance.choice(("one", door))))
+                verb, act = chance.choice(list(verbs(seen, chance, batches).items()))
+                before = snapshot(memory)
+                with suppress(MemoristError):
+                    done = act()
+                    batches += [done.batch] if getattr(done, "batch", None) else []
+                must_obey(verb, door, before, snapshot(memory))
+            must_be_vouched_for(memory)
+            assert memory.audit().ok
