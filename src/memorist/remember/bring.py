@@ -38,7 +38,7 @@ from memorist.store.writer import Clean
 
 BROUGHT = "brought back by its owner"
 IMPORTED = "imported"
-AT_ONCE = 250  # memories or links in one transaction
+BROUGHT_AT_ONCE = 250  # memories or links in one transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +144,10 @@ class Import:
         """Brings those between memories that it speaks for, and says how many are new."""
         wanted = [link for link in links if link.a != link.b and {link.a, link.b} <= self.ids]
         count = 0
-        for start in range(0, len(wanted), AT_ONCE):
+        for start in range(0, len(wanted), BROUGHT_AT_ONCE):
             with self.by.writer.transaction():
                 changes = Changes.of(self.by)
-                count += sum(self._link(link, changes) for link in wanted[start : start + AT_ONCE])
+                count += sum(self._link(link, changes) for link in wanted[start : start + BROUGHT_AT_ONCE])
                 self.batch = changes.commit(self.batch)[0] or self.batch
         return count
 

@@ -15,7 +15,7 @@ from memorist.store.where import Order, everywhere
 from memorist.text.twins import normalised
 
 PHRASE = 24  # characters: long enough that no other text is likely to hold them
-AT_ONCE = 200  # ids in one query
+IDS_AT_ONCE = 200  # ids in one query
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,4 +85,4 @@ def shares(snippet: str, text: str) -> bool:
 
 
 def _parts(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (ids[start : start + AT_ONCE] for start in range(0, len(ids), AT_ONCE))
+    return (ids[start : start + IDS_AT_ONCE] for start in range(0, len(ids), IDS_AT_ONCE))
