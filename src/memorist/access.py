@@ -2,6 +2,9 @@
 
 A grant is a scope (`project/atlas`), a family (`task/*`), or `*`. The star stands for every family except `project`:
 that projects cannot read each other is a promise, so another project must be named, or `project/*` be granted.
+
+Tasks, sessions and agents belong to the project in which they were made, their home: `task/42` of one project is not `task/42`
+of another. They are read and written only with a grant for the scope and for its home (docs/why/0023-homes.md).
 """
 
 from dataclasses import dataclass, replace
@@ -11,8 +14,11 @@ from memorist.records import Origin, Scope
 
 ROLES = ("admin", "project", "reader", "skill")
 WRITERS = ("admin", "project")  # the others write nothing, whatever their grants say
-EVERYWHERE = ("*", "project/*")
+EVERY_PROJECT = "project/*"
+EVERYWHERE = ("*", EVERY_PROJECT)
 DEFAULT_SPACE = "default"
+HOMED = ("task", "session", "agent")  # families that belong to a project
+GLOBAL = "global"  # as a home: an agent that works across projects
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,23 +32,49 @@ class Access:
     actor: str = "unknown"
     origin: Origin = "agent"
     surface: str = "library"
+    home: str | None = None  # the project it works in: `task/42` means the task of this project
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
             raise Invalid(f"there is no role {self.role!r}; roles are {', '.join(ROLES)}")
         Scope(f"space/{self.space}")  # the same rules: no blanks, no control characters, not too long
 
-    def may_read(self, scope: str) -> bool:
-        return _granted(self.reads, scope)
+    def may_read(self, scope: str, home: str | None = None) -> bool:
+        """Whether it may read what lies in that scope and belongs to that project."""
+        return self._may(self.reads, scope, home)
 
-    def may_write(self, scope: str) -> bool:
-        return self.role in WRITERS and _granted(self.writes, scope)
+    def may_write(self, scope: str, home: str | None = None) -> bool:
+        return self._may(self._written, scope, home)
 
-    def must_read(self, scope: str) -> Scope:
-        return self._must(Scope(scope), "read", self.reads)
+    def must_read(self, scope: str, home: str | None = None) -> Scope:
+        return self._must(Scope(scope), home, "read", self.reads)
 
-    def must_write(self, scope: str) -> Scope:
-        return self._must(Scope(scope), "write", self.writes if self.role in WRITERS else ())
+    def must_write(self, scope: str, home: str | None = None) -> Scope:
+        return self._must(Scope(scope), home, "write", self._written)
+
+    @property
+    def _written(self) -> tuple[str, ...]:
+        """The grants to write that hold: a role that only reads has none."""
+        return self.writes if self.role in WRITERS else ()
+
+    def home_of(self, scope: str) -> str | None:
+        """Which home a scope has that this caller names: its own project for a task, a session or an agent."""
+        return self.home if is_homed(scope) else None
+
+    def homes_of(self, scope: str) -> tuple[str | None, ...]:
+        """Those in which it looks for a scope that it names: an agent may also be at home everywhere."""
+        return (self.home, GLOBAL) if family_of(scope) == "agent" else (self.home_of(scope),)
+
+    def at_home_in(self, project: str) -> "Access":
+        """The same with a home: its own, else the only project that it names, else this one."""
+        if self.home is not None:
+            return self
+        named = {grant for grant in (*self.reads, *self.writes) if family_of(grant) == "project"} - {EVERY_PROJECT}
+        return replace(self, home=next(iter(named)) if len(named) == 1 else project)
+
+    @property
+    def sees_every_project(self) -> bool:
+        return EVERY_PROJECT in self.reads
 
     @classmethod
     def to_read(cls, space: str) -> "Access":
@@ -55,10 +87,23 @@ class Access:
             raise OutOfScope(f"a {self.role} access may not look after the whole store; use a project's access")
         return replace(self, reads=EVERYWHERE, writes=EVERYWHERE, role="admin", surface=surface)
 
-    def _must(self, scope: Scope, act: str, grants: tuple[str, ...]) -> Scope:
+    def _may(self, grants: tuple[str, ...], scope: str, home: str | None) -> bool:
+        """The one rule. What belongs to no project yet is for those who may see all of them; an access that names no project
+        at all still works in its home."""
         if not _granted(grants, scope):
-            allowed = ", ".join(grants) or "nothing"
-            raise OutOfScope(f"this {self.role} access may not {act} {scope}; it may {act}: {allowed}")
+            return False
+        if home == GLOBAL or not is_homed(scope):
+            return True
+        if home is None:
+            return EVERY_PROJECT in grants
+        return _granted(grants, home) or (
+            home == self.home and not any(family_of(each) == "project" for each in grants)
+        )
+
+    def _must(self, scope: Scope, home: str | None, act: str, grants: tuple[str, ...]) -> Scope:
+        if not self._may(grants, scope, home):
+            allowed, of = ", ".join(grants) or "nothing", f" of {home}" if home else ""
+            raise OutOfScope(f"this {self.role} access may not {act} {scope}{of}; it may {act}: {allowed}")
         return scope
 
 
@@ -71,9 +116,18 @@ def access_for(role: str, project: str, **labels: str) -> Access:
     here: tuple[str, ...] = ("*", Scope(project))
     reads = {"admin": EVERYWHERE, "project": here, "reader": here}.get(role, ())
     writes = {"admin": EVERYWHERE, "project": here}.get(role, ())
-    return Access(reads=reads, writes=writes, role=role, **labels)  # type: ignore[arg-type]
+    return Access(reads=reads, writes=writes, role=role, home=Scope(project), **labels)  # type: ignore[arg-type]
+
+
+def family_of(scope: str) -> str:
+    return scope.partition("/")[0]
+
+
+def is_homed(scope: str) -> bool:
+    """Whether it belongs to a project."""
+    return family_of(scope) in HOMED
 
 
 def _granted(grants: tuple[str, ...], scope: str) -> bool:
-    family = scope.partition("/")[0]
+    family = family_of(scope)
     return scope in grants or f"{family}/*" in grants or ("*" in grants and family != "project")

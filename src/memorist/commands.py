@@ -23,7 +23,7 @@ class Verb:
 
     @property
     def writes(self) -> bool:
-        return self.part == "writing" or self.name == "upkeep"
+        return self.part == "writing" or self.name in ("upkeep", "assign")
 
 
 _TABLE: tuple[tuple[str, Part, str], ...] = (
@@ -60,6 +60,7 @@ _TABLE: tuple[tuple[str, Part, str], ...] = (
     ("conflicts", "reading", "Lists memories that contradict each other."),
     ("explain", "reading", "Recalls without logging it, and shows how the answer was found."),
     ("why_not", "reading", "Says why a memory is not among the answers to a question."),
+    ("assign", "keeping", "Gives what an older store keeps for no project, such as session/main, to one."),
     ("upkeep", "keeping", "Keeps the store in order: adds missing vectors, archives the memories worth least."),
     ("compact", "keeping", "Gives unused space in the store's file back."),
     ("audit", "keeping", "Verifies the journal, and every memory against it."),
@@ -69,7 +70,12 @@ _TABLE: tuple[tuple[str, Part, str], ...] = (
     ("through", "keeping", "The same open memory with another access."),
     ("close", "keeping", "Writes the buffered log lines, and closes."),
 )
-_SPELLED = {"remember_many": "remember --batch", "through": None, "close": None}  # all others as they are, with dashes
+_SPELLED = {
+    "remember_many": "remember --batch",
+    "assign": "project assign",
+    "through": None,
+    "close": None,
+}  # all others as they are, with dashes
 VERBS: Mapping[str, Verb] = MappingProxyType(
     {name: Verb(name, _SPELLED.get(name, name.replace("_", "-")), part, help) for name, part, help in _TABLE}
 )
@@ -87,6 +93,9 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
         "kinds": "Only this kind; may be repeated.",
         "scope": "Where: global, or a name and an id such as project/atlas or user/ann.",
         "user": "A user's scope: ann means user/ann.",
+        "home": "The project that a task, a session or an agent belongs to; default: this one. global: an agent of all projects.",
+        "assign.scope": "The task, session or agent, such as session/main.",
+        "project": "The project, such as atlas or project/atlas.",
         "title": "A title.",
         "tags": "A tag; may be repeated.",
         "remove": "A tag to remove; may be repeated.",

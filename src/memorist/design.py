@@ -70,7 +70,7 @@ class Proposal:
     edit: Callable[[Record], Record]
     because: str
     ids: Sequence[str]
-    advice: str | None = None
+    advice: str | Callable[[Access], str | None] | None = None  # or what somebody with that access may be told
     asks: Sequence[Ask] = ()  # questions for a person, each asked once; `details` name the scope
 
 

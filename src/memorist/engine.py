@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 from memorist import checks, designs, prompt, recall, remember, upkeep
 from memorist.access import Access, access_for
 from memorist.design import Clock, Confirmer, Design, Reranker, Tools
-from memorist.errors import Invalid, MemoristError, Refused
+from memorist.errors import Invalid, MemoristError, Refused, StoreDamaged, StoreUnavailable
 from memorist.kinds import KINDS, Kind, Kinds
 from memorist.models.embed import NONE, Choice, Embedder, chosen, shown
 from memorist.project import Project, resolve_project
@@ -25,7 +25,7 @@ from memorist.records import Context, Link, LinkKind, Outcome, Recall, Record, R
 from memorist.store import choices
 from memorist.store.meaning import Meaning
 from memorist.store.open import COPIED_TO, IN_RAM, note_place, open_store
-from memorist.store.where import Where
+from memorist.store.where import Where, everywhere
 from memorist.store.writer import Writer
 from memorist.surfaces import settings
 from memorist.text.dates import TimeReader, reader_named
@@ -117,26 +117,39 @@ def embedder(embed: Embedder | str, asked: bool = True) -> Choice:
 # ---------------------------------------------------------------- word to those who listen
 
 Listener = Callable[[str, Mapping[str, Any]], None]
+Place = tuple[str, str | None]  # a scope and its home
+Heard = tuple[str | None, Listener, Callable[[], Access]]
 
 
 class Bus:
     """Calls plain functions after the fact, in the caller's thread, for `memory:write`, `memory:read` and `memory:search`.
 
     A listener that fails never fails the verb that woke it: the change is stored by then. Its error is logged, not hidden.
+    All views of a memory speak on one bus, and each hears only of places that its access may read.
     """
 
-    def __init__(self) -> None:
-        self._listeners: list[tuple[str | None, Listener]] = []
+    def __init__(self, who: Callable[[], Access], listeners: "list[Heard] | None" = None) -> None:
+        self._who = who
+        self._listeners: list[Heard] = [] if listeners is None else listeners
+
+    def seen_by(self, who: Callable[[], Access]) -> "Bus":
+        """The same bus for another view."""
+        return Bus(who, self._listeners)
+
+    @property
+    def is_heard(self) -> bool:
+        return bool(self._listeners)
 
     def listen(self, listener: Listener, event: str | None = None) -> Callable[[], None]:
         """Calls `listener(event, facts)` for every event, or for the named one; returns a function that stops it."""
-        entry = (event, listener)
+        entry = (event, listener, self._who)
         self._listeners.append(entry)
         return lambda: self._listeners.remove(entry) if entry in self._listeners else None
 
-    def emit(self, event: str, **facts: Any) -> None:
-        for wanted, listener in tuple(self._listeners):
-            if wanted in (None, event):
+    def emit(self, event: str, places: Sequence[Place], **facts: Any) -> None:
+        """Tells those who may read all these places, and whoever did it."""
+        for wanted, listener, who in tuple(self._listeners):
+            if wanted in (None, event) and (who() == self._who() or all(who().may_read(*place) for place in places)):
                 try:
                     listener(event, facts)
                 except Exception:
@@ -169,9 +182,9 @@ class Engine:
         self.project, self.design, self.home = here.project, here.design, here.home
         if access is not None and space not in (None, access.space):
             raise Invalid(f"the access is for space {access.space!r}, not {space!r}; name one of them")
-        self.access = access or here.access
+        self.access = (access or here.access).at_home_in(self.project.scope)
         self.space = self.access.space
-        self.bus = Bus()
+        self.bus = Bus(lambda: self.access)
         self._off_because = here.off_because
         choice = here.embed if embed is None else embedder(embed)
         store = open_store(here.db, checks.seconds(wait, "wait"))
@@ -181,16 +194,27 @@ class Engine:
         self._tools = Tools(store, clock, count_tokens, known, meaning, confirm, rerank, here.times)
         for name in (self.space, self.home):
             self._writer.refuse_secret(name, "the space or project")
+        self._settle_homes()
         self._monitor = recall.pipeline.Monitor()
         self._slices = upkeep.due.Slices(self._tools, self._writer, self._off_because, self._tell_all)
         self._slices.opened(self.design, self.access)
+
+    def _settle_homes(self) -> None:
+        """Once for a store from before tasks had homes. If it fails, they wait for the next time."""
+        if not self._tools.store.writable or self._writer.homes_are_told(self.space) or self._off_because():
+            return
+        try:
+            remember.homes.settle(remember.changes.Caller(self.access, self._writer, self._tools))
+        except (StoreUnavailable, StoreDamaged) as problem:
+            log.warning("the tasks and sessions of this older store have no homes yet: %s", problem)
 
     def through(self, access: Access) -> Self:
         """The same open memory, seen through another access. Closing one closes both."""
         if access.space != self.space:
             raise Invalid(f"this memory is open for space {self.space!r}, not {access.space!r}; open another")
         other = copy.copy(self)
-        other.access = access
+        other.access = access.at_home_in(self.project.scope)
+        other.bus = self.bus.seen_by(lambda: other.access)
         return other
 
     def close(self) -> None:
@@ -244,7 +268,7 @@ class Engine:
             raise Invalid("name one memory, or give a filter with where=; not both, and not neither")
         if id is not None:
             record = self._must_get(id)
-            self.access.must_write(record.scope)
+            self.access.must_write(record.scope, record.home)
             return Where(self.access), [record.id]
         if not filter:
             raise Invalid("an empty filter means everything; say so with where={'number': {'$gte': 1}}")
@@ -281,16 +305,28 @@ class Engine:
 
     def _tell(self, outcome: Outcome) -> Outcome:
         if outcome.record is not None and outcome.outcome not in ("unchanged", "repeated"):
-            facts = {"kind": outcome.record.kind, "scope": outcome.record.scope}
-            self.bus.emit("memory:write", id=outcome.id, outcome=outcome.outcome, because=outcome.because, **facts)
+            record = outcome.record
+            facts = {"outcome": outcome.outcome, "because": outcome.because, "kind": record.kind, "scope": record.scope}
+            self.bus.emit("memory:write", [(record.scope, record.home)], id=outcome.id, **facts)
             self._count_use()
         return outcome
 
     def _tell_all(self, report: Report) -> Report:
-        if not report.dry_run:
-            for each in report.changed:
-                self.bus.emit("memory:write", id=each.id, outcome=report.verb, because=each.because)
+        if report.dry_run or not self.bus.is_heard:
+            return report
+        records = self._tools.store.get([each.id for each in report.changed], everywhere(self.space))
+        places = {record.id: (record.scope, record.home) for record in records}
+        for each in report.changed:
+            if each.id in places:
+                self.bus.emit("memory:write", [places[each.id]], id=each.id, outcome=report.verb, because=each.because)
         return report
+
+    def _shown(self, report: Report) -> Report:
+        """What this access may know of a report about the whole space."""
+        ids = [*(each.id for each in report.changed), *report.left]
+        seen = {record.id for record in self._tools.store.get(ids, Where(self.access))}
+        changed = tuple(each for each in report.changed if each.id in seen)
+        return replace(report, changed=changed, left={id: why for id, why in report.left.items() if id in seen})
 
     def _count_use(self) -> None:
         """Something was recalled or written: upkeep may be due, where the design starts it by uses or by hours."""
@@ -300,10 +336,15 @@ class Engine:
 
     def _choices(self) -> choices.Choices:
         """What was chosen for this project beside its memories."""
-        return choices.chosen(self._caller.store, self.space, self.access.must_read(self.home))
+        return choices.chosen(self._caller.store, self.space, self.access.must_read(self._choosing))
 
     def _choose(self, **values: Any) -> choices.Choices:
-        return remember.choices.change(self.home, self._caller, **values)
+        return remember.choices.change(self._choosing, self._caller, **values)
+
+    @property
+    def _choosing(self) -> str:
+        """The scope for which things are chosen: a task's or a session's project."""
+        return self.access.home_of(self.home) or self.home
 
     # ------------------------------------------------------------ steps of reading
 
@@ -330,7 +371,13 @@ class Engine:
         self._writer.note(replace(line, **more))
         if more:  # a prompt's receipt is in the log before the caller has it
             self._writer.flush()
-        self.bus.emit("memory:search", query=answer.query, results=len(answer), ids=[hit.record.id for hit in answer])
+        read = [(scope, self.access.home_of(scope)) for scope in answer.scopes]
+        places = [
+            (self.access.home or self.project.scope, None),
+            *read,
+        ]  # its words are those of the project it is asked in
+        ids = [hit.record.id for hit in answer]
+        self.bus.emit("memory:search", places, query=answer.query, results=len(answer), ids=ids)
 
     def _context(self, wish: "Wish") -> Context:
         try:
@@ -350,15 +397,16 @@ class Engine:
             return self._answer(query if scope is None else replace(query, scope=scope))
 
         def keep(answer: Recall, took: float, shown: "Shown", rendered: Mapping[str, Any]) -> None:
-            self._note(answer, took, wish.session, shown=shown, rendered=rendered)
+            read = [(scope, home) for scope in scopes for home in self.access.homes_of(scope)]
+            self._note(answer, took, wish.session, shown=shown, rendered={**rendered, "places": read})
 
         return prompt.context.context(plan, recalled, keep, self.access, caller.tools, caller.writer.digest)
 
     def _chosen_budget(self) -> int | None:
         """What was chosen for this project. Where the store cannot say, the rest of the way will find out why."""
-        if self.access.may_read(self.home):
+        if self.access.may_read(self._choosing):
             with suppress(MemoristError):
-                return choices.chosen(self._tools.store, self.space, self.home).budget
+                return choices.chosen(self._tools.store, self.space, self._choosing).budget
         return None
 
     # ------------------------------------------------------------ what a user asks for first
@@ -388,11 +436,12 @@ class Engine:
         }
 
     def _lately(self) -> dict[str, Any]:
-        """How much there is, what became of memories, all in all, and when the store was last looked after."""
-        store, space = self._tools.store, self.space
-        looked = self._slices.last(space)
-        shown = [receipt.at for receipt in store.receipts(space, RECEIPTS_READ) if receipt.rendered is not None]
-        size = asdict(store.size(space))
+        """How much there is of what this access may read, what became of it, and when the store was last looked after."""
+        store, who = self._tools.store, self.access
+        looked = self._slices.last(who.space)
+        mine = [line for line in store.receipts(who.space, RECEIPTS_READ) if remember.edit.may_show(line, who)]
+        shown = [line.at for line in mine if line.rendered is not None]
+        size = asdict(store.size(Where(who)))
         done, used = size.pop("done"), size.pop("used")
         return {
             **size,

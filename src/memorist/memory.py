@@ -3,7 +3,7 @@
     writing   remember, remember_many, revise, pin, unpin, tag, link, unlink, feedback, used, forget, restore, erase, undo
     judging   extract, promote, finish, conflicts, resolve, review, alias, aliases
     reading   recall, context, receipt, get, list, count, links, timeline, history, explain, why_not
-    keeping   upkeep, compact, audit, status, backup, doctor, through, close
+    keeping   assign, upkeep, compact, audit, status, backup, doctor, through, close
 
 The verbs are short because the work is elsewhere: the gate (`remember/gate.py`) stores, the pipeline (`recall/pipeline.py`)
 finds, `prompt/context.py` writes for a prompt, the store keeps. What all verbs share is in `engine.py`, `through` and `close`
@@ -71,12 +71,13 @@ class Memory(Engine):
         task: str | None = None,
         season: str | None = None,
         key: str | None = None,
+        home: str | None = None,
     ) -> Outcome:
         """Keeps one memory and says what became of it: added, reinforced, restored, repeated or refused."""
         scope = remember.gate.scope_of(scope, user)
         return self.remember_many(
             [Draft(text, kind, scope, title, tags, files, data or {}, importance, confidence, pinned, at, valid_from,
-                   valid_to, session, role, speaker, agent, task, season, key)]
+                   valid_to, session, role, speaker, agent, task, season, key, home=home)]
         )[0]  # fmt: skip
 
     def remember_many(self, many: Iterable[Draft | Mapping[str, Any] | str]) -> builtins.list[Outcome]:
@@ -231,7 +232,7 @@ class Memory(Engine):
     def undo(self, batch: str | None = None) -> Report:
         """Takes back the last action of this actor, or the named batch: what was added is archived, what was changed is as
         it was. What was changed again since is left alone, and named."""
-        return self._tell_all(remember.undo.undo(batch, self._caller))
+        return self._shown(self._tell_all(remember.undo.undo(batch, self._caller)))
 
     # ------------------------------------------------------------ judging
 
@@ -314,7 +315,7 @@ class Memory(Engine):
         away again; without any named, all of them, and what the word means by default."""
         caller, words = self._caller, remember.choices
         change = words.remove if checks.flag(remove, "remove") else words.add
-        return change(word, means, self.home, caller)
+        return change(word, means, self._choosing, caller)
 
     def aliases(self) -> dict[str, tuple[str, ...]]:
         """The words that also find others, in this project: its own, and the usual ones that it has not replaced."""
@@ -389,7 +390,9 @@ class Memory(Engine):
     def get(self, id: str | int) -> Record:
         """One record, by id, short number, or a unique beginning or end of the id."""
         record = self._must_get(id)
-        self.bus.emit("memory:read", id=record.id, kind=record.kind, size=len(record.text))
+        self.bus.emit(
+            "memory:read", [(record.scope, record.home)], id=record.id, kind=record.kind, size=len(record.text)
+        )
         return record
 
     def list(self, where: Filter | None = None, *, order: str = "at", limit: int = 100) -> builtins.list[Record]:
@@ -417,7 +420,7 @@ class Memory(Engine):
     def history(self, id: str | int) -> builtins.list[Event]:
         """The journal of one memory, oldest first."""
         caller = self._caller
-        return recall.lookup.told(caller.store.journal(record=self._must_get(id).id), caller.store, caller.where)
+        return recall.lookup.told(self._must_get(id), caller.store, caller.where)
 
     def explain(self, query: str, **arguments: Any) -> Recall:
         """A recall that is not logged and counts nothing, for looking at its trace."""
@@ -430,6 +433,11 @@ class Memory(Engine):
 
     # ------------------------------------------------------------ keeping
 
+    def assign(self, scope: str, project: str) -> Report:
+        """Gives the memories of a task, a session or an agent that belong to no project to this one. Only a store from before
+        0.2.0 has any, where two projects used the same name; `doctor` lists them. It takes an admin's access."""
+        return self._tell_all(remember.homes.assign(scope, project, self._caller))
+
     def upkeep(
         self, *, dry_run: bool = False, seconds: float | None = None, switch: bool = False
     ) -> builtins.list[Report]:
@@ -438,7 +446,7 @@ class Memory(Engine):
         caller = self._caller
         limit = None if seconds is None else checks.seconds(seconds, "seconds")
         reports = upkeep.runner.run(upkeep.runner.jobs_of(self.design), caller, dry_run, limit, switch)
-        return [self._tell_all(report) for report in reports]
+        return [self._shown(self._tell_all(report)) for report in reports]
 
     def compact(self) -> dict[str, int]:
         """Shrinks the file to what it holds, and finishes an erasure that was interrupted. → bytes before and after."""
@@ -477,4 +485,5 @@ class Memory(Engine):
         advice = None if audit.ok else "the file was changed from outside, or it is damaged: compare with a backup"
         found += remember.erase.checked(store, self.space)
         found += remember.consent.checked(store, self.space)
+        found += remember.homes.checked(keeper)
         return [*found, Diagnosis(audit.ok, "journal", detail, advice)]

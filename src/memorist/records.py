@@ -207,6 +207,7 @@ class Record:
     fingerprint: str = ""
     version: int = 1
     superseded_by: str | None = None
+    home: str | None = None  # the project that a task, a session or an agent belongs to
 
 
 _FIELDS = tuple(field.name for field in fields(Record))
@@ -283,6 +284,9 @@ class Draft:
     messages: tuple[int, int] | None = None  # of the session it came from: the first and the last
     snippet: str | None = None  # what stood around it there
     confidence_because: str | None = None
+    # The project that a task, a session or an agent belongs to, if not the caller's; `global` for an agent of all projects.
+    # Left out of the repr, which the digests of idempotency keys are made from.
+    home: str | None = field(default=None, repr=False)
 
 
 # ---------------------------------------------------------------- answers

@@ -127,10 +127,11 @@ def test_it_looks_after_every_project_of_its_space_and_no_other(tmp_path: Path) 
         everyone = memory.through(replace(access_for("admin", "project/atlas")))
         everyone.remember("Far nest", scope="project/other", tags=[STALE])
         [done] = memory.upkeep()
-        assert len(done.changed) == 3
-        assert elsewhere.count() == 5
-        assert len(memory.undo(done.batch).changed) == 3  # taken back where it was done
+        assert len(done.changed) == 2  # that are its own; of the other one it is not told
+        assert everyone.count({"scope": "project/other"}) == 0 and elsewhere.count() == 5
+        assert len(memory.undo(done.batch).changed) == 2  # taken back where it was done
         assert everyone.count({"scope": "project/other"}) == 1
+        assert len(everyone.upkeep()[0].changed) == 3
 
 
 def test_what_was_pinned_since_the_proposal_is_left(memory: Memory, clock: MovableClock) -> None:

@@ -26,7 +26,7 @@ MOST_PROBLEMS = 1000  # reported for one file; beyond that the whole file is ref
 EXPECTED = '{"memorist": "export", "version": 2, …}'
 _BROUGHT = (
     "title", "tags", "files", "data", "importance", "confidence", "session", "role", "speaker", "agent", "task", "season",
-    "messages", "snippet", "confidence_because",
+    "home", "messages", "snippet", "confidence_because",
 )  # fmt: skip
 _ONE_OF: Mapping[str, tuple[str, ...]] = {
     "state": ("active", "archived", "superseded"), "status": get_args(Status), "origin": get_args(Origin),
@@ -53,7 +53,7 @@ def line_of(record: Record) -> str:
     times, said = record.times, asdict(record.provenance)
     return _line(
         {
-            "id": record.id, "number": record.number, "scope": record.scope, "kind": record.kind,
+            "id": record.id, "number": record.number, "scope": record.scope, "home": record.home, "kind": record.kind,
             "title": record.title, "text": record.text, "tags": record.tags, "files": record.files, "data": record.data,
             "at": times.at, "valid_from": times.valid_from, "valid_to": times.valid_to,
             "importance": record.importance, "confidence": record.confidence, "pinned": record.pinned,

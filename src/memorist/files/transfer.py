@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from memorist.access import is_homed
 from memorist.errors import Invalid, Refused
 from memorist.files import jsonl, sources
 from memorist.files.markdown import Entry, memories_in
@@ -27,7 +28,6 @@ from memorist.text.visible import decoded, visible
 PAGE = 400  # records read at once
 ERASED = "it was erased here, and an import does not bring it back"
 READABLE_STATES = ("active", "archived", "superseded")
-INSIDE = ("task", "session", "agent")  # families that belong to a project
 NOT_OWN = "only the user brings an export back as it was: do it at a terminal, or with an access of origin='user'"
 
 
@@ -71,7 +71,7 @@ def export(memory: Memory, where: Mapping[str, Any] | None = None, *, everything
 def left_out(memory: Memory) -> dict[str, int]:
     """The scopes that an export of this project leaves out, with the number of their active memories."""
     scopes: Mapping[str, int] = memory.status()["scopes"]
-    return {scope: count for scope, count in scopes.items() if not _is_inside(scope, memory)}
+    return {scope: count for scope, count in scopes.items() if not _is_inside(scope, memory.project.scope, memory)}
 
 
 def export_markdown(
@@ -106,13 +106,15 @@ def _records(memory: Memory, where: Mapping[str, Any], everything: bool) -> Iter
 
 
 def _is_wanted(record: Record, anywhere: bool, memory: Memory) -> bool:
-    return record.state != "erased" and (anywhere or _is_inside(record.scope, memory))
+    return record.state != "erased" and (anywhere or _is_inside(record.scope, record.home, memory))
 
 
-def _is_inside(scope: str, memory: Memory) -> bool:
+def _is_inside(scope: str, home: str | None, memory: Memory) -> bool:
     """Whether it belongs to the project, or is named by the access itself."""
-    named = (memory.project.scope, memory.home, *memory.access.reads)
-    return scope in named or scope.partition("/")[0] in INSIDE
+    here = memory.project.scope
+    return scope in (here, *memory.access.reads) or (
+        home in (here, memory.home) if is_homed(scope) else scope == memory.home
+    )
 
 
 def _links(memory: Memory, ids: Sequence[str]) -> Iterator[Link]:
@@ -175,7 +177,7 @@ def import_files(
     if scope is not None:
         _place(read, scope)
     for goal in {each.draft.scope or memory.home for each in read.found if each.draft.id is None}:
-        memory.access.must_write(goal)  # raised once, not for every line of a file
+        memory.access.must_write(goal, memory.access.home_of(goal))  # raised once, not for every line of a file
     if dry_run:
         drafts = tuple(_without_secrets(each.draft) for each in read.found)
         return Imported(None, tuple(read.files), {}, tuple(read.problems), dry_run=True, drafts=drafts)
@@ -299,7 +301,9 @@ def _place(read: _Read, scope: str) -> None:
 
 
 def _placed(entry: Entry, scope: str, copies: Mapping[str, str]) -> Entry:
-    draft, told = replace(entry.draft, scope=scope, id=copies.get(entry.draft.id or "", entry.draft.id)), entry.told
+    draft, told = entry.draft, entry.told
+    if draft.scope != scope:
+        draft = replace(draft, scope=scope, home=None, id=copies.get(draft.id or "", draft.id))
     if isinstance(told, Exported) and told.superseded_by:
         told = replace(told, superseded_by=copies.get(told.superseded_by, told.superseded_by))
     return replace(entry, draft=draft, told=told)

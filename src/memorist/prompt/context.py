@@ -20,7 +20,7 @@ from itertools import chain
 from typing import Any, cast
 
 from memorist import checks
-from memorist.access import Access
+from memorist.access import Access, family_of
 from memorist.design import STEADY, Design, Inject, Lane, Tools
 from memorist.errors import Invalid, MemoristError, OutOfScope
 from memorist.prompt import lanes
@@ -109,7 +109,14 @@ def plan_of(wish: Wish, design: Design, most: int | None, scopes: tuple[str, ...
     )  # fmt: skip
     style, limit = style_of(wish.style, wish.client), checks.whole(wish.limit, "limit", 1, MOST_HITS)
     checked, tokens = replace(wish, files=files, limit=limit, kinds=kinds), lanes.part(mode.share, total)
-    return Plan(checked, tokens, style, mode, profile, cast(Inject, inject), scopes, design.lanes, asked)
+    return Plan(checked, tokens, style, mode, profile, cast(Inject, inject), scopes, _lanes(design, scopes), asked)
+
+
+def _lanes(design: Design, scopes: tuple[str, ...]) -> tuple[Lane, ...]:
+    """Those of the design, and one for what a caller names and none of them would take."""
+    names = {lane.name for lane in design.lanes}
+    taken = "recall" in names or {family_of(scope) for scope in scopes} <= names
+    return design.lanes if taken else (*design.lanes, Lane("recall", 1.0))
 
 
 # ---------------------------------------------------------------- the context
@@ -288,7 +295,8 @@ class Look:
         plan, find = self.plan, self.tools.store.find
         if plan.wish.session is None or plan.profile is None or not plan.profile.turns:
             return []
-        said = Where(self.who).also("session", "eq", plan.wish.session).also("kind", "eq", "turn")
+        said = Where(self.who).also("session", "eq", plan.wish.session).also("home", "in", (None, self.who.home))
+        said = said.also("kind", "eq", "turn")
         said = said.also("state", "eq", "active")
         last = find(said, Order("at"), plan.profile.turns)
         system = find(said.also("role", "eq", "system").also("trust", "ne", "low"), Order("at", ascending=True), 1)

@@ -60,11 +60,26 @@ def timeline(around: datetime | None, limit: int, where: Where, store: Store) ->
     return [*early, *after[: limit - len(early)]]
 
 
-def told(events: Sequence[Event], store: Store, where: Where) -> list[Event]:
-    """The events as this access may see them: what a link said about a memory that it may not read is left out."""
+def told(record: Record, store: Store, where: Where) -> list[Event]:
+    """The journal of a memory as this access may see it. What happened while it lay where the access may not read is left
+    out, and so is what a link said about a memory that it may not read."""
+    events = _since_readable(store.journal(record=record.id), record, where)
     others = {event.before["other"] for event in events if event.before and "other" in event.before}
     hidden = others - {record.id for record in store.get(list(others), where)}
     return [
         replace(event, before=None) if event.before and event.before.get("other") in hidden else event
         for event in events
     ]
+
+
+def _since_readable(events: Sequence[Event], record: Record, where: Where) -> list[Event]:
+    """The events while it lay in places that may be read, oldest first; of the one that brought it there, not what it was."""
+    seen, scope, home = list[Event](), record.scope, record.home
+    for event in reversed(events):
+        here = where.access.may_read(scope, home)
+        before = event.before or {}
+        scope, home = before.get("scope", scope), before.get("home") or home  # before it had one it was nobody else's
+        if here:
+            arrived = not where.access.may_read(scope, home)
+            seen.append(replace(event, before=None) if arrived else event)
+    return seen[::-1]

@@ -15,7 +15,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields
 from datetime import datetime
@@ -287,22 +287,29 @@ def _no_candidate(record: Record, answer: Recall) -> str:
 
 
 def scopes_of(query: Query, who: Access, homes: tuple[str, ...], design: Design) -> tuple[str, ...]:
-    """The scopes that a question reads: those its design names, as far as the access allows."""
-    for name, given in (("session", query.session), ("user", query.user), ("task", query.task)):
-        if given is not None and not isinstance(given, str):
-            raise Invalid(f"{name} must be text, not {quoted(given)}")
-    session = None if query.session is None else Scope(f"session/{query.session}")
+    """The scopes that a question reads: what the caller names is always read, or refused; beside it what the design names, as
+    far as the access allows."""
+    named = dict(_named(query))
     if query.scope is not None:
-        return (who.must_read(query.scope),)
-    named: dict[str, tuple[str, ...]] = {"project": homes, "global": ("global",)}
-    if session is not None:
-        named["session"] = (session,)
-    if query.task is not None:
-        named["task"] = (Scope(f"task/{query.task}"),)
-    if query.user is not None:
-        named["user"] = (who.must_read(f"user/{query.user}"),)
-    wanted = [scope for family in design.reads for scope in named.get(family, ())]
-    return tuple(scope for scope in dict.fromkeys(wanted) if who.may_read(scope))
+        return (_must_read(query.scope, who),)
+    usual = {"project": homes, "global": ("global",)}
+    usual |= {family: (_must_read(scope, who),) for family, scope in named.items()}
+    families = (*(family for family in named if family not in design.reads), *design.reads)
+    wanted = dict.fromkeys(scope for family in families for scope in usual.get(family, ()))
+    return tuple(scope for scope in wanted if who.may_read(scope, who.home_of(scope)))
+
+
+def _named(query: Query) -> Iterator[tuple[str, Scope]]:
+    """What the caller names beside the question, by its family."""
+    for family, given in (("session", query.session), ("user", query.user), ("task", query.task)):
+        if given is not None and not isinstance(given, str):
+            raise Invalid(f"{family} must be text, not {quoted(given)}")
+        if given is not None:
+            yield family, Scope(f"{family}/{given}")
+
+
+def _must_read(scope: str, who: Access) -> Scope:
+    return who.must_read(scope, who.home_of(scope))
 
 
 def _search(
@@ -315,7 +322,7 @@ def _search(
     as_of = None if query.as_of is None else utc(query.as_of, "as_of")
     layers = SEARCHES[query.search]
     read = dict.fromkeys((*layers, ARCHIVE) if as_of else layers)
-    shelves = tuple(Shelf(who.space, scope, layer) for scope in scopes for layer in read)
+    shelves = tuple(_shelves(scopes, tuple(read), who))
     where, filtered = _where(query, who, tools), bool(query.where or query.kinds)
     moment = None if query.at is None else utc(query.at, "at")
     exact = checks.flag(query.exact, "exact")
@@ -323,6 +330,11 @@ def _search(
     return Search(
         query.text, shelves, where, limit, tools.clock(), as_of, filtered, layers, moment, exact, files, hurried, until
     )
+
+
+def _shelves(scopes: Iterable[str], layers: Iterable[str], who: Access) -> Iterator[Shelf]:
+    for scope in scopes:
+        yield from (Shelf(who.space, scope, layer, home) for home in who.homes_of(scope) for layer in layers)
 
 
 def _where(query: Query, who: Access, tools: Tools) -> Where:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from memorist.access import GLOBAL
 from memorist.errors import Conflict, MemoristError, Refused
 from memorist.kinds import TURNS, Kind
 from memorist.records import Origin, Record, Status, Trust, changed, to_micros
@@ -28,7 +29,6 @@ from memorist.worth import vouched_for
 if TYPE_CHECKING:
     from memorist.remember.changes import Caller
 
-GLOBAL = "global"
 FROM_FILES = ("import", "file")
 RANK: Mapping[Origin, int] = {"user": 3, "recorded": 2, "agent": 1, "tool": 0, "web": 0, "file": 0, "import": 0}
 TRUST: Mapping[Origin, Trust] = {
@@ -73,6 +73,12 @@ def derived(record: Record, *sources: Origin) -> Record:
 
 # ---------------------------------------------------------------- effects
 
+Place = tuple[str, str | None]  # a scope and its home
+
+
+def place_of(record: Record) -> Place:
+    return record.scope, record.home
+
 
 @dataclass(frozen=True, slots=True)
 class Effect:
@@ -89,7 +95,7 @@ class Effect:
         if self.old is None:
             return 0
         was, now = (record.state == "active" for record in (self.old, self.new))
-        return int(was and (not now or self.old.scope != self.new.scope)) - int(now and not was)
+        return int(was and (not now or place_of(self.old) != place_of(self.new))) - int(now and not was)
 
 
 class Held(MemoristError):
@@ -249,33 +255,34 @@ def noted(effects: Sequence[Effect], by: "Caller", now: datetime) -> dict[str, s
         return {}
     lines = _lines(by, now)
     mine = lines.setdefault(_who(by), [])
-    mine += [[to_micros(now), scope, count] for scope, count in counts.items()]
+    mine += [[to_micros(now), *place, count] for place, count in counts.items()]
     hidden = _summed(mine)
-    most = next((scope for scope, count in counts.items() if most_of(scope, hidden[scope], count, by)), None)
+    most = next((place for place, count in counts.items() if most_of(place, hidden[place], count, by)), None)
     if most is not None:
-        raise Held(f"{hidden[most]:,} memories of {most} would be hidden within ten minutes, most of it", effects)
+        raise Held(f"{hidden[most]:,} memories of {most[0]} would be hidden within ten minutes, most of it", effects)
     return {_name(by): canonical({who: some for who, some in lines.items() if some})}
 
 
-def _hidden(effects: Iterable[Effect]) -> dict[str, int]:
+def _hidden(effects: Iterable[Effect]) -> dict[Place, int]:
     """How many memories of a scope are hidden, less those that are back. An undo is judged as a whole (`undo.py`)."""
-    counts: Counter[str] = Counter()
+    counts: Counter[Place] = Counter()
     for effect in effects:
         if effect.verb != "undone" and effect.hides:
-            counts[(effect.old or effect.new).scope] += effect.hides
-    return {scope: count for scope, count in counts.items() if count}
+            counts[place_of(effect.old or effect.new)] += effect.hides
+    return {place: count for place, count in counts.items() if count}
 
 
-def hidden_lately(by: "Caller", now: datetime) -> Counter[str]:
+def hidden_lately(by: "Caller", now: datetime) -> Counter[Place]:
     """How many memories of which scope this door and actor have hidden in the last minutes."""
     return _summed(_lines(by, now).get(_who(by), []))
 
 
-def most_of(scope: str, hidden: int, of_these: int, by: "Caller") -> bool:
+def most_of(place: Place, hidden: int, of_these: int, by: "Caller") -> bool:
     """Whether so many are more than half of a large scope. `of_these` are still active, the others no longer."""
     if 2 * hidden <= LARGE:
         return False
-    where = everywhere(by.access.space).also("scope", "eq", scope).also("state", "eq", "active")
+    where = everywhere(by.access.space).also("scope", "eq", place[0]).also("home", "eq", place[1])
+    where = where.also("state", "eq", "active")
     there = sum(by.store.count(where).values()) + hidden - of_these
     return there >= LARGE and 2 * hidden > there
 
@@ -286,10 +293,10 @@ def _lines(by: "Caller", now: datetime) -> dict[str, list[list[Any]]]:
     return {who: [line for line in lines if since < line[0] <= to_micros(now)] for who, lines in kept.items()}
 
 
-def _summed(lines: Iterable[Sequence[Any]]) -> Counter[str]:
-    hidden: Counter[str] = Counter()
-    for _, scope, count in lines:
-        hidden[scope] += count
+def _summed(lines: Iterable[Sequence[Any]]) -> Counter[Place]:
+    hidden: Counter[Place] = Counter()
+    for _, scope, home, count in lines:
+        hidden[scope, home] += count
     return hidden
 
 

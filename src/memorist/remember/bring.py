@@ -30,7 +30,7 @@ from memorist.records import (
 )
 from memorist.remember import gate
 from memorist.remember.authority import refuse_pinned_turn
-from memorist.remember.changes import UNDONE, Caller, Changes
+from memorist.remember.changes import UNDONE, Caller, Changes, twins_of
 from memorist.remember.conflicts import links_between
 from memorist.remember.edit import refuse_circle
 from memorist.store.nouns import UNCOUNTED
@@ -124,7 +124,7 @@ class Import:
             return gate.brought_before(record.id, changes)
         if record.state != "active":
             return None
-        others = changes.twins.get((record.scope, record.fingerprint), ())
+        others = changes.twins.get(twins_of(record), ())
         return gate.known_already(record, [o for o in others if o.id not in self.ids], changes.by.tools.kinds)
 
     def _again(self, record: Clean, told: Exported, changes: Changes) -> Outcome:
@@ -157,7 +157,7 @@ class Import:
             return False
         a, b = ends[link.a], ends[link.b]
         known = any(k.a == a.id for k in links_between(a, b, self.by.store, [link.kind]))
-        if known or not self.by.access.may_write(a.scope):
+        if known or not self.by.access.may_write(a.scope, a.home):
             return False
         if link.kind == "supersedes":
             refuse_circle(link, self.by.store, self.by.where)

@@ -27,6 +27,7 @@ from memorist.store.writer import Change, Clean, Writer
 from memorist.text.twins import normalised
 
 UNDONE = "undone"  # the reason of what an undo archived
+Twins = tuple[str, str | None, str]  # scope, home and fingerprint of records with the same text
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class Changes:
     unlinked: list[Link] = field(default_factory=list)
     keys: dict[str, KeyUse] = field(default_factory=dict)
     records: dict[str, Record] = field(default_factory=dict)  # as they will be stored
-    twins: dict[tuple[str, str], list[Record]] = field(default_factory=dict)  # (scope, fingerprint) → with this text
+    twins: dict[Twins, list[Record]] = field(default_factory=dict)  # with the same text in the same place
     claimed: dict[int, list[Record]] = field(default_factory=dict)  # topic → new records that claim something about it
 
     @classmethod
@@ -147,7 +148,7 @@ class Changes:
     def _add(self, change: Change) -> None:
         """Later drafts of the batch see the record as it will be."""
         record, change = change.record, replace(change, because=self._told(change.because))
-        same = self.twins.setdefault((record.scope, record.fingerprint), [])
+        same = self.twins.setdefault(twins_of(record), [])
         same[:] = [*(other for other in same if other.id != record.id), record]
         self.records[record.id] = record
         self.lines.append(change)
@@ -180,10 +181,14 @@ def _counts_before(old: Record, new: Record) -> dict[str, int | None]:
 # ---------------------------------------------------------------- twins
 
 
-def same_texts(store: Store, space: str, scope: str, fingerprints: Sequence[str]) -> list[Record]:
-    """Records of that scope with one of these fingerprints, in any state, oldest first."""
-    where = everywhere(space).also("fingerprint", "in", tuple(fingerprints)).also("scope", "eq", scope)
-    return store.find(where, Order("number", ascending=True))
+def twins_of(record: Record) -> Twins:
+    return record.scope, record.home, record.fingerprint
+
+
+def same_texts(store: Store, space: str, scope: str, home: str | None, fingerprints: Sequence[str]) -> list[Record]:
+    """Records of that scope and home with one of these fingerprints, in any state, oldest first."""
+    where = everywhere(space).also("fingerprint", "in", tuple(fingerprints))
+    return store.find(where.also("scope", "eq", scope).also("home", "eq", home), Order("number", ascending=True))
 
 
 def twin_of(
@@ -213,13 +218,13 @@ def _holds_alike(record: Record, other: Record, now: datetime | None) -> bool:
 
 def refuse_second(old: Record, record: Record, changes: Changes) -> None:
     """Refuses a change that would make a second active record say the same."""
-    as_before = (old.scope, old.state, old.fingerprint) == (record.scope, record.state, record.fingerprint)
+    as_before = (old.state, twins_of(old)) == (record.state, twins_of(record))
     if as_before or record.state != "active":
         return
-    stored = same_texts(changes.by.store, record.space, record.scope, [record.fingerprint])
+    stored = same_texts(changes.by.store, record.space, record.scope, record.home, [record.fingerprint])
     same = {twin.id: changes.records.get(twin.id, twin) for twin in stored}
-    same |= {twin.id: twin for twin in changes.twins.get((record.scope, record.fingerprint), ())}
-    here = [twin for twin in same.values() if (twin.scope, twin.fingerprint) == (record.scope, record.fingerprint)]
+    same |= {twin.id: twin for twin in changes.twins.get(twins_of(record), ())}
+    here = [twin for twin in same.values() if twins_of(twin) == twins_of(record)]
     always = replace(record, times=replace(record.times, valid_from=None, valid_to=None))
     twin = twin_of(always, here, changes.by.tools.kinds, changes.now, "active")
     if twin:

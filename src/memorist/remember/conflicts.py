@@ -176,7 +176,7 @@ def _candidates(record: Record, changes: Changes) -> list[Record]:
     return [
         old
         for old in latest.values()
-        if (old.scope, old.state) == (record.scope, "active") and may_be_disputed(old, changes)
+        if (old.scope, old.home, old.state) == (record.scope, record.home, "active") and may_be_disputed(old, changes)
     ]
 
 
@@ -227,7 +227,7 @@ def _settle(old: Record, record: Record, why: Clash, outcome: Outcome, policy: C
         return _told(outcome, f"{name} is superseded by it ({why.reason})", f"`undo` brings {name} back, if both hold")
     said, advice = _flag(old, record, why, changes), RESOLVE
     if policy == "ask":
-        asked = consent.queue(_question(old, record, why), record.scope, why.reason, changes.by)
+        asked = consent.queue(_question(old, record, why), record.scope, why.reason, changes.by, record.home)
         advice = asked.because
         outcome = replace(outcome, pending=asked.id)
     return _told(outcome, f"{said} ({why.reason})", advice)
@@ -340,7 +340,7 @@ def _resolved(find: Find, keep: str | int, reason: str, by: Caller) -> Outcome:
     with by.writer.transaction():
         a, b = find()
         for record in (a, b):
-            by.access.must_write(record.scope)
+            by.access.must_write(record.scope, record.home)
         kept = _kept(keep, a, b)
         links = links_between(a, b, by.store, ("contradicts", "supersedes"))
         _must_be_open(a, b, links)

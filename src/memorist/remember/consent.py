@@ -10,17 +10,18 @@ scopes and the newest number that a filter reached. `review.py` carries approval
 everything that writes can import it.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Literal, cast
 
-from memorist.access import Access
+from memorist.access import GLOBAL, Access, is_homed
 from memorist.design import Answer, Ask, Tools
 from memorist.errors import Invalid, NotFound
 from memorist.records import Draft, Outcome, Record, Report
 from memorist.redact import nothing_but_marks
-from memorist.remember.authority import GLOBAL, Held, hidden_lately, holds_everywhere, most_of, stands_everywhere
+from memorist.remember.authority import Held, hidden_lately, holds_everywhere, most_of, stands_everywhere
 from memorist.remember.changes import Caller, same_texts
 from memorist.store.nouns import Diagnosis, Run, difference
 from memorist.store.protocol import Store
@@ -30,7 +31,7 @@ from memorist.text.visible import quoted, visible
 
 NAMED = 5  # memories in a question
 SHOWN = 200  # characters of a text in a question
-PLACES = ("scope", "state")
+PLACES = ("scope", "home", "state")
 BOUNDS = ("gt", "gte", "lt", "lte", "ne")
 FOR_GOOD = "This cannot be undone."
 CAN_UNDO = "They stay in the archive; undo or restore brings them back."
@@ -89,22 +90,22 @@ class Consent:
 # ---------------------------------------------------------------- asking
 
 
-def ask(question: Ask, scope: str, because: str, by: Caller) -> Consent:
+def ask(question: Ask, scope: str, because: str, by: Caller, home: str | None = None) -> Consent:
     """Asks the confirmer if there is one, else queues the question. Never inside a transaction: a person may take hours."""
     answer = "queue" if by.tools.confirm is None else _answered(by.tools.confirm(question))
     if answer != "queue":
         return Consent(answer, question.summary)
-    return queue(question, scope, because, by)
+    return queue(question, scope, because, by, home)
 
 
-def queue(question: Ask, scope: str, because: str, by: Caller) -> Consent:
+def queue(question: Ask, scope: str, because: str, by: Caller, home: str | None = None) -> Consent:
     """Queues the question, even where a confirmer could be asked; inside a transaction it is part of it. Only those who may
-    read `scope`, the place it is about, see the question."""
+    read `scope` and `home`, the place it is about, see the question."""
     now = by.now()
     content = {
         "verb": question.verb, "summary": question.summary, "danger": question.danger, "because": because,
         "scope": scope, "surface": by.access.surface, "door": by.access.origin, "details": dict(question.details),
-    }  # fmt: skip
+    } | ({} if home is None else {"home": home})  # fmt: skip
     if len(canonical(content)) > LONGEST_QUESTION:
         raise Invalid(f"a question for a person has at most {LONGEST_QUESTION:,} characters; ask for less at once")
     digest = by.writer.digest(canonical([question.verb, scope, dict(question.details)]))
@@ -147,14 +148,14 @@ def shown_in_question(text: str) -> str:
 
 def waiting(who: Access, store: Store) -> list[Pending]:
     """The questions about places that this access may read, oldest first."""
-    return [shown(run) for run in reversed(store.runs(who.space, state="asks")) if who.may_read(_scope(run))]
+    return [shown(run) for run in reversed(store.runs(who.space, state="asks")) if _may_see(run, who)]
 
 
 def find(id: str, who: Access, store: Store) -> Run:
     """The waiting question with that id, if it is about a place that may be read."""
     wanted = id.strip().lower().removeprefix("q") if isinstance(id, str) else id
     for run in store.runs(who.space, state="asks"):
-        if str(run.id) == str(wanted) and who.may_read(_scope(run)):
+        if str(run.id) == str(wanted) and _may_see(run, who):
             return run
     raise NotFound(f"no question {quoted(id)} is waiting here; `memorist review` lists those that are")
 
@@ -185,6 +186,10 @@ def _scope(run: Run) -> str:
     return str((run.question or {}).get("scope", ""))
 
 
+def _may_see(run: Run, who: Access) -> bool:
+    return who.may_read(_scope(run), (run.question or {}).get("home"))
+
+
 def checked(store: Store, space: str) -> list[Diagnosis]:
     """For the doctor: how many questions wait, and whether all of them can still be read."""
     runs = store.runs(space, state="asks")[::-1]
@@ -202,7 +207,7 @@ def to_remember(draft: Draft, record: Clean, reason: str, by: Caller) -> Consent
     """Asks about a new memory that would stand in the prompts of every project. A text that stands there only counts up."""
     if record.text != draft.text and nothing_but_marks(record.text):
         return None  # the gate refuses it anyway
-    twins = same_texts(by.store, record.space, record.scope, [record.fingerprint])
+    twins = same_texts(by.store, record.space, record.scope, record.home, [record.fingerprint])
     if any(holds_everywhere(twin) or stands_everywhere(twin) for twin in twins):
         return None
     checked = {"scope": record.scope, "kind": record.kind, "text": record.text, "data": dict(record.data)}
@@ -218,7 +223,7 @@ def settled(act: Callable[[Caller], Outcome], question: Callable[[Held], Ask], b
     try:
         return act(by)
     except Held as held:
-        said = ask(question(held), held.record.scope, str(held), by)
+        said = ask(question(held), held.record.scope, str(held), by, held.record.home)
         return act(by.with_consent(held.versions)) if said.approved else said.outcome(held.record.id)
 
 
@@ -279,25 +284,28 @@ def to_clear(verb: str, where: Where, ids: Sequence[str], because: str, by: Call
     everything = _says_everything(where, len(ids), by.tools)
     if not ids or not (everything or _most_of_a_scope(where, by)):
         return by
-    scopes = [scope for scope in by.store.count(where) if where.access.may_write(scope)]
+    briefs = list(by.store.briefs(where))
+    places = sorted({(b.scope, b.home or "") for b in briefs if where.access.may_write(b.scope, b.home)})
+    scopes, homes = list(dict.fromkeys(scope for scope, _ in places)), {home or None for _, home in places}
     if len(scopes) > MOST_VALUES:
         raise Invalid(f"{len(scopes):,} scopes would be cleared at once; name some of them in the filter")
-    newest = max((brief.number for brief in by.store.briefs(where)), default=0)
-    reach = where.also("scope", "in", tuple(scopes)).also("number", "lte", newest)
+    newest = max((brief.number for brief in briefs), default=0)
+    reach = where.also("scope", "in", tuple(scopes)).also("home", "in", tuple(homes)).also("number", "lte", newest)
     clauses = [[clause.field, clause.op, _plain(clause.value)] for clause in reach.clauses]
     danger = FOR_GOOD if verb == "erase" else CAN_UNDO
     several = f"all {len(ids):,}" if everything else f"{len(ids):,}"
     summary = f"{verb} {several} memories in {', '.join(scopes[:5])}{' …' if len(scopes) > 5 else ''}"
     question = Ask(verb, summary, danger, {"clauses": clauses, "because": because, **more})
-    private = next((scope for scope in scopes if scope != GLOBAL), GLOBAL)
-    said = ask(question, private, because, by)
+    private, home = next((place for place in places if place[0] != GLOBAL), (GLOBAL, ""))
+    said = ask(question, private, because, by, home or None)
     return by.with_consent() if said.approved else said.report("forgotten" if verb == "forget" else "erased")
 
 
 def _most_of_a_scope(where: Where, by: Caller) -> bool:
     """Whether it is more than half of a large scope, with what this actor has hidden in the last minutes."""
-    lately, active = hidden_lately(by, by.now()), by.store.count(where.also("state", "eq", "active"))
-    return any(most_of(scope, lately[scope] + count, count, by) for scope, count in active.items())
+    active = Counter((brief.scope, brief.home) for brief in by.store.briefs(where.also("state", "eq", "active")))
+    lately = hidden_lately(by, by.now())
+    return any(most_of(place, lately[place] + count, count, by) for place, count in active.items())
 
 
 def to_sweep(verb: str, ids: Sequence[str], because: str, by: Caller) -> Consent:
@@ -308,7 +316,7 @@ def to_sweep(verb: str, ids: Sequence[str], because: str, by: Caller) -> Consent
     danger = FOR_GOOD if verb == "erase" else CAN_UNDO
     details = {"clauses": clauses, "because": because}
     question = Ask(verb, f"{by.access.actor} wants to {verb} memories that others vouch for: {shown}", danger, details)
-    return ask(question, known[0].scope, because, by)
+    return ask(question, known[0].scope, because, by, known[0].home)
 
 
 def reach_of(details: Mapping[str, Any], who: Access) -> Where:
@@ -317,7 +325,8 @@ def reach_of(details: Mapping[str, Any], who: Access) -> Where:
     for clause in clauses:
         if (clause.field, clause.op) == ("scope", "in"):
             for scope in clause.value:
-                who.must_write(scope)
+                if not is_homed(scope):  # of those the homes are checked, memory by memory
+                    who.must_write(scope)
     return Where(who, clauses)
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from memorist import checks
-from memorist.access import Access
+from memorist.access import Access, family_of, is_homed
 from memorist.design import Ask
 from memorist.errors import Conflict, Invalid, NotFound, OutOfScope, Refused
 from memorist.kinds import Kind, kind_named
@@ -88,19 +88,29 @@ def _edit(find: Find, verb: str, change: Callable[[Record], Record], by: Caller,
 
 def _checked(old: Record, new: Record, changes: Changes) -> Clean:
     """The next version of a record, unless its scope may not be written or another active memory says the same."""
-    changes.by.writer.refuse_secret(changes.by.access.must_write(new.scope), "the scope")
+    who = changes.by.access
+    if new.scope != old.scope and new.home == old.home:
+        new = replace(new, home=_home_after(old, new.scope, who))
+    changes.by.writer.refuse_secret(who.must_write(new.scope, new.home), "the scope")
     fresh = changes.stamped(old, new)
     refuse_second(old, fresh, changes)
     return fresh
 
 
+def _home_after(old: Record, scope: str, who: Access) -> str | None:
+    """The project that a memory belongs to once it lies in that scope: the one it was in, else that of the caller."""
+    if not is_homed(scope):
+        return None
+    return old.home or (old.scope if family_of(old.scope) == "project" else who.home)
+
+
 def _arrives(old: Record, fresh: Record) -> bool:
     """Whether it is new to its place: moved from another scope, or back from the archive."""
-    return fresh.state == "active" and (old.scope, old.state) != (fresh.scope, fresh.state)
+    return fresh.state == "active" and (old.scope, old.home, old.state) != (fresh.scope, fresh.home, fresh.state)
 
 
 def _writable(record: Record, who: Access) -> Record:
-    who.must_write(record.scope)
+    who.must_write(record.scope, record.home)
     return _must_be_there(record)
 
 
@@ -292,10 +302,10 @@ def _follow(a: Record, b: Record, kind: LinkKind, linked: bool, because: str, ch
     if kind == "supersedes" and linked:
         refuse_circle(Link(a.id, b.id, kind), by.store, by.where)
         if b.state == "active":
-            by.access.must_write(b.scope)
+            by.access.must_write(b.scope, b.home)
             changes.put("superseded", b, changes.stamped(b, retired(b, changes.now, because)), because)
     elif kind == "supersedes" and b.state == "superseded" and b.superseded_by is None:
-        by.access.must_write(b.scope)
+        by.access.must_write(b.scope, b.home)
         back = replace(b, state="active", reason=None, times=replace(b.times, valid_to=None))
         changes.put("restored", b, _checked(b, back, changes), because)
     elif kind == "derived_from" and linked:
@@ -396,12 +406,17 @@ def receipt_of(name: str, who: Access, store: Store) -> Receipt:
     """The line of the recall log with that name, if everything it showed may be read."""
     if not isinstance(name, str):
         raise Invalid(f"a receipt is named by text such as 'r01…', not {quoted(name)}")
-    found = store.receipts(who.space, 1, name.strip())
+    found = [line for line in store.receipts(who.space, 1, name.strip()) if may_show(line, who)]
     if not found or len(store.get(found[0].ids, Where(who))) < len(found[0].shown):
         raise NotFound(
             f"there is no receipt {quoted(name)} here; contexts and recalls name theirs, and old ones expire"
         )
     return found[0]
+
+
+def may_show(line: Receipt, who: Access) -> bool:
+    """Whether the access may read every place that the question read: what lies elsewhere now may have been private then."""
+    return all(who.may_read(scope, home) for scope, home in (line.rendered or {}).get("places", ()))
 
 
 def use_key(receipt: str, record: str) -> str:
@@ -428,7 +443,7 @@ def _detected(answer: str | None, line: Receipt, shown: Sequence[Record]) -> dic
 
 
 def _not_now(record: Record, who: Access, store: Store, key: str) -> str | None:
-    if not who.may_write(record.scope):
+    if not who.may_write(record.scope, record.home):
         return f"this {who.role} access may not write {record.scope}"
     if record.state == "erased":
         return "it is erased"
@@ -502,7 +517,7 @@ class Sweep:
         arrived: list[Record] = []
         for old in self.by.store.get(ids, self.where):
             try:
-                self.by.access.must_write(old.scope)
+                self.by.access.must_write(old.scope, old.home)
                 new = self.change(old)
                 fresh = None if new == old else self._allowed(old, _checked(old, new, changes))
             except (Refused, OutOfScope, Conflict) as problem:

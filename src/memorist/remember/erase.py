@@ -19,7 +19,7 @@ from memorist.records import Planned, Record, Report
 from memorist.redact import strings_in, texts_of
 from memorist.remember import consent
 from memorist.remember.authority import Effect, most_of, reason_to_ask
-from memorist.remember.changes import Caller, same_texts
+from memorist.remember.changes import Caller, Twins, same_texts, twins_of
 from memorist.store.copies import clean_copies, remove_unfinished
 from memorist.store.lineage import PHRASE, Lineage
 from memorist.store.nouns import Diagnosis
@@ -95,7 +95,7 @@ class _Erasure:
     only_listed: bool  # what was derived
     lineage: Lineage
     traces: set[bytes] = field(default_factory=set)
-    texts: dict[tuple[str, str], int] = field(default_factory=dict)  # (scope, fingerprint) → the number of one of them
+    texts: dict[Twins, int] = field(default_factory=dict)  # → the number of one of them
     gone: set[str] = field(default_factory=set)
     unseen: set[str] = field(default_factory=set)  # derived from these, and not to be read by this access
     quotes: dict[int, int] = field(default_factory=dict)  # the number of a finding → of what its snippet quotes
@@ -161,8 +161,8 @@ class _Erasure:
         if self.by.agreed is not None or self.by.access.origin == "user" or not ids:
             return ids
         active = self.by.where.also("state", "eq", "active")
-        counts = Counter(record.scope for record in self.by.store.get(ids, active))
-        if not any(most_of(scope, count, count, self.by) for scope, count in counts.items()):
+        counts = Counter((record.scope, record.home) for record in self.by.store.get(ids, active))
+        if not any(most_of(place, count, count, self.by) for place, count in counts.items()):
             return ids
         left |= {id: f"{self.reasons[id]}; most of its scope would go" for id in ids}
         self.held += ids
@@ -175,7 +175,7 @@ class _Erasure:
 
     def _may_erase(self, records: Sequence[Record]) -> tuple[list[str], dict[str, str]]:
         """The ids of those that this access may erase, and why not the others; what it may not read is only counted."""
-        seen = [record.id for record in records if self.where.access.may_read(record.scope)]
+        seen = [record.id for record in records if self.where.access.may_read(record.scope, record.home)]
         self.unseen |= {record.id for record in records}.difference(seen)
         if self.only_listed:
             return [], dict.fromkeys(seen, "only listed")
@@ -188,7 +188,7 @@ class _Erasure:
             return []
         sources = {id: source.number for id, source in self.lineage.quoting(whole) if id not in self.gone}
         readable = self.by.store.get(list(sources), self.by.where)
-        mine = [each for each in readable if self.by.access.may_write(each.scope) and not self._held(each)]
+        mine = [each for each in readable if self.by.access.may_write(each.scope, each.home) and not self._held(each)]
         self.quotes |= {record.number: sources[record.id] for record in mine}
         return [record for record in mine if record.state != "erased"]
 
@@ -204,7 +204,7 @@ class _Erasure:
         for record in self.by.store.get(ids, where):
             if record.state == "erased":
                 left[record.id] = "it is erased already"
-            elif not who.may_write(record.scope):
+            elif not who.may_write(record.scope, record.home):
                 left[record.id] = f"this {who.role} access may not write {record.scope}"
             elif reason := self._held(record):
                 left[record.id] = reason
@@ -222,13 +222,14 @@ class _Erasure:
         for record in records:
             self.gone.add(record.id)
             if self.by.tools.kinds[record.kind].deduplicated:
-                self.texts.setdefault((record.scope, record.fingerprint), record.number)
+                self.texts.setdefault(twins_of(record), record.number)
 
     def same_text(self) -> list[str]:
         """Warns about other memories with the same text, which are not erased."""
         who, said = self.where.access, []
-        for (scope, fingerprint), number in self.texts.items():
-            twins = same_texts(self.by.store, who.space, scope, [fingerprint]) if who.may_read(scope) else []
+        for (scope, home, fingerprint), number in self.texts.items():
+            seen = who.may_read(scope, home)
+            twins = same_texts(self.by.store, who.space, scope, home, [fingerprint]) if seen else []
             others = [f"[id:{twin.number}]" for twin in twins if twin.id not in self.gone]
             if others:
                 more = f" and {len(others) - NAMED:,} more" if len(others) > NAMED else ""

@@ -22,11 +22,11 @@ from datetime import datetime
 from typing import Any
 
 from memorist import checks
-from memorist.access import Access
+from memorist.access import GLOBAL, HOMED, Access, family_of, is_homed
 from memorist.design import Conflicts
 from memorist.errors import Conflict, Invalid, MemoristError
 from memorist.kinds import Kind, kind_named
-from memorist.records import Draft, Origin, Outcome, Provenance, Record, Times, new_id
+from memorist.records import Draft, Origin, Outcome, Provenance, Record, Scope, Times, new_id
 from memorist.redact import nothing_but_marks
 from memorist.remember.authority import (
     FROM_FILES,
@@ -39,7 +39,7 @@ from memorist.remember.authority import (
     trust_of,
     users_word,
 )
-from memorist.remember.changes import UNDONE, Caller, Changes, same_texts, twin_of
+from memorist.remember.changes import UNDONE, Caller, Changes, same_texts, twin_of, twins_of
 from memorist.remember.conflicts import NEW, look
 from memorist.remember.consent import to_remember
 from memorist.store.nouns import KeyUse
@@ -139,7 +139,7 @@ def _asked(draft: Draft, record: Clean | Outcome, by: Caller, home: str, policy:
 
 def _record(draft: Draft, who: Access, home: str, now: datetime, kinds: Mapping[str, Kind]) -> Record:
     """The draft as a record, with every field checked."""
-    scope = who.must_write(draft.scope or home)
+    scope, belongs = _place(draft, who, home)
     kind = kind_named(draft.kind, kinds)
     origin = origin_of(kind.name, draft.role, who)
     refuse_pinned_turn(kind, draft.pinned)
@@ -149,6 +149,7 @@ def _record(draft: Draft, who: Access, home: str, now: datetime, kinds: Mapping[
         id=new_id(now) if draft.id is None else _brought_id(draft.id, origin),
         space=who.space,
         scope=scope,
+        home=belongs,
         kind=kind.name,
         text=checks.text(draft.text),
         title=checks.optional_label(draft.title, "the title"),
@@ -165,6 +166,20 @@ def _record(draft: Draft, who: Access, home: str, now: datetime, kinds: Mapping[
         trust=trust_of(origin),
         status="candidate" if checks.flag(draft.doubtful, "doubtful") else status_of(trust_of(origin)),
     )
+
+
+def _place(draft: Draft, who: Access, home: str) -> tuple[Scope, str | None]:
+    """The scope of the draft, and the project that it belongs to if it is a task, a session or an agent."""
+    scope = Scope(draft.scope or home)
+    belongs = who.home_of(scope) if draft.home is None else Scope(draft.home)
+    if not is_homed(scope):
+        if draft.home is not None:
+            raise Invalid(f"{scope} has no home; only {', '.join(HOMED)} belong to a project")
+    elif belongs is None:
+        raise Invalid(f"{scope} belongs to a project, and this access works in none; name it with home='project/…'")
+    elif family_of(belongs) != "project" and (family_of(scope), belongs) != ("agent", GLOBAL):
+        raise Invalid(f"{scope} cannot belong to {belongs}; its home is a project/…, and of an agent also 'global'")
+    return who.must_write(scope, belongs), belongs
 
 
 def _brought_id(id: str, origin: Origin) -> str:
@@ -218,7 +233,8 @@ def _key_use(draft: Draft, record: Record, changes: Changes) -> KeyUse | None:
     # Checked values, not given ones: a list and a tuple of tags are the same draft.
     same = replace(draft, key=None, kind=record.kind, scope=record.scope, tags=record.tags, files=record.files, data={})
     said = repr(same) + canonical(record.data)
-    here = canonical([record.space, record.scope, key])  # keys of other projects are separate
+    place = [record.scope] if record.home is None else [record.scope, record.home]
+    here = canonical([record.space, *place, key])  # keys of other projects are separate
     digest = changes.by.writer.digest
     return KeyUse(digest(f"key {here}"), digest(f"draft {said}"), "", "", changes.now)
 
@@ -248,17 +264,17 @@ def _repeated(use: KeyUse, seen: KeyUse, by: Caller) -> Outcome:
 
 def look_up(records: Sequence[Record], changes: Changes) -> None:
     """Reads all twins of a batch, one query per scope."""
-    wanted: dict[tuple[str, str], list[str]] = {}
+    wanted: dict[tuple[str, str, str | None], list[str]] = {}
     for record in records:
         if changes.by.tools.kinds[record.kind].deduplicated:
-            wanted.setdefault((record.space, record.scope), []).append(record.fingerprint)
-    for (space, scope), fingerprints in wanted.items():
-        for twin in same_texts(changes.by.store, space, scope, fingerprints):
-            changes.twins.setdefault((scope, twin.fingerprint), []).append(twin)
+            wanted.setdefault((record.space, record.scope, record.home), []).append(record.fingerprint)
+    for place, fingerprints in wanted.items():
+        for twin in same_texts(changes.by.store, *place, fingerprints):
+            changes.twins.setdefault(twins_of(twin), []).append(twin)
 
 
 def _add_or_reinforce(record: Clean, changes: Changes) -> Outcome:
-    same, kinds = changes.twins.get((record.scope, record.fingerprint), []), changes.by.tools.kinds
+    same, kinds = changes.twins.get(twins_of(record), []), changes.by.tools.kinds
     if record.origin in FROM_FILES:
         return known_already(record, same, kinds) or _add(record, changes, NEW)
     active = twin_of(record, same, kinds, changes.now, "active")

@@ -23,13 +23,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from memorist import checks
-from memorist.access import Access
+from memorist.access import GLOBAL, Access
 from memorist.design import Ask, Promotion, Proposal, Tools
 from memorist.errors import Invalid, Refused
 from memorist.kinds import ARCHIVE, MEMORY
 from memorist.records import Draft, Origin, Outcome, Record, Report, Scope
 from memorist.remember import consent, edit, gate
-from memorist.remember.authority import GLOBAL, Held, least, users_word
+from memorist.remember.authority import Held, least, users_word
 from memorist.remember.changes import Caller
 from memorist.store.choices import Choices, chosen
 from memorist.store.nouns import Shelf
@@ -135,7 +135,12 @@ def findings(home: str | None, who: Access, tools: Tools) -> list[Record]:
     where = Where(who).also("state", "eq", "active").also("status", "eq", "candidate").also("data.rule", "ne", None)
     where = where.also("data.home", "ne", None) if home is None else where.also("data.home", "eq", home)
     found = tools.store.find(where, Order("created", ascending=True), FINDINGS_AT_MOST)
-    return [record for record in found if is_finding(record)]
+    return [record for record in found if is_finding(record) and (home is not None or _at_home(record))]
+
+
+def _at_home(record: Record) -> bool:
+    """Whether it is for the project that its session belongs to: for no other does upkeep promote it, whatever it says."""
+    return record.data.get("home") == record.home
 
 
 def is_finding(record: Record) -> bool:
@@ -332,7 +337,7 @@ def _unless_unwanted(found: Weighed, choices: Choices, who: Access, tools: Tools
         return found
     if choices.auto is False:
         return replace(found, outcome="waits", because=f"{found.because}, but promotion is off for {found.scope}")
-    shelves = [Shelf(who.space, found.scope, layer) for layer in (MEMORY, ARCHIVE)]
+    shelves = [Shelf(who.space, found.scope, layer, who.home_of(found.scope)) for layer in (MEMORY, ARCHIVE)]
     where = Where(who).also("scope", "eq", found.scope)
     terms = query_terms(found.text)
     claim = claim_of(found.text)
@@ -351,7 +356,7 @@ def _unless_unwanted(found: Weighed, choices: Choices, who: Access, tools: Tools
 
 def all_of(promotion: Promotion, home: str, by: Caller, dry_run: bool = False) -> tuple[list[Weighed], Report | None]:
     """Weighs the findings of a project, and shows, asks about or moves those with enough points, as the design says."""
-    target = by.access.must_write(home)
+    target = by.access.must_write(home, by.access.home_of(home))
     if target == GLOBAL:
         raise Invalid("nothing is promoted to global automatically; name the memory to promote")
     answers = weighed(promotion, target, by.access, by.tools)
@@ -382,8 +387,10 @@ def proposal(answers: Sequence[Weighed]) -> Proposal:
             raise Refused(f"memory {record.number} is no longer a finding of a session")
         return _moved(record, found.scope, f"promoted: {found.because}", found.signals)
 
-    because = "promoted: it has enough points"
-    return Proposal("promoted", promote, because, list(enough), f"{len(answers):,} findings were weighed")
+    def weighed_for(reader: Access) -> str:
+        return f"{sum(reader.may_read(each.scope) for each in answers):,} findings were weighed"
+
+    return Proposal("promoted", promote, "promoted: it has enough points", list(enough), weighed_for)
 
 
 def _moved(record: Record, scope: str, because: str, signals: Sequence[str] = ()) -> Record:
@@ -400,7 +407,7 @@ def ask_for(found: Weighed, by: Caller) -> Weighed:
         return replace(found, outcome="left", because="it no longer exists")
     details = {"id": found.id, "scope": found.scope, "version": record.version, "signals": list(found.signals)}
     ask = Ask("promote", f"keep in {found.scope}: {consent.shown_in_question(found.text)}", None, details)
-    said = consent.ask(ask, found.scope, found.because, by)
+    said = consent.ask(ask, found.scope, found.because, by, by.access.home_of(found.scope))
     person = by.with_consent()
     if said.answer == "deny":
         declined(details, person)
@@ -425,7 +432,7 @@ def approved(details: Mapping[str, Any], by: Caller) -> Outcome:
 def declined(details: Mapping[str, Any], by: Caller) -> None:
     """Forgets a finding that a person declined, so that they are not asked again."""
     found = by.store.get([details["id"]], by.where.also("state", "eq", "active"))
-    if found and is_finding(found[0]) and by.access.may_write(found[0].scope):
+    if found and is_finding(found[0]) and by.access.may_write(found[0].scope, found[0].home):
         archive = partial(edit.archived, because=DECLINED)
         edit.edit(lambda: found[0], "forgotten", archive, by, DECLINED)
 
@@ -433,7 +440,7 @@ def declined(details: Mapping[str, Any], by: Caller) -> None:
 def promote(find: edit.Find, scope: str, because: str, by: Caller, signals: Sequence[str] = ()) -> Outcome:
     """Moves a memory to a scope where more questions find it: to `global` only with a person's consent. The user's own call
     makes it the user's word."""
-    target = by.access.must_write(scope)
+    target = by.access.must_write(scope, by.access.home_of(scope))
 
     def move(record: Record) -> Record:
         if record.state != "active":
@@ -458,18 +465,19 @@ def promote(find: edit.Find, scope: str, because: str, by: Caller, signals: Sequ
 
 def finish(scope: str, outcome: str, keep: Sequence[Record], target: str, by: Caller, dry_run: bool = False) -> Report:
     """Moves the memories to keep to `target`, then archives the rest. A memory that `target` already says is not moved."""
-    ends = by.access.must_write(scope)
+    home = by.access.home_of(scope)
+    ends = by.access.must_write(scope, home)
     if Scope(ends).family in STAY:
         raise Invalid(f"{ends} cannot be finished; finish a task/…, a session/… or a scope family of your own")
-    stray = next((record for record in keep if record.scope != ends), None)
+    stray = next((record for record in keep if (record.scope, record.home) != (ends, home)), None)
     if stray is not None:
         raise Invalid(f"memory {stray.number} is in {stray.scope}, not in {ends}; promote it separately")
-    here = by.where.also("scope", "eq", ends).also("state", "eq", "active")
-    wanted = list(dict.fromkeys([*(record.id for record in keep), *_pinned(here, by.tools), *_users(here, by.tools)]))
+    here = by.where.also("scope", "eq", ends).also("home", "eq", home).also("state", "eq", "active")
+    wanted = list(dict.fromkeys([*(record.id for record in keep), *_pinned(here, by.tools), *_users(here, by)]))
     by = replace(by, steward=True)  # a task may end, whoever spoke in it
     because = f"{ends} finished: {outcome}"
     goes_to = (
-        by.access.must_write(target) if wanted else target
+        by.access.must_write(target, by.access.home_of(target)) if wanted else target
     )  # without that right, a task can end that keeps nothing
     move = edit.Sweep("promoted", partial(_kept_in, scope=goes_to, because=because), because, here, by)
     clear = edit.Sweep(FINISHED, partial(edit.archived, because=because), because, here, by)
@@ -487,10 +495,12 @@ def _pinned(here: Where, tools: Tools) -> list[str]:
     return [*_ids(pins.also("trust", "ne", "low"), tools), *_ids(pins.also("status", "eq", "confirmed"), tools)]
 
 
-def _users(here: Where, tools: Tools) -> list[str]:
-    """What the user said in it, turns aside, which lie in their session."""
-    kinds = tools.kinds
-    briefs = tools.store.briefs(here.also("origin", "eq", "user").also("status", "eq", "confirmed"))
+def _users(here: Where, by: Caller) -> list[str]:
+    """What the user said in it, if somebody else ends it; turns aside, which lie in their session."""
+    if by.access.origin == "user":
+        return []
+    kinds = by.tools.kinds
+    briefs = by.store.briefs(here.also("origin", "eq", "user").also("status", "eq", "confirmed"))
     return [brief.id for brief in briefs if not kinds[brief.kind].append_only and kinds[brief.kind].layer == MEMORY]
 
 

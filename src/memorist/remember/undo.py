@@ -16,7 +16,7 @@ from memorist.design import Ask, Tools
 from memorist.errors import Conflict, Invalid, MemoristError, NotFound, Refused
 from memorist.records import Counters, Event, Link, Planned, Record, Report, from_micros
 from memorist.remember import consent
-from memorist.remember.authority import RANK, Effect, Held, most_of, reason_to_ask
+from memorist.remember.authority import RANK, Effect, Held, most_of, place_of, reason_to_ask
 from memorist.remember.changes import UNDONE, Caller, Changes, counts_of, refuse_second
 from memorist.remember.edit import portions
 from memorist.store.nouns import COLUMNS, COUNTERS, from_row, to_row
@@ -63,9 +63,9 @@ def _reason_to_ask(events: Sequence[Event], by: Caller) -> str | None:
 
 
 def _hides_most(added: Sequence[str], by: Caller) -> str | None:
-    counts = Counter(record.scope for record in by.store.get(added, by.where) if record.state == "active")
-    large = next((scope for scope, count in counts.items() if most_of(scope, count, count, by)), None)
-    return None if large is None else f"it would hide most of {large}"
+    counts = Counter(place_of(record) for record in by.store.get(added, by.where) if record.state == "active")
+    large = next((place for place, count in counts.items() if most_of(place, count, count, by)), None)
+    return None if large is None else f"it would hide most of {large[0]}"
 
 
 def _asked(batch: str, reason: str, first: Event, report: Report, by: Caller) -> Report:
@@ -74,7 +74,7 @@ def _asked(batch: str, reason: str, first: Event, report: Report, by: Caller) ->
     if about is None:
         raise NotFound("one of its memories is not readable here")
     question = Ask("undo", f"{by.access.actor} wants to undo {batch}, but {reason}", None, {"batch": batch})
-    said = consent.ask(question, about.scope, reason, by)
+    said = consent.ask(question, about.scope, reason, by, about.home)
     if said.approved:
         done = undo(batch, by.with_consent())
         return replace(done, changed=(*report.changed, *done.changed))
@@ -117,7 +117,7 @@ def _is_left(events: Sequence[Event], who: Access, tools: Tools) -> bool:
     if any(RANK[door_of(event)] > RANK[who.origin] for event in events):
         return False
     mine = [r for r in tools.store.get(told, Where(who)) if RANK[r.origin] <= RANK[who.origin]]
-    return any(who.may_write(record.scope) and record.state != "erased" for record in mine)
+    return any(who.may_write(record.scope, record.home) and record.state != "erased" for record in mine)
 
 
 def _cannot(erased: str, instead: str = "") -> Refused:
@@ -202,14 +202,14 @@ class _Undo:
         """How to undo these events of one memory. Obstacles are raised before anything is put."""
         if record is None:
             raise NotFound("one of its memories is not readable here")
-        self.by.access.must_write(record.scope)
+        self.by.access.must_write(record.scope, record.home)
         if any(event.verb in ("erased", "past erased") for event in events) or record.state == "erased":
             raise Refused(f"memory {record.number} is erased, and that cannot be undone")
         later = _changed_since(self.by.store.journal(record=record.id), self.batch)
         if later is not None:
             raise Conflict(f"memory {record.number} was changed again by {later}; undo that first")
         own = self._without(record, events, changes)
-        self.by.access.must_write(own.after.scope)
+        self.by.access.must_write(own.after.scope, own.after.home)
         self._must_be_ours(own)
         return [own, *(self._without(past, self.events[past.id], changes) for past in self._pasts(record))]
 
@@ -293,7 +293,8 @@ def with_columns(record: Record, before: Mapping[str, Any]) -> Record:
     row = dict(zip(COLUMNS, to_row(record), strict=True))
     row |= {name: value for name, value in before.items() if name in row}
     scope = before.get("scope", record.scope)
-    old = from_row(record.space, scope, record.number, list(row.values()), (None,) * (len(COUNTERS) + 1))
+    home = before.get("home", record.home)
+    old = from_row(record.space, scope, home, record.number, list(row.values()), (None,) * (len(COUNTERS) + 1))
     return replace(old, counters=record.counters, times=replace(old.times, used=record.times.used))
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Set
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from memorist.access import is_homed
 from memorist.errors import StoreDamaged
 from memorist.store.nouns import Commit
 from memorist.store.protocol import Store
@@ -28,7 +29,9 @@ class Choices:
 
 
 def chosen(store: Store, space: str, scope: str) -> Choices:
-    """What was chosen for that scope."""
+    """What was chosen for that scope; what ends with its task or session is not worth choosing for."""
+    if is_homed(scope):
+        return Choices()
     said = store.setting(_name(space, scope))
     if not said:
         return Choices()

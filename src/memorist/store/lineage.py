@@ -24,6 +24,7 @@ class Quote:
 
     id: str
     snippet: str  # normalised
+    project: str | None
 
 
 @dataclass(slots=True)
@@ -57,7 +58,8 @@ class Lineage:
         for source in sources:
             text = normalised(source.text)
             for found in self._findings.get(session_of(source) or "", ()):
-                if found.id != source.id and (found.snippet in text or shares(found.snippet, text)):
+                elsewhere = None not in (found.project, _project_of(source)) and found.project != _project_of(source)
+                if found.id != source.id and not elsewhere and (found.snippet in text or shares(found.snippet, text)):
                     yield found, source, found.snippet in text
 
     def _look_up(self, sessions: Iterable[str]) -> None:
@@ -68,7 +70,12 @@ class Lineage:
             for record in self.store.find(where, Order("number", ascending=True)):
                 said = record.provenance
                 if said.snippet and said.session:
-                    self._findings[said.session].append(Quote(record.id, normalised(said.snippet)))
+                    self._findings[said.session].append(Quote(record.id, normalised(said.snippet), _project_of(record)))
+
+
+def _project_of(record: Record) -> str | None:
+    """Sessions of two projects may have one name."""
+    return record.home or (record.scope if Scope(record.scope).family == "project" else None)
 
 
 def session_of(record: Record) -> str | None:

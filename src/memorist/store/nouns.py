@@ -41,6 +41,12 @@ class Shelf:
     space: str
     scope: str
     layer: str
+    home: str | None = None
+
+    @property
+    def place(self) -> str:
+        """The scope with its home, in one name that no other shelf of the space and layer has."""
+        return self.scope if self.home is None else f"{self.home}//{self.scope}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +122,7 @@ class Brief:
     importance: float
     confidence: float
     touched: datetime  # when it was last written or changed, or helped
+    home: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +260,7 @@ def footprint(content: int, vector: int = 0) -> int:
 
 def shelf_of(record: Record) -> Shelf:
     """Where a record is indexed."""
-    return Shelf(record.space, record.scope, layer_of(record.kind, record.state))
+    return Shelf(record.space, record.scope, layer_of(record.kind, record.state), record.home)
 
 
 def layer_of(kind: str, state: str) -> str:
@@ -288,7 +295,9 @@ def to_row(record: Record) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def from_row(space: str, scope: str, number: int, row: Sequence[Any], counted: Sequence[Any]) -> Record:
+def from_row(
+    space: str, scope: str, home: str | None, number: int, row: Sequence[Any], counted: Sequence[Any]
+) -> Record:
     """The record; `counted` holds the counters and the time of last use, or Nones where nothing was counted."""
     (id, kind, text, title, tags, files, data, status, pinned, state, reason, importance, confidence,
      at, created, updated, valid_from, valid_to, actor, surface, session, role, speaker, agent, task,
@@ -310,7 +319,7 @@ def from_row(space: str, scope: str, number: int, row: Sequence[Any], counted: S
         status, bool(pinned), state, reason, importance, confidence,
         Counters(*counted[:6]) if counted[0] is not None else UNCOUNTED,
         _provenance(source, actor, surface, session, role, speaker, agent, task, narrative),
-        origin, trust, season, fingerprint, version, superseded_by,
+        origin, trust, season, fingerprint, version, superseded_by, home,
     )  # fmt: skip
 
 
@@ -337,9 +346,10 @@ def counters_of(number: int, counted: Sequence[Any]) -> tuple[Counters, datetime
     return Counters(*counts) if counts[0] is not None else UNCOUNTED, None if used is None else from_micros(used)
 
 
-def checksum(key: bytes, space: str, scope: str, row: Sequence[Any]) -> bytes:
-    """A keyed digest of the record's columns. Without the key, which `erase` destroys, nothing can be guessed from it."""
-    content = canonical([space, scope, *row])
+def checksum(key: bytes, space: str, scope: str, home: str | None, row: Sequence[Any]) -> bytes:
+    """A keyed digest of the record's columns. Without the key, which `erase` destroys, nothing can be guessed from it. A home
+    is part of it where there is one: what was stored before there were any keeps its checksum."""
+    content = canonical([space, scope, *([] if home is None else [home]), *row])
     return hashlib.blake2b(content.encode(), digest_size=16, key=key).digest()
 
 
@@ -350,8 +360,8 @@ def tally(number: int, counted: Sequence[object]) -> bytes:
 
 def difference(old: Record, new: Record) -> dict[str, Any]:
     """The old values of the columns that differ: what the journal needs to show, and to take the change back."""
-    before, after = ((record.scope, *to_row(record)) for record in (old, new))
-    columns = zip(("scope", *COLUMNS), before, after, strict=True)
+    before, after = ((record.scope, record.home, *to_row(record)) for record in (old, new))
+    columns = zip(("scope", "home", *COLUMNS), before, after, strict=True)
     return {name: was for name, was, now in columns if was != now and name not in ("updated", "version")}
 
 
@@ -379,7 +389,7 @@ def _provenance(source: str | None, *columns: Any) -> Provenance:
 
 def seal(record: Record, key: bytes, new: bool = False) -> Sealed:
     row = to_row(record)
-    return Sealed(record, row, key, checksum(key, record.space, record.scope, row), new)
+    return Sealed(record, row, key, checksum(key, record.space, record.scope, record.home, row), new)
 
 
 def event_mac(key: bytes, before: Mapping[str, Any] | None, because: str | None) -> bytes:

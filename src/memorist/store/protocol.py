@@ -119,8 +119,9 @@ class Records(Protocol):
 
     def setting(self, name: str) -> str | None: ...
 
-    def size(self, space: str | None = None) -> Size:
-        """How much there is in the whole store; and what became of the memories of that space, counted in the journal."""
+    def size(self, where: Where | None = None) -> Size:
+        """How much there is in the whole store; or only of what that access may read, and what became of it, counted in the
+        journal. Of receipts it counts the actor's own then, unless it may see every project."""
 
     # ------------------------------------------------------------ writing
 

@@ -34,7 +34,7 @@ class Field(NamedTuple):
 
 
 _FIELDS: tuple[tuple[Type, str, str], ...] = (  # their type, the part of a record that holds them, and their names
-    ("text", "", "id"), ("number", "", "number"), ("text", "", "scope kind text title"), ("list", "", "tags files"),
+    ("text", "", "id"), ("number", "", "number"), ("text", "", "scope home kind text title"), ("list", "", "tags files"),
     ("text", "", "status state reason"), ("bool", "", "pinned"), ("number", "", "importance confidence"),
     ("text", "", "origin trust season"), ("number", "", "version"), ("text", "", "fingerprint superseded_by"),
     ("text", "provenance.", "actor surface session role speaker agent task narrative"),
@@ -91,7 +91,7 @@ class Where:
         return any(clause.field == field for clause in self.clauses)
 
     def matches(self, record: Record) -> bool:
-        visible = record.space == self.access.space and self.access.may_read(record.scope)
+        visible = record.space == self.access.space and self.access.may_read(record.scope, record.home)
         return visible and all(holds(clause, value_of(record, clause.field)) for clause in self.clauses)
 
 

@@ -42,6 +42,7 @@ CLOSING_WAIT = 2.0
 OLDEST_RECEIPT = timedelta(days=90)
 FEW = 20  # events that a question looks at, to see whether the clock jumped
 A_WHILE = timedelta(minutes=1)  # so long what was found is good: every context asks
+HOMES_TOLD = "homes"  # the setting that says so
 YEAR_ONE = datetime(1, 1, 1, tzinfo=UTC)
 log = logging.getLogger("memorist")
 
@@ -271,6 +272,15 @@ class Writer:
         with self.store.transaction(durable=False):
             self.store.write(Commit(settings={looked_after(space): str(to_micros(self._clock()))}))
 
+    def note_homes(self, space: str) -> None:
+        """Keeps that the older tasks of that space have their homes."""
+        with self.transaction():
+            self.store.write(Commit(settings={f"{HOMES_TOLD} {space}": "told"}))
+
+    def homes_are_told(self, space: str) -> bool:
+        """Whether nothing is to be found out: a store that began with homes says so once for all spaces."""
+        return bool(self.store.setting(HOMES_TOLD) or self.store.setting(f"{HOMES_TOLD} {space}"))
+
     def scrubbed(self, space: str, mark: str) -> None:
         """What erasures of that space left in the files is gone too, unless there was another one since this mark."""
         with self.store.transaction():
@@ -362,4 +372,5 @@ def _tombstone(record: Record, because: str, now: datetime) -> Record:
     return Record(
         record.id, record.space, record.scope, record.kind, "", times, record.number, state="erased", reason=because,
         origin=record.origin, trust=record.trust, version=record.version + 1, superseded_by=record.superseded_by,
+        home=record.home,
     )  # fmt: skip

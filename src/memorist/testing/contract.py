@@ -457,7 +457,9 @@ class StoreContract(MeaningContract):
             store.write(Commit(counted=[Counted(id, Counters(used=n, surfaced=7), START) for id, n in uses.items()]))
         journalled(store, an_event(one, 1), an_event(two, 2, verb="evicted", surface="upkeep"))
         journalled(store, an_event(far, 3, verb="evicted", surface="upkeep"), an_event(one, 4, verb="evicted"))
-        here, there, nowhere = (store.size(space) for space in ("default", "team", "nobody"))
+        here, there, nowhere = (
+            store.size(Where(replace(EVERYWHERE, space=space))) for space in ("default", "team", "nobody")
+        )
         assert (here.used, there.used, nowhere.used, store.size().used) == (5, 50, 0, 0)
         assert here.done == {("added", "cli"): 1, ("evicted", "cli"): 1, ("evicted", "upkeep"): 1}
         assert there.done == {("evicted", "upkeep"): 1} and nowhere.done == store.size().done == {}

@@ -110,15 +110,19 @@ class Settle:
         trusted = where.also("trust", "ne", "low").also("used", "gte", 1).also("updated", "lte", now - QUARANTINE)
         found = tools.store.find(trusted, Order("updated", ascending=True), CANDIDATES_AT_MOST)
         ids = [record.id for record in found if _may_be_confirmed(record, now)]
-        doubtful = sum(tools.store.count(where.also("trust", "eq", "low")).values())
-        low = f"{doubtful:,} of low trust wait for a person: `memorist promote ID` confirms one"
+
+        def low(reader: Access) -> str | None:
+            doubtful = sum(tools.store.count(replace(where, access=reader).also("trust", "eq", "low")).values())
+            return (
+                f"{doubtful:,} of low trust wait for a person: `memorist promote ID` confirms one" if doubtful else None
+            )
 
         def confirm(record: Record) -> Record:
             if not _may_be_confirmed(record, now):  # judged at the time of the proposal, but a later downvote counts
                 raise Refused(f"memory {record.number} was changed or doubted in the meantime")
             return replace(record, status="confirmed")
 
-        return Proposal("confirmed", confirm, CONFIRMED, ids, low if doubtful else None)
+        return Proposal("confirmed", confirm, CONFIRMED, ids, low)
 
 
 def _may_be_confirmed(record: Record, now: datetime) -> bool:

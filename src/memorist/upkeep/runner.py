@@ -61,7 +61,7 @@ def run(
     once `stop` says so, the rest waits for the next run. A complete run is noted, to know when upkeep is due again."""
     until = None if seconds is None else time.monotonic() + seconds
     keeper = replace(by, access=by.access.over_the_space(UPKEEP), steward=True)
-    runner = Runner(keeper, until, stop)
+    runner = Runner(keeper, until, stop, by.access)
     vectors = Embed(runner.by.access, by.writer.generations, switch)
     if dry_run:
         plan = vectors.plan()
@@ -80,6 +80,7 @@ class Runner:
     by: Caller
     until: float | None
     stop: Callable[[], bool] | None = None
+    reader: Access | None = None  # who gets the reports; without one, whoever runs it
 
     def over(self) -> bool:
         """Whether no further step may begin."""
@@ -91,13 +92,17 @@ class Runner:
     def plan(self, job: Job) -> Report:
         proposal = job.propose(self.by.access, self.by.tools)
         report = self._sweep(proposal).plan(proposal.ids)
-        return replace(report, verb=job.name, advice=proposal.advice)
+        return replace(report, verb=job.name, advice=self._advice(proposal))
+
+    def _advice(self, proposal: Proposal) -> str | None:
+        advice = proposal.advice
+        return advice(self.reader or self.by.access) if callable(advice) else advice
 
     def run(self, job: Job) -> Report:
         if self.over():
             return Report(job.name, advice=LATER)
         proposal = job.propose(self.by.access, self.by.tools)
-        report = Report(job.name, advice=proposal.advice)
+        report = Report(job.name, advice=self._advice(proposal))
         for ask in proposal.asks:
             offer(ask, proposal.because, self.by)
         if not proposal.ids:

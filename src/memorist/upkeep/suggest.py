@@ -53,12 +53,17 @@ class SuggestAliases:
             if record.scope.partition("/")[0] in FAMILIES and who.may_write(record.scope):
                 by_scope.setdefault(record.scope, []).append(record)
         asks = [ask for scope, records in by_scope.items() for ask in self._asks(scope, records, who, tools)]
-        said = "; ".join(ask.summary for ask in asks[: self.most])
-        return Proposal("changed", _unchanged, BECAUSE, (), said or None, tuple(asks[: self.most]))
+        asks = asks[: self.most]
+
+        def said(reader: Access) -> str | None:
+            return "; ".join(ask.summary for ask in asks if reader.may_read(ask.details["scope"])) or None
+
+        return Proposal("changed", _unchanged, BECAUSE, (), said, tuple(asks))
 
     def _asks(self, scope: str, records: Sequence[Record], who: Access, tools: Tools) -> Iterator[Ask]:
         signs = Counter(pair for record in records for pair in _parts_of_names(record))
-        signs.update(_used_for(records, who, tools))
+        if scope.startswith("project/"):  # a question about a memory for all may come from any project
+            signs.update(_used_for(records, who, tools))
         signs.update({pair: OUTRIGHT for record in records for pair in _in_brackets(record)})
         known = effective(chosen(tools.store, who.space, scope).aliases)
         for (word, other), seen in sorted(signs.items(), key=lambda each: (-each[1], each[0])):

@@ -34,6 +34,7 @@ from memorist.store.nouns import Commit, Diagnosis, Size
 from memorist.store.sqlite import SqliteStore
 from memorist.store.sqlite.connection import explained, patience
 from memorist.store.sqlite.migrate import rebuild_topics
+from memorist.store.where import Where
 from memorist.text.visible import visible
 
 FOLD_AT = 8_000_000  # bytes of log, unless the snapshot is larger: opening stays fast, and folding stays rare
@@ -361,8 +362,8 @@ class JsonFileStore(SqliteStore):
                 self._place = self._looked = None  # the files are right, and RAM is not
                 raise
 
-    def size(self, space: str | None = None) -> Size:
-        records = super().size(space)
+    def size(self, where: Where | None = None) -> Size:
+        records = super().size(where)
         files = {path: size_of(path) for path in self._files.all()}
         live = files.get(self._files.main, 0) + files.get(self._files.log, 0)
         return replace(records, bytes=sum(files.values()), live_bytes=live)

@@ -134,13 +134,15 @@ SECTIONS = {  # in the order of a snapshot; vectors come last
         f" SELECT '{LAST_GENERATION}', CAST(seq AS TEXT) FROM sqlite_sequence WHERE name = 'generations')",
     ),
     "records": Section(
-        "records", f"number space scope {' '.join(COLUMNS)} key checksum", "number",
-        "(SELECT s.space, s.scope, r.* FROM records r CROSS JOIN shelves s ON s.id = r.shelf)",
+        "records", f"number space scope home {' '.join(COLUMNS)} key checksum", "number",
+        "(SELECT s.space, s.named AS scope, s.home, r.* FROM records r CROSS JOIN shelves s ON s.id = r.shelf)",
         at="time", created="time", updated="time", valid_from="time", valid_to="time", tags="json", files="json",
         data="json", source="json", pinned="flag", key="hex", checksum="hex",
     ),
     "counters": Section("counters", f"record {' '.join(COUNTERS)} last_used", "record", record="id", last_used="time"),
-    "shelves": Section("shelves", "space scope layer", "id"),
+    "shelves": Section(
+        "shelves", "space scope layer home", "id", "(SELECT id, space, named AS scope, layer, home FROM shelves)"
+    ),
     "links": Section("links", "a b kind weight evidence", "a b kind", a="id", b="id"),
     "events": Section(
         "journal", "verb record at actor surface batch because before seq mac after", "seq",
@@ -248,8 +250,8 @@ def merged(parts: Sequence[Sections]) -> Sections:
     """A snapshot, and the lines of its log put into it."""
     if len(parts) == 1:
         return parts[0]
-    keys = {name: itemgetter(*section.key) for name, section in SECTIONS.items()}
-    keys |= {"vectors": itemgetter("generation", "record"), "shelves": itemgetter("space", "scope", "layer")}
+    keys: dict[str, Callable[[Row], Any]] = {name: itemgetter(*section.key) for name, section in SECTIONS.items()}
+    keys |= {"vectors": itemgetter("generation", "record"), "shelves": lambda row: Shelf(**row)}
     tables: dict[str, dict[Any, Row]] = {name: {} for name in keys}
     for part in parts:
         for name, rows in part.items():
@@ -276,13 +278,19 @@ def built(sections: Sections) -> apsw.Connection:
 
 def _put_records(one: apsw.Connection, rows: Sequence[Row]) -> None:
     """New ones, and nothing that is derived from them."""
-    place_of = itemgetter("space", "scope", "kind", "state")
-    wanted = {each: Shelf(each[0], each[1], layer_of(each[2], each[3])) for each in dict.fromkeys(map(place_of, rows))}
+
+    def place_of(row: Row) -> Key:
+        return row["space"], row["scope"], row["kind"], row["state"], row.get("home")
+
+    wanted = {
+        each: Shelf(each[0], each[1], layer_of(each[2], each[3]), each[4])
+        for each in dict.fromkeys(map(place_of, rows))
+    }
     shelves = _shelves(one, wanted.values())
     places = {each: shelves[shelf] for each, shelf in wanted.items()}
 
     def filed(row: Row) -> list[Any]:
-        number, _, _, *values = RECORDS.values(row)
+        number, _, _, _, *values = RECORDS.values(row)
         return [number, places[place_of(row)], *values]
 
     one.executemany(INSERT, map(filed, rows))
@@ -290,17 +298,17 @@ def _put_records(one: apsw.Connection, rows: Sequence[Row]) -> None:
 
 def _shelves(one: apsw.Connection, wanted: Iterable[Shelf]) -> dict[Shelf, int]:
     """The numbers of all; these are made if there are none."""
-    names = [(shelf.space, shelf.scope, shelf.layer) for shelf in dict.fromkeys(wanted)]
+    names = [(shelf.space, shelf.place, shelf.layer) for shelf in dict.fromkeys(wanted)]
     one.executemany("INSERT INTO shelves (space, scope, layer) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", names)
-    return {Shelf(*names): id for id, *names in one.execute("SELECT id, space, scope, layer FROM shelves")}
+    return {Shelf(*names): id for id, *names in one.execute("SELECT id, space, named, layer, home FROM shelves")}
 
 
 def sealed(sections: Sections) -> list[Sealed]:
     """The records, in the order of their numbers."""
     seals = []
     for row in sorted(sections.get("records", ()), key=itemgetter("number")):
-        number, space, scope, *columns, key, checksum = RECORDS.values(row)
-        record = from_row(space, scope, number, columns, NOTHING_COUNTED)
+        number, space, scope, home, *columns, key, checksum = RECORDS.values(row)
+        record = from_row(space, scope, home, number, columns, NOTHING_COUNTED)
         seals.append(Sealed(record, tuple(columns), key, checksum))
     return seals
 

@@ -335,7 +335,7 @@ class View:
 
     def readable(self, shelves: Sequence[Shelf], access: Access) -> list[int]:
         """The numbers of those of these shelves that exist and may be read."""
-        here = (shelf for shelf in shelves if shelf.space == access.space and access.may_read(shelf.scope))
+        here = (shelf for shelf in shelves if shelf.space == access.space and access.may_read(shelf.scope, shelf.home))
         return [self.seen.ids[shelf] for shelf in here if shelf in self.seen.ids]
 
     def ids(self, shelves: Sequence[Shelf]) -> list[int]:
@@ -390,7 +390,7 @@ class Shelves:
             seen = self._seen
             if schema != seen.schema:
                 seen = self._seen = Seen(schema)
-            rows = one.execute("SELECT id, space, scope, layer FROM shelves WHERE id > ?", (seen.newest,))
+            rows = one.execute("SELECT id, space, named, layer, home FROM shelves WHERE id > ?", (seen.newest,))
             fresh = {id: Shelf(*names) for id, *names in rows}
             state = one.txn_state("main")
         if fresh:
@@ -433,7 +433,7 @@ class Shelves:
         schema, seen = one.execute("PRAGMA schema_version").get, self._seen
         if schema == seen.schema and shelf in seen.ids:
             return seen.ids[shelf]
-        names = (shelf.space, shelf.scope, shelf.layer)
+        names = (shelf.space, shelf.place, shelf.layer)
         found: int | None = one.execute("SELECT id FROM shelves WHERE (space, scope, layer) = (?, ?, ?)", names).get
         if found is None:
             one.execute("INSERT INTO shelves (space, scope, layer) VALUES (?, ?, ?)", names)
@@ -445,7 +445,7 @@ class Shelves:
         seen = view.seen
         if seen is not self._seen:  # inside a transaction that added some: not to be kept
             return _readable(seen.shelves, access)
-        key = (access.space, access.reads, seen.schema, len(seen.shelves))
+        key = (access.space, access.reads, access.home, seen.schema, len(seen.shelves))
         found = self._lists.get(key)
         if found is None:
             found = _readable(seen.shelves, access)
@@ -454,4 +454,4 @@ class Shelves:
 
 
 def _readable(shelves: Mapping[int, Shelf], access: Access) -> str:
-    return json.dumps([id for id, s in shelves.items() if s.space == access.space and access.may_read(s.scope)])
+    return json.dumps([id for id, s in shelves.items() if s.space == access.space and access.may_read(s.scope, s.home)])

@@ -36,7 +36,7 @@ SAFE_SQLITE = (3, 51, 3)  # earlier ones can lose a race between two checkpoints
 REBUILD = "`memorist doctor --repair` rebuilds it from the records, after a backup"
 RESTORE = "`memorist backup --restore FILE` brings a backup back"
 WORDS_OF = (
-    "SELECT s.space, s.scope, s.layer, w.start, w.end, w.prepared, w.length FROM words w JOIN shelves s ON s.id = w.shelf"
+    "SELECT s.space, s.named, s.layer, s.home, w.start, w.end, w.prepared, w.length FROM words w JOIN shelves s ON s.id = w.shelf"
     f" WHERE w.id >= ?1 * {CHUNKS} AND w.id < (?1 + 1) * {CHUNKS} ORDER BY w.id"
 )
 ORPHANS = f"SELECT DISTINCT id / {CHUNKS} FROM words WHERE id / {CHUNKS} NOT IN (SELECT number FROM records)"
@@ -168,7 +168,7 @@ def _rows(one: apsw.Connection, store: SqliteStore) -> Iterator[Diagnosis]:
     changed, astray, stale = [], [], []
     for sealed in store.seals():
         record = sealed.record
-        if checksum(sealed.key, record.space, record.scope, sealed.row) != sealed.checksum:
+        if checksum(sealed.key, record.space, record.scope, record.home, sealed.row) != sealed.checksum:
             changed.append(record.number)
         if _seen_twice(one, store, record, _is_astray):
             astray.append(record.number)
@@ -188,7 +188,7 @@ def _is_astray(one: apsw.Connection, record: Record) -> bool:
 def _is_stale(one: apsw.Connection, record: Record) -> bool:
     shelf = shelf_of(record)
     wanted = [
-        (shelf.space, shelf.scope, shelf.layer, row.start, row.end, row.prepared, len(row.terms))
+        (shelf.space, shelf.scope, shelf.layer, shelf.home, row.start, row.end, row.prepared, len(row.terms))
         for row in index_rows(record)
     ]
     return one.execute(WORDS_OF, (record.number,)).fetchall() != wanted

@@ -39,7 +39,7 @@ from memorist.text import bm25
 
 FROM = "FROM records r JOIN shelves s ON s.id = r.shelf LEFT JOIN counters c ON c.record = r.number"
 SELECT = (
-    f"SELECT r.number, s.space, s.scope, {', '.join(f'r.{name}' for name in COLUMNS)},"
+    f"SELECT r.number, s.space, s.named, s.home, {', '.join(f'r.{name}' for name in COLUMNS)},"
     f" {', '.join(f'c.{name}' for name in COUNTERS)}, c.last_used {FROM}"
 )
 SELECT_SEALED = SELECT.replace(FROM, f", r.key, r.checksum {FROM}")
@@ -117,7 +117,7 @@ def column(field: str) -> str:
     if field in COUNTERS:
         return f"ifnull(c.{field}, 0)"
     # Without the plus SQLite would prepare the statement again for each value, in case an index fits that one better.
-    return {"scope": "+s.scope", "last_used": "c.last_used"}.get(field, f"r.{field}")
+    return {"scope": "+s.named", "home": "s.home", "last_used": "c.last_used"}.get(field, f"r.{field}")
 
 
 def _clause(clause: Clause) -> Fragment:
@@ -342,9 +342,9 @@ class Reader:
             return [self._record(row) for row in one.execute(sql, values)]
 
     def _record(self, row: Sequence[Any]) -> Record:
-        split = 3 + len(COLUMNS)
+        split = 4 + len(COLUMNS)
         try:
-            return from_row(row[1], row[2], row[0], row[3:split], row[split:])
+            return from_row(row[1], row[2], row[3], row[0], row[4:split], row[split:])
         except (ValueError, TypeError, LookupError, OverflowError) as problem:
             raise StoreDamaged(
                 f"memory {row[0]} cannot be read ({problem}); it was left as it is. `memorist doctor` tells more, "
@@ -379,7 +379,7 @@ class Reader:
     def count(self, where: Where) -> dict[str, int]:
         with self._connections as one, one_moment(one):
             condition, values = self._condition(where)
-            sql = f"SELECT s.scope, count(*) {FROM} WHERE {condition} GROUP BY s.scope ORDER BY s.scope"
+            sql = f"SELECT s.named, count(*) {FROM} WHERE {condition} GROUP BY s.named ORDER BY s.named"
             return dict(one.execute(sql, values))
 
     def _condition(self, where: Where) -> tuple[str, list[Any]]:
@@ -421,7 +421,7 @@ class Reader:
             f"{SELECT} WHERE r.number IN (SELECT value FROM json_each(?)) AND +r.shelf ="
             " (SELECT id FROM shelves WHERE (space, scope, layer) = (?, ?, ?)) ORDER BY r.number DESC LIMIT ?"
         )
-        return self._records(sql, (canonical(numbers), shelf.space, shelf.scope, shelf.layer, limit))
+        return self._records(sql, (canonical(numbers), shelf.space, shelf.place, shelf.layer, limit))
 
     def seals(self, ids: Sequence[str] | None = None) -> Iterator[Sealed]:
         """Records with their seals from one moment: in two looks, others could write in between."""
@@ -452,12 +452,12 @@ class Reader:
         while rows := self._brief_rows(where, last):
             for row in rows:
                 (number, id, bytes, pinned, at, updated, used, scope, kind, status, trust, importance, confidence,
-                 *counted) = row  # fmt: skip
+                 home, *counted) = row  # fmt: skip
                 counters = Counters(*counted) if counted[0] is not None else UNCOUNTED
                 since, touched = from_micros(used or at), from_micros(max(updated, used or updated))
                 yield Brief(
                     id, number, footprint(bytes, vector), bool(pinned), since, counters, scope, kind, status, trust,
-                    importance, confidence, touched,
+                    importance, confidence, touched, home,
                 )  # fmt: skip
             last = rows[-1][0]
 
@@ -467,7 +467,7 @@ class Reader:
             condition, values = self._condition(where)
             sql = (
                 f"SELECT r.number, r.id, {content}, r.pinned, r.at, r.updated, c.last_used,"
-                f" s.scope, r.kind, r.status, r.trust, r.importance, r.confidence,"
+                f" s.named, r.kind, r.status, r.trust, r.importance, r.confidence, s.home,"
                 f" {', '.join(f'c.{name}' for name in COUNTERS)} {FROM}"
                 f" WHERE r.number > ? AND {condition} ORDER BY r.number LIMIT ?"
             )

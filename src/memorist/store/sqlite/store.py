@@ -59,7 +59,7 @@ from memorist.store.sqlite.migrate import (
 )
 from memorist.store.sqlite.scan import VectorCache, VectorMatcher
 from memorist.store.sqlite.vectors import Move, VectorKeeper
-from memorist.store.where import canonical
+from memorist.store.where import Where, canonical
 from memorist.text.visible import visible
 
 UNNAMED = Path(":memory:")  # shown where a file would be named
@@ -76,13 +76,15 @@ EVENT_TYPES = (str, str, str, str, str, str, bytes, bytes)  # verb, id, actor, s
 MOST_EVENTS = 2**62
 RECEIPT = "id, at, space, query, actor, surface, session, ms, shown, empty_because, rendered"
 LOG = f"INSERT INTO recalls ({RECEIPT}) VALUES (?{', ?' * RECEIPT.count(',')})"
-USES = (
-    "SELECT total(c.used) FROM counters c JOIN records r ON r.number = c.record JOIN shelves s ON s.id = r.shelf"
-    " WHERE s.space = ?"
+COUNT_ALL = "SELECT (SELECT count(*) FROM records), (SELECT count(*) FROM journal), (SELECT count(*) FROM recalls)"
+COUNTED = (
+    "SELECT (SELECT count(*) FROM records WHERE shelf IN (SELECT value FROM json_each(?1))),"
+    " (SELECT count(*) FROM recalls WHERE space = ?2 AND ifnull(actor = ?3, 1)), (SELECT total(c.used)"
+    " FROM counters c JOIN records r ON r.number = c.record WHERE r.shelf IN (SELECT value FROM json_each(?1)))"
 )
 DONE = (  # CROSS: the journal once, and then the few records; the other way round it is looked up for every record
     "SELECT j.verb, j.surface, count(*) FROM journal j CROSS JOIN records r ON r.number = j.record"
-    " CROSS JOIN shelves s ON s.id = r.shelf WHERE s.space = ? GROUP BY j.verb, j.surface"
+    " WHERE r.shelf IN (SELECT value FROM json_each(?)) GROUP BY j.verb, j.surface"
 )
 RUN = "id, space, name, state, owner, lease, at, updated, batch, checkpoint, changed, problem, question"
 SAVE_RUN = upsert("jobs", RUN, "id")
@@ -289,15 +291,19 @@ class SqliteStore(VectorMatcher, VectorKeeper):
         sql = f"SELECT {RUN} FROM jobs WHERE space = ?1 AND ifnull(name = ?2, 1) AND {asks} ORDER BY id DESC LIMIT ?4"
         return [_run(row) for row in self._rows(sql, (space, job, state, -1 if limit is None else limit))]
 
-    def size(self, space: str | None = None) -> Size:
-        counts = "SELECT (SELECT count(*) FROM records), (SELECT count(*) FROM journal), (SELECT count(*) FROM recalls)"
+    def size(self, where: Where | None = None) -> Size:
         with self._connections as one:
             page = one.execute("PRAGMA page_size").get if self._connections.path else 0
             pages, free = one.execute("PRAGMA page_count").get, one.execute("PRAGMA freelist_count").get
-            records, events, receipts = one.execute(counts).get
-            used, done = (one.execute(USES, (space,)).get, one.execute(DONE, (space,))) if space else (0, ())
-            told = {(verb, surface): count for verb, surface, count in done}
-        return Size(records, pages * page, (pages - free) * page, events, receipts, int(used), told)
+            room = (pages * page, (pages - free) * page)
+            if where is None:
+                records, events, receipts = one.execute(COUNT_ALL).get
+                return Size(records, *room, events, receipts)
+            shelves, who = self._readable(where), where.access
+            actor = None if who.sees_every_project else who.actor
+            records, receipts, used = one.execute(COUNTED, (shelves, who.space, actor)).get
+            done = {(verb, surface): count for verb, surface, count in one.execute(DONE, (shelves,))}
+        return Size(records, *room, sum(done.values()), receipts, int(used), done)
 
     def setting(self, name: str) -> str | None:
         with self._connections as one:

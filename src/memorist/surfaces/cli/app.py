@@ -24,6 +24,7 @@ SHELL = {
     "export": "Writes every memory that may be read as lines of JSON, or the active ones as Markdown.",
     "edit": "Opens a memory in $VISUAL or $EDITOR, and revises it.",
     "project list": "Lists the scopes of the store with their memories; * marks the current project.",
+    "project assign": VERBS["assign"].help,
     "design list": "Lists the designs; * marks the one in use.",
     "design show": "Shows a design as a TOML file, which can be edited into one of your own.",
     "design use": "Uses that design from now on.",

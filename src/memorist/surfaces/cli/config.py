@@ -13,9 +13,10 @@ from typing import Any
 
 from memorist import checks, designs
 from memorist.access import access_for
+from memorist.commands import meaning
 from memorist.design import Design
 from memorist.designs import own
-from memorist.errors import Invalid
+from memorist.errors import Invalid, Refused
 from memorist.surfaces import settings
 from memorist.surfaces.cli.arguments import JSON, PLACE, Option
 from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
@@ -150,13 +151,31 @@ def list_projects(place: Place) -> int:
     return Screen.of(place.json).table(rows, ("", "scope", "memories"), marked)
 
 
+def assign(place: Place, what: str, to: str) -> int:
+    """The owner of a store says whose an older task or session is; no project could, because none of them sees it."""
+    with opened(place, narrowed=False) as memory:
+        here = memory.access
+        if here.origin != "user":
+            raise Refused("only a person says which project it belongs to; run this at a terminal")
+        admin = access_for("admin", memory.project.scope, actor=here.actor, surface=here.surface, origin="user")
+        memory.access = replace(admin, space=memory.space)
+        report = memory.assign(what, to if to.startswith("project/") else f"project/{to}")
+    done = {"scope": what, "project": to, "memories": len(report.changed), "batch": report.batch}
+    return Screen.of(place.json).table(
+        [done], ("scope", "project", "memories"), [(what, to, f"{len(report.changed):,}")]
+    )
+
+
 # ---------------------------------------------------------------- the table
 
 NAME = "The design: a name that `design list` shows, or the path of a TOML file"
 KEY = Option("key", "The name of the setting.", needed=True)
 VALUE = Option("value", "Its new value.", needed=True)
+WHAT = Option("what", meaning("assign", "scope"), needed=True)
+TO = Option("to", meaning("assign", "project"), needed=True)
 commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
     "project list": (PLACE, list_projects),
+    "project assign": ((WHAT, TO, *PLACE), assign),
     "design list": ((JSON,), list_designs),
     "design show": ((Option("name", f"{NAME}; the one in use without it."), JSON), show_design),
     "design use": ((Option("name", f"{NAME}.", needed=True), JSON), use_design),

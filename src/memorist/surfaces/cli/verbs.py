@@ -53,8 +53,9 @@ def opened(
     with Memory(place.db, project=place.project, space=place.space, wait=wait, confirm=confirm) as memory:
         memory.access = replace(memory.access, origin="user" if person else "agent", surface="cli")
         if place.scope is not None and narrowed:
-            scope = memory.access.must_read(place.scope)
-            writes = (scope,) if memory.access.may_write(scope) else ()
+            home = memory.access.home_of(place.scope)
+            scope = memory.access.must_read(place.scope, home)
+            writes = (scope,) if memory.access.may_write(scope, home) else ()
             memory.access = replace(memory.access, reads=(scope,), writes=writes)
         yield memory
 
