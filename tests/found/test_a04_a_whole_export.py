@@ -65,6 +65,21 @@ def test_an_export_of_a_project_holds_that_project(memory: Memory) -> None:
     assert len(lines(memory, everything=True)) == 7
 
 
+def test_a_task_of_another_project_stays_there(tmp_path: Path) -> None:
+    for name in ("atlas", "borealis"):
+        with Memory(tmp_path / "memory.db", project=name) as memory:
+            memory.remember(f"A note on {name}", scope="task/1")
+    with Memory(tmp_path / "memory.db", project="atlas") as memory:
+        admin = memory.through(replace(memory.access, role="admin", reads=("*", "project/*"), origin="user"))
+        assert [line["text"] for line in lines(admin)] == ["A note on atlas"]
+        whole = written(admin, tmp_path / "all.jsonl", everything=True)
+    with Memory(tmp_path / "other.db", project="atlas") as memory:
+        everywhere = ("*", "project/*")
+        admin = memory.through(replace(memory.access, role="admin", reads=everywhere, writes=everywhere, origin="user"))
+        assert import_files(admin, [whole], own=True).outcomes == {"added": 2}
+        assert [record.text for record in memory.list()] == ["A note on atlas"]
+
+
 def test_nobody_elses_memory_is_copied_into_a_project(memory: Memory, tmp_path: Path) -> None:
     memory.remember("Of the project")
     memory.remember("Ann is moving to Lyon", user="ann")

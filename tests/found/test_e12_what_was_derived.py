@@ -154,6 +154,17 @@ def test_a_finding_goes_with_the_turn_it_was_found_in(found: Memory) -> None:
     assert found.audit().ok
 
 
+def test_a_session_of_the_same_name_in_another_project_is_another(tmp_path: Path) -> None:
+    for name in ("atlas", "borealis"):
+        with Memory(tmp_path / "memory.db", project=name) as memory:
+            memory.remember(TURN, kind="turn", session="s1", role="user", scope="session/s1")
+            memory.extract(TURN, session="s1", role="user")
+    with Memory(tmp_path / "memory.db", project="atlas") as memory:
+        assert reasons(memory.erase(1)) == {1: "erased on request", 2: "derived from memory 1"}
+    with Memory(tmp_path / "memory.db", project="borealis") as memory:
+        assert numbers(memory, "active") == [3, 4]
+
+
 def test_also_after_it_was_promoted(found: Memory) -> None:
     found.promote(2)
     assert found.get(2).scope == "project/atlas"

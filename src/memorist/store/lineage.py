@@ -26,6 +26,11 @@ class Quote:
     snippet: str  # normalised
     project: str | None
 
+    def may_be_of(self, source: Record) -> bool:
+        """Whether both are of one project, as far as that is known: two may have sessions of one name."""
+        projects = {self.project, _project_of(source)} - {None}
+        return self.id != source.id and len(projects) < 2
+
 
 @dataclass(slots=True)
 class Lineage:
@@ -58,8 +63,7 @@ class Lineage:
         for source in sources:
             text = normalised(source.text)
             for found in self._findings.get(session_of(source) or "", ()):
-                elsewhere = None not in (found.project, _project_of(source)) and found.project != _project_of(source)
-                if found.id != source.id and not elsewhere and (found.snippet in text or shares(found.snippet, text)):
+                if found.may_be_of(source) and shares(found.snippet, text):
                     yield found, source, found.snippet in text
 
     def _look_up(self, sessions: Iterable[str]) -> None:
@@ -74,7 +78,6 @@ class Lineage:
 
 
 def _project_of(record: Record) -> str | None:
-    """Sessions of two projects may have one name."""
     return record.home or (record.scope if Scope(record.scope).family == "project" else None)
 
 
@@ -84,8 +87,8 @@ def session_of(record: Record) -> str | None:
 
 
 def shares(snippet: str, text: str) -> bool:
-    """Whether a snippet holds the whole text, or the two have more than a few words in common."""
-    if len(text) >= SHORTEST and text in snippet:
+    """Whether one of the two holds the other, or they have more than a few words in common."""
+    if snippet in text or (len(text) >= SHORTEST and text in snippet):
         return True
     starts = range(0, len(snippet) - PHRASE + 1, PHRASE)
     return any(snippet[start : start + PHRASE] in text for start in starts)

@@ -235,9 +235,7 @@ class Writer:
         now = self._clock()
         with self.transaction():
             stones = [seal(_tombstone(record, self.redact(because), now), os.urandom(16)) for record in records]
-            staying = {head.id: head for head in self._living_heads(records)}
-            staying |= {record.id: _without_snippet(record, now) for record in quoting}
-            heads = [seal(head, os.urandom(16)) for head in staying.values()]
+            heads = [seal(head, os.urandom(16)) for head in self._staying(records, quoting, now)]
             erased = self.store.erase(stones, heads)
             forget_words(self.store, who.space, erased.words)
             told: list[Mapping[str, Any]] = [{"events": list(erased.events)}, *({} for _ in stones[1:])]
@@ -250,6 +248,11 @@ class Writer:
         with self._notes_lock:
             self._notes = []  # what was asked before may quote it
         return Gone(batch, erased.words)
+
+    def _staying(self, records: Sequence[Record], quoting: Sequence[Record], now: datetime) -> list[Record]:
+        """What lives on under a new key."""
+        heads = {head.id: head for head in self._living_heads(records)}
+        return [*(heads | {record.id: _without_snippet(record, now) for record in quoting}).values()]
 
     def _living_heads(self, records: Sequence[Record]) -> list[Record]:
         """The memories whose past texts are among these, and which are not themselves."""

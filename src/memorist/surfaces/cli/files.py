@@ -114,10 +114,8 @@ def import_command(
     place: Place, paths: Sequence[str] = (), dry_run: bool = False, own: bool = False, yes: bool = False
 ) -> int:
     with opened(place, narrowed=False) as memory:
-        if own and memory.access.origin == "user":
-            if not (yes or dry_run or arguments.agreed(VOUCH)):
-                return 1
-            memory.access = _of_the_owner(memory.access)
+        if own and not _vouched(memory, yes or dry_run):
+            return 1
         done = transfer.import_files(memory, paths, scope=place.scope, dry_run=dry_run, own=own)
         home = memory.home
     screen = Screen.of(place.json)
@@ -132,6 +130,14 @@ def import_command(
     if len(done.problems) > SHOWN_PROBLEMS:
         aside(f"and {len(done.problems) - SHOWN_PROBLEMS:,} more; --json names them all")
     return 1 if done.problems else 0
+
+
+def _vouched(memory: Memory, unasked: bool) -> bool:
+    """Whether the person at the terminal says that the export is their own; elsewhere the import refuses."""
+    if memory.access.origin == "user":
+        memory.access = _of_the_owner(memory.access)
+        return unasked or arguments.agreed(VOUCH)
+    return True
 
 
 def _of_the_owner(who: Access) -> Access:
@@ -166,10 +172,7 @@ def export_command(
     where: Mapping[str, Any] | None = None,
     all: bool = False,
 ) -> int:
-    if style not in STYLES:
-        raise Invalid(f"there is no style {style[:60]!r}; styles are {', '.join(STYLES)}")
-    if all and place.scope is not None:
-        raise Invalid("give --scope for one scope, or --all for every one, not both")
+    _refuse_odd(style, all, place)
     with opened(place) as memory:
         if all:
             memory.access = _of_the_owner(memory.access)
@@ -185,11 +188,20 @@ def export_command(
         else:
             for line in lines:
                 sys.stdout.write(safe(line) if screen.terminal else line)
-        _name_left_out({} if all or "scope" in (where or {}) else transfer.left_out(memory))
+        if not all:
+            _name_left_out(memory, where or {})
     return 0
 
 
-def _name_left_out(scopes: Mapping[str, int]) -> None:
+def _refuse_odd(style: str, everything: bool, place: Place) -> None:
+    if style not in STYLES:
+        raise Invalid(f"there is no style {style[:60]!r}; styles are {', '.join(STYLES)}")
+    if everything and place.scope is not None:
+        raise Invalid("give --scope for one scope, or --all for every one, not both")
+
+
+def _name_left_out(memory: Memory, where: Mapping[str, Any]) -> None:
+    scopes = {} if "scope" in where else transfer.left_out(memory)
     if scopes:
         shown = ", ".join(f"{count:,} in {one_line(scope)}" for scope, count in [*scopes.items()][:SHOWN_SCOPES])
         more = " …" if len(scopes) > SHOWN_SCOPES else ""
