@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from memorist.errors import Refused
+
 from .conftest import Cli
 
 PAGE = "# Decisions\n- [2025-03-14] Staging runs Postgres 16\n- Ship on Friday\n"
@@ -125,3 +127,11 @@ def test_a_file_whose_name_is_no_text_is_imported(cli: Cli) -> None:
 
 def test_the_help_says_what_is_not_taken_over(cli: Cli) -> None:
     assert "trust, pins and votes are not taken over" in cli.inside("import", "--help").out
+
+
+@pytest.mark.covers("A4")
+def test_only_a_person_brings_an_export_back_as_it_was(cli: Cli) -> None:
+    cli.inside("remember", "Ann prefers tabs")
+    cli.inside("export", "all.jsonl")
+    ended = cli.inside("import", "all.jsonl", "--own", "--yes")
+    assert ended.code == Refused.exit_code and "only the user" in ended.err

@@ -125,11 +125,15 @@ def import_command(
         _show_drafts(done.drafts, place.scope or home, screen)
     else:
         _show_imported(done, screen)
-    for problem in done.problems[:SHOWN_PROBLEMS]:
-        aside(problem)
-    if len(done.problems) > SHOWN_PROBLEMS:
-        aside(f"and {len(done.problems) - SHOWN_PROBLEMS:,} more; --json names them all")
+    _name_problems(done.problems)
     return 1 if done.problems else 0
+
+
+def _name_problems(problems: Sequence[str]) -> None:
+    for problem in problems[:SHOWN_PROBLEMS]:
+        aside(problem)
+    if len(problems) > SHOWN_PROBLEMS:
+        aside(f"and {len(problems) - SHOWN_PROBLEMS:,} more; --json names them all")
 
 
 def _vouched(memory: Memory, unasked: bool) -> bool:
