@@ -125,6 +125,7 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
         "revise.tags": "A tag that replaces those it has; may be repeated.",
         "used": "Counts it as used just now; its votes stay.",
         "expected_version": "Only if the memory still has this version.",
+        "derived": "What to do with what was made of it: erase, or list, which only names it; default: erase.",
         "because": "The reason, for the journal.",
         "finish.scope": "The scope that ends, such as task/42 or session/s1.",
         "outcome": "How it ended: done, failed, given up …",

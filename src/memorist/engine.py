@@ -8,7 +8,7 @@ every verb reaches the memories.
 import copy
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -22,11 +22,11 @@ from memorist.errors import Invalid, MemoristError, Refused, StoreDamaged, Store
 from memorist.kinds import KINDS, Kind, Kinds
 from memorist.models.embed import NONE, Choice, Embedder, chosen, shown
 from memorist.project import Project, resolve_project
-from memorist.records import Context, LinkKind, Outcome, Recall, Record, Report, Scope, now_utc
+from memorist.records import Context, Link, LinkKind, Outcome, Recall, Record, Report, Scope, now_utc
 from memorist.store import checkouts, choices
 from memorist.store.fork import must_be_ours
 from memorist.store.meaning import Meaning
-from memorist.store.open import IN_RAM, open_store
+from memorist.store.open import COPIED_TO, IN_RAM, note_place, open_store
 from memorist.store.where import Where, everywhere
 from memorist.store.writer import Writer
 from memorist.surfaces import settings
@@ -38,6 +38,7 @@ from memorist.text.visible import quoted
 if TYPE_CHECKING:
     from memorist.prompt.context import Shown, Wish
     from memorist.recall.pipeline import Query
+    from memorist.remember.bring import Import
     from memorist.remember.changes import Caller
 
 RECEIPTS_READ = 200  # for when something last went into a prompt; what is older than these was long ago
@@ -393,6 +394,21 @@ class Engine:
     ) -> Outcome:
         find = partial(self._both, a, b)
         return self._tell(remember.edit.relate(find, kind, self._caller, weight, evidence))
+
+    def _import(self, ids: Set[str], batch: str | None) -> "Import":
+        """Of exported memories: by the user, who vouches for them, else through the door of imports."""
+        caller = self._caller.through(replace(self.access, surface="import"))
+        by = caller.with_consent() if self.access.origin == "user" else caller
+        return remember.bring.Import(by, self.home, ids, batch)
+
+    def _note_copy(self, target: Path) -> None:
+        """Before a copy is begun: what a killed process leaves of it is looked for there."""
+        note_place(self._tools.store, COPIED_TO, target.parent)
+
+    def _links(self, ids: Sequence[str]) -> list[Link]:
+        """The relations of these, to others that may be read."""
+        caller = self._caller
+        return caller.store.links(caller.where, ids)
 
     def _tell(self, outcome: Outcome) -> Outcome:
         if outcome.record is not None and outcome.outcome not in ("unchanged", "repeated"):

@@ -218,17 +218,19 @@ class Memory(Engine):
         *,
         where: Filter | None = None,
         dry_run: bool = False,
+        derived: str = "erase",
         because: str = "erased on request",
     ) -> Report:
-        """Removes a memory and its past texts, or all that match a filter, from every place they lie in. There is no undo."""
+        """Removes a memory and its past texts, or all that match a filter, from every place they lie in, and what was derived
+        from it; with `derived="list"` that is only named. There is no undo."""
         caller, reason = self._caller, checks.label(because, "the reason")
         chosen, ids = self._chosen(id, where, ("active", "archived", "superseded"))
         if where is not None and not dry_run:
-            by = remember.consent.to_clear("erase", chosen, ids, reason, caller)
+            by = remember.consent.to_clear("erase", chosen, ids, reason, caller, derived=derived)
             if isinstance(by, Report):
                 return by
             caller = by
-        return self._tell_all(remember.erase.erase(ids, reason, chosen, caller, dry_run))
+        return self._tell_all(remember.erase.erase(ids, reason, chosen, caller, dry_run, derived))
 
     def undo(self, batch: str | None = None) -> Report:
         """Takes back the last action of this actor, or the named batch: what was added is archived, what was changed is as
@@ -494,6 +496,7 @@ class Memory(Engine):
         """An online copy of the whole store, verified after it was made."""
         keeper, target = self._keeper, Path(path).expanduser()
         keeper.writer.flush()
+        self._note_copy(target)
         keeper.store.backup(target)
         return target
 

@@ -27,8 +27,8 @@ LINK_KINDS: tuple[LinkKind, ...] = ("relates_to", "supersedes", "contradicts", "
 
 # ---------------------------------------------------------------- ids and times
 
-_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no i, l, o, u to misread
-_PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]  # ten bits at a time
+ID_LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no i, l, o, u to misread
+_PAIRS = [a + b for a in ID_LETTERS for b in ID_LETTERS]  # ten bits at a time
 _ID_LOCK = threading.Lock()
 _last_id = 0
 

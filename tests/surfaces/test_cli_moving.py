@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from memorist.errors import Refused
+
 from .conftest import Cli
 
 PAGE = "# Decisions\n- [2025-03-14] Staging runs Postgres 16\n- Ship on Friday\n"
@@ -83,7 +85,9 @@ def test_an_export_can_be_narrowed_and_read(cli: Cli, page: Path) -> None:
     only = cli.inside("export", "--scope", "user/ann").out.splitlines()
     assert len(only) == 3 and "tabs" in only[1]
     assert len(cli.inside("export", "--where", '{"kind": "decision"}').out.splitlines()) == 4
-    assert "Ann" in cli.inside("export", "--style", "markdown", "--json").json["markdown"]
+    assert "Ann" not in readable.out and "left out: 1 in user/ann; --scope SCOPE exports one" in readable.err
+    assert "Ann" in cli.inside("export", "--all", "--style", "markdown", "--json").json["markdown"]
+    assert cli.inside("export", "--all", "--scope", "user/ann").code == 2
     assert cli.inside("export", "--style", "xml").code == 2
 
 
@@ -105,7 +109,7 @@ def test_damaged_lines_are_named_and_the_exit_code_says_so(cli: Cli) -> None:
 
 def test_what_cannot_be_imported_is_said_in_one_line(cli: Cli, page: Path) -> None:
     (cli.folder / "other.json").write_text('{"memories": []}')
-    (cli.folder / "newer.jsonl").write_text('{"memorist": "export", "version": 2}\n')
+    (cli.folder / "newer.jsonl").write_text('{"memorist": "export", "version": 3}\n')
     for arguments, code in (([], 2), (["missing.md"], 2), (["other.json"], 2), (["newer.jsonl"], 9)):
         ended = cli.inside("import", *arguments)
         assert ended.code == code and ended.err.count("\n") == 1 and "Traceback" not in ended.err, ended
@@ -123,3 +127,11 @@ def test_a_file_whose_name_is_no_text_is_imported(cli: Cli) -> None:
 
 def test_the_help_says_what_is_not_taken_over(cli: Cli) -> None:
     assert "trust, pins and votes are not taken over" in cli.inside("import", "--help").out
+
+
+@pytest.mark.covers("A4")
+def test_only_a_person_brings_an_export_back_as_it_was(cli: Cli) -> None:
+    cli.inside("remember", "Ann prefers tabs")
+    cli.inside("export", "all.jsonl")
+    ended = cli.inside("import", "all.jsonl", "--own", "--yes")
+    assert ended.code == Refused.exit_code and "only the user" in ended.err

@@ -63,8 +63,8 @@ def refused(memory: Memory, act: Callable[[], object], *kinds: type[MemoristErro
 
 @pytest.mark.covers("S1-18")
 def test_an_export_of_a_newer_version_is_refused_whole(memory: Memory, brought: Callable[..., Imported]) -> None:
-    newer = HEAD.replace("1}", "2}") + line("from the future") + end(1)
-    assert "version 2" in refused(memory, lambda: brought(newer), StoreTooNew)
+    newer = HEAD.replace("1}", "3}") + line("from the future") + end(1)
+    assert "version 3" in refused(memory, lambda: brought(newer), StoreTooNew)
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,6 @@ def test_nothing_brings_it_back(memory: Memory) -> None:
     kept = memory.remember("Alpha lies north", key="k1")
     batch = memory.revise(1, "Alpha lies south").batch
     memory.erase(1)
-    assert memory.remember("Alpha lies north", key="k1").outcome == "refused"
     for bring in (memory.restore, memory.pin, lambda id: memory.revise(id, "Alpha"), lambda _: memory.undo(batch)):
         with pytest.raises(Exception, match="erased"):
             bring(1)
@@ -97,6 +96,14 @@ def test_the_same_words_may_be_said_anew_and_are_a_new_memory(memory: Memory) ->
     memory.erase(1)
     again = memory.remember("Alpha lies north")
     assert (again.outcome, again.record.number if again.record else 0) == ("added", 2)
+
+
+def test_a_key_goes_with_its_record_and_may_be_used_again(memory: Memory) -> None:
+    memory.remember("Alpha lies north", key="k1")
+    memory.erase(1)
+    again = memory.remember("Beta lies south", key="k1")
+    assert (again.outcome, again.record.number if again.record else 0) == ("added", 2)
+    assert memory.remember("Beta lies south", key="k1").outcome == "repeated"
 
 
 def test_a_pinned_tagged_voted_tombstone_cannot_be_made(memory: Memory) -> None:

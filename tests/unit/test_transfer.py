@@ -166,14 +166,16 @@ def test_an_export_holds_every_field_and_every_state_but_erased(memory: Memory) 
     head, *records, end = lines_of(memory)
     assert (head["memorist"], head["version"], head["space"], head["project"]) == (
         "export",
-        1,
+        2,
         "default",
         "project/atlas",
     )
-    assert end == {"memorist": "end", "count": 4}
-    assert [(line["text"], line["state"]) for line in records] == [
+    assert end == {"memorist": "end", "count": 5}
+    assert [(line["text"], line["state"]) for line in records[:-1]] == [
         ("Ünïcode 🐘", "active"), ("forgotten", "archived"), ("new words", "active"), ("revised", "superseded"),
     ]  # fmt: skip
+    link = {"link": "supersedes", "a": records[2]["id"], "b": records[3]["id"], "weight": 1.0, "evidence": None}
+    assert records[-1] == link
     first = records[0]
     assert first["data"] == {"n": [1, {"x": None}]} and first["at"] == DAY.isoformat() and first["pinned"] is True
     assert list(first) == list(records[1]) and "🐘" in list(export(memory))[1]
@@ -209,12 +211,15 @@ def test_an_export_moves_memories_to_another_store(memory: Memory, other: Memory
     memory.remember("forgotten")
     memory.forget(4)
     memory.feedback(1, "useful")
-    file = exported(memory, tmp_path / "all.jsonl")
+    file = written(tmp_path / "all.jsonl", "".join(export(memory, everything=True)))
     done = import_files(other, [file])
     assert done.outcomes == {"added": 3, "left out": 1} and not done.problems
     for old in memory.list():
         new = other.get(old.id)
-        same = ("id", "scope", "kind", "text", "title", "tags", "files", "data", "importance", "confidence")
+        same = ("id", "scope", "kind", "text", "title", "tags", "files", "importance", "confidence")
+        said = {"status": "confirmed", "pinned": True, "origin": "agent", "trust": "medium", "up": 1, "used": 1}
+        told = said if old.number == 1 else {name: said[name] for name in ("status", "origin", "trust")}
+        assert new.data == {**old.data, "exported": told}
         assert [getattr(new, name) for name in same] == [getattr(old, name) for name in same]
         assert new.times.at == old.times.at and new.provenance.session == old.provenance.session
         assert (new.trust, new.status, new.pinned, new.counters.up) == ("low", "candidate", False, 0)
@@ -268,7 +273,7 @@ def test_the_readable_export_can_be_imported_and_changes_nothing(memory: Memory,
     memory.remember("hello", kind="turn", role="user")
     memory.remember("forgotten")
     memory.forget(5)
-    page = "".join(export_markdown(memory))
+    page = "".join(export_markdown(memory, everything=True))
     assert (
         "## project/atlas\n\n### decision\n\n#### Databases\n\n- 2025-03-14: Staging runs Postgres 16 <!-- #db #infra -->"
         in page

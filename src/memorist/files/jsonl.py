@@ -1,8 +1,8 @@
 """A record as one line of JSON, and lines of JSON as drafts.
 
-An export is a header line, one line per record, and a last line with their number, so that a truncated file is noticed. Its
-trust, pins and votes are for people and programs to read: a file cannot vouch for itself, so an import ignores them. A line
-that cannot be read is reported, and the others are read.
+An export is a header line, one line per record, one per link between them, and a last line with the number of all these, so that
+a truncated file is noticed. Its trust, pins and votes count only where its owner brings it back (`remember/bring.py`). A line
+that cannot be read is reported, and the others are read. Version 1, of 0.1.0, had no links.
 """
 
 import json
@@ -10,22 +10,28 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from io import BytesIO
-from typing import Any
+from typing import Any, get_args
 
-from memorist import __version__
+from memorist import __version__, checks
 from memorist.errors import Invalid, StoreTooNew
 from memorist.files.markdown import Entry
 from memorist.files.sources import must_fit
-from memorist.records import Draft, Record
+from memorist.records import Counters, Draft, Link, Origin, Record, Status, Trust, utc
+from memorist.remember.bring import Exported, link_of
 from memorist.text.visible import decoded, quoted
 
-VERSION = 1
+VERSION = 2
 LONGEST_LINE = 8 << 20  # bytes: the longest text, every character of it escaped, and its labels
 MOST_PROBLEMS = 1000  # reported for one file; beyond that the whole file is refused
-EXPECTED = '{"memorist": "export", "version": 1, …}'
+EXPECTED = '{"memorist": "export", "version": 2, …}'
 _BROUGHT = (
-    "title", "tags", "files", "data", "importance", "confidence", "session", "role", "speaker", "agent", "task", "season", "home",
+    "title", "tags", "files", "data", "importance", "confidence", "session", "role", "speaker", "agent", "task", "season",
+    "home", "messages", "snippet", "confidence_because",
 )  # fmt: skip
+_ONE_OF: Mapping[str, tuple[str, ...]] = {
+    "state": ("active", "archived", "superseded"), "status": get_args(Status), "origin": get_args(Origin),
+    "trust": get_args(Trust),
+}  # fmt: skip
 _TIMES = ("at", "valid_from", "valid_to")
 
 # ---------------------------------------------------------------- writing
@@ -60,6 +66,11 @@ def line_of(record: Record) -> str:
     )  # fmt: skip
 
 
+def line_of_link(link: Link) -> str:
+    """The link, by the ids of its ends."""
+    return _line({"link": link.kind, "a": link.a, "b": link.b, "weight": link.weight, "evidence": link.evidence})
+
+
 def _line(value: Mapping[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain) + "\n"
 
@@ -80,12 +91,12 @@ class Lines:
     """What was read from one export."""
 
     found: list[Entry] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    left_out: int = 0  # records that are not active
 
 
 def read(raw: bytes, file: str) -> Lines:
-    """The active memories of an export. A file that is not an export, or is from a newer memorist, is refused whole."""
+    """The memories of an export, and their links. A file that is not an export, or is from a newer memorist, is refused whole."""
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         raw = decoded(raw, file).encode()
     lines = _lines(raw.removeprefix(b"\xef\xbb\xbf"))
@@ -170,18 +181,42 @@ def _no_number(said: str) -> None:
 
 
 def _take(value: Mapping[str, Any], file: str, number: int, result: Lines) -> None:
+    if "link" in value:
+        result.links.append(_link(value))
+        return
     for name in ("id", "scope", "kind", "text", "state"):
         if not isinstance(value.get(name), str):
             raise Damaged(f"is not a record: its {name} is missing or not text")
-    if value["state"] != "active":
-        result.left_out += 1
-        return
     brought: dict[str, Any] = {name: value[name] for name in _BROUGHT if value.get(name) is not None}
     brought |= {name: _moment(value[name], name) for name in _TIMES if value.get(name) is not None}
-    result.found.append(
-        Entry(file, number, Draft(value["text"], value["kind"], value["scope"], id=value["id"], **brought))
-    )
+    draft = Draft(value["text"], value["kind"], value["scope"], id=value["id"], **brought)
+    result.found.append(Entry(file, number, draft, _exported(value)))
     must_fit(len(result.found))
+
+
+def _link(value: Mapping[str, Any]) -> Link:
+    try:
+        return link_of(value)
+    except Invalid as problem:
+        raise Damaged(str(problem)) from problem
+
+
+def _exported(value: Mapping[str, Any]) -> Exported | str:
+    """What the line says of its memory beside its content; or why that cannot be read, which only its owner need know."""
+    try:
+        counters = {name: checks.whole(count, name, 0, 1 << 53) for name, count in value.get("counters", {}).items()}
+        told: dict[str, Any] = {name: value[name] for name in _ONE_OF if name in value}
+        for name, said in told.items():
+            if said not in _ONE_OF[name]:
+                raise Damaged(f"its {name} is {quoted(said)}")
+        for name, column in {"created": "created", "updated": "updated", "used": "last_used"}.items():
+            told[name] = utc(_moment(value[column], column)) if value.get(column) else None
+        told |= {name: value.get(name) for name in ("reason", "superseded_by", "actor", "surface", "narrative")}
+        told["pinned"] = checks.flag(value.get("pinned"), "pinned")
+        told["version"] = checks.whole(value.get("version"), "version", 1, 1 << 53)
+        return Exported(**told, counters=Counters(**counters))
+    except (Damaged, Invalid, AttributeError, TypeError) as problem:
+        return f"what it says of itself cannot be read: {problem}"
 
 
 def _moment(value: Any, name: str) -> datetime:

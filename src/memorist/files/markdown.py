@@ -30,6 +30,7 @@ from typing import Literal
 
 from memorist.checks import LONGEST_LABEL
 from memorist.records import Draft
+from memorist.remember.bring import Exported
 from memorist.text.visible import is_blank
 
 STEP = " › "
@@ -66,6 +67,7 @@ class Entry:
     file: str
     line: int
     draft: Draft
+    told: Exported | str | None = None  # of an export: what its owner may bring back, or why that cannot be read
 
     @property
     def place(self) -> str:

@@ -1,8 +1,10 @@
 """Export and import, on top of the facade.
 
-An export is everything this access may read. An import goes through the gate like any other write, with the origin `import`:
-it is redacted, of low trust, and a candidate until a person confirms it. It is one batch, so one undo takes it back; and it
-can be repeated, because memories that exist, or were forgotten, revised or erased here, stay as they are.
+An export is whole: every memory of the project in every state, with its votes, pins and history of texts, and the links between
+them. Other scopes are exported where they are named. An import goes through the gate like any other write, with the origin
+`import`: it is redacted, of low trust, and a candidate until a person confirms it. With `own` the user brings an export of
+their own back, and everything is as it was (`remember/bring.py`). An import is one batch, so one undo takes it back; and it can
+be repeated, because memories that exist, or were forgotten, revised or erased here, stay as they are.
 """
 
 import hashlib
@@ -12,18 +14,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from memorist.access import is_homed
 from memorist.errors import Invalid, Refused
 from memorist.files import jsonl, sources
 from memorist.files.markdown import Entry, memories_in
 from memorist.kinds import KINDS, MEMORY
 from memorist.memory import Memory
-from memorist.records import Draft, Outcome, Record, now_utc
+from memorist.records import ID_LETTERS, Draft, Link, Outcome, Record, now_utc
 from memorist.redact import Redactor
+from memorist.remember.bring import Exported
 from memorist.text.visible import decoded, visible
 
 PAGE = 400  # records read at once
 ERASED = "it was erased here, and an import does not bring it back"
 READABLE_STATES = ("active", "archived", "superseded")
+NOT_OWN = "only the user brings an export back as it was: do it at a terminal, or with an access of origin='user'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +37,9 @@ class Imported:
 
     batch: str | None
     files: tuple[str, ...]
-    outcomes: Mapping[str, int]  # added, unchanged, refused; `left out` are those that were not active in an export
+    outcomes: Mapping[
+        str, int
+    ]  # added, unchanged, refused, linked; `left out` are those not active in another's export
     problems: tuple[str, ...] = ()  # "FILE:LINE: what"
     reasons: Mapping[str, int] = field(default_factory=dict)  # why memories are unchanged → how many
     dry_run: bool = False
@@ -42,27 +49,40 @@ class Imported:
 # ---------------------------------------------------------------- out
 
 
-def export(memory: Memory, where: Mapping[str, Any] | None = None) -> Iterator[str]:
-    """Everything readable as lines of JSON: a first line, one per record in every state but erased, a last one.
+def export(memory: Memory, where: Mapping[str, Any] | None = None, *, everything: bool = False) -> Iterator[str]:
+    """A project as lines of JSON: a first line, one per record in every state but erased, one per link, a last one. Of other
+    scopes those are exported that the filter or the access names; all that may be read with `everything`.
 
     >>> memory = Memory(":memory:")
     >>> len(list(export(memory)))
     2
     """
     yield jsonl.head(memory.space, memory.project.scope, now_utc())
-    count = 0
-    for record in _records(memory, {"state": {"$in": READABLE_STATES}, **(where or {})}):
+    count, ids = 0, []
+    for record in _records(memory, {"state": {"$in": READABLE_STATES}, **(where or {})}, everything):
         yield jsonl.line_of(record)
+        ids.append(record.id)
+    for link in _links(memory, ids):
+        yield jsonl.line_of_link(link)
         count += 1
-    yield jsonl.end(count)
+    yield jsonl.end(len(ids) + count)
 
 
-def export_markdown(memory: Memory, where: Mapping[str, Any] | None = None) -> Iterator[str]:
+def left_out(memory: Memory) -> dict[str, int]:
+    """The scopes that an export of this project leaves out, with the number of their active memories."""
+    scopes: Mapping[str, int] = memory.status()["scopes"]
+    return {scope: count for scope, count in scopes.items() if not _is_inside(scope, memory.project.scope, memory)}
+
+
+def export_markdown(
+    memory: Memory, where: Mapping[str, Any] | None = None, *, everything: bool = False
+) -> Iterator[str]:
     """The active memories as a document to read, without turns and documents: by scope, kind and title, the oldest first.
+    Of which scopes, is as in `export`.
 
     For reading only: to import them again, export lines of JSON, which keep every blank, date and id.
     """
-    found = (record for record in _records(memory, where or {}) if KINDS[record.kind].layer == MEMORY)
+    found = (record for record in _records(memory, where or {}, everything) if KINDS[record.kind].layer == MEMORY)
     records = [((_safe(record.scope), _safe(record.kind), _safe(record.title or "")), record) for record in found]
     yield f"# Memories\n\n<!-- {len(records):,} of {_safe(memory.project.scope)} -->\n"
     above: tuple[str, ...] = ()
@@ -74,15 +94,35 @@ def export_markdown(memory: Memory, where: Mapping[str, Any] | None = None) -> I
         above = headings
 
 
-def _records(memory: Memory, where: Mapping[str, Any]) -> Iterator[Record]:
+def _records(memory: Memory, where: Mapping[str, Any], everything: bool) -> Iterator[Record]:
     """By number, a page at a time."""
-    wanted: Mapping[str, Any] = where
+    wanted, anywhere = where, everything or "scope" in where
     while page := memory.list(wanted, order="-number", limit=PAGE):
-        yield from (record for record in page if record.state != "erased")
+        yield from (record for record in page if _is_wanted(record, anywhere, memory))
         given = where.get("number")
         if given is not None and not isinstance(given, Mapping):
             return  # the filter names one number
         wanted = {**where, "number": {**(given or {}), "$gt": page[-1].number}}
+
+
+def _is_wanted(record: Record, anywhere: bool, memory: Memory) -> bool:
+    return record.state != "erased" and (anywhere or _is_inside(record.scope, record.home, memory))
+
+
+def _is_inside(scope: str, home: str | None, memory: Memory) -> bool:
+    """Whether it belongs to the project, or is named by the access itself."""
+    here = memory.project.scope
+    return scope in (here, *memory.access.reads) or (
+        home in (here, memory.home) if is_homed(scope) else scope == memory.home
+    )
+
+
+def _links(memory: Memory, ids: Sequence[str]) -> Iterator[Link]:
+    """Those between these memories, by the first of their ends."""
+    there = set(ids)
+    for start in range(0, len(ids), PAGE):
+        some = set(ids[start : start + PAGE])
+        yield from (link for link in memory._links(sorted(some)) if link.a in some and link.b in there)
 
 
 def _item(record: Record) -> str:
@@ -103,43 +143,95 @@ def _safe(label: str) -> str:
 class _Read:
     files: list[str] = field(default_factory=list)
     found: list[Entry] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     left_out: int = 0
+    linked: int = 0
     refused: int = 0
     bytes: int = 0
     lines: int = 0
 
 
 def import_files(
-    memory: Memory, paths: Iterable[str | Path], *, scope: str | None = None, dry_run: bool = False
+    memory: Memory,
+    paths: Iterable[str | Path],
+    *,
+    scope: str | None = None,
+    dry_run: bool = False,
+    own: bool = False,
 ) -> Imported:
     """Reads Markdown files, folders of them, and exports, and remembers their content in one batch.
 
-    With a `scope` everything goes there; else an export's memories keep their scopes, and the others go to this project.
+    With a `scope` everything goes there; else an export's memories keep their scopes, and the others go to this project. With
+    `own` the user vouches for exports: they come back with their pins, votes, states and trust, not as candidates.
     """
-    door = memory.through(replace(memory.access, origin="import", surface="import"))
+    if own and memory.access.origin != "user":
+        raise Refused(NOT_OWN)
     state = memory.status()["memory"]
     if state != "on":
         raise Refused(state)
     read = _read(paths)
     _leave_out_erased(read, memory)
-    # Permanent texts first, or they would be taken for twins of texts with a limited validity.
-    read.found.sort(key=lambda each: each.draft.valid_from is not None or each.draft.valid_to is not None)
-    found = [replace(each, draft=_placed(each.draft, scope)) for each in read.found]
-    for goal in {each.draft.scope or memory.home for each in found if each.draft.id is None}:
-        door.access.must_write(goal, door.access.home_of(goal))  # raised once, not for every line of a file
+    if not own:
+        _leave_out_inactive(read)
+    if scope is not None:
+        _place(read, scope)
+    for goal in {each.draft.scope or memory.home for each in read.found if each.draft.id is None}:
+        memory.access.must_write(goal, memory.access.home_of(goal))  # raised once, not for every line of a file
     if dry_run:
-        drafts = tuple(_without_secrets(each.draft) for each in found)
+        drafts = tuple(_without_secrets(each.draft) for each in read.found)
         return Imported(None, tuple(read.files), {}, tuple(read.problems), dry_run=True, drafts=drafts)
-    return _imported(read, found, door.remember_many(each.draft for each in found))
+    return _imported(read, _bring(read, memory) if own else _remember(read, memory))
 
 
-def _imported(read: _Read, found: Sequence[Entry], outcomes: Sequence[Outcome]) -> Imported:
-    both = zip(found, outcomes, strict=True)
+def _remember(read: _Read, memory: Memory) -> list[Outcome]:
+    """As candidates, with what an export said kept as data; the new ones are linked as they were."""
+    door = memory.through(replace(memory.access, origin="import", surface="import"))
+    outcomes = door.remember_many(_as_candidate(each) for each in read.found)
+    added = {outcome.id: outcome.batch for outcome in outcomes if outcome.id and outcome.batch}
+    exported = {each.draft.id for each in read.found if each.draft.id in added}
+    if exported:
+        read.linked = door._import(exported, next(iter(added.values()))).links(read.links)
+    return outcomes
+
+
+def _bring(read: _Read, memory: Memory) -> list[Outcome]:
+    """Exports as they were; what else was found, as candidates."""
+    whole = [(each.draft, each.told) for each in read.found if isinstance(each.told, Exported)]
+    bringing = memory._import({str(draft.id) for draft, _ in whole}, None)
+    parts = (whole[start : start + PAGE] for start in range(0, len(whole), PAGE))
+    done = iter([memory._tell(outcome) for some in parts for outcome in bringing.records(some)])
+    read.linked = bringing.links(read.links)
+    door = memory.through(replace(memory.access, origin="import", surface="import"))
+    others = iter(door.remember_many(each.draft for each in read.found if each.told is None))
+    return [_outcome(each.told, done, others) for each in read.found]
+
+
+def _outcome(told: Exported | str | None, brought: Iterator[Outcome], others: Iterator[Outcome]) -> Outcome:
+    if isinstance(told, str):
+        return Outcome("refused", told)
+    return next(brought if told else others)
+
+
+def _as_candidate(entry: Entry) -> Draft:
+    told = entry.told.as_data() if isinstance(entry.told, Exported) else {}
+    return replace(entry.draft, data={**entry.draft.data, **told}) if told else entry.draft
+
+
+def _imported(read: _Read, outcomes: Sequence[Outcome]) -> Imported:
+    both = zip(read.found, outcomes, strict=True)
     refused = [f"{each.place}: {outcome.because}" for each, outcome in both if outcome.outcome == "refused"]
     batch = next((outcome.batch for outcome in outcomes if outcome.batch), None)
     reasons = Counter(outcome.because for outcome in outcomes if outcome.outcome == "unchanged")
     return Imported(batch, tuple(read.files), _counted(outcomes, read), (*read.problems, *refused), dict(reasons))
+
+
+def _leave_out_inactive(read: _Read) -> None:
+    """What was forgotten or revised elsewhere is not brought here by a file; only its owner wants it back. Permanent texts come
+    first, or they would be taken for twins of texts with a limited validity."""
+    active = [each for each in read.found if not isinstance(each.told, Exported) or each.told.state == "active"]
+    active.sort(key=lambda each: each.draft.valid_from is not None or each.draft.valid_to is not None)
+    read.left_out, read.found = len(read.found) - len(active), active
 
 
 def _leave_out_erased(read: _Read, memory: Memory) -> None:
@@ -195,23 +287,35 @@ def _read_one(source: sources.Source, read: _Read) -> None:
     else:
         lines = jsonl.read(raw, source.shown)
         read.found += lines.found
+        read.links += lines.links
         read.problems += lines.problems
-        read.left_out += lines.left_out
     read.files.append(source.shown)
 
 
-def _placed(draft: Draft, scope: str | None) -> Draft:
-    """The draft in its target scope. In another scope than its own it is a copy, with an id of its own."""
-    if scope is None or draft.scope == scope:
-        return draft
-    copy = replace(draft, scope=scope, id=None, home=None)
-    if draft.id is None or KINDS[draft.kind].deduplicated:
-        return copy
-    # Turns and the like have no twins, so a key keeps a second import from adding them again.
-    return replace(copy, key=f"import {hashlib.blake2b(repr(draft).encode(), digest_size=16).hexdigest()}")
+def _place(read: _Read, scope: str) -> None:
+    """Everything in that scope. What lay in another is a copy, with an id of its own: always the same, so that a second import
+    finds it, and links and past texts know it."""
+    copies = {e.draft.id: _copy_id(e.draft.id, scope) for e in read.found if e.draft.id and e.draft.scope != scope}
+    read.found = [_placed(each, scope, copies) for each in read.found]
+    read.links = [replace(link, a=copies.get(link.a, link.a), b=copies.get(link.b, link.b)) for link in read.links]
+
+
+def _placed(entry: Entry, scope: str, copies: Mapping[str, str]) -> Entry:
+    draft, told = entry.draft, entry.told
+    if draft.scope != scope:
+        draft = replace(draft, scope=scope, home=None, id=copies.get(draft.id or "", draft.id))
+    if isinstance(told, Exported) and told.superseded_by:
+        told = replace(told, superseded_by=copies.get(told.superseded_by, told.superseded_by))
+    return replace(entry, draft=draft, told=told)
+
+
+def _copy_id(id: str, scope: str) -> str:
+    """An id of the same moment. What is no id stays as it is, and is refused."""
+    chance = hashlib.blake2b(f"{scope} {id}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return id[:11] + "".join(ID_LETTERS[byte % 32] for byte in chance) if len(id) == 27 else id
 
 
 def _counted(outcomes: Sequence[Outcome], read: _Read) -> dict[str, int]:
     names: Counter[str] = Counter("unchanged" if each.outcome == "repeated" else each.outcome for each in outcomes)
-    names.update({"refused": read.refused, "left out": read.left_out})
+    names.update({"refused": read.refused, "left out": read.left_out, "linked": read.linked})
     return {name: count for name, count in names.items() if count}

@@ -10,6 +10,7 @@ from memorist.lazy import modules
 if TYPE_CHECKING:
     from memorist.remember import (
         authority,
+        bring,
         changes,
         choices,
         conflicts,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "authority",
+    "bring",
     "changes",
     "choices",
     "conflicts",

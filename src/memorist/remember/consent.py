@@ -278,7 +278,7 @@ def _moment(name: str, value: Any) -> Any:
 # ---------------------------------------------------------------- clearing
 
 
-def to_clear(verb: str, where: Where, ids: Sequence[str], because: str, by: Caller) -> Caller | Report:
+def to_clear(verb: str, where: Where, ids: Sequence[str], because: str, by: Caller, **more: str) -> Caller | Report:
     """Asks before `forget` or `erase` of everything in a scope, or of most of a large one, whatever the filter says. Who may
     go on: the caller, with a person's consent where that was needed; or the report of what waits."""
     everything = _says_everything(where, len(ids), by.tools)
@@ -295,7 +295,7 @@ def to_clear(verb: str, where: Where, ids: Sequence[str], because: str, by: Call
     danger = FOR_GOOD if verb == "erase" else CAN_UNDO
     several = f"all {len(ids):,}" if everything else f"{len(ids):,}"
     summary = f"{verb} {several} memories in {', '.join(scopes[:5])}{' …' if len(scopes) > 5 else ''}"
-    question = Ask(verb, summary, danger, {"clauses": clauses, "because": because})
+    question = Ask(verb, summary, danger, {"clauses": clauses, "because": because, **more})
     private, home = next((place for place in places if place[0] != GLOBAL), (GLOBAL, ""))
     said = ask(question, private, because, by, home or None)
     return by.with_consent() if said.approved else said.report("forgotten" if verb == "forget" else "erased")

@@ -300,7 +300,7 @@ def _follow(a: Record, b: Record, kind: LinkKind, linked: bool, because: str, ch
     is derived from a less trusted text is trusted no more than that."""
     by = changes.by
     if kind == "supersedes" and linked:
-        _refuse_circle(Link(a.id, b.id, kind), by.store, by.where)
+        refuse_circle(Link(a.id, b.id, kind), by.store, by.where)
         if b.state == "active":
             by.access.must_write(b.scope, b.home)
             changes.put("superseded", b, changes.stamped(b, retired(b, changes.now, because)), because)
@@ -331,7 +331,7 @@ def _to_relate(held: Held, find: Pair, kind: LinkKind, weight: float | None, evi
     return Ask("link", f"{act} memory {a.number} and memory {b.number} ({kind}), and {held}", None, details)
 
 
-def _refuse_circle(link: Link, store: Store, where: Where) -> None:
+def refuse_circle(link: Link, store: Store, where: Where) -> None:
     """A supersedes B supersedes A would leave no newest one."""
     seen, edge = {link.b}, [link.b]
     while edge:

@@ -4,46 +4,57 @@ In order: one transaction replaces the records by tombstones, empties everything
 still to be cleaned; the ids go to the list beside the store, so that no backup can bring them back even if the store itself
 is lost; automatic copies beside the store are rewritten or removed; finally the files are scrubbed and searched. If this is
 interrupted, the mark stays, and the next erasure, or `compact`, does the rest. The report says what could not be reached.
+
+What was derived from a memory is erased with it, in the same transaction: afterwards no link would lead to it. A snippet that
+quotes it goes, and its finding stays.
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 
+from memorist.errors import Invalid
 from memorist.records import Planned, Record, Report
 from memorist.redact import strings_in, texts_of
 from memorist.remember import consent
-from memorist.remember.authority import Effect, reason_to_ask
+from memorist.remember.authority import Effect, most_of, reason_to_ask
 from memorist.remember.changes import Caller, Twins, same_texts, twins_of
-from memorist.store.copies import clean_copies, clear_leftovers
+from memorist.store.copies import clean_copies, remove_unfinished
+from memorist.store.lineage import PHRASE, Lineage
 from memorist.store.nouns import Diagnosis
 from memorist.store.protocol import Store
 from memorist.store.traces import ErasedIds
 from memorist.store.where import Order, Where, everywhere
 from memorist.store.writer import unscrubbed
+from memorist.text.visible import quoted
 from memorist.text.words import terms
 
 ERASED_AT_ONCE = 200  # memories in one transaction
 TOKEN = re.compile(r"\w{6,}")
-PHRASE = 24  # characters: long enough that no other text is likely to begin with them
 NAMED = 5  # twins
+DERIVED = ("erase", "list")
 COPIES_WAIT = 5.0  # seconds for a process that has a copy open
 
 
-def erase(ids: Sequence[str], because: str, where: Where, by: Caller, dry_run: bool = False) -> Report:
-    """Erases those of these memories that still match `where`, with all their past texts. Memories that are erased already
-    or may not be written are left."""
-    erasure = _Erasure(because, where, by)
+def erase(
+    ids: Sequence[str], because: str, where: Where, by: Caller, dry_run: bool = False, derived: str = "erase"
+) -> Report:
+    """Erases those of these memories that still match `where`, with all their past texts and what was derived from them;
+    with `derived="list"` that is only named. Memories that are erased already or may not be written are left."""
+    if derived not in DERIVED:
+        raise Invalid(f"there is no way {quoted(derived)} to treat what was derived; ways are {', '.join(DERIVED)}")
+    erasure = _Erasure(because, where, by, derived == "list", Lineage(by.store, where.access.space))
     interrupted = bool(checked(by.store, where.access.space))
     report = Report("erased", dry_run=dry_run)
     for start in range(0, len(ids), ERASED_AT_ONCE):
         report = erasure.step(ids[start : start + ERASED_AT_ONCE], report)
-    advice = erasure.same_text()
+    told: list[str] = []
     if erasure.held and not dry_run:
-        said = consent.to_sweep("erase", erasure.held, because, by)
-        if said.approved:
-            return erase(ids, because, where, by.with_consent())
-        report, advice = replace(report, pending=said.id), [said.because, *advice]
+        asked = consent.to_sweep("erase", erasure.held, because, by)
+        report = erasure.go_on(report) if asked.approved else replace(report, pending=asked.id)
+        told = [] if asked.approved else [asked.because]
+    advice = [*told, *erasure.said(), *erasure.same_text()]
     if not dry_run:
         if interrupted:  # our traces do not include what it left behind
             by.store.compact()
@@ -56,11 +67,11 @@ def finish(by: Caller, because: str = "erased", traces: Set[bytes] = frozenset()
     store = by.store
     mark = store.setting(unscrubbed(by.access.space))
     if not mark:
-        return clear_leftovers(store.path).said
+        return remove_unfinished(store).said
     gone = everywhere(by.access.space).also("state", "eq", "erased")  # also unreadable ones: ids are no content
     ids = [brief.id for brief in store.briefs(gone)]
     ErasedIds(store.path).add(ids)
-    cleaning = clean_copies(store.path, ids, by.access, because, COPIES_WAIT)
+    cleaning = clean_copies(store, ids, by.access, because, COPIES_WAIT)
     in_the_way = store.scrub(sorted(traces))
     if in_the_way is None and cleaning.done:
         by.writer.scrubbed(by.access.space, mark)
@@ -81,33 +92,116 @@ class _Erasure:
     because: str
     where: Where
     by: Caller
+    only_listed: bool  # what was derived
+    lineage: Lineage
     traces: set[bytes] = field(default_factory=set)
     texts: dict[Twins, int] = field(default_factory=dict)  # → the number of one of them
     gone: set[str] = field(default_factory=set)
+    unseen: set[str] = field(default_factory=set)  # derived from these, and not to be read by this access
+    quotes: dict[int, int] = field(default_factory=dict)  # the number of a finding → of what its snippet quotes
+    reasons: dict[str, str] = field(default_factory=dict)  # id of what was derived → of what
     held: list[str] = field(default_factory=list)  # ids of those that a person has to agree to
 
     def step(self, ids: Sequence[str], report: Report) -> Report:
-        """Erases these in one transaction and adds them to the report."""
+        """Erases these, and what was derived from them, in one transaction, and adds them to the report."""
         who = self.where.access
         with self.by.writer.transaction():
-            records, left = self._erasable([id for id in ids if id not in self.gone])
-            heads = tuple(record.id for record in records)
-            of_these = everywhere(who.space).also("superseded_by", "in", heads)  # wherever they lie: the same memory
-            pasts = self.by.store.find(of_these, Order("number", ascending=True))
-            known = self.gone | {record.id for record in records}
-            whole = [*records, *(past for past in pasts if past.state != "erased" and past.id not in known)]
-            planned = tuple(Planned(record.id, record.number, self.because) for record in whole)
+            records, left = self._erasable([id for id in ids if id not in self.gone], self.where)
+            whole = self._with_pasts(records)
+            found = self.by.store.get(self._derived(whole, left), self.by.where)
+            whole += self._with_pasts(found, {record.id for record in whole})
+            planned = [Planned(each.id, each.number, self._reason(each)) for each in whole]
             report = replace(report, changed=(*report.changed, *planned), left={**report.left, **left})
             self._note(whole)
+            quoting = self._quoting(whole)
             if report.dry_run or not whole:
                 return report
-            gone = self.by.writer.erase(whole, who, self.because, report.batch)
+            gone = self.by.writer.erase(whole, who, self.because, report.batch, quoting)
         self.traces |= _traces(whole, gone.words)
         return replace(report, batch=gone.batch)
 
-    def _erasable(self, ids: Sequence[str]) -> tuple[list[Record], dict[str, str]]:
-        who, found, left = self.where.access, [], {}
-        for record in self.by.store.get(ids, self.where):
+    def _with_pasts(self, records: Sequence[Record], more: Set[str] = frozenset()) -> list[Record]:
+        """These and their past texts, wherever those lie: they are the same memory."""
+        heads = tuple(record.id for record in records)
+        of_these = everywhere(self.where.access.space).also("superseded_by", "in", heads)
+        pasts = self.by.store.find(of_these, Order("number", ascending=True)) if heads else []
+        known = self.gone | set(heads) | more
+        return [*records, *(past for past in pasts if past.state != "erased" and past.id not in known)]
+
+    def _reason(self, record: Record) -> str:
+        return self.reasons.get(record.id) or self.reasons.get(record.superseded_by or "") or self.because
+
+    def go_on(self, report: Report) -> Report:
+        """Erases what was held too, once a person agreed."""
+        ids, self.held = self.held, []
+        self.by = self.by.with_consent()
+        self.where = self.by.where
+        report = replace(report, left={id: why for id, why in report.left.items() if id not in ids})
+        for start in range(0, len(ids), ERASED_AT_ONCE):
+            report = self.step(ids[start : start + ERASED_AT_ONCE], report)
+        return report
+
+    def _derived(self, sources: Sequence[Record], left: dict[str, str]) -> list[str]:
+        """The ids of what was derived from these, step by step; what this access may not erase is added to `left`."""
+        found: list[str] = []
+        known, edge = self.gone | {record.id for record in sources}, list(sources)
+        while edge:
+            steps = {id: source.number for id, source in self.lineage.derived(edge) if id not in known}
+            self.reasons |= {id: f"derived from memory {number}" for id, number in steps.items()}
+            known |= set(steps)
+            edge = self._living(list(steps), known)
+            known |= {record.id for record in edge}
+            mine, kept = self._may_erase([record for record in edge if record.id in steps])
+            left |= {id: f"{self.reasons[id]}; {why}" for id, why in kept.items()}
+            found += mine
+        return self._unless_most(found, left)
+
+    def _unless_most(self, ids: list[str], left: dict[str, str]) -> list[str]:
+        """Holds what was derived where it is most of a scope: links are cheap to make, and a person did not name it."""
+        if self.by.agreed is not None or self.by.access.origin == "user" or not ids:
+            return ids
+        active = self.by.where.also("state", "eq", "active")
+        counts = Counter((record.scope, record.home) for record in self.by.store.get(ids, active))
+        if not any(most_of(place, count, count, self.by) for place, count in counts.items()):
+            return ids
+        left |= {id: f"{self.reasons[id]}; most of its scope would go" for id in ids}
+        self.held += ids
+        return []
+
+    def _living(self, ids: Sequence[str], known: Set[str]) -> list[Record]:
+        """Those of these that are not erased, wherever they lie, and their past texts."""
+        records = self.by.store.get(ids, everywhere(self.where.access.space))
+        return self._with_pasts([record for record in records if record.state != "erased"], known)
+
+    def _may_erase(self, records: Sequence[Record]) -> tuple[list[str], dict[str, str]]:
+        """The ids of those that this access may erase, and why not the others; what it may not read is only counted."""
+        seen = [record.id for record in records if self.where.access.may_read(record.scope, record.home)]
+        self.unseen |= {record.id for record in records}.difference(seen)
+        if self.only_listed:
+            return [], dict.fromkeys(seen, "only listed")
+        mine, left = self._erasable(seen, self.by.where)
+        return [record.id for record in mine], left
+
+    def _quoting(self, whole: Sequence[Record]) -> list[Record]:
+        """Findings that stay and lose their snippets, which quote one of these."""
+        if self.only_listed:
+            return []
+        sources = {id: source.number for id, source in self.lineage.quoting(whole) if id not in self.gone}
+        readable = self.by.store.get(list(sources), self.by.where)
+        mine = [each for each in readable if self.by.access.may_write(each.scope, each.home) and not self._held(each)]
+        self.quotes |= {record.number: sources[record.id] for record in mine}
+        return [record for record in mine if record.state != "erased"]
+
+    def said(self) -> list[str]:
+        """What happens beside, and what was found and cannot be named."""
+        lost = [f"[id:{number}] loses its snippet, which quotes [id:{of}]" for number, of in self.quotes.items()]
+        more = f" and {len(lost) - NAMED:,} more" if len(lost) > NAMED else ""
+        hidden = f"derived from these and left, because this access may not read them: {len(self.unseen):,} memories"
+        return [*(["; ".join(lost[:NAMED]) + more] if lost else []), *([hidden] if self.unseen else [])]
+
+    def _erasable(self, ids: Sequence[str], where: Where) -> tuple[list[Record], dict[str, str]]:
+        who, found, left = where.access, [], {}
+        for record in self.by.store.get(ids, where):
             if record.state == "erased":
                 left[record.id] = "it is erased already"
             elif not who.may_write(record.scope, record.home):

@@ -96,23 +96,23 @@ def admit(
     """Stores the drafts in one transaction. `home` is the scope of drafts that name none; a given `batch` is continued.
     `policy`: what happens to memories that contradict one another."""
     now = by.now()
-    cleaned = [_checked(place, draft, by, home, now) for place, draft in enumerate(drafts, 1)]
+    cleaned = [checked(place, draft, by, home, now) for place, draft in enumerate(drafts, 1)]
     if by.agreed is None:
         cleaned = [_asked(draft, record, by, home, policy) for draft, record in zip(drafts, cleaned, strict=True)]
     clean = [record for record in cleaned if isinstance(record, Record)]
     vectors = by.writer.generations.ahead(clean)
     with by.writer.transaction():
         changes = Changes(by, now, vectors)
-        _look_up(clean, changes)
+        look_up(clean, changes)
         outcomes = [
-            _decide(draft, record, policy, changes) if isinstance(record, Record) else record
+            decide(draft, record, policy, changes) if isinstance(record, Record) else record
             for draft, record in zip(drafts, cleaned, strict=True)
         ]
         batch, stored = changes.commit(batch)
     return [replace(each, record=stored[each.id], batch=batch) if each.id in stored else each for each in outcomes]
 
 
-def _checked(place: int, draft: Draft, by: Caller, home: str, now: datetime) -> Clean | Outcome:
+def checked(place: int, draft: Draft, by: Caller, home: str, now: datetime) -> Clean | Outcome:
     """The draft as a clean record; an error in one of many names its position."""
     try:
         record = _record(draft, by.access, home, now, by.tools.kinds)
@@ -206,17 +206,17 @@ def _provenance(draft: Draft, who: Access) -> Provenance:
     )
 
 
-def _decide(draft: Draft, record: Clean, policy: Conflicts, changes: Changes) -> Outcome:
+def decide(draft: Draft, record: Clean, policy: Conflicts, changes: Changes) -> Outcome:
     store = changes.by.store
     if record.text != draft.text and nothing_but_marks(record.text):
         return Outcome("refused", "the text is nothing but a secret, and secrets are not stored")
     if draft.id is not None and record.id in changes.records:
         return Outcome("unchanged", "it is there already", record.id)
     if draft.id is not None and any(store.seals([record.id])):
-        return _brought_before(record.id, changes)
+        return brought_before(record.id, changes)
     use = _key_use(draft, record, changes)
     seen = None if use is None else changes.keys.get(use.key) or store.key_use(use.key)
-    if use and seen:
+    if use and seen and seen.outcome != "erased":  # as version 0.1.0 marked them; now the key goes with its record
         return _repeated(use, seen, changes.by)
     outcome = _add_or_reinforce(record, changes)
     if outcome.outcome == "added":
@@ -239,7 +239,7 @@ def _key_use(draft: Draft, record: Record, changes: Changes) -> KeyUse | None:
     return KeyUse(digest(f"key {here}"), digest(f"draft {said}"), "", "", changes.now)
 
 
-def _brought_before(id: str, changes: Changes) -> Outcome:
+def brought_before(id: str, changes: Changes) -> Outcome:
     """A memory with this id exists: it stays as it is, and an erased one stays erased. Only a memory that was archived by
     undoing an import comes back with the next import."""
     record = next(iter(changes.by.store.get([id], changes.by.where)), None)
@@ -253,8 +253,6 @@ def _brought_before(id: str, changes: Changes) -> Outcome:
 
 
 def _repeated(use: KeyUse, seen: KeyUse, by: Caller) -> Outcome:
-    if seen.outcome == "erased":
-        return Outcome("refused", "what was stored under this key was erased; use a new key to store it again")
     if seen.draft and use.draft != seen.draft:  # empty after a text of that memory was erased
         raise Conflict("this idempotency key was used for another text; use a new key for a new text")
     record = next(iter(by.store.get([seen.record], by.where)), None)
@@ -264,7 +262,7 @@ def _repeated(use: KeyUse, seen: KeyUse, by: Caller) -> Outcome:
 # ---------------------------------------------------------------- said again
 
 
-def _look_up(records: Sequence[Record], changes: Changes) -> None:
+def look_up(records: Sequence[Record], changes: Changes) -> None:
     """Reads all twins of a batch, one query per scope."""
     wanted: dict[tuple[str, str, str | None], list[str]] = {}
     for record in records:
@@ -278,7 +276,7 @@ def _look_up(records: Sequence[Record], changes: Changes) -> None:
 def _add_or_reinforce(record: Clean, changes: Changes) -> Outcome:
     same, kinds = changes.twins.get(twins_of(record), []), changes.by.tools.kinds
     if record.origin in FROM_FILES:
-        return _known_already(record, same, kinds) or _add(record, changes, NEW)
+        return known_already(record, same, kinds) or _add(record, changes, NEW)
     active = twin_of(record, same, kinds, changes.now, "active")
     if active:
         return _reinforce(active, record, changes)
@@ -291,7 +289,7 @@ def _add_or_reinforce(record: Clean, changes: Changes) -> Outcome:
     return _add(record, changes, NEW)
 
 
-def _known_already(record: Record, same: Sequence[Record], kinds: Mapping[str, Kind]) -> Outcome | None:
+def known_already(record: Record, same: Sequence[Record], kinds: Mapping[str, Kind]) -> Outcome | None:
     """A twin in any state, except one archived by undoing an import: importing it again is deliberate."""
     same = [other for other in same if other.reason != UNDONE]
     for state, because in KNOWN_ALREADY.items():

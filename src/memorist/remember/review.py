@@ -109,7 +109,7 @@ def _forget(details: Mapping[str, Any], by: Caller) -> Report:
 def _erase(details: Mapping[str, Any], by: Caller) -> Report:
     where = consent.reach_of(details, by.access)
     ids = [brief.id for brief in by.store.briefs(where)]
-    return erase.erase(ids, details["because"], where, by)
+    return erase.erase(ids, details["because"], where, by, derived=details.get("derived", "erase"))
 
 
 def _merge(details: Mapping[str, Any], by: Caller) -> Report:

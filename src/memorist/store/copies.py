@@ -4,8 +4,8 @@ What is erased in the store is erased in the automatic copies too: in place wher
 the copy. A backup that a user made is the user's; it is named, and a restore of it does not bring back what was erased.
 """
 
+import os
 import re
-import time
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -14,18 +14,18 @@ from pathlib import Path
 from memorist.access import Access
 from memorist.errors import MemoristError, StoreUnavailable
 from memorist.records import now_utc
-from memorist.store.files import replace_private
+from memorist.store.files import AUTOMATIC, clear_leftovers, maker_is_gone, remove, replace_private
 from memorist.store.journal import Anchor
+from memorist.store.lineage import Lineage
 from memorist.store.nouns import ChainLink
-from memorist.store.open import files_of, open_copy
+from memorist.store.open import files_of, folders_of, names_in_use, open_copy
 from memorist.store.protocol import Store
 from memorist.store.traces import ErasedIds
 from memorist.store.where import Where
 from memorist.store.writer import Writer, unscrubbed
 
-AUTOMATIC = re.compile(r"\.(before-[\w.-]+\.bak|replaced-[0-9TZ]+)")
 ON_REQUEST = re.compile(r"\.backup-[0-9TZ]+")
-UNFINISHED = 600.0  # seconds after which a copy that nobody finished is taken for a leftover of a crash
+LEFT_BY_0_1_0 = re.compile(r"\.(before-[\w.-]+\.bak|(replaced|backup)-[0-9TZ]+)\.partial|\.restoring-\w+")
 IDS_AT_ONCE = 200
 
 
@@ -41,11 +41,9 @@ class Cleaning:
         self.said.append(f"{why}; `memorist compact` tries again")
 
 
-def clean_copies(store: Path | None, ids: Sequence[str], who: Access, because: str, wait: float) -> Cleaning:
+def clean_copies(store: Store, ids: Sequence[str], who: Access, because: str, wait: float) -> Cleaning:
     """Erases these in every automatic copy, and removes what crashes left; names the backups that are there."""
-    cleaning = clear_leftovers(store)
-    if store is None:
-        return cleaning
+    cleaning = remove_unfinished(store)
     for copy in _beside(store, AUTOMATIC):
         try:
             with closing(open_copy(copy, wait)) as there:
@@ -72,7 +70,8 @@ def erase_again(store: Store, ids: Iterable[str], spaces: Collection[str], who: 
         for start in range(0, len(wanted), IDS_AT_ONCE):
             found = store.get(wanted[start : start + IDS_AT_ONCE], Where(keeper))
             if there := [record for record in found if record.state != "erased"]:
-                writer.erase(there, keeper, because)
+                quoting = {id for id, _ in Lineage(store, space).quoting(there)}.difference(wanted)
+                writer.erase(there, keeper, because, quoting=store.get(sorted(quoting), Where(keeper)))
         mark = store.setting(unscrubbed(space))
         if mark:
             store.compact()
@@ -114,31 +113,31 @@ def set_anchor(db: Path, head: ChainLink | None) -> None:
     Anchor(db).reset(head)
 
 
-def clear_leftovers(store: Path | None) -> Cleaning:
+def remove_unfinished(store: Store) -> Cleaning:
     """Removes copies that a killed process did not finish. Those that another one may still be writing are named."""
     cleaning = Cleaning()
-    if store is None:
-        return cleaning
-    name = _literal(store.name)
-    partial = [file for file in store.parent.glob(f"{name}*.partial") if ".anchor." not in file.name]
-    for left in [*partial, *store.parent.glob(f".{name}.restoring-*")]:
+    still = clear_leftovers(folders_of(store))
+    for left in _beside(store, LEFT_BY_0_1_0):
         try:
-            if time.time() - left.stat().st_mtime < UNFINISHED:
-                cleaning.not_yet(f"{left.name} was begun a short while ago and may hold it")
-            elif left.is_dir():
-                import shutil  # a cold start need not load it
-
-                shutil.rmtree(left)
+            if maker_is_gone(left):
+                remove(left)
             else:
-                left.unlink()
+                still.append(left)
         except FileNotFoundError:  # it was finished meanwhile
             continue
+    for left in still:
+        cleaning.not_yet(f"{left.name} was begun a short while ago and may hold it")
     return cleaning
 
 
-def _beside(store: Path, pattern: re.Pattern[str]) -> list[Path]:
-    found = store.parent.glob(_literal(store.name) + ".*")
-    return sorted(file for file in found if pattern.fullmatch(file.name.removeprefix(store.name)))
+def _beside(store: Store, pattern: re.Pattern[str]) -> list[Path]:
+    """Files that are named after the store, beside the real one and beside the links that it was opened by."""
+    found = set()
+    for name in names_in_use(store):
+        for file in name.parent.glob(f"*{_literal(name.name)}.*"):
+            if pattern.fullmatch(file.name.removeprefix(".").removeprefix(name.name)):
+                found.add(Path(os.path.realpath(file.parent)) / file.name)
+    return sorted(found)
 
 
 def _literal(name: str) -> str:

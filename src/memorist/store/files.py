@@ -1,16 +1,32 @@
-"""Files that are nobody else's business: made private from their first moment, replaced whole or not at all."""
+"""Files that are nobody else's business: made private from their first moment, replaced whole or not at all.
 
+What is not whole yet has a name of its own beside its goal, which nobody guesses and no user gives: a dot, `memorist`, the
+machine and the process that make it, and chance. So nothing of a user's is taken for ours, and what a killed process left is
+known as such and removed. What ends in `.copy` becomes an automatic copy, which erasing looks after; `.partial` is all else.
+"""
+
+import hashlib
 import os
 import random
+import re
+import secrets
 import stat
-import threading
+import sys
 import time
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memorist.errors import Invalid
 from memorist.store.nouns import Diagnosis
+
+AUTOMATIC = re.compile(
+    r"\.(before-[\w.-]+\.bak|replaced-[0-9TZ]+)"
+)  # how the name of a copy goes on that nobody asked for
+OURS = re.compile(r"\.memorist-([0-9a-f]{8})-([0-9]+)-\w+\.(?:partial|copy)(?:-journal|-wal|-shm)?")  # machine, process
+UNFINISHED = 600.0  # seconds after which a file that nobody went on with is taken for a leftover of a crash
+COPY = ".copy"
+MOST_LINKS = 40
 
 
 def create_private(path: Path) -> None:
@@ -24,17 +40,135 @@ def create_private(path: Path) -> None:
 
 def replace_private(path: Path, text: str) -> None:
     """Writes a small private file so that a reader sees the old or the new one, never half of it."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
-    partial.unlink(missing_ok=True)
-    create_private(partial)
-    try:
+    with unfinished(path) as partial:
+        create_private(partial)
         with partial.open("w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())  # else a power cut may leave the new name with nothing in it
         partial.replace(path)
+
+
+def write_new(path: Path, parts: Iterable[str]) -> None:
+    """Writes a private file where there is none, whole or not at all."""
+    with unfinished(path) as partial:
+        handle = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.writelines(parts)
+            file.flush()
+            os.fsync(file.fileno())
+        put_in_place(partial, path)
+
+
+def put_in_place(partial: Path, path: Path) -> None:
+    """Gives a finished file its name, unless somebody else has taken that meanwhile."""
+    try:
+        os.link(partial, path)
+    except FileExistsError:
+        raise Invalid(f"{path} is there already; name a new file") from None
+    except OSError:  # a disk without links
+        refuse_taken(path)
+        partial.replace(path)
+
+
+# ---------------------------------------------------------------- what is not whole yet
+
+
+@contextmanager
+def unfinished(path: Path) -> Iterator[Path]:
+    """A name beside that file for what will become it; what is left there in the end is removed."""
+    end = COPY if AUTOMATIC.search(path.name) else ".partial"
+    partial = path.with_name(f"{unfinished_prefix()}{secrets.token_hex(8)}{end}")
+    try:
+        yield partial
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError, ValueError):
+            remove(partial)
+
+
+def unfinished_prefix() -> str:
+    """How the name of what this process has not finished begins."""
+    return f".memorist-{_machine()}-{os.getpid()}-"
+
+
+def remove(left: Path) -> None:
+    """A file with what SQLite has beside it, or a whole folder."""
+    if left.is_dir() and not left.is_symlink():
+        import shutil  # a cold start need not load it
+
+        shutil.rmtree(left)
+        return
+    for end in ("", "-journal", "-wal", "-shm"):
+        left.with_name(left.name + end).unlink(missing_ok=True)
+
+
+def clear_leftovers(folders: Iterable[Path]) -> list[Path]:
+    """Removes what killed processes left unfinished in these folders. Returns what cannot be removed, and automatic copies
+    that are still in the making; a backup in the making is its user's."""
+    still = []
+    for folder in folders:
+        for left in _unfinished_in(folder):
+            try:
+                if maker_is_gone(left):
+                    remove(left)
+                elif left.name.endswith(COPY):
+                    still.append(left)
+            except FileNotFoundError:  # it was finished meanwhile
+                continue
+            except OSError:
+                still.append(left)
+    return still
+
+
+def _unfinished_in(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            return [folder / entry.name for entry in entries if OURS.fullmatch(entry.name)]
+    except OSError:  # who may not look there cannot have left anything
+        return []
+
+
+def maker_is_gone(left: Path) -> bool:
+    """Whether the process that was making it ended, or has not touched it for a long time: its number may be another's by now,
+    and those of other machines tell us nothing."""
+    named = OURS.fullmatch(left.name)
+    if named and named[1] == _machine() and not _is_alive(int(named[2])):
+        return True
+    return time.time() - left.stat().st_mtime >= UNFINISHED
+
+
+def _is_alive(process: int) -> bool:
+    if sys.platform == "win32":  # asking would end it
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # it is another user's
+        return True
+    return True
+
+
+def _machine() -> str:
+    if hasattr(os, "uname"):
+        name = os.uname().nodename
+    else:
+        import platform  # slower to load
+
+        name = platform.node()
+    return hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=4).hexdigest()
+
+
+# ---------------------------------------------------------------- names
+
+
+def names_of(path: Path) -> tuple[Path, ...]:
+    """The real file, then the links that lead to it from `path`: copies may lie beside each of them."""
+    links = [path]
+    with suppress(OSError):
+        while links[-1].is_symlink() and len(links) <= MOST_LINKS:
+            links.append(links[-1].parent / links[-1].readlink())
+    return (path,) if len(links) == 1 else (Path(os.path.realpath(path)), *links[-2::-1])
 
 
 def refuse_taken(path: Path) -> None:
@@ -42,7 +176,7 @@ def refuse_taken(path: Path) -> None:
     if not path.name.strip():
         raise Invalid(f"{str(path)!r} names no file; name a new file for the backup")
     with suppress(OSError):  # what keeps us from looking will keep us from writing, and is explained there
-        if path.exists():
+        if os.path.lexists(path):  # a link that leads nowhere is somebody's too
             raise Invalid(f"{path} exists; name a new file for the backup")
 
 

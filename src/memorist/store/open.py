@@ -3,16 +3,23 @@
 `:memory:` is a store in RAM, a name that ends in `.json` a JSON file, every other name an SQLite file.
 """
 
+import json
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memorist.errors import Invalid, MemoristError, unavailable
+from memorist.store.files import clear_leftovers, names_of
+from memorist.store.nouns import Commit
+from memorist.store.traces import ErasedIds
+from memorist.store.where import canonical
 
 if TYPE_CHECKING:
     from memorist.store.protocol import Store
 
 IN_RAM = ":memory:"
+LINKS, COPIED_TO = "links", "copied to"  # settings of a store
+MOST_PLACES = 20
 
 
 def open_store(name: str, wait: float) -> "Store":
@@ -20,13 +27,52 @@ def open_store(name: str, wait: float) -> "Store":
     if "://" in name:
         raise Invalid(f"{name.partition('://')[0]}:// stores are not available; name a file, or ':memory:'")
     file = file_of(name)
+    store: Store
     if file is not None and is_json(file):
         from memorist.store.json_file.store import JsonFileStore
 
-        return JsonFileStore(file, wait)
-    from memorist.store.sqlite import SqliteStore
+        store = JsonFileStore(file, wait)
+    else:
+        from memorist.store.sqlite import SqliteStore
 
-    return SqliteStore(file, wait)
+        store = SqliteStore(file, wait)
+    for link in names_of(file)[1:] if file else ():
+        note_place(store, LINKS, link)
+    if store.writable:
+        clear_leftovers(folders_of(store))
+    return store
+
+
+# ---------------------------------------------------------------- where copies of it may lie
+
+
+def note_place(store: "Store", what: str, place: Path) -> None:
+    """Keeps in the store by which link it is known, or to which folder a copy of it goes: what is left there, by a process
+    that is killed meanwhile or by a restore, is found again."""
+    name = str(place.absolute())
+    if not store.writable or name in _noted(store, what):
+        return
+    with store.transaction(durable=False):
+        store.write(Commit(settings={what: canonical([name, *_noted(store, what)][:MOST_PLACES])}))
+
+
+def names_in_use(store: "Store") -> list[Path]:
+    """The real file, and the links by which it was opened."""
+    return [store.path.absolute(), *map(Path, _noted(store, LINKS))] if store.path else []
+
+
+def folders_of(store: "Store") -> list[Path]:
+    """Where a copy may lie that nobody finished: beside these names, and where copies went."""
+    folders = [*(name.parent for name in names_in_use(store)), *map(Path, _noted(store, COPIED_TO))]
+    return [*dict.fromkeys(folders)]
+
+
+def _noted(store: "Store", what: str) -> list[str]:
+    found: list[str] = json.loads(store.setting(what) or "[]")
+    return found
+
+
+# ---------------------------------------------------------------- files
 
 
 def file_of(name: str) -> Path | None:
@@ -49,7 +95,10 @@ def _restored(db: Path, backup: Path, now: datetime) -> Path | None:
         raise Invalid(f"{backup} is no file; name the backup to restore")
     if db.exists() and db.samefile(backup):
         raise Invalid(f"{backup} is the store itself; name a backup of it")
-    if is_json(db):
+    as_json, (db, *links) = is_json(db), names_of(db)
+    for link in links:  # version 0.1.0 kept the list beside the link
+        ErasedIds(db).add(ErasedIds(link).read())
+    if as_json:
         from memorist.store.json_file.restore import replaced
     else:
         from memorist.store.sqlite.restore import replaced

@@ -188,7 +188,7 @@ class Care(Protocol):
 
     @property
     def path(self) -> Path | None:
-        """The file; None where there is none."""
+        """The real file; None where there is none."""
         return None
 
     def checkup(self, repair: bool = False) -> list[Diagnosis]:

@@ -219,8 +219,16 @@ class Writer:
 
     # ------------------------------------------------------------ erasing
 
-    def erase(self, records: Sequence[Record], who: Access, because: str, batch: str | None = None) -> Gone:
-        """Puts a tombstone in the place of each record, and takes what told of it out of everything else.
+    def erase(
+        self,
+        records: Sequence[Record],
+        who: Access,
+        because: str,
+        batch: str | None = None,
+        quoting: Sequence[Record] = (),
+    ) -> Gone:
+        """Puts a tombstone in the place of each record, and takes what told of it out of everything else. `quoting` are
+        records that stay and lose their snippets.
 
         A tombstone has a key of its own: with the old one everything that was sealed under it becomes unguessable. The
         event of the erasure names the events of other records that lost a word about it, so that an audit can tell that
@@ -230,7 +238,7 @@ class Writer:
         now = self._clock()
         with self.transaction():
             stones = [seal(_tombstone(record, self.redact(because), now), os.urandom(16)) for record in records]
-            heads = [seal(head, os.urandom(16)) for head in self._living_heads(records)]
+            heads = [seal(head, os.urandom(16)) for head in self._staying(records, quoting, now)]
             erased = self.store.erase(stones, heads)
             forget_words(self.store, who.space, erased.words)
             told: list[Mapping[str, Any]] = [{"events": list(erased.events)}, *({} for _ in stones[1:])]
@@ -243,6 +251,11 @@ class Writer:
         with self._notes_lock:
             self._notes = []  # what was asked before may quote it
         return Gone(batch, erased.words)
+
+    def _staying(self, records: Sequence[Record], quoting: Sequence[Record], now: datetime) -> list[Record]:
+        """What lives on under a new key."""
+        heads = {head.id: head for head in self._living_heads(records)}
+        return [*(heads | {record.id: _without_snippet(record, now) for record in quoting}).values()]
 
     def _living_heads(self, records: Sequence[Record]) -> list[Record]:
         """The memories whose past texts are among these, and which are not themselves."""
@@ -353,6 +366,11 @@ def _salted(before: Mapping[str, Any] | None, who: Access) -> Mapping[str, Any] 
 def door_of(event: Event) -> Origin:
     """The origin of the access through which a memory was changed."""
     return cast(Origin, (event.before or {}).get(DOOR, "agent"))
+
+
+def _without_snippet(record: Record, now: datetime) -> Record:
+    said, times = replace(record.provenance, snippet=None), replace(record.times, updated=now)
+    return changed(record, provenance=said, times=times, version=record.version + 1)
 
 
 def _tombstone(record: Record, because: str, now: datetime) -> Record:

@@ -19,7 +19,7 @@ from datetime import datetime
 from pathlib import Path
 
 from memorist.errors import Invalid, StoreDamaged, StoreUnavailable
-from memorist.store.files import create_private, pause, permissions, size_of
+from memorist.store.files import create_private, names_of, pause, permissions, size_of
 from memorist.store.json_file import log as json_log
 from memorist.store.json_file import snapshot as json_snapshot
 from memorist.store.json_file.log import BINARY, Part, Position, sync_folder
@@ -159,7 +159,7 @@ def prepared(path: Path) -> Path:
         raise Invalid(f"{shown} is a folder; name a file in it, such as {shown}/memory.json")
     if not stat.S_ISREG(mode):
         raise Invalid(f"{shown} is no file; name another")
-    return Path(os.path.realpath(path)) if path.is_symlink() else path
+    return names_of(path)[0]
 
 
 def refuse_foreign(files: Files) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from memorist.errors import Invalid, MemoristError, StoreDamaged
 from memorist.records import now_utc
 from memorist.store.copies import erase_what_is_listed, keeping_anchor, put_anchor_aside, set_anchor
-from memorist.store.files import create_private
+from memorist.store.files import COPY, create_private, unfinished_prefix
 from memorist.store.json_file import files as json_files
 from memorist.store.json_file import snapshot as json_snapshot
 from memorist.store.json_file.files import Files
@@ -28,7 +28,7 @@ def replaced(db: Path, backup: Path, now: datetime) -> Path | None:
         raise Invalid(f"{kept} exists; try again in a second")
     if not db.parent.exists():
         create_private(db)
-    with tempfile.TemporaryDirectory(prefix=f".{db.name}.restoring-", dir=db.parent) as folder:
+    with tempfile.TemporaryDirectory(COPY, unfinished_prefix(), db.parent) as folder:
         fresh = Path(folder) / "store.json"
         json_files.write_new(fresh, backup.read_bytes())
         with closing(_verified(backup, fresh)) as source:

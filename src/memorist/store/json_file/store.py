@@ -21,7 +21,7 @@ import apsw
 
 from memorist.errors import StoreDamaged, StoreUnavailable, unavailable
 from memorist.records import now_utc
-from memorist.store.files import refuse_taken, size_of
+from memorist.store.files import refuse_taken, size_of, unfinished
 from memorist.store.fork import inside
 from memorist.store.journal import Anchor
 from memorist.store.json_file import files as json_files
@@ -358,8 +358,7 @@ class JsonFileStore(SqliteStore):
         refuse_taken(path)
         if self._may_write:
             self.compact()
-        with self._connections.moment(), _translated():
-            partial = path.with_name(path.name + ".partial")
+        with self._connections.moment(), _translated(), unfinished(path) as partial:
             json_files.write_new(partial, self._snapshot()[0])
             json_snapshot.read(partial)
             partial.replace(path)

@@ -53,7 +53,8 @@ def take_out_traces(
     one.execute(f"DELETE FROM links WHERE a IN ({numbers}) OR b IN ({numbers})", (names,))
     one.execute(f"UPDATE journal SET before = NULL, because = NULL WHERE record IN ({numbers})", (names,))
     used = "WHERE record IN (SELECT value FROM json_each(?))"
-    one.execute(f"UPDATE key_uses SET draft = '', outcome = 'erased' {used}", (names,))
+    one.execute(f"DELETE FROM key_uses {used}", (names,))  # else a key that quotes the text could be guessed
+    one.execute("DELETE FROM key_uses WHERE outcome = 'erased'")  # as version 0.1.0 kept them
     one.execute(f"UPDATE key_uses SET draft = '' {used}", (canonical(list(heads)),))
     events = _events_about(one, names, canonical(list(heads)))
     one.execute(

@@ -7,7 +7,7 @@ Processes that open the same old file at once queue on SQLite's own write lock a
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +16,7 @@ import apsw
 
 from memorist.errors import StoreDamaged, StoreTooNew, StoreUnavailable
 from memorist.kinds import ARCHIVE, MEMORY
-from memorist.store.files import create_private
+from memorist.store.files import create_private, unfinished
 from memorist.store.index import RULES, stated, states
 from memorist.store.sqlite.connection import SET, committed, one_moment
 from memorist.text.visible import visible
@@ -115,22 +115,18 @@ def _apply(connection: apsw.Connection, path: Path, steps: Sequence[Migration], 
 
 def copy_verified(connection: apsw.Connection, target: Path) -> None:
     """An online copy under another name, checked, and only then put in place."""
-    partial = target.with_name(target.name + ".partial")
     try:
-        partial.unlink(missing_ok=True)
-        create_private(partial)
-        verdict = _copied(connection, partial)
-        if verdict != "ok":
-            raise StoreDamaged(f"the copy for {target} did not verify ({verdict}); the store itself may be damaged")
-        partial.replace(target)
+        with unfinished(target) as partial:
+            create_private(partial)
+            verdict = _copied(connection, partial)
+            if verdict != "ok":
+                raise StoreDamaged(f"the copy for {target} did not verify ({verdict}); the store itself may be damaged")
+            partial.replace(target)
     except (OSError, ValueError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else "no file can have such a name"
         raise StoreUnavailable(
             f"{visible(str(target)[:300])} cannot be written: {reason}; choose another place"
         ) from problem
-    finally:
-        with suppress(OSError, ValueError):
-            partial.unlink(missing_ok=True)
 
 
 def of_the_index(said: str) -> bool:

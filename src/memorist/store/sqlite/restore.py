@@ -18,7 +18,7 @@ import apsw
 from memorist.errors import Invalid, StoreDamaged
 from memorist.records import now_utc
 from memorist.store.copies import erase_what_is_listed, keeping_anchor, put_anchor_aside, set_anchor
-from memorist.store.files import create_private, size_of
+from memorist.store.files import COPY, create_private, size_of, unfinished_prefix
 from memorist.store.fork import inside
 from memorist.store.sqlite.connection import explained
 from memorist.store.sqlite.doctor import NOT_OF_THE_FILE
@@ -32,7 +32,7 @@ PATIENCE = 30_000  # milliseconds for other writers
 def replaced(db: Path, backup: Path, now: datetime) -> Path | None:
     """Where the replaced store was kept, if there was one."""
     create_private(db)
-    with inside, tempfile.TemporaryDirectory(prefix=f".{db.name}.restoring-", dir=db.parent) as folder:
+    with inside, tempfile.TemporaryDirectory(COPY, unfinished_prefix(), db.parent) as folder:
         fresh = Path(folder) / "store.db"
         _verify(backup, fresh)
         aside = db.with_name(f"{db.name}.replaced-{now:%Y%m%dT%H%M%S}Z")

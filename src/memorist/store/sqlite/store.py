@@ -25,7 +25,7 @@ import apsw
 
 from memorist.errors import Invalid, Refused, StoreDamaged, StoreTooNew, StoreUnavailable
 from memorist.records import Event, Link, Record, from_micros, to_micros
-from memorist.store.files import create_private, refuse_taken, size_of
+from memorist.store.files import create_private, names_of, refuse_taken, size_of
 from memorist.store.fork import inside
 from memorist.store.index import CHUNKS, numbered_rows, stated, states, topics_of
 from memorist.store.journal import refuse_if_lost
@@ -92,6 +92,7 @@ DONE = (  # CROSS: the journal once, and then the few records; the other way rou
 RUN = "id, space, name, state, owner, lease, at, updated, batch, checkpoint, changed, problem, question"
 SAVE_RUN = upsert("jobs", RUN, "id")
 COUNT = upsert("counters", f"record, {', '.join(COUNTERS)}, last_used, tally", "record")
+USE_KEY = upsert("key_uses", "key, draft, record, outcome, at", "key")  # one that was erased may be used again
 LINK = upsert("links", "a, b, kind, weight, evidence, tally", "a, b, kind")
 
 
@@ -112,7 +113,10 @@ class SqliteStore(VectorMatcher, VectorKeeper):
     """`memorist.store.protocol.Store` over one SQLite file; in RAM if none is named."""
 
     def __init__(self, path: Path | None = None, wait: float = 30.0, schema: Path = SCHEMA) -> None:
-        self._path = path
+        self._names: Sequence[Path] = (
+            names_of(path) if path else ()
+        )  # what lies beside a store lies beside the real file
+        self._path = path = self._names[0] if path else None
         writable = path is None or self._prepare_file(path)
         self._connections = Connections(path, wait, writable)
         self._shelves = Shelves()
@@ -354,7 +358,7 @@ class SqliteStore(VectorMatcher, VectorKeeper):
             self._link(one, commit.links, commit.unlinked)
         uses = [(use.key, use.draft, use.record, use.outcome, to_micros(use.at)) for use in commit.keys]
         if uses:
-            one.executemany("INSERT INTO key_uses VALUES (?, ?, ?, ?, ?)", uses)
+            one.executemany(USE_KEY, uses)
         if commit.events:
             _append(one, commit.events, commit.digest)
         if commit.settings:

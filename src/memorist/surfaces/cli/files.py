@@ -12,15 +12,19 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from memorist import engine
+from memorist.access import EVERYWHERE, Access
 from memorist.commands import ARGUMENTS
 from memorist.errors import Invalid, Refused
 from memorist.files import transfer
+from memorist.memory import Memory
 from memorist.records import Draft, Outcome, Record
+from memorist.store.files import write_new
 from memorist.surfaces.cli import arguments, show
 from memorist.surfaces.cli.arguments import PLACE, Option
 from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
@@ -29,6 +33,8 @@ from memorist.text.visible import decoded, is_blank
 
 EDITORS = ("VISUAL", "EDITOR")
 SHOWN_PROBLEMS = 20  # the rest is counted
+SHOWN_SCOPES = 5
+VOUCH = "bring it back as it was, with its pins, votes and trust? Only do this with an export that you made yourself."
 STYLES = {"jsonl": transfer.export, "markdown": transfer.export_markdown}
 
 # ---------------------------------------------------------------- backups
@@ -104,9 +110,13 @@ def _edited(record: Record) -> str:
 # ---------------------------------------------------------------- in
 
 
-def import_command(place: Place, paths: Sequence[str] = (), dry_run: bool = False) -> int:
+def import_command(
+    place: Place, paths: Sequence[str] = (), dry_run: bool = False, own: bool = False, yes: bool = False
+) -> int:
     with opened(place, narrowed=False) as memory:
-        done = transfer.import_files(memory, paths, scope=place.scope, dry_run=dry_run)
+        if own and not _vouched(memory, yes or dry_run):
+            return 1
+        done = transfer.import_files(memory, paths, scope=place.scope, dry_run=dry_run, own=own)
         home = memory.home
     screen = Screen.of(place.json)
     if screen.json:
@@ -115,11 +125,28 @@ def import_command(place: Place, paths: Sequence[str] = (), dry_run: bool = Fals
         _show_drafts(done.drafts, place.scope or home, screen)
     else:
         _show_imported(done, screen)
-    for problem in done.problems[:SHOWN_PROBLEMS]:
-        aside(problem)
-    if len(done.problems) > SHOWN_PROBLEMS:
-        aside(f"and {len(done.problems) - SHOWN_PROBLEMS:,} more; --json names them all")
+    _name_problems(done.problems)
     return 1 if done.problems else 0
+
+
+def _name_problems(problems: Sequence[str]) -> None:
+    for problem in problems[:SHOWN_PROBLEMS]:
+        aside(problem)
+    if len(problems) > SHOWN_PROBLEMS:
+        aside(f"and {len(problems) - SHOWN_PROBLEMS:,} more; --json names them all")
+
+
+def _vouched(memory: Memory, unasked: bool) -> bool:
+    """Whether the person at the terminal says that the export is their own; elsewhere the import refuses."""
+    if memory.access.origin == "user":
+        memory.access = _of_the_owner(memory.access)
+        return unasked or arguments.agreed(VOUCH)
+    return True
+
+
+def _of_the_owner(who: Access) -> Access:
+    """Of whoever has the file anyway: all projects in it."""
+    return replace(who, role="admin", reads=EVERYWHERE, writes=EVERYWHERE)
 
 
 def _show_imported(done: transfer.Imported, screen: Screen) -> None:
@@ -143,16 +170,21 @@ def _show_drafts(drafts: Sequence[Draft], home: str, screen: Screen) -> None:
 
 
 def export_command(
-    place: Place, path: str | None = None, style: str = "jsonl", where: Mapping[str, Any] | None = None
+    place: Place,
+    path: str | None = None,
+    style: str = "jsonl",
+    where: Mapping[str, Any] | None = None,
+    all: bool = False,
 ) -> int:
-    if style not in STYLES:
-        raise Invalid(f"there is no style {style[:60]!r}; styles are {', '.join(STYLES)}")
+    _refuse_odd(style, all, place)
     with opened(place) as memory:
-        lines = STYLES[style](memory, where)
+        if all:
+            memory.access = _of_the_owner(memory.access)
+        lines = STYLES[style](memory, where, everything=all)
         screen = Screen.of(place.json)
         if path is not None:
             target = Path(path).expanduser()
-            _write_new(target, lines)
+            _write_new(target, lines, memory)
             said = f"{screen.styled('exported', 'good')} to {one_line(str(target))}"
             screen.answer({"export": target, "bytes": target.stat().st_size}, said)
         elif screen.json:
@@ -160,23 +192,31 @@ def export_command(
         else:
             for line in lines:
                 sys.stdout.write(safe(line) if screen.terminal else line)
+        if not all:
+            _name_left_out(memory, where or {})
     return 0
 
 
-def _write_new(target: Path, lines: Iterator[str]) -> None:
-    """Writes a private file of that name, whole or not at all, where there is none."""
-    try:
-        handle = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    except FileExistsError as problem:
-        raise Invalid(f"{target} is there already; name a new file") from problem
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.writelines(lines)
-            file.flush()
-            os.fsync(file.fileno())
-    except BaseException:
-        target.unlink(missing_ok=True)
-        raise
+def _refuse_odd(style: str, everything: bool, place: Place) -> None:
+    if style not in STYLES:
+        raise Invalid(f"there is no style {style[:60]!r}; styles are {', '.join(STYLES)}")
+    if everything and place.scope is not None:
+        raise Invalid("give --scope for one scope, or --all for every one, not both")
+
+
+def _name_left_out(memory: Memory, where: Mapping[str, Any]) -> None:
+    scopes = {} if "scope" in where else transfer.left_out(memory)
+    if scopes:
+        shown = ", ".join(f"{count:,} in {one_line(scope)}" for scope, count in [*scopes.items()][:SHOWN_SCOPES])
+        more = " …" if len(scopes) > SHOWN_SCOPES else ""
+        aside(f"not of this project, and left out: {shown}{more}; --scope SCOPE exports one, --all everything")
+
+
+def _write_new(target: Path, lines: Iterator[str], memory: Memory) -> None:
+    if os.path.lexists(target):
+        raise Invalid(f"{target} is there already; name a new file")
+    memory._note_copy(target)
+    write_new(target, lines)
 
 
 # ---------------------------------------------------------------- the table
@@ -191,12 +231,16 @@ IMPORT = (
     Option("paths", "A Markdown file, a folder with MEMORY.md or memory/*.md, or an export; several may be given.",
            type="paths"),
     Option("dry_run", "Shows what is in the files, and imports nothing.", "--dry-run", "flag"),
+    Option("own", "Brings your own export back as it was, with pins, votes, states and trust; asks first.", "--own",
+           "flag"),
+    Option("yes", "Does not ask whether it is your own.", "--yes", "flag"),
     *PLACE,
 )  # fmt: skip
 EXPORT = (
     Option("path", "The file to write, which must not exist yet; standard output without it.", type="path"),
     Option("style", "jsonl, which import brings back, or markdown, to read; jsonl without it.", "--style"),
     Option("where", ARGUMENTS["where"], "--where", "json"),
+    Option("all", "Exports every scope of every project, not only this project.", "--all", "flag"),
     *PLACE,
 )
 commands: dict[str, tuple[tuple[Option, ...], Callable[..., int]]] = {

@@ -229,6 +229,7 @@ def _events(result: Result, screen: Screen) -> None:
 # ---------------------------------------------------------------- several at once
 
 SHOWN_AT_MOST = 20
+DERIVED = "derived from"  # how the reason begins where a memory goes with another
 DRY = {verb: f"would be {verb}" for verb in ("forgotten", "erased")}
 
 
@@ -247,11 +248,11 @@ def _report(report: Report, memory: "Memory", screen: Screen) -> None:
     said = screen.styled("needs consent", "bad") if report.pending else screen.styled(word, "good")
     batch = f", batch {report.batch}" if report.batch else ""
     counted = _counted(len(report.changed)) if report.rows is None else f"{report.rows:,} parts of memories"
+    counted += _derived(report)
     screen.line(f"{said}: {counted}{batch}")
     if report.dry_run:
         _would_change(report, memory, screen)
-    for reason, count in Counter(report.left.values()).items():
-        screen.line(f"  left as it was: {one_line(reason)}" + (f" ({count:,} memories)" if count > 1 else ""))
+    _left(report.left, screen)
     if report.advice:
         screen.line(screen.styled(f"  {one_line(report.advice)}", "dim"))
 
@@ -262,13 +263,28 @@ def came_along(report: Report) -> str:
     return f"{_counted(len(report.changed))} came along: {told}; {back}"
 
 
+def _derived(report: Report) -> str:
+    count = sum(each.because.startswith(DERIVED) for each in report.changed)
+    return f", {count:,} of them derived from others" if count else ""
+
+
+def _left(left: Mapping[str, str], screen: Screen) -> None:
+    """Counted by reason; what was derived is named, because a person may want to look at it."""
+    listed = {id: why for id, why in left.items() if why.startswith(DERIVED)}
+    for id, why in listed.items():
+        screen.line(f"  left as it was: {id}, {one_line(why)}")
+    for reason, count in Counter(why for id, why in left.items() if id not in listed).items():
+        screen.line(f"  left as it was: {one_line(reason)}" + (f" ({count:,} memories)" if count > 1 else ""))
+
+
 def _would_change(report: Report, memory: "Memory", screen: Screen) -> None:
     some = report.changed[:SHOWN_AT_MOST]
     ids = [each.id for each in some]
     readable = memory.list({"id": {"$in": ids}, "state": {"$ne": "erased"}}) if some else []
     texts = {record.id: record.text for record in readable}
     for each in some:
-        screen.line(f"  [id:{each.number}] {one_line(texts.get(each.id, ''))}")
+        told = f" ({each.because})" if each.because.startswith(DERIVED) else ""
+        screen.line(f"  [id:{each.number}] {one_line(texts.get(each.id, ''))}{told}")
     if len(report.changed) > SHOWN_AT_MOST:
         screen.line(f"  and {len(report.changed) - SHOWN_AT_MOST:,} more")
 

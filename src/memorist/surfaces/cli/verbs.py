@@ -143,7 +143,9 @@ def _may_erase(memory: Memory, given: dict[str, Any]) -> bool:
     if given.pop("yes", False) or given.get("dry_run"):
         return True
     plan = memory.erase(**{**given, "dry_run": True})
-    return arguments.agreed(f"erase {len(plan.changed):,} memories, past texts included, for good?")
+    return arguments.agreed(
+        f"erase {len(plan.changed):,} memories, past texts and what was derived included, for good?"
+    )
 
 
 def _call(memory: Memory, verb: str, given: dict[str, Any]) -> Any:

@@ -1,0 +1,205 @@
+"""An export brought back: by its owner as everything was, by anybody else as candidates.
+
+A file cannot vouch for itself. Through any door but the user's own, what it says about pins, votes, status, origin and trust is
+kept as data (`exported`); its active memories are candidates like everything that is imported, go through the gate, and may be
+linked to one another; what was forgotten or revised there stays there. The user who brings an export of their own back vouches
+for it: then each memory is what it was, to the field, forgotten ones and past texts included, and so are the links.
+
+A second import changes nothing: what is here stays as it is, and what was erased here stays erased.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from memorist import checks
+from memorist.errors import Invalid, MemoristError
+from memorist.records import (
+    LINK_KINDS,
+    Counters,
+    Draft,
+    Link,
+    Origin,
+    Outcome,
+    Record,
+    State,
+    Status,
+    Trust,
+    changed,
+)
+from memorist.remember import gate
+from memorist.remember.authority import refuse_pinned_turn
+from memorist.remember.changes import UNDONE, Caller, Changes, twins_of
+from memorist.remember.conflicts import links_between
+from memorist.remember.edit import refuse_circle
+from memorist.store.nouns import UNCOUNTED
+from memorist.store.writer import Clean
+
+BROUGHT = "brought back by its owner"
+IMPORTED = "imported"
+BROUGHT_AT_ONCE = 250  # memories or links in one transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What an export says of a memory beside its content."""
+
+    state: State = "active"
+    reason: str | None = None
+    superseded_by: str | None = None
+    status: Status = "confirmed"
+    pinned: bool = False
+    origin: Origin = "agent"
+    trust: Trust = "medium"
+    version: int = 1
+    created: datetime | None = None
+    updated: datetime | None = None
+    used: datetime | None = None
+    counters: Counters = UNCOUNTED
+    actor: str | None = None
+    surface: str | None = None
+    narrative: str | None = None
+
+    def as_data(self) -> dict[str, Any]:
+        """What a candidate keeps of it, to be looked at by whoever confirms it."""
+        votes = {name: count for name, count in asdict(self.counters).items() if count and name != "surfaced"}
+        told = {"status": self.status, "pinned": self.pinned, "origin": self.origin, "trust": self.trust, **votes}
+        return {"exported": {name: value for name, value in told.items() if value}}
+
+
+@dataclass(slots=True)
+class Import:
+    """One import of exports, in short transactions under one batch."""
+
+    by: Caller
+    home: str
+    ids: Set[str]  # of the memories that it speaks for
+    batch: str | None = None
+
+    def records(self, some: Sequence[tuple[Draft, Exported]]) -> list[Outcome]:
+        """Brings these back as they were, for their owner, in one transaction."""
+        by, now = self.by, self.by.now()
+        cleaned = [self._checked(draft, told, now) for draft, told in some]
+        clean = [record for record in cleaned if isinstance(record, Record)]
+        vectors = by.writer.generations.ahead(clean)
+        with by.writer.transaction():
+            changes = Changes(by, now, vectors)
+            gate.look_up(clean, changes)
+            outcomes = [
+                self._bring(record, told, changes) if isinstance(record, Record) else record
+                for (_, told), record in zip(some, cleaned, strict=True)
+            ]
+            self.batch, stored = changes.commit(self.batch)
+        return [replace(o, record=stored[o.id], batch=self.batch) if o.id in stored else o for o in outcomes]
+
+    def _checked(self, draft: Draft, told: Exported, now: datetime) -> Clean | Outcome:
+        """The memory as it was, but for its votes; or why it cannot be stored."""
+        door = self.by.through(replace(self.by.access, origin="import"))  # which alone sets ids
+        record = gate.checked(1, draft, door, self.home, now)
+        if isinstance(record, Outcome):
+            return record
+        try:
+            refuse_pinned_turn(self.by.tools.kinds[record.kind], told.pinned)
+            return self.by.writer.clean(_as_it_was(record, told))
+        except MemoristError as problem:
+            return Outcome("refused", str(problem))
+
+    def _bring(self, record: Clean, told: Exported, changes: Changes) -> Outcome:
+        known = self._known(record, told, changes)
+        if known is not None:
+            return known
+        changes.put("added", None, record, BROUGHT)
+        _count(record, told, changes)
+        return Outcome("added", BROUGHT, record.id)
+
+    def _known(self, record: Clean, told: Exported, changes: Changes) -> Outcome | None:
+        """What became of it if it is here, or if another memory, which is not of the file, says the same."""
+        if record.id in changes.records:
+            return Outcome("unchanged", gate.KNOWN_ALREADY["active"], record.id)
+        here = next(iter(changes.by.store.seals([record.id])), None)
+        if here is not None and (here.record.state, here.record.reason) == ("archived", UNDONE):
+            return self._again(record, told, changes)
+        if here is not None:
+            return gate.brought_before(record.id, changes)
+        if record.state != "active":
+            return None
+        others = changes.twins.get(twins_of(record), ())
+        return gate.known_already(record, [o for o in others if o.id not in self.ids], changes.by.tools.kinds)
+
+    def _again(self, record: Clean, told: Exported, changes: Changes) -> Outcome:
+        """The import that added it was undone, and its owner brings it back again."""
+        here = next(iter(changes.by.store.get([record.id], changes.by.where)), None)
+        if here is None:
+            return Outcome("refused", "its id belongs to another memory", record.id)
+        counted = {"counters": here.counters, "times": replace(record.times, used=here.times.used)}
+        back = self.by.writer.clean(changed(record, number=here.number, version=here.version + 1, **counted))
+        changes.put("restored", here, back, BROUGHT)
+        _count(back, told, changes)
+        return Outcome("restored", BROUGHT, record.id)
+
+    # ------------------------------------------------------------ links
+
+    def links(self, links: Iterable[Link]) -> int:
+        """Brings those between memories that it speaks for, and says how many are new."""
+        wanted = [link for link in links if link.a != link.b and {link.a, link.b} <= self.ids]
+        count = 0
+        for start in range(0, len(wanted), BROUGHT_AT_ONCE):
+            with self.by.writer.transaction():
+                changes = Changes.of(self.by)
+                count += sum(self._link(link, changes) for link in wanted[start : start + BROUGHT_AT_ONCE])
+                self.batch = changes.commit(self.batch)[0] or self.batch
+        return count
+
+    def _link(self, link: Link, changes: Changes) -> bool:
+        ends = {record.id: record for record in self.by.store.get([link.a, link.b], self.by.where)}
+        if len(ends) < 2 or any(record.state == "erased" for record in ends.values()):
+            return False
+        a, b = ends[link.a], ends[link.b]
+        known = any(k.a == a.id for k in links_between(a, b, self.by.store, [link.kind]))
+        if known or not self.by.access.may_write(a.scope, a.home):
+            return False
+        if link.kind == "supersedes":
+            refuse_circle(link, self.by.store, self.by.where)
+        evidence = self.by.writer.redact(link.evidence)
+        changes.link(a, replace(link, evidence=evidence), BROUGHT if self.by.agreed else IMPORTED)
+        return True
+
+
+def link_of(value: Mapping[str, Any]) -> Link:
+    """The link that a line of an export holds."""
+    kind = next((kind for kind in LINK_KINDS if kind == value.get("link")), None)
+    a, b = value.get("a"), value.get("b")
+    if kind is None or not isinstance(a, str) or not isinstance(b, str):
+        raise Invalid("is not a link: its kind or one of its ends is missing")
+    weight = checks.share(value.get("weight", 1.0), "its weight")
+    return Link(a, b, kind, weight, checks.optional_label(value.get("evidence"), "its evidence"))
+
+
+def _as_it_was(record: Record, told: Exported) -> Record:
+    said, times = record.provenance, record.times
+    return changed(
+        record,
+        state=told.state,
+        reason=checks.optional_label(told.reason, "the reason"),
+        superseded_by=told.superseded_by,
+        status=told.status,
+        pinned=told.pinned,
+        origin=told.origin,
+        trust=told.trust,
+        version=told.version,
+        times=replace(times, created=told.created or times.created, updated=told.updated or times.updated),
+        provenance=replace(
+            said,
+            actor=checks.optional_label(told.actor, "the actor") or said.actor,
+            surface=checks.optional_label(told.surface, "the surface") or said.surface,
+            narrative=checks.optional_label(told.narrative, "the narrative"),
+        ),
+    )
+
+
+def _count(record: Record, told: Exported, changes: Changes) -> None:
+    """Votes and uses, with an event of their own: the journal tells how they came about."""
+    counted = changed(record, counters=told.counters, times=replace(record.times, used=told.used))
+    if counted != record:
+        changes.count("counted", record, counted, BROUGHT)

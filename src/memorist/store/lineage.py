@@ -1,0 +1,98 @@
+"""What was made of a memory: summaries that are linked to it, memories taken from a narrative, findings taken from a text.
+
+A link `derived_from` and the narrative in a provenance say so outright. A finding keeps a snippet of the text around it and
+the session it was found in: where that snippet stands in a memory of the same session, the finding was made of it; where the
+two only share some words, the snippet quotes the memory, and the finding is one of its own.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from memorist.records import Record, Scope
+from memorist.store.protocol import Store
+from memorist.store.traces import SHORTEST
+from memorist.store.where import Order, everywhere
+from memorist.text.twins import normalised
+
+PHRASE = 24  # characters: long enough that no other text is likely to hold them
+IDS_AT_ONCE = 200  # ids in one query
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """What is needed of a record with a snippet."""
+
+    id: str
+    snippet: str  # normalised
+    project: str | None
+
+    def may_be_of(self, source: Record) -> bool:
+        """Whether both are of one project, as far as that is known: two may have sessions of one name."""
+        projects = {self.project, _project_of(source)} - {None}
+        return self.id != source.id and len(projects) < 2
+
+
+@dataclass(slots=True)
+class Lineage:
+    """Reads what was derived in one space, in any scope: who asks shows only what may be seen."""
+
+    store: Store
+    space: str
+    _findings: dict[str, list[Quote]] = field(default_factory=dict)  # by session
+
+    def derived(self, sources: Sequence[Record]) -> Iterator[tuple[str, Record]]:
+        """The ids of what was made of these, one step on, each with its source."""
+        yield from self._linked({record.id: record for record in sources})
+        for narrative in (record for record in sources if record.kind == "narrative"):
+            told = everywhere(self.space).also("narrative", "eq", narrative.id)
+            yield from ((record.id, narrative) for record in self.store.find(told, Order("number", ascending=True)))
+        yield from ((found.id, source) for found, source, whole in self._snippets(sources) if whole)
+
+    def _linked(self, sources: Mapping[str, Record]) -> Iterator[tuple[str, Record]]:
+        for some in _parts(list(sources)):
+            links = self.store.links(everywhere(self.space), some, "derived_from")
+            yield from ((link.a, sources[link.b]) for link in links if link.b in sources)
+
+    def quoting(self, sources: Sequence[Record]) -> Iterator[tuple[str, Record]]:
+        """The ids of findings that were made of another text, and whose snippets quote one of these."""
+        yield from ((found.id, source) for found, source, whole in self._snippets(sources) if not whole)
+
+    def _snippets(self, sources: Sequence[Record]) -> Iterator[tuple[Quote, Record, bool]]:
+        """Findings of the same session that hold words of a source; whether the whole snippet stands there."""
+        self._look_up({session for source in sources if (session := session_of(source))})
+        for source in sources:
+            text = normalised(source.text)
+            for found in self._findings.get(session_of(source) or "", ()):
+                if found.may_be_of(source) and shares(found.snippet, text):
+                    yield found, source, found.snippet in text
+
+    def _look_up(self, sessions: Iterable[str]) -> None:
+        missing = [session for session in sessions if session not in self._findings]
+        for some in _parts(missing):
+            self._findings |= {session: [] for session in some}
+            where = everywhere(self.space).also("session", "in", tuple(some)).also("state", "ne", "erased")
+            for record in self.store.find(where, Order("number", ascending=True)):
+                said = record.provenance
+                if said.snippet and said.session:
+                    self._findings[said.session].append(Quote(record.id, normalised(said.snippet), _project_of(record)))
+
+
+def _project_of(record: Record) -> str | None:
+    return record.home or (record.scope if Scope(record.scope).family == "project" else None)
+
+
+def session_of(record: Record) -> str | None:
+    scope = Scope(record.scope)
+    return record.provenance.session or (scope.partition("/")[2] if scope.family == "session" else None)
+
+
+def shares(snippet: str, text: str) -> bool:
+    """Whether one of the two holds the other, or they have more than a few words in common."""
+    if snippet in text or (len(text) >= SHORTEST and text in snippet):
+        return True
+    starts = range(0, len(snippet) - PHRASE + 1, PHRASE)
+    return any(snippet[start : start + PHRASE] in text for start in starts)
+
+
+def _parts(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (ids[start : start + IDS_AT_ONCE] for start in range(0, len(ids), IDS_AT_ONCE))
