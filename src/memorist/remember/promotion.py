@@ -15,7 +15,6 @@ end of a task or session the caller keeps the memories they name or have pinned;
 batch, so one `undo` reopens the task as it was. Nothing is kept just because it looks important.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -33,7 +32,7 @@ from memorist.remember.changes import Caller
 from memorist.store.choices import Choices, chosen
 from memorist.store.nouns import Shelf
 from memorist.store.where import Order, Where
-from memorist.text.twins import Claim, claim_of, same_claim
+from memorist.text.twins import Said, claim_of, same_claim
 from memorist.text.visible import quoted
 from memorist.text.words import query_terms
 
@@ -51,7 +50,6 @@ POINTS: Mapping[str, int] = {
     "high-importance": 1,
 }
 HIGH_IMPORTANCE = 0.7
-COMMON = 500  # a word that so many findings share tells nothing
 ALIKE_AT_MOST = 10  # memories of a project that are compared with one finding
 MAY_COME_BACK = ("expired", "evicted", "pruned")  # reasons set by upkeep: no person rejected it
 DECLINED = "a person did not want it kept"
@@ -222,21 +220,16 @@ def preset_named(name: str) -> Preset:
 def _groups(found: Sequence[Record]) -> list[list[Record]]:
     """Findings that say the same, for the same project and with the same trust: an untrusted text must neither borrow the
     points of a trusted one nor lend it its doubts. Each is compared with the first of a group, so meanings cannot drift."""
-    groups: list[tuple[Claim, list[Record]]] = []
-    places: dict[tuple[str, str, str], list[int]] = {}
+    said, groups = Said(), list[list[Record]]()
     for record in found:
-        claim = claim_of(record.text)
-        keys = [(str(record.data["home"]), record.trust, word) for word in claim.words or (claim.text,)]
-        alike = Counter(place for key in keys if len(places.get(key, ())) < COMMON for place in places.get(key, ()))
-        for place, _ in alike.most_common():
-            if same_claim(groups[place][0], claim):
-                groups[place][1].append(record)
-                break
+        claim, group = claim_of(record.text), (str(record.data["home"]), record.trust)
+        place = said.find(claim, group)
+        if place is None:
+            said.add(claim, group)
+            groups.append([record])
         else:
-            for key in keys:
-                places.setdefault(key, []).append(len(groups))
-            groups.append((claim, [record]))
-    return [members for _, members in groups]
+            groups[place].append(record)
+    return groups
 
 
 def _weigh(group: Sequence[Record], worked: Worked, preset: Preset) -> Weighed:
