@@ -124,7 +124,10 @@ def test_eight_attackers_take_nothing_away(known: tuple[Path, str], write: Write
 
 
 def imported(memory: Memory, count: int = 60) -> list[Draft]:
-    notes = [Draft(f"Pump {n}: oil it with grade {n} oil, then wait {n + 3} minutes before the next pump") for n in range(count)]
+    notes = [
+        Draft(f"Pump {n}: oil it with grade {n} oil, then wait {n + 3} minutes before the next pump")
+        for n in range(count)
+    ]
     through(memory, "import", surface="import").remember_many(notes)
     return notes
 

@@ -75,6 +75,7 @@ class Wish:
     mode: str = "balanced"
     profile: str | Profile | None = None
     inject: str | None = None
+    deadline: float | None = None  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +301,7 @@ class Look:
         scopes = self.plan.scopes
         here = [scope for scope in scopes if Scope(scope).family == family]
         hits = [hit for hit in found.hits if hit.record.scope in here]
-        if len(found.hits) >= self.plan.wish.limit and len(scopes) > 1:
+        if len(found.hits) >= self.plan.wish.limit and len(scopes) > 1 and not self.tools.over():
             hits = [hit for scope in here for hit in recall(scope).hits]
         return [*hits, *self._always(family, here, {hit.record.id for hit in hits})]
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal
 
 from memorist import checks
@@ -195,7 +196,7 @@ def weighed(promotion: Promotion, home: str | None, who: Access, tools: Tools) -
     presets = {scope: preset_named(choices[scope].preset or promotion.preset) for scope in homes}
     answers = [
         _unless_doubtful(_weigh(group, worked, presets[str(group[0].data["home"])]), group[0], promotion)
-        for group in _groups(found)
+        for group in _groups(found, tools.over)
     ]
     known = [_unless_unwanted(each, choices[each.scope], who, tools) for each in answers]
     return sorted(known, key=lambda each: (-each.points, each.number))
@@ -217,11 +218,12 @@ def preset_named(name: str) -> Preset:
     return PRESETS[name]
 
 
-def _groups(found: Sequence[Record]) -> list[list[Record]]:
+def _groups(found: Sequence[Record], over: Callable[[], bool]) -> list[list[Record]]:
     """Findings that say the same, for the same project and with the same trust: an untrusted text must neither borrow the
-    points of a trusted one nor lend it its doubts. Each is compared with the first of a group, so meanings cannot drift."""
+    points of a trusted one nor lend it its doubts. Each is compared with the first of a group, so meanings cannot drift.
+    As many as there is time for, the oldest first."""
     said, groups = Said(), list[list[Record]]()
-    for record in found:
+    for record in takewhile(lambda _: not over(), found):
         claim, group = claim_of(record.text), (str(record.data["home"]), record.trust)
         place = said.find(claim, group)
         if place is None:
@@ -310,6 +312,8 @@ def _unless_unwanted(found: Weighed, choices: Choices, who: Access, tools: Tools
     """Holds a finding back where promotion is off, or where its project says the same or rejected it."""
     if found.outcome != "enough":
         return found
+    if tools.over():
+        return replace(found, outcome="waits", because=f"{found.because}, but there was no time to look what is known")
     if choices.auto is False:
         return replace(found, outcome="waits", because=f"{found.because}, but promotion is off for {found.scope}")
     shelves = [Shelf(who.space, found.scope, layer) for layer in (MEMORY, ARCHIVE)]

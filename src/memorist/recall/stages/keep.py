@@ -22,6 +22,7 @@ from memorist.design import Tools
 from memorist.recall.pipeline import Search, ordered
 from memorist.records import Hit, Record, Signal
 from memorist.store.protocol import Store
+from memorist.store.where import Order
 from memorist.text.twins import (
     LONGEST_COMPARED,
     MOST_COMPARED,
@@ -215,9 +216,9 @@ class OneVoice:
             heard.take(hit)
         back = heard.behind or heard.lost
         many = len(heard.behind) + len(heard.rest) + len(heard.lost) > search.limit
-        crowded = back and (many or len(heard.first) < search.limit)
+        crowded = back and (many or len(heard.first) < search.limit) and search.heard is None and search.left() != 0
         search = search.but(hits=(*heard.first, *self._behind(heard, best[0].score)), dropped=heard.lost)
-        return self._once_more(search, heard) if crowded and search.heard is None and search.left() != 0 else search
+        return self._once_more(search, heard, tools) if crowded else search
 
     def _behind(self, heard: "Heard", top: float) -> list[Hit]:
         """Those that have to stand back, in their order, behind the last verified memory that may be the answer."""
@@ -226,16 +227,20 @@ class OneVoice:
         scores = [score for score in verified if score >= self.candidate * top]
         if not scores or not back:
             return back
-        most, best = BEHIND * min(scores), back[0].score
+        most, best = BEHIND * min(scores), back[0].score or 1.0
         return [rescored(hit, min(hit.score, most * hit.score / best), "crowd") for hit in back]
 
     @staticmethod
-    def _once_more(search: Search, heard: "Heard") -> Search:
-        """The question is to be asked again among what is verified."""
+    def _once_more(search: Search, heard: "Heard", tools: Tools) -> Search:
+        """The question is to be asked again among what is verified, if there is any of that."""
+        verified = search.where.also("verified", "eq", True)
+        here = verified.also("scope", "in", tuple({shelf.scope for shelf in search.shelves}))
+        if not tools.store.find(here, Order("number"), 1):
+            return search
         voices = [hit for hit in (*heard.first, *heard.behind) if not vouched_for(hit.record)]
         origins = " and ".join(sorted({hit.record.origin for hit in voices}))
         note = f"a crowd of origin {origins}: asking again among verified memories"
-        return search.but(again=search.where.also("verified", "eq", True), heard=tuple(voices), note=note)
+        return search.but(again=verified, heard=tuple(voices), note=note)
 
 
 @dataclass(frozen=True, slots=True)
