@@ -36,6 +36,8 @@ from memorist.text.twins import (
 from memorist.worth import held_up, logistic, vouched_for
 
 BEHIND = 0.98  # of the score of a hit, for those that have to stand behind it
+VOICES = 0.4  # of the places: what voices that nobody vouches for may take before verified memories, all together
+CANDIDATE = 0.02  # of the best score: a verified memory below that is no candidate for a place
 MACHINES = ("tool", "web")  # origins whose texts are made by the hundred: much the same letters are one text
 
 
@@ -203,15 +205,12 @@ class OneVoice:
     """Puts what a voice says beyond its first word behind the verified memories, and drops what repeats a better hit. It
     stands right before `keep_best` and looks until so many are left as were asked for: what comes after is not shown."""
 
-    voices: float = 0.4  # the share of the places that such voices may take before verified memories
-    candidate: float = 0.02  # of the best score: a verified memory below that is hardly an answer
-
     def __call__(self, search: Search, tools: Tools) -> Search:
         hits = (*search.hits, *(search.heard or ()))
         if all(vouched_for(hit.record) for hit in hits):
             return search.but(hits=hits)
         best = ordered(hits)
-        heard = Heard(search, max(1, int(self.voices * search.limit)))
+        heard = Heard(search, max(1, int(VOICES * search.limit)))
         for hit in best:
             heard.take(hit)
         back = heard.behind or heard.lost
@@ -220,11 +219,12 @@ class OneVoice:
         search = search.but(hits=(*heard.first, *self._behind(heard, best[0].score)), dropped=heard.lost)
         return self._once_more(search, heard, tools) if crowded else search
 
-    def _behind(self, heard: "Heard", top: float) -> list[Hit]:
+    @staticmethod
+    def _behind(heard: "Heard", top: float) -> list[Hit]:
         """Those that have to stand back, in their order, behind the last verified memory that may be the answer."""
         back = [*heard.behind, *heard.rest]
         verified = [hit.score for hit in heard.first if vouched_for(hit.record)]
-        scores = [score for score in verified if score >= self.candidate * top]
+        scores = [score for score in verified if score >= CANDIDATE * top]
         if not scores or not back:
             return back
         most, best = BEHIND * min(scores), back[0].score or 1.0
