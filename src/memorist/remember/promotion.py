@@ -198,7 +198,9 @@ def weighed(promotion: Promotion, home: str | None, who: Access, tools: Tools) -
         _unless_doubtful(_weigh(group, worked, presets[str(group[0].data["home"])]), group[0], promotion)
         for group in _groups(found, tools.over)
     ]
-    known = [_unless_unwanted(each, choices[each.scope], who, tools) for each in answers]
+    known = [
+        _later(each) if tools.over() else _unless_unwanted(each, choices[each.scope], who, tools) for each in answers
+    ]
     return sorted(known, key=lambda each: (-each.points, each.number))
 
 
@@ -308,12 +310,16 @@ _SIGNALS: Mapping[str, Callable[[Sequence[Record], Worked], bool]] = {
 }
 
 
+def _later(found: Weighed) -> Weighed:
+    """Time is up: what its project says was not looked at."""
+    because = f"{found.because}, but there was no time to look at what is known"
+    return replace(found, outcome="waits", because=because) if found.outcome == "enough" else found
+
+
 def _unless_unwanted(found: Weighed, choices: Choices, who: Access, tools: Tools) -> Weighed:
     """Holds a finding back where promotion is off, or where its project says the same or rejected it."""
     if found.outcome != "enough":
         return found
-    if tools.over():
-        return replace(found, outcome="waits", because=f"{found.because}, but there was no time to look what is known")
     if choices.auto is False:
         return replace(found, outcome="waits", because=f"{found.because}, but promotion is off for {found.scope}")
     shelves = [Shelf(who.space, found.scope, layer) for layer in (MEMORY, ARCHIVE)]

@@ -169,10 +169,8 @@ _kept = lru_cache(maxsize=1024)(_claim_of)
 def same_claim(a: Claim, b: Claim) -> bool:
     if a.text == b.text:
         return True
-    if (a.numbers, a.negative, a.turning) != (b.numbers, b.negative, b.turning):
+    if _differ(a, b):
         return False
-    if not (a.begins <= b.begins or b.begins <= a.begins):
-        return False  # far cheaper than to join their words, and true of most pairs
     here, there = _joined(a.words, b.words)
     only_here, only_there = here.keys() - there.keys(), there.keys() - here.keys()
     if (only_here and only_there) or (only_here | only_there) & (a.names | b.names):
@@ -180,6 +178,12 @@ def same_claim(a: Claim, b: Claim) -> bool:
     shared = len(here.keys() & there.keys()) / max(1, len(here.keys() | there.keys()))
     close = shared >= WORDS_SHARED or jaccard(trigrams(a.text), trigrams(b.text)) >= TRIGRAMS_SHARED
     return bool(here) and close and _same_order(a, b, list(here), list(there))
+
+
+def _differ(a: Claim, b: Claim) -> bool:
+    """Whether they cannot say the same: far cheaper than to join their words, and true of most pairs."""
+    turned = (a.numbers, a.negative, a.turning) != (b.numbers, b.negative, b.turning)
+    return turned or not (a.begins <= b.begins or b.begins <= a.begins)
 
 
 class Said:
@@ -238,16 +242,19 @@ def _joined(a: Iterable[str], b: Iterable[str]) -> tuple[dict[str, None], dict[s
     here, there = dict.fromkeys(a), dict.fromkeys(b)
     begins: dict[str, list[str]] = {}
     for word in here:
-        if word not in there and len(word) >= SHORTEST_ROOT:
+        if word not in there:
             begins.setdefault(word[:SHORTEST_ROOT], []).append(word)
-    roots: dict[str, str] = {}
-    for word in there if begins else ():
-        alike = begins.get(word[:SHORTEST_ROOT]) if word not in here else None
-        root = next((other for other in alike[:MOST_ROOTS] if _one_root(word, other)), None) if alike else None
-        if alike and root is not None:
-            roots[word] = root
-            alike.remove(root)
+    roots = {word: root for word in there if word not in here and (root := _root_of(word, begins))}
     return here, {roots.get(word, word): None for word in there} if roots else there
+
+
+def _root_of(word: str, begins: Mapping[str, list[str]]) -> str | None:
+    """The first word of the same root, which is then taken."""
+    alike = begins.get(word[:SHORTEST_ROOT], [])
+    root = next((other for other in alike[:MOST_ROOTS] if _one_root(word, other)), None)
+    if root is not None:
+        alike.remove(root)
+    return root
 
 
 def _one_root(a: str, b: str) -> bool:

@@ -213,11 +213,8 @@ class OneVoice:
         heard = Heard(search, max(1, int(VOICES * search.limit)))
         for hit in best:
             heard.take(hit)
-        back = heard.behind or heard.lost
-        many = len(heard.behind) + len(heard.rest) + len(heard.lost) > search.limit
-        crowded = back and (many or len(heard.first) < search.limit) and search.heard is None and search.left() != 0
         search = search.but(hits=(*heard.first, *self._behind(heard, best[0].score)), dropped=heard.lost)
-        return self._once_more(search, heard, tools) if crowded else search
+        return self._once_more(search, heard, tools) if heard.crowded else search
 
     @staticmethod
     def _behind(heard: "Heard", top: float) -> list[Hit]:
@@ -275,6 +272,13 @@ class Heard:
         self._search, self._most = search, most
         self._doors: set[tuple[str, str]] = set()
         self._said, self._saying = Said(), list[Record]()
+
+    @property
+    def crowded(self) -> bool:
+        """Whether so many had to stand back that others may have been kept out, in the first pass, with time for another."""
+        limit, many = self._search.limit, len(self.behind) + len(self.rest) + len(self.lost)
+        back = bool(self.behind or self.lost) and (many > limit or len(self.first) < limit)
+        return back and self._search.heard is None and self._search.left() != 0
 
     def take(self, hit: Hit) -> None:
         """The next best."""
