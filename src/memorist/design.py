@@ -64,6 +64,7 @@ class Tools:
     rerank: Reranker | None = None  # a second opinion on the hits
     times: TimeReader = english  # reads the times in a question
     patience: Patience = field(default_factory=Patience)  # waits for the reranker as long as the deadline allows
+    over: Callable[[], bool] = lambda: False  # whether the time of this run is up; asked between steps of bounded work
 
 
 @dataclass(frozen=True, slots=True)

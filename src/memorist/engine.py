@@ -8,6 +8,7 @@ every verb reaches the memories.
 import copy
 import logging
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from memorist.remember.bring import Import
     from memorist.remember.changes import Caller
 
+LEAST_TIME = 1e-6  # seconds that a recall has left once the deadline of its prompt has passed
 RECEIPTS_READ = 200  # for when something last went into a prompt; what is older than these was long ago
 WAITING_AT_MOST = 10_000  # rows that a status counts; with more it says so many
 Filter = Mapping[str, Any]
@@ -176,6 +178,16 @@ def refuse_in_file(embed: object, db: str) -> None:
 def embedder(embed: Embedder | str, asked: bool = True) -> Choice:
     """The embedder that is meant. Keys are read from the environment, by the settings, when they are sent."""
     return chosen(embed, settings.secret, asked)
+
+
+def ends(deadline: float | None) -> float | None:
+    """When a deadline of so many seconds will have passed, on `time.perf_counter`."""
+    return None if deadline is None else time.perf_counter() + checks.seconds(deadline, "deadline")
+
+
+def over_at(until: float | None) -> Callable[[], bool]:
+    """Tells whether that moment has come."""
+    return lambda: until is not None and time.perf_counter() >= until
 
 
 # ---------------------------------------------------------------- word to those who listen
@@ -532,16 +544,19 @@ class Engine:
         )  # fmt: skip
         scopes = asked.scopes_of(query, self.access, self._homes, self.design)
         kinds = None if wish.kinds is None else asked.kinds_of(wish.kinds, caller.tools)
+        until = ends(wish.deadline)
         plan = prompt.context.plan_of(wish, self.design, self._chosen_budget(), scopes, kinds)
 
         def recalled(scope: str | None) -> Recall:
-            return self._answer(query if scope is None else replace(query, scope=scope))
+            left = None if until is None else max(LEAST_TIME, until - time.perf_counter())
+            return self._answer(replace(query, scope=query.scope if scope is None else scope, deadline=left))
 
         def keep(answer: Recall, took: float, shown: "Shown", rendered: Mapping[str, Any]) -> None:
             read = [(scope, home) for scope in scopes for home in self.access.homes_of(scope)]
             self._note(answer, took, wish.session, shown=shown, rendered={**rendered, "places": read})
 
-        return prompt.context.context(plan, recalled, keep, self.access, caller.tools, caller.writer.digest)
+        tools = replace(caller.tools, over=over_at(until))
+        return prompt.context.context(plan, recalled, keep, self.access, tools, caller.writer.digest)
 
     def _chosen_budget(self) -> int | None:
         """What was chosen for this project. Where the store cannot say, the rest of the way will find out why."""

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from memorist import checks, prompt, recall, remember, upkeep
-from memorist.engine import Engine, Filter
+from memorist.engine import Engine, Filter, ends, over_at
 from memorist.errors import Invalid, Refused, StoreDamaged, StoreUnavailable
 from memorist.records import Context, Draft, Event, Link, LinkKind, Outcome, Recall, Record, Report
 from memorist.store.nouns import Diagnosis
@@ -260,10 +260,11 @@ class Memory(Engine):
         scope: str | None = None,
         dry_run: bool = False,
         because: str = "promoted on request",
+        deadline: float | None = None,
     ) -> "Outcome | builtins.list[Weighed]":
         """Moves a memory to its project, or to `scope`; into global a person has to agree, and the user's own word confirms
         it too. Without an id the findings of the project are weighed: by the design, they are shown with their points,
-        asked about, or moved as candidates."""
+        asked about, or moved as candidates; after `deadline` seconds, the rest waits for the next time."""
         caller, reason = self._caller, checks.label(because, "the reason")
         target, dry_run = self.home if scope is None else scope, checks.flag(dry_run, "dry_run")
         if id is not None and dry_run:
@@ -271,6 +272,7 @@ class Memory(Engine):
         if id is not None:
             find = partial(self._must_get, id)
             return self._tell(remember.promotion.promote(find, target, reason, caller))
+        caller = replace(caller, tools=replace(caller.tools, over=over_at(ends(deadline))))
         found, report = remember.promotion.all_of(self.design.promotion, target, caller, dry_run)
         if report is not None:
             self._tell_all(report)
@@ -396,12 +398,13 @@ class Memory(Engine):
         task: str | None = None,
         kinds: Sequence[str] | None = None,
         where: Filter | None = None,
+        deadline: float | None = None,
     ) -> Context:
         """What matters for a question as text for a prompt, within a budget that is counted on that text. A failing store
-        gives an empty context that says why, never an error; wrong arguments do."""
+        gives an empty context that says why, never an error; wrong arguments do. `deadline` is for all of it, in seconds."""
         return self._context(
             prompt.context.Wish(query, limit, files, scope, user, session, task, kinds, where, budget, remaining, window,
-                                reserve, style, client, mode, profile, inject)
+                                reserve, style, client, mode, profile, inject, deadline)
         )  # fmt: skip
 
     def receipt(self, id: str) -> Context:

@@ -6,6 +6,7 @@ that cannot be read is reported, and the others are read. Version 1, of 0.1.0, h
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -171,8 +172,8 @@ def _object(line: bytes) -> dict[str, Any]:
 def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        raise Damaged(f"has the key {quoted(next(name for name in names if names.count(name) > 1))} twice")
+        counted = Counter(name for name, _ in pairs)
+        raise Damaged(f"has the key {quoted(next(name for name in counted if counted[name] > 1))} twice")
     return found
 
 

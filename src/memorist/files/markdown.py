@@ -35,6 +35,8 @@ from memorist.text.visible import is_blank
 
 STEP = " › "
 LEAD_IN = 7  # a line such as "Steps:" before a list is a heading below all others
+LONGEST_HEADING = 1000  # characters; a longer one is a paragraph, or it would be repeated with all that stands under it
+MARKS = "*_: \t"  # around a heading
 LONGEST_NAME = 100  # characters at the end of a heading that may name its kind
 # The last word of a heading, or the first word of a text before its colon. Short-lived kinds are missing on purpose: a file
 # that a person keeps is meant to last.
@@ -80,7 +82,9 @@ def memories_in(text: str, name: str, modified: datetime) -> list[Entry]:
     front, length = _front_matter(lines)
     at = front.at or date_of_name(PurePath(name).stem) or modified
     plain = replace(front, title=None, files=(name,), at=at)
-    outline = _Outline(plain, [_Heading(0, front.title, 1)] if front.title else [])
+    outline = _Outline(plain, [])
+    if front.title:
+        outline.step_into(0, front.title, 1)
     reader = _Reader()
     for read in _without_comments(lines[length:], length + 1):
         reader.take(read)
@@ -128,6 +132,7 @@ class _Heading:
     level: int
     text: str
     line: int
+    at: datetime | None = None  # the date in it
     used: bool = False
 
 
@@ -141,9 +146,9 @@ class _Outline:
 
     def take(self, block: "_Block", after: "_Block | None") -> None:
         if block.sort == "heading":
-            self._step_into(block.level, block)
+            self.step_into(block.level, block.text.strip(MARKS), block.line)
         elif block.sort == "paragraph" and after and after.sort == "item" and _LEADS_IN.fullmatch(block.text):
-            self._step_into(LEAD_IN, block)
+            self.step_into(LEAD_IN, block.text.strip(MARKS), block.line)
         elif block.sort == "item":
             self._remember(block.line, block.text)
         else:
@@ -154,9 +159,12 @@ class _Outline:
         self._step_out(0)
         return self.found
 
-    def _step_into(self, level: int, block: "_Block") -> None:
+    def step_into(self, level: int, text: str, line: int) -> None:
         self._step_out(level)
-        self.path.append(_Heading(level, block.text.strip("*_: \t"), block.line))
+        if len(text) <= LONGEST_HEADING:
+            self.path.append(_Heading(level, text, line, date_in(text)))
+        else:
+            self._remember(line, text)
 
     def _step_out(self, level: int) -> None:
         """Leaves the headings of this level and below; one with nothing under it becomes a memory itself."""
@@ -172,7 +180,7 @@ class _Outline:
         for heading in self.path:
             heading.used = True
         steps = [heading.text for heading in self.path]
-        dated = next((when for step in reversed(steps) if (when := date_in(step))), self.plain.at)
+        dated = next((heading.at for heading in reversed(self.path) if heading.at), self.plain.at)
         own, text = date_before(text)
         draft = replace(self.plain, text=text, kind=_kind(text, steps), at=own or dated)
         self.found.append((line, _titled(draft, STEP.join(step for step in steps if not is_blank(step)))))
@@ -274,17 +282,20 @@ def _without_comments(lines: list[str], first: int) -> Iterator[_Line]:
 
 def _cut(line: str) -> tuple[str, int | None]:
     """The line without its complete comments, and where an unclosed one begins."""
-    kept, start = line, line.find("<!--")
+    kept: list[str] = []
+    done, looked, ticks, start = 0, 0, 0, line.find("<!--")
     while start >= 0:
-        if kept.count("`", 0, start) % 2:  # quoted in backticks, not a comment
-            start = kept.find("<!--", start + 4)
+        ticks, looked = ticks + line.count("`", looked, start), start
+        if ticks % 2:  # quoted in backticks, not a comment
+            start = line.find("<!--", start + 4)
             continue
-        end = kept.find("-->", start + 4)
+        end = line.find("-->", start + 4)
         if end < 0:
-            return kept, start
-        kept = kept[:start] + " " + kept[end + 3 :]
-        start = kept.find("<!--", start)
-    return kept, None
+            return "".join((*kept, line[done:])), sum(map(len, kept)) + start - done
+        kept += (line[done:start], " ")
+        done = looked = end + 3
+        start = line.find("<!--", done)
+    return "".join((*kept, line[done:])), None
 
 
 def _closing(lines: list[str], place: int) -> int | None:

@@ -75,6 +75,7 @@ class Wish:
     mode: str = "balanced"
     profile: str | Profile | None = None
     inject: str | None = None
+    deadline: float | None = None  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,9 +310,13 @@ class Look:
         scopes = self.plan.scopes
         here = [scope for scope in scopes if Scope(scope).family == family]
         hits = [hit for hit in found.hits if hit.record.scope in here]
-        if len(found.hits) >= self.plan.wish.limit and len(scopes) > 1:
+        if self._crowded(found):
             hits = [hit for scope in here for hit in recall(scope).hits]
         return [*hits, *self._always(family, here, {hit.record.id for hit in hits})]
+
+    def _crowded(self, found: Recall) -> bool:
+        """Whether other scopes may have kept out those of a family, and there is time to look."""
+        return len(found.hits) >= self.plan.wish.limit and len(self.plan.scopes) > 1 and not self.tools.over()
 
     def _always(self, family: str, scopes: Sequence[str], known: set[str]) -> list[Hit]:
         """The permanent candidates of a family."""

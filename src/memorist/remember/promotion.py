@@ -15,11 +15,11 @@ end of a task or session the caller keeps the memories they name or have pinned;
 batch, so one `undo` reopens the task as it was. Nothing is kept just because it looks important.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal
 
 from memorist import checks
@@ -34,7 +34,7 @@ from memorist.remember.changes import Caller
 from memorist.store.choices import Choices, chosen
 from memorist.store.nouns import Shelf
 from memorist.store.where import Order, Where
-from memorist.text.twins import Claim, claim_of, same_claim
+from memorist.text.twins import Said, claim_of, same_claim
 from memorist.text.visible import quoted
 from memorist.text.words import query_terms
 
@@ -52,7 +52,6 @@ POINTS: Mapping[str, int] = {
     "high-importance": 1,
 }
 HIGH_IMPORTANCE = 0.7
-COMMON = 500  # a word that so many findings share tells nothing
 ALIKE_AT_MOST = 10  # memories of a project that are compared with one finding
 MAY_COME_BACK = ("expired", "evicted", "pruned")  # reasons set by upkeep: no person rejected it
 CLAIMED = "an agent says that the user asked for it"
@@ -210,9 +209,11 @@ def weighed(promotion: Promotion, home: str | None, who: Access, tools: Tools) -
     presets = {scope: preset_named(choices[scope].preset or promotion.preset) for scope in homes}
     answers = [
         _unless_doubtful(_weigh(group, worked, presets[str(group[0].data["home"])]), group[0], promotion)
-        for group in _groups(found)
+        for group in _groups(found, tools.over)
     ]
-    known = [_unless_unwanted(each, choices[each.scope], who, tools) for each in answers]
+    known = [
+        _later(each) if tools.over() else _unless_unwanted(each, choices[each.scope], who, tools) for each in answers
+    ]
     return sorted(known, key=lambda each: (-each.points, each.number))
 
 
@@ -232,24 +233,20 @@ def preset_named(name: str) -> Preset:
     return PRESETS[name]
 
 
-def _groups(found: Sequence[Record]) -> list[list[Record]]:
+def _groups(found: Sequence[Record], over: Callable[[], bool]) -> list[list[Record]]:
     """Findings that say the same, for the same project and with the same trust: an untrusted text must neither borrow the
-    points of a trusted one nor lend it its doubts. Each is compared with the first of a group, so meanings cannot drift."""
-    groups: list[tuple[Claim, list[Record]]] = []
-    places: dict[tuple[str, str, str], list[int]] = {}
-    for record in found:
-        claim = claim_of(record.text)
-        keys = [(str(record.data["home"]), record.trust, word) for word in claim.words or (claim.text,)]
-        alike = Counter(place for key in keys if len(places.get(key, ())) < COMMON for place in places.get(key, ()))
-        for place, _ in alike.most_common():
-            if same_claim(groups[place][0], claim):
-                groups[place][1].append(record)
-                break
+    points of a trusted one nor lend it its doubts. Each is compared with the first of a group, so meanings cannot drift.
+    As many as there is time for, the oldest first."""
+    said, groups = Said(), list[list[Record]]()
+    for record in takewhile(lambda _: not over(), found):
+        claim, group = claim_of(record.text), (str(record.data["home"]), record.trust)
+        place = said.find(claim, group)
+        if place is None:
+            said.add(claim, group)
+            groups.append([record])
         else:
-            for key in keys:
-                places.setdefault(key, []).append(len(groups))
-            groups.append((claim, [record]))
-    return [members for _, members in groups]
+            groups[place].append(record)
+    return groups
 
 
 def _weigh(group: Sequence[Record], worked: Worked, preset: Preset) -> Weighed:
@@ -333,6 +330,12 @@ _SIGNALS: Mapping[str, Callable[[Sequence[Record], Worked], bool]] = {
     "multi-agent": lambda group, _: _repeated(group, (agent for record in group for agent in agents_of(record))),
     "high-importance": lambda group, _: any(record.importance >= HIGH_IMPORTANCE for record in group),
 }
+
+
+def _later(found: Weighed) -> Weighed:
+    """Time is up: what its project says was not looked at."""
+    because = f"{found.because}, but there was no time to look at what is known"
+    return replace(found, outcome="waits", because=because) if found.outcome == "enough" else found
 
 
 def _unless_unwanted(found: Weighed, choices: Choices, who: Access, tools: Tools) -> Weighed:

@@ -42,9 +42,13 @@ _FIELDS: tuple[tuple[Type, str, str], ...] = (  # their type, the part of a reco
     ("number", "counters.", "up down used surfaced rejected strength"),
 )  # fmt: skip
 FIELDS: Mapping[str, Field] = {
-    name: Field(type, attrgetter(part + {"last_used": "used"}.get(name, name)))
-    for type, part, names in _FIELDS
-    for name in names.split()
+    **{
+        name: Field(type, attrgetter(part + {"last_used": "used"}.get(name, name)))
+        for type, part, names in _FIELDS
+        for name in names.split()
+    },
+    # Whether somebody vouches for it (`worth.vouched_for`).
+    "verified": Field("bool", lambda record: record.trust != "low" or record.status == "confirmed"),
 }
 ALIASES = {"timestamp": "at", "content": "text"}
 SORT_KEYS = tuple(name for name, field in FIELDS.items() if field.type != "list")

@@ -15,9 +15,10 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import chain, islice
 
 from memorist.text.patterns import regex
 from memorist.text.words import STOP_WORDS, query_terms, terms
@@ -42,7 +43,10 @@ def fingerprint(key: bytes, text: str) -> str:
 
 TRIGRAMS_SHARED = 0.6  # of both texts' trigrams: the founding document's own bound for a near-duplicate
 WORDS_SHARED = 0.6  # of both texts' words that carry meaning
+SHORTEST_ROOT = 5  # letters with which two words of one root begin
+MOST_ROOTS = 8  # words with the same beginning that are looked at; no plain text has more
 LONGEST_COMPARED = 2000  # characters that are compared; two longer texts are the same only if they are twins
+MOST_COMPARED = 64  # claims that one claim is compared with
 
 _SAME = (
     "fail break crash",
@@ -111,6 +115,7 @@ class Claim:
 
     text: str  # in the form in which twins are equal
     words: tuple[str, ...]  # that carry meaning, each once, in order
+    begins: frozenset[str]  # what these begin with: words of one root begin the same
     numbers: frozenset[str]
     names: frozenset[str]  # words with a capital inside a sentence, and code
     turning: frozenset[str]
@@ -137,17 +142,18 @@ def _claim_of(text: str) -> Claim:
         against += low in _AGAINST
         broken = bool(_BREAK.search(text, found.start() - 2, found.start())) if found.start() >= 2 else False
         placing = low in _PLACED or (placing and not broken and (low in ("the", "a", "an") or low not in _IDLE))
-        for word in _meaning(raw, low):
-            words[word] = None
-            if _is_name(raw, inside and not broken):
-                names.add(word)
-            if placing:
-                placed.add(word)
+        meant = _meaning(raw, low)
+        words.update(dict.fromkeys(meant))
+        if meant and _is_name(raw, inside and not broken):
+            names.update(meant)
+        if placing:
+            placed.update(meant)
         inside = True
     turning = {_MEAN_THE_SAME.get(word, word) for word in small if word in _TURNING}
     return Claim(
         normalised(text),
         tuple(words),
+        frozenset([word[:SHORTEST_ROOT] for word in words]),
         frozenset(word for word in words if any(map(str.isdigit, word))),
         frozenset(names),
         frozenset(turning),
@@ -157,13 +163,13 @@ def _claim_of(text: str) -> Claim:
     )
 
 
-_kept = lru_cache(maxsize=4096)(_claim_of)
+_kept = lru_cache(maxsize=1024)(_claim_of)
 
 
 def same_claim(a: Claim, b: Claim) -> bool:
     if a.text == b.text:
         return True
-    if (a.numbers, a.negative, a.turning) != (b.numbers, b.negative, b.turning):
+    if _differ(a, b):
         return False
     here, there = _joined(a.words, b.words)
     only_here, only_there = here.keys() - there.keys(), there.keys() - here.keys()
@@ -174,18 +180,85 @@ def same_claim(a: Claim, b: Claim) -> bool:
     return bool(here) and close and _same_order(a, b, list(here), list(there))
 
 
+def _differ(a: Claim, b: Claim) -> bool:
+    """Whether they cannot say the same: far cheaper than to join their words, and true of most pairs."""
+    turned = (a.numbers, a.negative, a.turning) != (b.numbers, b.negative, b.turning)
+    return turned or not (a.begins <= b.begins or b.begins <= a.begins)
+
+
+class Said:
+    """Claims that were met, in order: finds the one that says the same as another without comparing it with all of them.
+
+    Where two say the same, the words of one are among those of the other. So one looks where the new one's rarest word
+    stands, and at those that are known by a word of the new one, their own rarest; and at no more than a few dozen.
+    """
+
+    def __init__(self) -> None:
+        self._claims: list[Claim] = []
+        self._texts: dict[tuple[Hashable, str], int] = {}
+        self._holding: dict[Hashable, dict[str, list[int]]] = {}  # by side, then by each word
+        self._known_by: dict[Hashable, dict[str, list[int]]] = {}  # by side, then by the rarest word
+
+    def find(self, claim: Claim, group: Hashable = None) -> int | None:
+        """The place of one of the same group that says the same; None if there is none."""
+        twin = self._texts.get((group, claim.text))
+        if twin is not None:
+            return twin
+        alike = islice(dict.fromkeys(self._alike(claim, group)), MOST_COMPARED)
+        return next((place for place in alike if same_claim(self._claims[place], claim)), None)
+
+    def add(self, claim: Claim, group: Hashable = None) -> None:
+        """Takes it in, at the next place."""
+        place, side, words = len(self._claims), self._side(claim, group), _begins(claim)
+        holding = self._holding.setdefault(side, {})
+        self._known_by.setdefault(side, {}).setdefault(_rarest(words, holding), []).append(place)
+        for word in words:
+            holding.setdefault(word, []).append(place)
+        self._texts.setdefault((group, claim.text), place)
+        self._claims.append(claim)
+
+    def _alike(self, claim: Claim, group: Hashable) -> Iterator[int]:
+        side, words = self._side(claim, group), _begins(claim)
+        holding, known_by = self._holding.get(side, {}), self._known_by.get(side, {})
+        found = [holding.get(_rarest(words, holding), ()), *(known_by[word] for word in words if word in known_by)]
+        return islice(chain.from_iterable(found), 2 * MOST_COMPARED)
+
+    @staticmethod
+    def _side(claim: Claim, group: Hashable) -> Hashable:
+        return group, claim.numbers, claim.negative, claim.turning
+
+
+def _begins(claim: Claim) -> list[str]:
+    """What its words begin with, each once, in order; one without words is known by that."""
+    return list(dict.fromkeys(word[:SHORTEST_ROOT] for word in claim.words)) or [""]
+
+
+def _rarest(words: Sequence[str], holding: Mapping[str, Sequence[int]]) -> str:
+    return min(words, key=lambda word: len(holding.get(word, ())))
+
+
 def _joined(a: Iterable[str], b: Iterable[str]) -> tuple[dict[str, None], dict[str, None]]:
     """The words of both, where those of one root are one word: authenticate, authentication."""
     here, there = dict.fromkeys(a), dict.fromkeys(b)
-    for word in there.keys() - here.keys():
-        root = next((other for other in here.keys() - there.keys() if _one_root(word, other)), None)
-        if root is not None:
-            there = {root if each == word else each: None for each in there}
-    return here, there
+    begins: dict[str, list[str]] = {}
+    for word in here:
+        if word not in there:
+            begins.setdefault(word[:SHORTEST_ROOT], []).append(word)
+    roots = {word: root for word in there if word not in here and (root := _root_of(word, begins))}
+    return here, {roots.get(word, word): None for word in there} if roots else there
+
+
+def _root_of(word: str, begins: Mapping[str, list[str]]) -> str | None:
+    """The first word of the same root, which is then taken."""
+    alike = begins.get(word[:SHORTEST_ROOT], [])
+    root = next((other for other in alike[:MOST_ROOTS] if _one_root(word, other)), None)
+    if root is not None:
+        alike.remove(root)
+    return root
 
 
 def _one_root(a: str, b: str) -> bool:
-    least = max(5, round(0.6 * max(len(a), len(b))))
+    least = max(SHORTEST_ROOT, round(0.6 * max(len(a), len(b))))
     return a.isalpha() and b.isalpha() and a[:least] == b[:least] and min(len(a), len(b)) >= least
 
 

@@ -86,11 +86,15 @@ class Runner:
         """Whether no further step may begin."""
         return (self.until is not None and time.monotonic() > self.until) or self._stopped()
 
+    def _propose(self, job: Job) -> Proposal:
+        """What the job would do. One that reads a lot stops when time is up, and proposes what it has found by then."""
+        return job.propose(self.by.access, replace(self.by.tools, over=self.over))
+
     def _stopped(self) -> bool:
         return self.stop is not None and self.stop()
 
     def plan(self, job: Job) -> Report:
-        proposal = job.propose(self.by.access, self.by.tools)
+        proposal = self._propose(job)
         report = self._sweep(proposal).plan(proposal.ids)
         return replace(report, verb=job.name, advice=self._advice(proposal))
 
@@ -101,7 +105,7 @@ class Runner:
     def run(self, job: Job) -> Report:
         if self.over():
             return Report(job.name, advice=LATER)
-        proposal = job.propose(self.by.access, self.by.tools)
+        proposal = self._propose(job)
         report = Report(job.name, advice=self._advice(proposal))
         for ask in proposal.asks:
             offer(ask, proposal.because, self.by)

@@ -12,7 +12,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from itertools import takewhile
+from typing import Any, ClassVar, TypeVar
 
 from memorist.access import Access
 from memorist.design import Ask, Proposal, Tools
@@ -23,13 +24,14 @@ from memorist.store.choices import chosen
 from memorist.store.nouns import Receipt, shelf_of
 from memorist.store.protocol import Store
 from memorist.store.where import Order, Where
-from memorist.text.words import STOP_WORDS, query_terms
+from memorist.text.words import STOP_WORDS, chunks, query_terms
 
+T = TypeVar("T")
 Pair = tuple[str, str]  # a word, and another that it seems to mean
 LATEST = 2000  # memories and receipts that are read
 FAMILIES = ("project", "user", "global")  # a session ends too soon for aliases
 OUTRIGHT = 100  # how much more brackets count than other signs
-BRACKETS = re.compile(r"([A-Za-z][\w-]*(?:[ ][A-Za-z][\w-]*){0,4}) \(([A-Za-z][\w-]{1,15})\)")
+BRACKETS = re.compile(r"(?<![A-Za-z])([A-Za-z][\w-]{0,40}+(?:[ ][A-Za-z][\w-]{0,40}+){0,4}) \(([A-Za-z][\w-]{1,15})\)")
 WORD = re.compile(r"[A-Za-z]{2,24}")
 HUMPS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 BECAUSE = "memories and questions use one for the other"
@@ -61,10 +63,13 @@ class SuggestAliases:
         return Proposal("changed", _unchanged, BECAUSE, (), said, tuple(asks))
 
     def _asks(self, scope: str, records: Sequence[Record], who: Access, tools: Tools) -> Iterator[Ask]:
-        signs = Counter(pair for record in records for pair in _parts_of_names(record))
+        signs, outright = Counter[Pair](), set[Pair]()
+        for record in _in_time(records, tools):
+            signs.update(_parts_of_names(record, tools))
+            outright.update(_in_brackets(record))
         if scope.startswith("project/"):  # a question about a memory for all may come from any project
             signs.update(_used_for(records, who, tools))
-        signs.update({pair: OUTRIGHT for record in records for pair in _in_brackets(record)})
+        signs.update(dict.fromkeys(outright, OUTRIGHT))
         known = effective(chosen(tools.store, who.space, scope).aliases)
         for (word, other), seen in sorted(signs.items(), key=lambda each: (-each[1], each[0])):
             if seen >= self.times and not _is_known(word, other, known):
@@ -80,27 +85,39 @@ def _in_brackets(record: Record) -> Iterator[Pair]:
             yield short.lower(), " ".join(words).lower()
 
 
-def _parts_of_names(record: Record) -> Iterator[Pair]:
-    """A short part and a long word of the same memory, where the short one abbreviates the long one."""
-    said = " ".join((record.text, *record.tags, *record.files))
-    words = {word.lower() for part in WORD.findall(said) for word in HUMPS.findall(part)} - STOP_WORDS
-    long = [word for word in words if len(word) >= 6]
-    for short in (word for word in words if 2 <= len(word) <= 4):
-        yield from ((short, word) for word in long if _abbreviates(short, word))
+def _parts_of_names(record: Record, tools: Tools) -> set[Pair]:
+    """A short part and a long word that stand close together, where the short one abbreviates the long one."""
+    said, pairs = " ".join((record.text, *record.tags, *record.files)), set[Pair]()
+    for start, end in _in_time(chunks(said), tools):
+        words = _words(said[start:end])
+        long = [word for word in words if len(word) >= 6]
+        for short in (word for word in words if 2 <= len(word) <= 4):
+            pairs.update((short, word) for word in long if _abbreviates(short, word))
+    return pairs
+
+
+def _words(said: str) -> set[str]:
+    return {word.lower() for part in WORD.findall(said) for word in HUMPS.findall(part)} - STOP_WORDS
 
 
 def _abbreviates(short: str, long: str) -> bool:
     """Its first letter, then only consonants in order; a mere beginning of the long word is found anyway."""
+    if short[0] != long[0] or long.startswith(short):
+        return False
     letters = iter(long)
-    in_order = all(letter in letters for letter in short)
-    return in_order and short[0] == long[0] and not long.startswith(short) and not set(short[1:]) & set("aeiou")
+    return all(letter in letters for letter in short) and not set(short[1:]) & set("aeiou")
+
+
+def _in_time(some: Sequence[T], tools: Tools) -> Iterator[T]:
+    """As many of them as there is time for."""
+    return takewhile(lambda _: not tools.over(), some)
 
 
 def _used_for(records: Sequence[Record], who: Access, tools: Tools) -> Counter[Pair]:
     """Words of questions that no memory holds, paired with the tags of the memory that helped."""
     useful = {record.id: record for record in records if record.counters.used or record.counters.up}
     pairs: Counter[Pair] = Counter()
-    for receipt in tools.store.receipts(who.space, LATEST) if useful else ():
+    for receipt in _in_time(tools.store.receipts(who.space, LATEST) if useful else (), tools):
         helped = next((useful[id] for id, _ in receipt.shown if id in useful), None)
         if helped is not None:
             pairs.update(_asked_for(helped, receipt.query, who, tools))

@@ -1,29 +1,44 @@
 """Stages that keep some of what was found. Each that drops a record says why; `why_not` reads it.
 
-One source that nobody vouches for has one voice in an answer, however often it speaks. Hundreds of texts of much the same
-words would fill every place, and what the user said would not be read. So among memories of low trust that no
-one confirmed, an answer holds each claim once, and only the best of those one tool wrote in one session. Trusted memories
-are never touched. A user's own imported notes are of low trust too: of those, only repetitions go.
+What nobody vouches for, of low trust and unconfirmed, has one voice for each door it came in by: the surface and the origin
+that the engine stamped. Sessions, speakers and actors are names that a writer may choose, so a thousand of them are still one
+voice. Such a voice stands at its own place once, a few such voices at most, and whatever else they say comes after the
+verified memories that may be the answer. Where there is none of those, it all stands at its own place: somebody whose notes
+are nothing but an import gets their answers. A claim that is repeated is shown once.
 
-A crowd also fills the pools that are looked at before anything is read. Where so much was dropped that others may have been
-kept out, the question goes through the stages once more (`pipeline.run`) without texts of that origin, beside the voices that
-were heard.
+A crowd also fills the pools that are looked at before anything is read. Where so many had to stand back that others may have
+been kept out, the question goes through the stages once more (`pipeline.run`), among verified memories only, and what was
+heard of the crowd is put beside what that finds.
 """
 
+import math
 from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import ClassVar
 
 from memorist.design import Tools
-from memorist.kinds import TURNS
 from memorist.recall.pipeline import Search, ordered
-from memorist.records import Hit, Record
+from memorist.records import Hit, Record, Signal
 from memorist.store.protocol import Store
-from memorist.text.twins import LONGEST_COMPARED, TRIGRAMS_SHARED, jaccard, near_twins, normalised, trigrams
-from memorist.worth import held_up, vouched_for
+from memorist.store.where import Order
+from memorist.text.twins import (
+    LONGEST_COMPARED,
+    MOST_COMPARED,
+    TRIGRAMS_SHARED,
+    Said,
+    claim_of,
+    jaccard,
+    normalised,
+    trigrams,
+)  # fmt: skip
+from memorist.worth import held_up, logistic, vouched_for
+
+BEHIND = 0.98  # of the score of a hit, for those that have to stand behind it
+VOICES = 0.4  # of the places: what voices that nobody vouches for may take before verified memories, all together
+CANDIDATE = 0.02  # of the best score: a verified memory below that is no candidate for a place
+MACHINES = ("tool", "web")  # origins whose texts are made by the hundred: much the same letters are one text
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,27 +202,42 @@ def _forgotten_then(record: Record, moment: datetime, store: Store) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OneVoice:
-    """Drops what repeats a better hit of low trust, and all but the best of what one tool wrote. It stands right before
-    `keep_best` and looks until so many are left as were asked for: what comes after those is not shown anyway."""
+    """Puts what a voice says beyond its first word behind the verified memories, and drops what repeats a better hit. It
+    stands right before `keep_best` and looks until so many are left as were asked for: what comes after is not shown."""
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         hits = (*search.hits, *(search.heard or ()))
         if all(vouched_for(hit.record) for hit in hits):
             return search.but(hits=hits)
-        kept, lost = _voices(hits, search.limit, tools)
-        crowded = search.heard is None and bool(lost) and (len(kept) < search.limit or len(lost) > search.limit)
-        search = search.but(hits=tuple(kept), dropped=lost)
-        origins = {hit.record.origin for hit in hits if hit.record.id in lost}
-        return self._once_more(search, origins) if crowded else search
+        best = ordered(hits)
+        heard = Heard(search, max(1, int(VOICES * search.limit)))
+        for hit in best:
+            heard.take(hit)
+        search = search.but(hits=(*heard.first, *self._behind(heard, best[0].score)), dropped=heard.lost)
+        return self._once_more(search, heard, tools) if heard.crowded else search
 
     @staticmethod
-    def _once_more(search: Search, crowd: AbstractSet[str]) -> Search:
-        """The question is to be asked again without what came from where the crowd did."""
-        others, names = search.where, sorted(crowd)
-        for origin in names:
-            others = others.also("origin", "ne", origin)
-        heard = tuple(hit for hit in search.hits if hit.record.origin in crowd)
-        return search.but(again=others, heard=heard, note=f"a crowd of origin {' and '.join(names)}: asking again")
+    def _behind(heard: "Heard", top: float) -> list[Hit]:
+        """Those that have to stand back, in their order, behind the last verified memory that may be the answer."""
+        back = [*heard.behind, *heard.rest]
+        verified = [hit.score for hit in heard.first if vouched_for(hit.record)]
+        scores = [score for score in verified if score >= CANDIDATE * top]
+        if not scores or not back:
+            return back
+        most, best = BEHIND * min(scores), back[0].score or 1.0
+        return [rescored(hit, min(hit.score, most * hit.score / best), "crowd") for hit in back]
+
+    @staticmethod
+    def _once_more(search: Search, heard: "Heard", tools: Tools) -> Search:
+        """The question is to be asked again among what is verified, if there is any of that."""
+        verified = search.where.also("verified", "eq", True)
+        here = verified.also("scope", "in", tuple({shelf.scope for shelf in search.shelves}))
+        if not tools.store.find(here, Order("number"), 1):
+            return search
+        voices = [hit for hit in (*heard.first, *heard.behind) if not vouched_for(hit.record)]
+        origins = " and ".join(sorted({hit.record.origin for hit in voices}))
+        note = f"a crowd of origin {origins}: asking again among verified memories"
+        return search.but(again=verified, heard=tuple(voices), note=note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,43 +261,87 @@ class Spread:
         return search.keeping(kept, lost)
 
 
-def _voices(hits: Sequence[Hit], limit: int, tools: Tools) -> tuple[list[Hit], dict[str, str]]:
-    """Those that have something of their own to say, best first, and why the others have not."""
-    kept: list[Hit] = []
-    lost: dict[str, str] = {}
-    best = ordered(hits)
-    for place, hit in enumerate(best):
-        if len(kept) >= limit:
-            return [*kept, *best[place:]], lost
-        because = None if vouched_for(hit.record) else _said_before(hit.record, kept, tools)
-        if because is None:
-            kept.append(hit)
+class Heard:
+    """The hits of an answer by whether they may stand where their score puts them, best first."""
+
+    def __init__(self, search: Search, most: int) -> None:
+        self.first: list[Hit] = []  # verified memories, and the first word of each voice
+        self.behind: list[Hit] = []  # what the voices say besides
+        self.rest: list[Hit] = []  # what is shown in no case, and therefore not compared
+        self.lost: dict[str, str] = {}  # what only repeats, and why
+        self._search, self._most = search, most
+        self._doors: set[tuple[str, str]] = set()
+        self._said, self._saying = Said(), list[Record]()
+
+    @property
+    def crowded(self) -> bool:
+        """Whether so many had to stand back that others may have been kept out, in the first pass, with time for another."""
+        limit, many = self._search.limit, len(self.behind) + len(self.rest) + len(self.lost)
+        back = bool(self.behind or self.lost) and (many > limit or len(self.first) < limit)
+        return back and self._search.heard is None and self._search.left() != 0
+
+    def take(self, hit: Hit) -> None:
+        """The next best."""
+        if vouched_for(hit.record):
+            self.first.append(hit)
+        elif len(self.first) + len(self.behind) >= self._search.limit:
+            self.rest.append(hit)
+        elif self._search.left() != 0 and (because := self._said_before(hit.record)):
+            self.lost[hit.record.id] = because
+        elif len(self._doors) < self._most and door_of(hit.record) not in self._doors:
+            self._doors.add(door_of(hit.record))
+            self.first.append(hit)
         else:
-            lost[hit.record.id] = because
-    return kept, lost
+            self.behind.append(hit)
 
-
-def _said_before(record: Record, kept: Sequence[Hit], tools: Tools) -> str | None:
-    """Why it adds nothing to those that nobody vouches for either; None if it does."""
-    for other in (hit.record for hit in kept if not vouched_for(hit.record)):
-        by_a_tool = record.origin == other.origin == "tool"
-        if near_twins(record.text, other.text) or (by_a_tool and _spelled_alike(record.text, other.text)):
+    def _said_before(self, record: Record) -> str | None:
+        """Why it adds nothing to those that nobody vouches for either; None if it does, and then it is one of them."""
+        claim = claim_of(record.text)
+        place = self._said.find(claim)
+        other = self._saying[place] if place is not None else self._spelled_like(record)
+        if other is not None:
             return f"memory {other.number} says nearly the same, and nobody vouches for either"
-        if by_a_tool and _source(record) == _source(other) and tools.kinds[record.kind].layer != TURNS:
-            return f"memory {other.number} is of the same tool and session, and nobody vouches for either"
-    return None
+        self._said.add(claim)
+        self._saying.append(record)
+        return None
+
+    def _spelled_like(self, record: Record) -> Record | None:
+        """Most of the letters are the same: another number or name is another claim, but for a tool's it is the same voice."""
+        if record.origin not in MACHINES:
+            return None
+        others = [other for other in self._saying if other.origin == record.origin][:MOST_COMPARED]
+        return next((other for other in others if _spelled_alike(record.text, other.text)), None)
 
 
-def _source(record: Record) -> tuple[str | None, ...]:
-    said = record.provenance
-    return said.actor, said.surface, said.session, said.speaker
+def door_of(record: Record) -> tuple[str, str]:
+    """Where it came in, as the engine stamped it."""
+    return record.provenance.surface, record.origin
 
 
 def _spelled_alike(a: str, b: str) -> bool:
-    """Most of the letters are the same: another number or name is another claim, but for a tool's it is the same voice."""
-    return jaccard(_trigrams(a[:LONGEST_COMPARED]), _trigrams(b[:LONGEST_COMPARED])) >= TRIGRAMS_SHARED
+    one, other = _trigrams(a[:LONGEST_COMPARED]), _trigrams(b[:LONGEST_COMPARED])
+    alike_in_size = min(len(one), len(other)) >= TRIGRAMS_SHARED * max(len(one), len(other))
+    return alike_in_size and jaccard(one, other) >= TRIGRAMS_SHARED
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _trigrams(text: str) -> frozenset[str]:
     return trigrams(normalised(text))
+
+
+def rescored(hit: Hit, score: float, name: str) -> Hit:
+    """The hit with that score, and under this name what made the difference."""
+    if score == hit.score or hit.score <= 0:
+        return hit
+    factor = score / hit.score
+    if "relevance" not in hit.why:
+        return replace(hit, score=score, why={**hit.why, name: factor})
+    step = _log_odds(score) - _log_odds(hit.score)
+    signals = (*hit.signals, Signal(name, factor, factor, step))
+    total = logistic(sum(signal.contribution for signal in signals))
+    return replace(hit, score=total, why={**hit.why, name: factor}, signals=signals)
+
+
+def _log_odds(chance: float) -> float:
+    bounded = min(max(chance, 1e-12), 1 - 1e-12)
+    return math.log(bounded / (1 - bounded))

@@ -21,7 +21,7 @@ from typing import ClassVar
 from memorist.design import Reranker, Tools
 from memorist.kinds import MEMORY
 from memorist.recall.pipeline import Asked, Candidate, Search, ordered
-from memorist.recall.stages.keep import not_believed
+from memorist.recall.stages.keep import BEHIND, not_believed, rescored
 from memorist.records import Hit, Record, Signal
 from memorist.store.nouns import Fact
 from memorist.store.where import Where
@@ -41,7 +41,6 @@ WORTH = 3.0  # how much the logarithm of a factor counts beside signals: a full 
 MOST_OVERLAPS = 5  # files that count; a memory about a hundred files is about none
 PATH = regex(r"[\w.\-/\\]{1,256}\.[A-Za-z]\w{0,9}\b|[\w.\-]{1,128}/[\w.\-/]{1,256}", re.ASCII)
 MIX = Path(__file__).parents[1] / "mix.toml"
-BEHIND = 0.98  # of the score of the current statement, for those that it replaced
 LEAST = 0.01  # a factor is never 0: what was found stays visible
 
 
@@ -423,27 +422,9 @@ def _reordered(hits: list[Hit]) -> list[Hit]:
     now = claims(newest.record.text).slots[0]
     old = [h for h in hits if _stated(h) < _stated(newest) and other_value(claims(h.record.text).slots[0], now)]
     top = max((hit.score for hit in (newest, *old)), default=0.0)
-    behind = [_rescored(hit, min(hit.score, top * BEHIND), "outdated") for hit in old]
-    return [_rescored(newest, top, "newest"), *behind] if old else []
+    behind = [rescored(hit, min(hit.score, top * BEHIND), "outdated") for hit in old]
+    return [rescored(newest, top, "newest"), *behind] if old else []
 
 
 def _stated(hit: Hit) -> tuple[datetime, int]:
     return hit.record.times.at, hit.record.number
-
-
-def _rescored(hit: Hit, score: float, name: str) -> Hit:
-    """The hit with that score, and under this name what made the difference."""
-    if score == hit.score or hit.score <= 0:
-        return hit
-    factor = score / hit.score
-    if "relevance" not in hit.why:
-        return replace(hit, score=score, why={**hit.why, name: factor})
-    step = _log_odds(score) - _log_odds(hit.score)
-    signals = (*hit.signals, Signal(name, factor, factor, step))
-    total = logistic(sum(signal.contribution for signal in signals))
-    return replace(hit, score=total, why={**hit.why, name: factor}, signals=signals)
-
-
-def _log_odds(chance: float) -> float:
-    bounded = min(max(chance, 1e-12), 1 - 1e-12)
-    return math.log(bounded / (1 - bounded))

@@ -96,6 +96,12 @@ UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)  # rows of nob
 
 Fragment = tuple[str, list[Any]]
 NEVER: Fragment = ("0", [])
+EXPRESSIONS = {
+    "scope": "+s.named",
+    "home": "s.home",
+    "last_used": "c.last_used",
+    "verified": "(r.trust <> 'low' OR r.status = 'confirmed')",
+}
 COMPARE = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 ALWAYS_SHOWN = ("convention", "summary", "narrative")  # kinds that are looked up for every prompt, and are few
 JSON_TYPES = {
@@ -127,7 +133,7 @@ def column(field: str) -> str:
     if field in COUNTERS:
         return f"ifnull(c.{field}, 0)"
     # Without the plus SQLite would prepare the statement again for each value, in case an index fits that one better.
-    return {"scope": "+s.named", "home": "s.home", "last_used": "c.last_used"}.get(field, f"r.{field}")
+    return EXPRESSIONS.get(field, f"r.{field}")
 
 
 def _clause(clause: Clause) -> Fragment:
