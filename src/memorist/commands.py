@@ -23,7 +23,7 @@ class Verb:
 
     @property
     def writes(self) -> bool:
-        return self.part == "writing" or self.name == "upkeep"
+        return self.part == "writing" or self.name in ("upkeep", "rescan")
 
 
 _TABLE: tuple[tuple[str, Part, str], ...] = (
@@ -61,6 +61,7 @@ _TABLE: tuple[tuple[str, Part, str], ...] = (
     ("explain", "reading", "Recalls without logging it, and shows how the answer was found."),
     ("why_not", "reading", "Says why a memory is not among the answers to a question."),
     ("upkeep", "keeping", "Keeps the store in order: adds missing vectors, archives the memories worth least."),
+    ("rescan", "keeping", "Replaces the secrets in what is stored, by today's rules."),
     ("compact", "keeping", "Gives unused space in the store's file back."),
     ("audit", "keeping", "Verifies the journal, and every memory against it."),
     ("status", "keeping", "Shows which store, project and design are used, and their figures."),

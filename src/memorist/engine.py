@@ -174,8 +174,11 @@ class Engine:
         self._off_because = here.off_because
         choice = here.embed if embed is None else embedder(embed)
         store = open_store(here.db, checks.seconds(wait, "wait"))
-        meaning = Meaning(store, choice)
-        self._writer = Writer(store, clock, meaning)
+        self._own = settings.own_rules()
+        for problem in self._own.problems:
+            log.warning("a rule for secrets is not used: %s: %s", settings.rules_file(), problem)
+        meaning = Meaning(store, choice, self._own)
+        self._writer = Writer(store, clock, meaning, self._own)
         known = Kinds({**KINDS, **here.kinds, **(kinds or {})})
         self._tools = Tools(store, clock, count_tokens, known, meaning, confirm, rerank, here.times)
         for name in (self.space, self.home):
@@ -221,6 +224,11 @@ class Engine:
         """Who looks after the store as a whole, also while memory is off: those who work in it, not readers and skills."""
         self.access.over_the_space(self.access.surface)
         return remember.changes.Caller(self.access, self._writer, self._tools)
+
+    def _must_have_own_rules(self) -> None:
+        """Where all depends on the user's rules for secrets, one that cannot be used is an error."""
+        if self._own.problems:
+            raise Invalid(f"{settings.rules_file()}: {'; '.join(self._own.problems)}")
 
     # ------------------------------------------------------------ which memories are meant
 
@@ -355,6 +363,7 @@ class Engine:
             "clock": upkeep.retain.jumped(self._tools),
             "upkeep_problem": self._slices.problem,
             "questions": len(waiting) or None,
+            "secret_rules_problem": "; ".join(self._own.problems),
         }
         return {
             "store": str(store.path) if store.path else IN_RAM,

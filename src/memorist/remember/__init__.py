@@ -8,8 +8,32 @@ from typing import TYPE_CHECKING
 from memorist.lazy import modules
 
 if TYPE_CHECKING:
-    from memorist.remember import changes, choices, conflicts, consent, edit, erase, gate, promotion, review, undo
+    from memorist.remember import (
+        changes,
+        choices,
+        conflicts,
+        consent,
+        edit,
+        erase,
+        gate,
+        promotion,
+        rescan,
+        review,
+        undo,
+    )
 
-__all__ = ["changes", "choices", "conflicts", "consent", "edit", "erase", "gate", "promotion", "review", "undo"]
+__all__ = [
+    "changes",
+    "choices",
+    "conflicts",
+    "consent",
+    "edit",
+    "erase",
+    "gate",
+    "promotion",
+    "rescan",
+    "review",
+    "undo",
+]
 if not TYPE_CHECKING:  # or every name would be there for a type checker
     __getattr__ = modules(__name__, __all__)

@@ -29,7 +29,7 @@ from memorist.records import (
     Status,
     new_id,
 )
-from memorist.redact import nothing_but_marks
+from memorist.redact import nothing_but_marks, replaced, texts_of
 from memorist.remember.changes import Caller, Changes, refuse_second
 from memorist.remember.conflicts import links_between, meet, retired, reworded
 from memorist.remember.consent import to_revise
@@ -65,7 +65,8 @@ def edit(find: Find, verb: str, change: Callable[[Record], Record], by: Caller, 
         changes.put(verb, old, fresh, because)
         said = meet(fresh, changes) if _arrives(old, fresh) else []
         batch, stored = changes.commit()
-    return Outcome("changed", "; ".join((because, *said)), old.id, stored[old.id], batch)
+    told = replaced(texts_of(new), texts_of(fresh))
+    return Outcome("changed", "; ".join((because, *said)), old.id, stored[old.id], batch, told)
 
 
 def _checked(old: Record, new: Record, changes: Changes) -> Clean:
@@ -202,7 +203,8 @@ def _supersede_text(old: Record, new: Record, given: Mapping[str, Any], by: Call
     changes.put("superseded", None, past, because)
     said = reworded(fresh, changes)
     batch, stored = changes.commit()
-    return Outcome("changed", "; ".join((because, *said)), old.id, stored[old.id], batch)
+    told = replaced(texts_of(new), texts_of(fresh))
+    return Outcome("changed", "; ".join((because, *said)), old.id, stored[old.id], batch, told)
 
 
 def _past(old: Record, now: datetime) -> Record:
@@ -257,7 +259,7 @@ def relate(
         elif known:
             changes.unlink(a, known, because)
         batch, _ = changes.commit()
-    return Outcome("changed", because, a.id, a, batch)
+    return Outcome("changed", because, a.id, a, batch, replaced([evidence or ""], [shown or ""]))
 
 
 def _refuse_circle(link: Link, store: Store, where: Where) -> None:

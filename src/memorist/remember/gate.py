@@ -26,7 +26,7 @@ from memorist.design import Conflicts
 from memorist.errors import Conflict, Invalid, MemoristError
 from memorist.kinds import Kind, kind_named
 from memorist.records import Draft, Origin, Outcome, Provenance, Record, Status, Times, Trust, new_id
-from memorist.redact import nothing_but_marks
+from memorist.redact import nothing_but_marks, replaced, strings_in, texts_of
 from memorist.remember.changes import FROM_FILES, UNDONE, Caller, Changes, holds_everywhere, same_texts, twin_of
 from memorist.remember.conflicts import NEW, look
 from memorist.remember.consent import to_remember
@@ -195,7 +195,8 @@ def _decide(draft: Draft, record: Clean, policy: Conflicts, changes: Changes) ->
         outcome = look(changes.records[record.id], outcome, policy, changes)
     if use and outcome.id:
         changes.key(replace(use, record=outcome.id, outcome=outcome.outcome))
-    return outcome
+    told = replaced(strings_in([getattr(draft, name) for name in DRAFT_FIELDS]), texts_of(record))
+    return replace(outcome, advice="; ".join(filter(None, (told, outcome.advice)))) if told else outcome
 
 
 def _key_use(draft: Draft, record: Record, changes: Changes) -> KeyUse | None:

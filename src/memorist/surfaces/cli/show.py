@@ -226,7 +226,7 @@ def _events(result: Result, screen: Screen) -> None:
 # ---------------------------------------------------------------- several at once
 
 SHOWN_AT_MOST = 20
-DRY = {verb: f"would be {verb}" for verb in ("forgotten", "erased")}
+DRY = {verb: f"would be {verb}" for verb in ("forgotten", "erased", "rescanned")}
 
 
 def _reports(result: Result, screen: Screen) -> None:
@@ -258,6 +258,8 @@ def _would_change(report: Report, memory: "Memory", screen: Screen) -> None:
     ids = [each.id for each in some]
     readable = memory.list({"id": {"$in": ids}, "state": {"$ne": "erased"}}) if some else []
     texts = {record.id: record.text for record in readable}
+    if report.verb == "rescanned":  # the text holds what must not be shown
+        texts = {each.id: each.because for each in some}
     for each in some:
         screen.line(f"  [id:{each.number}] {one_line(texts.get(each.id, ''))}")
     if len(report.changed) > SHOWN_AT_MOST:
