@@ -11,7 +11,7 @@ from typing import Any
 from bench import pages, quality, report, sets
 from bench.baselines import Embed, vectors_of
 from bench.growth import answering, growth
-from bench.speed import Measure, command_line, designs, erasing, isolation, json_file, prompts, writing
+from bench.speed import Measure, command_line, designs, erasing, isolation, json_file, prompts, redacting, writing
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 DATA = Path(__file__).parents[2] / "shared" / "data"  # beside a checkout of the project
@@ -110,6 +110,7 @@ def _speed(quick: bool, vectors: Embed | None) -> Iterator[Measure]:
     yield from isolation(1_000, 100_000 // part)
     yield from prompts(10_000 // part)
     yield from erasing(100_000 // part)
+    yield from redacting(500_000 // part)
     yield from command_line(10_000 // part)
     yield from json_file(10_000 // part)
     yield from growth([10_000 // part])

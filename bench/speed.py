@@ -1,5 +1,7 @@
 """Speed and size, each measure beside its floor or its limit."""
 
+import random
+import string
 import subprocess
 import sys
 import tempfile
@@ -14,6 +16,7 @@ from bench.baselines import Embed
 from bench.corpus import Corpus
 from bench.floors import Floor, HybridFloor
 from memorist import Memory
+from memorist.redact import Redactor
 
 QUESTIONS = 60
 
@@ -187,3 +190,21 @@ def child_cpu_ms(arguments: Sequence[str]) -> float:
     subprocess.run([sys.executable, "-m", "memorist", *arguments], check=True, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return (after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime) * 1000
+
+
+def redacting(size: int = 500_000) -> Iterator[Measure]:
+    """Secrets taken out of prose, and out of texts that consist of nothing but what a rule looks for."""
+    rng, redactor = random.Random(1), Redactor(b"bench")
+    letters = string.ascii_letters + string.digits
+    units: dict[str, Callable[[], str]] = {
+        "prose": lambda: "The staging database runs on Postgres 16. ",
+        "keys side by side": lambda: "AI" + "za" + "".join(rng.choices(letters, k=35)) + "-",
+        "names without a secret": lambda: "token:",
+        "urls without an end": lambda: "://a:",
+        "passwords": lambda: f"password = {''.join(rng.choices(letters, k=12))}7x\n",
+    }
+    redactor.redact("the first text waits for the rules: password = x9Kq2LmP7v")
+    for name, unit in units.items():
+        text = "".join(unit() for _ in range(size // len(unit())))
+        spent = min(cpu_ms(redactor.redact, [text]) for _ in range(3))
+        yield Measure(f"redact {name}", len(text) / 1000 / spent, "MB per CPU-second", 2, at_least=True)

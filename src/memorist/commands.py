@@ -23,7 +23,7 @@ class Verb:
 
     @property
     def writes(self) -> bool:
-        return self.part == "writing" or self.name in ("upkeep", "assign")
+        return self.part == "writing" or self.name in ("upkeep", "assign", "rescan")
 
 
 _TABLE: tuple[tuple[str, Part, str], ...] = (
@@ -65,6 +65,7 @@ _TABLE: tuple[tuple[str, Part, str], ...] = (
     ("projects", "keeping", "Lists the projects of the store with their memories; * marks the current one."),
     ("assign", "keeping", "Gives what an older store keeps for no project, such as session/main, to one."),
     ("upkeep", "keeping", "Keeps the store in order: adds missing vectors, archives the memories worth least."),
+    ("rescan", "keeping", "Replaces the secrets in what is stored, by today's rules."),
     ("compact", "keeping", "Gives unused space in the store's file back."),
     ("audit", "keeping", "Verifies the journal, and every memory against it."),
     ("status", "keeping", "Shows which store, project and design are used, and their figures."),

@@ -268,8 +268,11 @@ class Engine:
         choice = here.embed if embed is None else embedder(embed)
         refuse_in_file(embed, here.db)
         store = open_store(here.db, checks.seconds(wait, "wait"))
-        meaning = Meaning(store, choice)
-        self._writer = Writer(store, clock, meaning)
+        self._own = settings.own_rules()
+        for problem in self._own.problems:
+            log.warning("a rule for secrets is not used: %s: %s", settings.rules_file(), problem)
+        meaning = Meaning(store, choice, self._own)
+        self._writer = Writer(store, clock, meaning, self._own)
         known = Kinds({**KINDS, **here.kinds, **(kinds or {})})
         self._tools = Tools(store, clock, count_tokens, known, meaning, confirm, rerank, here.times)
         self._settle(here, access)
@@ -365,6 +368,11 @@ class Engine:
         must_be_ours(self._process)
         self.access.over_the_space(self.access.surface)
         return remember.changes.Caller(self.access, self._writer, self._tools)
+
+    def _must_have_own_rules(self) -> None:
+        """Where all depends on the user's rules for secrets, one that cannot be used is an error."""
+        if self._own.problems:
+            raise Invalid(f"{settings.rules_file()}: {'; '.join(self._own.problems)}")
 
     # ------------------------------------------------------------ which memories are meant
 
@@ -577,6 +585,7 @@ class Engine:
             "upkeep_problem": self._slices.problem,
             "questions": len(waiting) or None,
             "settings_problems": list(self._problems),
+            "secret_rules_problem": "; ".join(self._own.problems),
         }
         return {
             "store": str(store.path) if store.path else IN_RAM,

@@ -4,7 +4,7 @@
     judging   extract, promote, finish, conflicts, resolve, review, alias, aliases
     projects  projects, rename_project, merge_project
     reading   recall, context, receipt, get, list, count, links, timeline, history, explain, why_not
-    keeping   assign, upkeep, compact, audit, status, backup, doctor, through, close
+    keeping   assign, upkeep, rescan, compact, audit, status, backup, doctor, through, close
 
 The verbs are short because the work is elsewhere: the gate (`remember/gate.py`) stores, the pipeline (`recall/pipeline.py`)
 finds, `prompt/context.py` writes for a prompt, the store keeps. What all verbs share is in `engine.py`, `through` and `close`
@@ -474,6 +474,13 @@ class Memory(Engine):
         limit = None if seconds is None else checks.seconds(seconds, "seconds")
         reports = upkeep.runner.run(upkeep.runner.jobs_of(self.design), caller, dry_run, limit, switch)
         return [self._shown(self._tell_all(report)) for report in reports]
+
+    def rescan(self, *, dry_run: bool = False) -> Report:
+        """Replaces the secrets that today's rules find in what is stored, past texts and the journal included, and wipes them
+        from the files. A dry run says which memories hold one, and what kind. There is no undo."""
+        keeper = self._keeper
+        self._must_have_own_rules()
+        return self._tell_all(remember.rescan.rescan(keeper, checks.flag(dry_run, "dry_run")))
 
     def compact(self) -> dict[str, int]:
         """Shrinks the file to what it holds, and finishes an erasure that was interrupted. → bytes before and after."""

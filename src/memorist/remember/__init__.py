@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         homes,
         move,
         promotion,
+        rescan,
         review,
         undo,
     )
@@ -38,6 +39,7 @@ __all__ = [
     "homes",
     "move",
     "promotion",
+    "rescan",
     "review",
     "undo",
 ]

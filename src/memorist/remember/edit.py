@@ -29,7 +29,7 @@ from memorist.records import (
     Scope,
     new_id,
 )
-from memorist.redact import nothing_but_marks
+from memorist.redact import nothing_but_marks, replaced, texts_of
 from memorist.remember import consent
 from memorist.remember.authority import RANK, Effect, Held, derived, reason_to_ask, users_word
 from memorist.remember.changes import Caller, Changes, refuse_second
@@ -83,7 +83,8 @@ def _edit(find: Find, verb: str, change: Callable[[Record], Record], by: Caller,
         changes.put(verb, old, fresh, because)
         said = meet(fresh, changes) if _arrives(old, fresh) else []
         batch, stored = changes.commit()
-    return Outcome("changed", "; ".join((because, *said)), old.id, stored[old.id], batch)
+    told = replaced(texts_of(new), texts_of(fresh))
+    return Outcome("changed", "; ".join((because, *said)), old.id, stored[old.id], batch, told)
 
 
 def _checked(old: Record, new: Record, changes: Changes) -> Clean:
@@ -225,7 +226,8 @@ def _supersede_text(old: Record, new: Record, given: Mapping[str, Any], by: Call
     changes.put("superseded", None, past, because)
     said = reworded(fresh, changes)
     batch, stored = changes.commit()
-    return Outcome("changed", "; ".join((because, *said)), old.id, stored[old.id], batch)
+    told = replaced(texts_of(new), texts_of(fresh))
+    return Outcome("changed", "; ".join((because, *said)), old.id, stored[old.id], batch, told)
 
 
 def _past(old: Record, now: datetime) -> Record:
@@ -274,7 +276,8 @@ def relate(
             new = None if share is None else Link(a.id, b.id, kind, share, shown)
             return _related(a, b, kind, new, by)
 
-    return consent.settled(act, lambda held: _to_relate(held, find, kind, share, shown, by), by)
+    done = consent.settled(act, lambda held: _to_relate(held, find, kind, share, shown, by), by)
+    return replace(done, advice=done.advice or replaced([evidence or ""], [shown or ""]))
 
 
 def _related(a: Record, b: Record, kind: LinkKind, new: Link | None, by: Caller) -> Outcome:

@@ -27,7 +27,7 @@ from memorist.design import Conflicts
 from memorist.errors import Conflict, Invalid, MemoristError
 from memorist.kinds import Kind, kind_named
 from memorist.records import Draft, Origin, Outcome, Provenance, Record, Scope, Times, new_id
-from memorist.redact import nothing_but_marks
+from memorist.redact import nothing_but_marks, replaced, strings_in, texts_of
 from memorist.remember.authority import (
     FROM_FILES,
     RANK,
@@ -223,7 +223,8 @@ def decide(draft: Draft, record: Clean, policy: Conflicts, changes: Changes) -> 
         outcome = look(changes.records[record.id], outcome, policy, changes)
     if use and outcome.id:
         changes.key(replace(use, record=outcome.id, outcome=outcome.outcome))
-    return outcome
+    told = replaced(strings_in([getattr(draft, name) for name in DRAFT_FIELDS]), texts_of(record))
+    return replace(outcome, advice="; ".join(filter(None, (told, outcome.advice)))) if told else outcome
 
 
 def _key_use(draft: Draft, record: Record, changes: Changes) -> KeyUse | None:

@@ -29,6 +29,7 @@ from memorist.models.embed import (
 )
 from memorist.records import Record
 from memorist.redact import Redactor
+from memorist.redact.own import NO_RULES, Own
 from memorist.store.index import CHUNKS, embedded_rows
 from memorist.store.nouns import Commit, Generation, Piece, Sealed
 from memorist.store.protocol import Store
@@ -47,11 +48,11 @@ log = logging.getLogger("memorist")
 class Meaning:
     """Which vectors of a store can be read, and a question as vectors for them."""
 
-    def __init__(self, store: Store, choice: Choice = NO_EMBEDDER) -> None:
+    def __init__(self, store: Store, choice: Choice = NO_EMBEDDER, own: Own = NO_RULES) -> None:
         self.store = store
         self.choice = choice
         self.problem: str | None = None  # why the embedder cannot be used, if it cannot
-        self._redactor = Redactor(secret_of(store))  # an endpoint must not see what the store must not hold
+        self._redactor = Redactor(secret_of(store), own)  # an endpoint must not see what the store must not hold
         self._lock = threading.Lock()
         self._made: tuple[Embedder | None] | None = None
         self._former: dict[str, Embedder | None] = {}

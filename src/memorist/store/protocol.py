@@ -135,10 +135,12 @@ class Records(Protocol):
         """Stores or replaces records with their index rows, and everything else that the commit holds; returns the numbers of
         the records, then those of the runs."""
 
-    def erase(self, tombstones: Sequence[Sealed], resealed: Sequence[Sealed] = ()) -> Erased:
+    def erase(
+        self, tombstones: Sequence[Sealed], resealed: Sequence[Sealed] = (), receipts: Sequence[str] = ()
+    ) -> Erased:
         """Puts tombstones in the place of records, and takes what told of them out of the index, counters, links,
         keys, journal and recall log. `resealed` are memories that live on under a new key without their journal, because a
-        text they once had is among the erased."""
+        text they once had is among the erased. `receipts` are lines of the recall log that go too."""
 
     def log(self, receipts: Sequence[Receipt], most: int, oldest: datetime) -> None:
         """Adds to the recall log and counts what was shown; a line that shows what is gone or erased is left out. Keeps at

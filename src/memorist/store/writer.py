@@ -10,7 +10,7 @@ import logging
 import os
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -18,8 +18,9 @@ from typing import Any, NewType, TypeVar, cast
 
 from memorist.access import Access
 from memorist.errors import Invalid, MemoristError, StoreUnavailable
-from memorist.records import Counters, Event, Link, Origin, Provenance, Record, Times, changed, to_micros
+from memorist.records import Counters, Event, Link, Origin, Provenance, Record, Times, changed, new_id, to_micros
 from memorist.redact import Redactor, texts_of
+from memorist.redact.own import NO_RULES, Own
 from memorist.store.choices import forget_words
 from memorist.store.journal import Anchor, Audit, audit, jump
 from memorist.store.meaning import Ahead, Generations, Meaning, secret_of
@@ -77,11 +78,13 @@ class Gone:
 
 
 class Writer:
-    def __init__(self, store: Store, clock: Callable[[], datetime], meaning: Meaning | None = None) -> None:
+    def __init__(
+        self, store: Store, clock: Callable[[], datetime], meaning: Meaning | None = None, own: Own = NO_RULES
+    ) -> None:
         self.store = store
         self._clock = clock
         self._secret = secret_of(store)
-        self._redactor = Redactor(self._secret)
+        self._redactor = Redactor(self._secret, own)
         self._harmless: set[str] = set()
         self._notes: list[Receipt] = []
         self._notes_lock = threading.Lock()
@@ -119,6 +122,11 @@ class Writer:
         if cleaned == text and len(cleaned) < 100 and len(self._harmless) < 1000:
             self._harmless.add(cleaned)
         return cast(Text, cleaned)
+
+    def secrets_in(self, texts: Iterable[str]) -> list[tuple[str, str]]:
+        """Every secret of these texts, each with the name of the rule that found it."""
+        given = [text for text in texts if text]
+        return [(found.type, text[found.start : found.end]) for text in given for found in self._redactor.find(text)]
 
     def refuse_secret(self, name: str, what: str) -> None:
         """Names of places cannot be redacted: they would be other places."""
@@ -179,10 +187,9 @@ class Writer:
             written = [sealed[id] for id in rows]
             generation, ready, bare = self.generations.join(written, vectors or {})
             counted = {c.record.id: Counted(c.record.id, c.counters, c.used) for c in changes if c.counters is not None}
-            cleaned = [replace(link, evidence=self.redact(link.evidence)) for link in links]
             batch, events, link = self._events(changes, who, sealed, batch)
             commit = Commit(
-                written, generation, ready, list(counted.values()), cleaned, unlinked, keys, events, link.digest,
+                written, generation, ready, list(counted.values()), self._cleaned(links), unlinked, keys, events, link.digest,
                 settings=settings or {},
             )  # fmt: skip
             numbers = dict(zip(rows, self.store.write(commit), strict=True))
@@ -256,6 +263,36 @@ class Writer:
         """What lives on under a new key."""
         heads = {head.id: head for head in self._living_heads(records)}
         return [*(heads | {record.id: _without_snippet(record, now) for record in quoting}).values()]
+
+    def replace_secrets(
+        self, records: Sequence[Record], links: Sequence[Link], who: Access, because: str, batch: str | None = None
+    ) -> Gone:
+        """Puts what `clean` makes of each record, and of these links, in its place, and erases what it was before. A tombstone
+        stands for that: it is the past text of a memory which lives on."""
+        now = self._clock()
+        with self.transaction():
+            stones = [seal(_past_of(record, because, now), os.urandom(16), True) for record in records]
+            heads = [seal(self.clean(changed(r, version=r.version + 1)), os.urandom(16)) for r in records]
+            erased = self.store.erase(stones, heads)
+            forget_words(self.store, who.space, erased.words)
+            changes = [Change("erased", each.record, {"events": list(erased.events)}, because) for each in stones[:1]]
+            changes += [Change("erased", each.record, {}, because) for each in stones[1:]]
+            changes += [Change("past erased", head.record, {}, because) for head in heads]
+            sealed = {each.record.id: each for each in (*stones, *heads)}
+            batch, events, link = self._events(changes, who, sealed, batch)
+            marks = {"erased": str(to_micros(now)), unscrubbed(who.space): secrets.token_hex(8)}
+            self.store.write(Commit(events=events, digest=link.digest, settings=marks, links=self._cleaned(links)))
+            self._here.transaction.bare += [record.number for record in records]
+        return Gone(batch, erased.words)
+
+    def _cleaned(self, links: Sequence[Link]) -> list[Link]:
+        return [replace(link, evidence=self.redact(link.evidence)) for link in links]
+
+    def drop_receipts(self, ids: Sequence[str], space: str) -> None:
+        """Takes these lines out of the recall log, and marks the files as still to be cleaned."""
+        with self.transaction():
+            self.store.erase((), (), ids)
+            self.store.write(Commit(settings={unscrubbed(space): secrets.token_hex(8)}))
 
     def _living_heads(self, records: Sequence[Record]) -> list[Record]:
         """The memories whose past texts are among these, and which are not themselves."""
@@ -381,3 +418,8 @@ def _tombstone(record: Record, because: str, now: datetime) -> Record:
         origin=record.origin, trust=record.trust, version=record.version + 1, superseded_by=record.superseded_by,
         home=record.home,
     )  # fmt: skip
+
+
+def _past_of(record: Record, because: str, now: datetime) -> Record:
+    """What stands for a text that a memory had, and that is gone."""
+    return replace(_tombstone(record, because, now), id=new_id(now), number=0, superseded_by=record.id)

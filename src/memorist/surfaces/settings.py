@@ -31,6 +31,8 @@ from memorist.kinds import Kind, own_kinds
 from memorist.models.embed import checked_name
 from memorist.project import repository_root, resolve_project
 from memorist.records import Scope
+from memorist.redact.own import NO_RULES, Own
+from memorist.redact.own import own_rules as own_rules_of
 from memorist.store.open import file_of
 from memorist.text import toml
 from memorist.text.dates import READERS, reader_named
@@ -181,6 +183,22 @@ def designs_folder() -> Path | None:
     """Where the user keeps designs of their own, whether it exists or not."""
     file = user_file()
     return None if file is None else file.parent / "designs"
+
+
+def rules_file() -> Path | None:
+    """Where the user keeps rules of their own for secrets, whether it exists or not. No other file may name one."""
+    file = user_file()
+    return None if file is None else file.parent / "redact.toml"
+
+
+def own_rules() -> Own:
+    """The user's rules for secrets. What is wrong with them is told and does not stop anything."""
+    file = rules_file()
+    try:
+        table = None if file is None else _table(file)
+        return NO_RULES if table is None else own_rules_of(table)
+    except Invalid as problem:
+        return Own(problems=(str(problem),))
 
 
 def _writable_file() -> Path:

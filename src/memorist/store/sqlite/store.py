@@ -231,17 +231,22 @@ class SqliteStore(VectorMatcher, VectorKeeper):
             one.executemany(INSERT_TOPICS, topics)
         return numbers, self._move(one, moves) if moves else []
 
-    def erase(self, tombstones: Sequence[Sealed], resealed: Sequence[Sealed] = ()) -> Erased:
+    def erase(
+        self, tombstones: Sequence[Sealed], resealed: Sequence[Sealed] = (), receipts: Sequence[str] = ()
+    ) -> Erased:
         from memorist.store.sqlite.erase import take_out_traces, terms_of
 
-        numbers = list(self._numbers([sealed.record.id for sealed in tombstones]).values())
-        spaces = {sealed.record.space for sealed in tombstones}
+        numbers = list(self._numbers([sealed.record.id for sealed in (*tombstones, *resealed)]).values())
+        spaces = {sealed.record.space for sealed in (*tombstones, *resealed)}
         ids, heads = ([sealed.record.id for sealed in some] for some in (tombstones, resealed))
         with self._connections as one:
             words = terms_of(one, numbers)
             _, vectors = self._write(one, [*tombstones, *resealed])
             self._erased_vectors += vectors
             shelves = [id for id, shelf in self._shelves.now(one).seen.shelves.items() if shelf.space in spaces]
+            one.execute(
+                "DELETE FROM recalls WHERE id IN (SELECT value FROM json_each(?))", (canonical(list(receipts)),)
+            )
             return take_out_traces(one, ids, heads, words, shelves)
 
     # ------------------------------------------------------------ journal, recall log, keys, runs, settings

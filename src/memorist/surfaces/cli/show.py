@@ -230,7 +230,7 @@ def _events(result: Result, screen: Screen) -> None:
 
 SHOWN_AT_MOST = 20
 DERIVED = "derived from"  # how the reason begins where a memory goes with another
-DRY = {verb: f"would be {verb}" for verb in ("forgotten", "erased")}
+DRY = {verb: f"would be {verb}" for verb in ("forgotten", "erased", "rescanned")}
 
 
 def _reports(result: Result, screen: Screen) -> None:
@@ -282,6 +282,8 @@ def _would_change(report: Report, memory: "Memory", screen: Screen) -> None:
     ids = [each.id for each in some]
     readable = memory.list({"id": {"$in": ids}, "state": {"$ne": "erased"}}) if some else []
     texts = {record.id: record.text for record in readable}
+    if report.verb == "rescanned":  # the text holds what must not be shown
+        texts = {each.id: each.because for each in some}
     for each in some:
         told = f" ({each.because})" if each.because.startswith(DERIVED) else ""
         screen.line(f"  [id:{each.number}] {one_line(texts.get(each.id, ''))}{told}")

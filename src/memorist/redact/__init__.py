@@ -1,0 +1,194 @@
+"""Take secrets out of text before it is stored.
+
+A memory outlives the chat it came from, is searched by other agents and lands in prompts, so keys must not get in.
+
+    formats.py   keys and tokens that have a shape of their own, or a fixed phrase around them
+    named.py     values that are secret because of the name they are given to: passwords, keys in settings, command lines
+    hidden.py    the same, hidden: invisible characters, other letters, escapes, base64, broken over lines, glued to words
+    own.py       rules that a user added
+    scan.py      all formats in one linear pass
+
+A secret becomes `[secret:<type>:<4 hex>]`; the digits come from a keyed hash, so equal secrets keep equal marks within one store
+and the mark tells nothing about the value. What has no form at all is not found: a password in the middle of prose that says
+nothing about it, a key that was encrypted, split over two memories or spelled in words.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+from memorist.records import Record
+from memorist.redact.hidden import hidden_in
+from memorist.redact.named import KEY, PASSWORD, named_in
+from memorist.redact.own import NO_RULES, Own
+from memorist.redact.scan import SHORTEST, Found, blanked, formats_in, in_characters, is_ready
+from memorist.text.patterns import regex
+from memorist.text.visible import is_blank
+
+PASSES = 5  # a mark may uncover what stood glued to a secret; more often than this it is a game
+MARK = regex(r"\[secret:[a-z0-9-]+:[0-9a-f]{4}\]")
+_TELLING = regex(
+    r"://|PRIVATE KEY|(?i:pass|pwd|\bpw|secret|token|key|credential|auth|bearer|identified|contrase|\s-[upaw])|[^\x00-\x7f]"
+    r"|%[0-9A-Fa-f]{2}|\\[ux]|&#"
+)
+
+
+def _too_plain(text: str) -> bool:
+    """Whether no rule can fit, told without building them: each wants one of these words, so many characters in a row, or
+    pieces of letters and digits."""
+    if _TELLING.search(text):
+        return False
+    words = text.split()
+    mixed = sum(not word.isalpha() and not word.isdigit() for word in words)
+    return mixed < 12 and all(len(word) < SHORTEST for word in words)
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """Where a secret stands, in characters, and what it is."""
+
+    type: str
+    start: int
+    end: int
+
+
+class Redactor:
+    """Replaces secrets by marks that are the same for the same secret under the same key.
+
+    >>> Redactor(b"key").redact("redis://app:s3cr3t-hunter@cache:6379")
+    'redis://app:[secret:url-password:afca]@cache:6379'
+    """
+
+    def __init__(self, key: bytes, own: Own = NO_RULES) -> None:
+        self._hash = blake2b(key=key, digest_size=2)
+        self._own = own
+
+    def redact(self, text: str) -> str:
+        for _ in range(PASSES):
+            found = self._found(text)
+            again = any(_touches(text, secret) for secret, _ in found)
+            text = self._marked(text, found)
+            if not again:
+                break
+        return text
+
+    def find(self, text: str) -> list[Secret]:
+        """Every secret in the text, in order, without overlap."""
+        return [secret for secret, _ in self._found(text)]
+
+    def _found(self, text: str) -> list[tuple[Secret, str]]:
+        """The secrets, each with what it is once it is uncovered."""
+        if not is_ready() and not self._own.rules and _too_plain(text):
+            return []
+        spans = list(in_characters(text, self._plainly(text)))
+        found = [(Secret(*span), text[span[1] : span[2]]) for span in spans]
+        found += self._hidden(MARK.sub(_nothing, _without(text, spans)))
+        return sorted((each for each in found if not self._own.allows(each[1])), key=lambda each: each[0].start)
+
+    def _hidden(self, rest: str) -> Iterator[tuple[Secret, str]]:
+        """What does not stand there as it is, in what is left of a text."""
+        last = 0
+        hidden = hidden_in(rest, self._in_view, _shapes)
+        for type, start, end, said in sorted(hidden, key=lambda each: (each[1], -each[2])):
+            if start >= last and "\0" not in rest[start:end]:
+                yield Secret(type, start, end), said
+                last = end
+
+    def _plainly(self, text: str) -> list[Found]:
+        """What stands there as it is: by its shape, by the name before it, by a rule of the user's."""
+        data = text.encode("utf-8", "surrogatepass")
+        found = formats_in(data)
+        rest = blanked(data, found)
+        if b"[secret:" in rest:
+            rest = _MARK_BYTES.sub(lambda mark: b"\0" * len(mark[0]), rest)
+        found += named_in(rest)
+        if self._own.rules:
+            found += self._own.found(blanked(rest, found))
+        return sorted(found, key=lambda each: each[1])
+
+    def _in_view(self, text: str) -> list[Found]:
+        return list(in_characters(text, self._plainly(text)))
+
+    def _marked(self, text: str, found: list[tuple[Secret, str]]) -> str:
+        pieces, at = [], 0
+        for secret, said in found:
+            digest = self._hash.copy()
+            digest.update(said.encode("utf-8", "surrogatepass"))
+            pieces += [text[at : secret.start], f"[secret:{secret.type}:{digest.hexdigest()}]"]
+            at = secret.end
+        return "".join([*pieces, text[at:]])
+
+
+def _shapes(text: str) -> list[Found]:
+    return list(in_characters(text, formats_in(text.encode("utf-8", "surrogatepass"))))
+
+
+def _touches(text: str, secret: Secret) -> bool:
+    """Whether something stands so close to it that the mark may uncover another secret. What a name is given to begins where
+    its name ends."""
+    before, after = text[max(0, secret.start - 1) : secret.start], text[secret.end : secret.end + 1]
+    touching = after if secret.type in (KEY, PASSWORD) else before + after
+    return any(c.isalnum() or c in "_-=+/.~%" for c in touching)
+
+
+_MARK_BYTES = re.compile(rb"\[secret:[a-z0-9-]+:[0-9a-f]{4}\]")
+
+
+def _nothing(found: re.Match[str]) -> str:
+    return "\0" * len(found[0])
+
+
+def _without(text: str, found: Iterable[Found]) -> str:
+    pieces, at = [], 0
+    for _, start, end in found:
+        pieces += [text[at:start], "\0" * (end - start)]
+        at = end
+    return "".join([*pieces, text[at:]])
+
+
+def nothing_but_marks(text: str) -> bool:
+    """Whether a redacted text has nothing left to remember."""
+    return "[secret:" in text and is_blank(MARK.sub("", text))
+
+
+def replaced(given: Iterable[str], kept: Iterable[str]) -> str | None:
+    """What to tell somebody whose text was stored without its secrets; None where there were none."""
+    count = sum(len(MARK.findall(text)) for text in kept if "[secret:" in text)
+    if count:
+        count -= sum(len(MARK.findall(text)) for text in given if "[secret:" in text)
+    if count <= 0:
+        return None
+    what = "1 secret was replaced by a mark" if count == 1 else f"{count:,} secrets were replaced by marks"
+    return f"{what}; store a reference to where {'it is' if count == 1 else 'they are'} kept instead"
+
+
+# ---------------------------------------------------------------- every text of a record
+
+
+def texts_of(record: Record) -> Iterator[str]:
+    """Every text a caller can have put into the record."""
+    said = record.provenance
+    yield record.text
+    yield from record.tags
+    yield from record.files
+    yield from strings_in(record.data)
+    for text in (
+        record.title, record.reason, record.season, said.actor, said.surface, said.session, said.role, said.speaker,
+        said.agent, said.task, said.narrative, said.snippet, said.confidence_because,
+    ):  # fmt: skip
+        if text:
+            yield text
+
+
+def strings_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            yield key
+            yield from strings_in(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from strings_in(each)

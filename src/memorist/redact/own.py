@@ -1,0 +1,121 @@
+"""Rules for secrets that a user added, in `redact.toml` beside the settings.
+
+    [rules.acme-token]
+    pattern = "acme_[a-z0-9]{24}"
+
+    [allow]
+    patterns = ["acme_demo_.*"]
+
+A rule has a name, which its marks carry, and an RE2 expression; its group, if it has one, is the secret. What an `allow` pattern
+fits as a whole stays as it is, whichever rule found it. A rule that cannot be used is left out and named, and never keeps a store
+from being opened: memories that cannot be read are worse than a secret that only one rule would have found.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memorist.redact.formats import RULES
+from memorist.redact.scan import Found, compiled
+from memorist.text.visible import quoted
+
+MOST_RULES = 100
+LONGEST_PATTERN = 1000  # characters
+MEMORY = 1 << 20  # bytes for one expression: what needs more is slow
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """The rules of a user that can be used, and what is wrong with the others."""
+
+    rules: Sequence[tuple[str, Any]] = ()  # name and expression
+    allowed: Sequence[Any] = ()
+    problems: tuple[str, ...] = ()
+
+    def found(self, data: bytes) -> list[Found]:
+        """In order, without overlap: where two fit, the first."""
+        spans = sorted((span for rule in self.rules for span in _spans(*rule, data)), key=lambda each: each[1:])
+        kept: list[Found] = []
+        for span in spans:
+            if not kept or span[1] >= kept[-1][2]:
+                kept.append(span)
+        return kept
+
+    def allows(self, secret: str) -> bool:
+        return any(each.fullmatch(secret.encode("utf-8", "surrogatepass")) for each in self.allowed)
+
+
+NO_RULES = Own()
+
+
+def _spans(name: str, expression: Any, data: bytes) -> Iterator[Found]:
+    group = min(expression.groups, 1)
+    for match in expression.finditer(data):
+        start, end = match.span(group)
+        if 0 <= start < end:
+            yield name, start, end
+
+
+def own_rules(table: Mapping[str, Any]) -> Own:
+    """The rules of a parsed file."""
+    problems = [
+        f"there is no key {quoted(key)}; keys are rules and allow" for key in table if key not in ("rules", "allow")
+    ]
+    given = (
+        _checked(table.get("rules", {}), Mapping, "rules must be tables, such as [rules.acme-token]", problems) or {}
+    )
+    allow = _checked(table.get("allow", {}), Mapping, 'allow must be a table with patterns = ["…"]', problems) or {}
+    patterns = (
+        _checked(allow.get("patterns", []), list, 'patterns of allow must be a list, such as ["…"]', problems) or []
+    )
+    if len(given) > MOST_RULES or len(patterns) > MOST_RULES:
+        problems.append(f"only the first {MOST_RULES} rules and patterns are used")
+    rules = [_rule(name, rule, problems) for name, rule in list(given.items())[:MOST_RULES]]
+    allowed = [_compiled(each, f"allow pattern {n}", problems) for n, each in enumerate(patterns[:MOST_RULES], 1)]
+    return Own(tuple(filter(None, rules)), tuple(filter(None, allowed)), tuple(problems))
+
+
+def _rule(name: str, given: Any, problems: list[str]) -> tuple[str, Any] | None:
+    pattern = given.get("pattern") if isinstance(given, Mapping) else None
+    expression = _compiled(pattern, f"rule {quoted(name)}", problems)
+    return (name, expression) if expression is not None and _is_named(name, problems) else None
+
+
+def _checked(value: Any, wanted: type, otherwise: str, problems: list[str]) -> Any:
+    if isinstance(value, wanted):
+        return value
+    problems.append(otherwise)
+    return None
+
+
+def _is_named(name: str, problems: list[str]) -> bool:
+    if _NAME.fullmatch(name) and name not in {rule.type for rule in RULES}:
+        return True
+    problems.append(f"rule {quoted(name)} needs a name of its own, of small letters, digits and hyphens")
+    return False
+
+
+def _compiled(pattern: object, what: str, problems: list[str]) -> Any:
+    import re2  # type: ignore[import-untyped]
+
+    if not isinstance(pattern, str) or not pattern:
+        problems.append(f"{what} has no pattern; give it pattern = '…'")
+    elif len(pattern) > LONGEST_PATTERN:
+        problems.append(f"{what} is longer than {LONGEST_PATTERN:,} characters; make two of it")
+    else:
+        try:
+            expression = compiled(pattern, memory=MEMORY)
+        except re2.error as problem:
+            problems.append(f"{what} cannot be used: {_said(problem)}; it must be RE2, and small")
+            return None
+        if expression.search(b"") is None:
+            return expression
+        problems.append(f"{what} fits an empty text; say what it must hold")
+    return None
+
+
+def _said(problem: Exception) -> str:
+    said = problem.args[0] if problem.args else ""
+    return said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)

@@ -1,0 +1,166 @@
+"""Where the secrets of a text are: all formats in one linear pass, and each alone to say which it is and what belongs to it.
+
+Most texts are clean, so finding out that there is nothing must be cheap. Asking the one expression for its groups as well more
+than doubles the price of a clean text (2 to 5 us). The expressions are built when there is something to look at: a program
+that only asks a question would wait longer for them than for its answer.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property, lru_cache
+from typing import Any
+
+from memorist.redact.formats import ALONE, EVERYWHERE, GLUED, TOGETHER, Rule
+
+SHORTEST = 16  # characters of a secret that has a shape of its own, in a row
+Found = tuple[str, int, int]  # type, start, end
+
+
+def compiled(pattern: str, captures: bool = True, memory: int = 8 << 20) -> Any:
+    """An expression over bytes: UTF-8 is read byte by byte, and every secret begins and ends next to an ASCII character, hence
+    offsets of bytes turn into offsets of characters without rounding."""
+    import re2  # type: ignore[import-untyped]  # loaded where a text needs it: most questions do not
+
+    options = _options()
+    options.never_capture, options.max_mem = not captures, memory
+    return re2.compile(pattern.encode(), options)
+
+
+def _options() -> Any:
+    import re2
+
+    options = re2.Options()
+    options.encoding, options.log_errors = re2.Options.Encoding.LATIN1, False
+    return options
+
+
+def set_of(patterns: Sequence[str]) -> Any:
+    """Says which of these fit somewhere in some bytes."""
+    import re2
+
+    options = _options()
+    options.max_mem = 64 << 20
+    which = re2.Set.MatchSet(options)
+    for pattern in patterns:
+        which.Add(pattern.encode())
+    which.Compile()
+    return which
+
+
+def _as_python(pattern: str) -> bytes:
+    return pattern.replace(r"\z", r"\Z").encode()
+
+
+class Together:
+    """Many rules as one expression that says where, and each rule alone to say which and what."""
+
+    def __init__(self, rules: Sequence[Rule], pattern: str) -> None:
+        self.rules = rules
+        # With less memory some texts outgrow it, and RE2 then falls back to a slow matcher.
+        self._any = compiled(pattern, captures=False, memory=64 << 20)
+
+    @cached_property
+    def _each(self) -> list[Any]:
+        """Python's own expressions are faster for so few bytes; that of a key block could take them long to read."""
+        own = [rule.type == "private-key" for rule in self.rules]
+        patterns = [rule.pattern for rule in self.rules]
+        return [compiled(p) if slow else re.compile(_as_python(p)) for p, slow in zip(patterns, own, strict=True)]
+
+    @cached_property
+    def _which(self) -> Any:
+        return set_of([rule.pattern for rule in self.rules])
+
+    def alone(self, data: bytes, first: int, last: int) -> tuple[Rule, int, int]:
+        """Which rule fits there, and where the secret starts and ends."""
+        which = min(self._which.Match(data[first:last]))
+        rule = self._each[which]
+        return self.rules[which], *rule.match(data, first, last).span(rule.groups)
+
+    def found(self, data: bytes) -> Iterator[Found]:
+        """What holds, in order and without overlap."""
+        at, matches = 0, self._any.finditer(data)
+        while match := next(matches, None):
+            first, last = match.span()
+            rule, start, end = self.alone(data, first, last)
+            held = rule.holds(data[start:end].decode("utf-8", "surrogatepass"))
+            if held:
+                yield (named(rule, data[start:end]), start, end)
+            # What was turned away is looked into once more, without what made it a candidate: ${KEY}AKIA...
+            at = end if held or start in (at, first) else start
+            if at != last:
+                matches = self._any.finditer(data, at)
+
+    def is_one(self, data: bytes) -> Rule | None:
+        """The rule that all of these bytes fit."""
+        match = self._any.search(data)
+        if match is None or match.span() != (0, len(data)):
+            return None
+        rule, start, end = self.alone(data, 0, len(data))
+        return rule if (start, end) == (0, len(data)) else None
+
+
+@lru_cache(maxsize=1)
+def everywhere() -> Together:
+    return Together(
+        TOGETHER, EVERYWHERE
+    )  # built on first use: it costs tens of milliseconds, and not every command writes
+
+
+@lru_cache(maxsize=1)
+def glued() -> Together:
+    return Together(GLUED, "|".join(f"(?:{rule.pattern})" for rule in GLUED))
+
+
+@lru_cache(maxsize=1)
+def _alone() -> list[tuple[bytes, Together]]:
+    return [(needs, Together([rule], rule.pattern)) for needs, rule in ALONE]
+
+
+def formats_in(data: bytes) -> list[Found]:
+    """Every secret that has the shape of one, in order, without overlap."""
+    found = [each for needs, rule in _alone() if needs in data for each in rule.found(data)]
+    found += everywhere().found(blanked(data, found))
+    return sorted(found, key=_place)
+
+
+def blanked(data: bytes, found: Sequence[Found]) -> bytes:
+    """The same bytes with nothing where those are."""
+    pieces, at = [], 0
+    for _, start, end in sorted(found, key=_place):
+        pieces += [data[at:start], b"\0" * (end - start)]
+        at = end
+    return b"".join([*pieces, data[at:]]) if found else data
+
+
+def in_characters(text: str, found: Sequence[Found]) -> Iterator[Found]:
+    """Offsets of bytes as offsets of characters."""
+    if text.isascii():
+        yield from found
+        return
+    data = text.encode("utf-8", "surrogatepass")
+    at = chars = 0
+    for type, start, end in found:
+        first = chars + _length(data[at:start])
+        at, chars = end, first + _length(data[start:end])
+        yield type, first, chars
+
+
+def _length(data: bytes) -> int:
+    return len(data.decode("utf-8", "surrogatepass"))
+
+
+def _place(found: Found) -> int:
+    return found[1]
+
+
+def named(rule: Rule, secret: bytes) -> str:
+    """A known token in a URL or a header keeps its name."""
+    if rule.type in ("url-password", "bearer-token") and len(secret) >= SHORTEST:
+        inner = everywhere().is_one(secret)
+        return inner.type if inner else rule.type
+    return rule.type
+
+
+def is_ready() -> bool:
+    """Whether the expressions are there already, so that asking them costs nothing more."""
+    return everywhere.cache_info().currsize > 0

@@ -1,0 +1,140 @@
+"""Today's rules for secrets, applied to what was stored before they were known.
+
+Revising would not do: it keeps the old text. So each memory that holds a secret gets its cleaned text under a new key, and what it
+was before is erased like any past text (`erase.py`): the journal, the recall log, the questions that wait, the index and the
+pages of the file forget it. A tombstone stands for that past text and names the events that were emptied, so that an audit can
+tell this from tampering.
+
+It acts for the owner of the store, as upkeep does, and looks at all of the space; it tells only of what the access may read.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from memorist.records import Event, Link, Planned, Record, Report
+from memorist.redact import strings_in, texts_of
+from memorist.remember.changes import Caller
+from memorist.remember.erase import COPIES_WAIT, checked, finish
+from memorist.store.copies import clean_copies
+from memorist.store.nouns import Receipt, Run
+from memorist.store.where import Where, everywhere
+from memorist.store.writer import RECEIPTS_AT_MOST
+
+AT_ONCE = 100  # memories in one transaction
+READ_AT_ONCE = 500  # memories or events
+BECAUSE = "it held a secret"
+RESTORE = "a backup made before holds the secrets still: rescan again after restoring one"
+
+
+def rescan(by: Caller, dry_run: bool = False) -> Report:
+    """Replaces every secret in what is stored; in a dry run says in which memories they are, and by which rule."""
+    by.writer.flush()
+    interrupted = bool(checked(by.store, by.access.space))
+    search = _Search(by)
+    held = search.memories()
+    told = [id for id in held if id in search.readable]
+    planned = tuple(Planned(id, search.readable[id], f"holds {', '.join(sorted(held[id]))}") for id in told)
+    report = Report("rescanned", planned, dry_run=dry_run)
+    if dry_run:
+        return report
+    batch = search.replace(sorted(held))
+    search.tell_others()
+    if interrupted:  # our traces do not include what it left behind
+        by.store.compact()
+    elif not held and not search.secrets:
+        return report
+    said = [each for each in _clean_files(by, sorted(held), search.traces()) if "restoring one" not in each]
+    return replace(report, batch=batch, advice="; ".join([*said, RESTORE]))
+
+
+def _clean_files(by: Caller, ids: Sequence[str], traces: set[bytes]) -> list[str]:
+    """Automatic copies lose these memories altogether: they are for emergencies, and cannot be asked what they hold."""
+    cleaning = clean_copies(by.store, ids, by.access, BECAUSE, COPIES_WAIT)
+    return list(dict.fromkeys([*cleaning.said, *finish(by, BECAUSE, traces)]))
+
+
+@dataclass(slots=True)
+class _Search:
+    """What is looked for, and what was found on the way."""
+
+    by: Caller
+    secrets: set[str] = field(default_factory=set)
+    words: set[str] = field(default_factory=set)  # that no memory holds any more
+    readable: dict[str, int] = field(default_factory=dict)  # number of each memory that may be told of
+
+    def memories(self) -> dict[str, set[str]]:
+        """The memories that hold a secret, or of which the journal or a link tells one, each with the rules that found it."""
+        held: dict[str, set[str]] = {}
+        where, living = everywhere(self.by.access.space), set[str]()
+        for record in self._get([brief.id for brief in self.by.store.briefs(where)], where):
+            living |= set() if record.state == "erased" else {record.id}
+            self._note(held, record.id, texts_of(record))
+        for link in self._links(sorted(living)):
+            self._note(held, link.a, [link.evidence or ""])
+        for event in self._events():
+            self._note(held, event.record, _told(event))
+        self.readable = {record.id: record.number for record in self._get(sorted(held), Where(self.by.access))}
+        return {id: types for id, types in held.items() if id in living}
+
+    def _get(self, ids: Sequence[str], where: Where) -> Iterator[Record]:
+        for start in range(0, len(ids), READ_AT_ONCE):
+            yield from self.by.store.get(ids[start : start + READ_AT_ONCE], where)
+
+    def _events(self) -> Iterator[Event]:
+        before: int | None = None
+        while events := self.by.store.journal(before=before, limit=READ_AT_ONCE):
+            yield from events
+            before = events[0].seq
+
+    def _note(self, held: dict[str, set[str]], id: str, texts: Iterable[str]) -> None:
+        for type, secret in self.by.writer.secrets_in(texts):
+            held.setdefault(id, set()).add(type)
+            self.secrets.add(secret)
+
+    def replace(self, ids: Sequence[str]) -> str | None:
+        """Puts the cleaned text in the place of each."""
+        batch: str | None = None
+        for start in range(0, len(ids), AT_ONCE):
+            with self.by.writer.transaction():
+                some = self.by.store.get(ids[start : start + AT_ONCE], everywhere(self.by.access.space))
+                links = self._links([record.id for record in some])
+                gone = self.by.writer.replace_secrets(some, links, self.by.access, BECAUSE, batch)
+            batch, self.words = gone.batch, self.words | gone.words
+        return batch
+
+    def _links(self, ids: Sequence[str]) -> list[Link]:
+        where = everywhere(self.by.access.space)
+        portions = (list(ids[start : start + READ_AT_ONCE]) for start in range(0, len(ids), READ_AT_ONCE))
+        found = (link for some in portions for link in self.by.store.links(where, some))
+        return [link for link in dict.fromkeys(found) if link.evidence and self._holds([link.evidence])]
+
+    def tell_others(self) -> None:
+        """Questions that wait are written without the secret; lines of the recall log that hold one go."""
+        store, space = self.by.store, self.by.access.space
+        for run in store.runs(space):
+            if run.question is not None and self._holds(_strings(run)):
+                self.by.writer.save_run(run)
+        lines = [line.id for line in store.receipts(space, RECEIPTS_AT_MOST) if self._holds(_strings(line))]
+        if lines:
+            self.by.writer.drop_receipts(lines, space)
+
+    def _holds(self, texts: Iterable[str]) -> bool:
+        found = self.by.writer.secrets_in(texts)
+        self.secrets |= {secret for _, secret in found}
+        return bool(found)
+
+    def traces(self) -> set[bytes]:
+        """What to search the files for: the secrets, as they are and as JSON has them, and the words that went with them."""
+        spelled = {json.dumps(secret, ensure_ascii=plain)[1:-1] for secret in self.secrets for plain in (True, False)}
+        return {trace.encode("utf-8", "surrogatepass") for trace in self.secrets | spelled | self.words}
+
+
+def _told(event: Event) -> list[str]:
+    return [event.because or "", *strings_in(event.before or {})]
+
+
+def _strings(told: Receipt | Run) -> list[str]:
+    content: Mapping[str, Any] | None = told.rendered if isinstance(told, Receipt) else told.question
+    return [told.query if isinstance(told, Receipt) else "", *strings_in(content or {})]
