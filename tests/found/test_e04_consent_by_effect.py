@@ -108,6 +108,16 @@ def test_so_does_one_actor_little_by_little_within_ten_minutes(memory: Memory, c
 
 
 @pytest.mark.covers("E4")
+def test_erasing_one_by_one_is_counted_too(memory: Memory) -> None:
+    memory.remember_many([f"Stop {n} lies at the river" for n in range(20)])
+    for number in range(1, 11):
+        assert memory.erase(number).pending is None
+    report = memory.erase(11)
+    assert report.pending and report.changed == () and memory.count() == 10
+    assert waits(memory.forget(11)), "whichever verb"
+
+
+@pytest.mark.covers("E4")
 def test_the_end_of_a_task_asks_nobody_and_saves_what_the_user_said(memory: Memory) -> None:
     memory.remember_many([{"text": f"Step {n} of the work", "scope": "task/1"} for n in range(30)])
     door(memory, "user").remember("Never touch the ledger", kind="warning", scope="task/1")

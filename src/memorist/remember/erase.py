@@ -18,7 +18,7 @@ from memorist.errors import Invalid
 from memorist.records import Planned, Record, Report
 from memorist.redact import strings_in, texts_of
 from memorist.remember import consent
-from memorist.remember.authority import Effect, most_of, reason_to_ask
+from memorist.remember.authority import Effect, Held, most_of, noted, reason_to_ask
 from memorist.remember.changes import Caller, Twins, same_texts, twins_of
 from memorist.store.copies import clean_copies, remove_unfinished
 from memorist.store.lineage import PHRASE, Lineage
@@ -110,15 +110,28 @@ class _Erasure:
             whole = self._with_pasts(records)
             found = self.by.store.get(self._derived(whole, left), self.by.where)
             whole += self._with_pasts(found, {record.id for record in whole})
+            marks = {} if report.dry_run else self._noted(whole, left)
             planned = [Planned(each.id, each.number, self._reason(each)) for each in whole]
             report = replace(report, changed=(*report.changed, *planned), left={**report.left, **left})
             self._note(whole)
             quoting = self._quoting(whole)
             if report.dry_run or not whole:
                 return report
-            gone = self.by.writer.erase(whole, who, self.because, report.batch, quoting)
+            gone = self.by.writer.erase(whole, who, self.because, report.batch, quoting, marks)
         self.traces |= _traces(whole, gone.words)
         return replace(report, batch=gone.batch)
+
+    def _noted(self, whole: list[Record], left: dict[str, str]) -> dict[str, str]:
+        """What this actor has hidden lately, with these; where that is most of a scope, all of them are held."""
+        effects = [Effect("erased", record, replace(record, state="erased")) for record in whole]
+        try:
+            return noted(effects, self.by, self.by.now())
+        except Held as problem:
+            ids = [record.id for record in whole if record.superseded_by is None]
+            left |= dict.fromkeys(ids, str(problem))
+            self.held += ids
+            whole.clear()
+            return {}
 
     def _with_pasts(self, records: Sequence[Record], more: Set[str] = frozenset()) -> list[Record]:
         """These and their past texts, wherever those lie: they are the same memory."""

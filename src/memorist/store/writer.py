@@ -233,6 +233,7 @@ class Writer:
         because: str,
         batch: str | None = None,
         quoting: Sequence[Record] = (),
+        settings: Mapping[str, str] | None = None,
     ) -> Gone:
         """Puts a tombstone in the place of each record, and takes what told of it out of everything else. `quoting` are
         records that stay and lose their snippets.
@@ -254,7 +255,7 @@ class Writer:
             sealed = {each.record.id: each for each in (*stones, *heads)}
             batch, events, link = self._events(changes, who, sealed, batch)
             marks = {"erased": str(to_micros(now)), unscrubbed(who.space): secrets.token_hex(8)}
-            self.store.write(Commit(events=events, digest=link.digest, settings=marks))
+            self.store.write(Commit(events=events, digest=link.digest, settings={**(settings or {}), **marks}))
         with self._notes_lock:
             self._notes = []  # what was asked before may quote it
         return Gone(batch, erased.words)
