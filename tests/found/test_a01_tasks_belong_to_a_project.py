@@ -11,7 +11,7 @@ from memorist import Memory
 from memorist.access import Access, access_for
 from memorist.errors import Invalid, NotFound, OutOfScope
 from memorist.files import transfer as files
-from memorist.records import Draft
+from memorist.records import Draft, Origin
 from memorist.seeds import tiers
 from memorist.store.nouns import seal
 from memorist.store.where import everywhere
@@ -202,9 +202,12 @@ def test_what_was_found_in_one_project_never_becomes_a_memory_of_another(open_me
 # ---------------------------------------------------------------- stores of 0.1.0
 
 
-def without_homes(path: Path, memories: list[tuple[str, str, dict[str, object]]]) -> list[str]:
+def without_homes(
+    path: Path, memories: list[tuple[str, str, dict[str, object]]], origin: Origin = "agent"
+) -> list[str]:
     """A store as 0.1.0 left it: these memories, each in its scope, written from its project, without a home."""
-    with Memory(path, project="alpha", access=replace(access_for("admin", "project/alpha")), embed="none") as memory:
+    who = replace(access_for("admin", "project/alpha"), origin=origin)
+    with Memory(path, project="alpha", access=who, embed="none") as memory:
         ids = [str(memory.remember(text, scope=scope, **more).id) for scope, text, more in memories]  # type: ignore[arg-type]
         _take_homes(memory, ids)
     return ids
@@ -236,6 +239,13 @@ def test_in_a_store_of_one_project_everything_is_its_own(path: Path) -> None:
         task = memory.list({"scope": "task/1"})[0]
         event = memory.history(task.id)[-1]
         assert (event.verb, event.surface, event.before) == ("assigned", "upgrade", {"home": None})
+
+
+def test_whoever_said_it_an_agent_that_opens_the_store_gives_it_its_home(path: Path) -> None:
+    talk = [("session/main", f"turn {n} of the user", {"kind": "turn"}) for n in range(30)]
+    without_homes(path, [("project/atlas", "one", {}), *talk, ("task/1", "two", {})], origin="user")  # type: ignore[list-item]
+    with Memory(path, project="atlas", embed="none") as memory:
+        assert len(memory.list(limit=100)) == 32 and {r.origin for r in memory.list(limit=100)} == {"user"}
 
 
 def test_what_tells_the_project_of_a_task_is_believed(path: Path) -> None:

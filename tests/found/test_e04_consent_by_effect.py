@@ -118,6 +118,18 @@ def test_erasing_one_by_one_is_counted_too(memory: Memory) -> None:
 
 
 @pytest.mark.covers("E4")
+def test_what_replaces_or_moves_up_is_not_hidden(memory: Memory) -> None:
+    memory.design = replace(memory.design, conflicts="supersede")
+    for port in (8080, 9090):
+        for n in range(20):
+            memory.remember(f"Service number {n} listens on port {port}")
+    assert memory.count({"state": "superseded"}) == 20 == memory.count()
+    memory.remember_many([{"text": f"Step {n} of the work", "scope": "task/1"} for n in range(20)])
+    for record in memory.list({"scope": "task/1"}):
+        assert memory.promote(record.id).outcome == "changed"  # type: ignore[union-attr]
+
+
+@pytest.mark.covers("E4")
 def test_the_end_of_a_task_asks_nobody_and_saves_what_the_user_said(memory: Memory) -> None:
     memory.remember_many([{"text": f"Step {n} of the work", "scope": "task/1"} for n in range(30)])
     door(memory, "user").remember("Never touch the ledger", kind="warning", scope="task/1")

@@ -91,11 +91,12 @@ class Effect:
 
     @property
     def hides(self) -> int:
-        """1 if a memory is no longer recalled in its scope, -1 if one is again, else 0."""
-        if self.old is None:
-            return 0
-        was, now = (record.state == "active" for record in (self.old, self.new))
-        return int(was and (not now or place_of(self.old) != place_of(self.new))) - int(now and not was)
+        """1 if a memory is no longer recalled in its place, -1 if one is that was not, else 0. So what replaces another hides
+        nothing."""
+        old, new = self.old, self.new
+        was, now = old is not None and old.state == "active", new.state == "active"
+        away = old is not None and place_of(old) != place_of(new) and old.home != new.scope  # not to its own project
+        return int(was and (not now or away)) - int(now and not was)
 
 
 class Held(MemoristError):
@@ -263,13 +264,14 @@ def noted(effects: Sequence[Effect], by: "Caller", now: datetime) -> dict[str, s
     return {_name(by): canonical({who: some for who, some in lines.items() if some})}
 
 
-def _hidden(effects: Iterable[Effect]) -> dict[Place, int]:
-    """How many memories of a scope are hidden, less those that are back. An undo is judged as a whole (`undo.py`)."""
+def _hidden(effects: Sequence[Effect]) -> dict[Place, int]:
+    """How many memories of a place are hidden, less those that are new or back. An undo is judged as a whole (`undo.py`)."""
     counts: Counter[Place] = Counter()
     for effect in effects:
         if effect.verb != "undone" and effect.hides:
             counts[place_of(effect.old or effect.new)] += effect.hides
-    return {place: count for place, count in counts.items() if count}
+    back = {place_of(effect.new) for effect in effects if effect.old is not None and effect.hides < 0}
+    return {place: count for place, count in counts.items() if count > 0 or (count < 0 and place in back)}
 
 
 def hidden_lately(by: "Caller", now: datetime) -> Counter[Place]:

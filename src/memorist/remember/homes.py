@@ -28,6 +28,7 @@ def settle(by: Caller) -> None:
     """Gives homes to what a space keeps from before there were any, once."""
     space = by.access.space
     keeper = by.through(Access(space, EVERYWHERE, EVERYWHERE, "admin", "memorist", surface="upgrade"))
+    keeper = replace(keeper, steward=True)  # whoever said a memory, it gets its home
     homes: dict[str, str] = {}
     scopes = homeless(keeper)
     projects = [scope for scope in by.store.count(keeper.where) if family_of(scope) == "project"] if scopes else []
@@ -108,7 +109,8 @@ def assign(scope: str, project: str, by: Caller) -> Report:
     if not ids:
         raise NotFound(f"nothing in {place} waits for a project; `memorist doctor` lists what does")
     because = f"assigned to {home}"
-    return Sweep(ASSIGNED, lambda record: replace(record, home=home), because, by.where, by).apply(ids)
+    keeper = replace(by, steward=True)
+    return Sweep(ASSIGNED, lambda record: replace(record, home=home), because, by.where, keeper).apply(ids)
 
 
 def checked(by: Caller) -> list[Diagnosis]:
