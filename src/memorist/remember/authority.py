@@ -93,10 +93,16 @@ class Effect:
     def hides(self) -> int:
         """1 if a memory is no longer recalled in its place, -1 if one is that was not, else 0. So what replaces another hides
         nothing."""
-        old, new = self.old, self.new
-        was, now = old is not None and old.state == "active", new.state == "active"
+        old, new, moment = self.old, self.new, self.new.times.updated
+        was, now = old is not None and _holds(old, moment), _holds(new, moment)
         away = old is not None and place_of(old) != place_of(new) and old.home != new.scope  # not to its own project
         return int(was and (not now or away)) - int(now and not was)
+
+
+def _holds(record: Record, now: datetime) -> bool:
+    """Whether it can be recalled: not archived, and not outside its validity."""
+    start, end = record.times.valid_from, record.times.valid_to
+    return record.state == "active" and (start is None or start <= now) and (end is None or end > now)
 
 
 class Held(MemoristError):
@@ -156,7 +162,9 @@ def judge(effects: Sequence[Effect], by: "Caller") -> None:
 
 
 def reason_to_ask(effect: Effect, by: "Caller") -> str | None:
-    """Why a person has to agree to this, if they have to."""
+    """Why a person has to agree to this, if they have to and did not yet."""
+    if by.agreed is not None:
+        return None
     if effect.counted or effect.new is effect.old:
         return _outranked(effect, by)
     return _reaches_everybody(effect, by) or _outranked(effect, by)
@@ -212,7 +220,10 @@ def _refuse_lift(effect: Effect, by: "Caller") -> None:
     """Trust rises by the user's word alone. An undo gives back what was there, up to the rank of its own door."""
     new, door = effect.new, by.access.origin
     if door != "user" and (RANK[new.origin] > _highest(effect, by) or _confirms(effect, by)):
-        raise Refused(f"only the user's word makes a memory {new.origin}'s or confirmed; this door is the {door}'s")
+        raise Refused(
+            f"only the user's word makes a memory {new.origin}'s or confirmed, and this door is the {door}'s; ask the user to"
+            " confirm it"
+        )
 
 
 def _highest(effect: Effect, by: "Caller") -> int:
@@ -265,10 +276,10 @@ def noted(effects: Sequence[Effect], by: "Caller", now: datetime) -> dict[str, s
 
 
 def _hidden(effects: Sequence[Effect]) -> dict[Place, int]:
-    """How many memories of a place are hidden, less those that are new or back. An undo is judged as a whole (`undo.py`)."""
+    """How many memories of a place are hidden, less those that are new or back."""
     counts: Counter[Place] = Counter()
     for effect in effects:
-        if effect.verb != "undone" and effect.hides:
+        if effect.hides:
             counts[place_of(effect.old or effect.new)] += effect.hides
     back = {place_of(effect.new) for effect in effects if effect.old is not None and effect.hides < 0}
     return {place: count for place, count in counts.items() if count > 0 or (count < 0 and place in back)}

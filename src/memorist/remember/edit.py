@@ -47,6 +47,7 @@ SWEPT_AT_ONCE = 100  # memories in one transaction, at most
 FIRST, FEWEST = 25, 5  # memories in the first transaction, and at least
 TOO_LONG, TOO_SHORT = 0.1, 0.03  # seconds of a transaction: others wait meanwhile, and each has a fixed cost
 UNCHANGED = "it was so already"
+RESTORED = "restored"
 BESIDE = ("relates_to", "contradicts")  # links that say something about two memories and change neither
 Find = Callable[[], Record]
 Pair = Callable[[], tuple[Record, Record]]
@@ -79,7 +80,7 @@ def _edit(find: Find, verb: str, change: Callable[[Record], Record], by: Caller,
         if new == old:
             return Outcome("unchanged", UNCHANGED, old.id, old)
         changes = Changes.of(by)
-        fresh = _checked(old, new, changes)
+        fresh = _checked(old, new, changes, said=verb != RESTORED)
         changes.put(verb, old, fresh, because)
         said = meet(fresh, changes) if _arrives(old, fresh) else []
         batch, stored = changes.commit()
@@ -87,13 +88,13 @@ def _edit(find: Find, verb: str, change: Callable[[Record], Record], by: Caller,
     return Outcome("changed", "; ".join((because, *said)), old.id, stored[old.id], batch, told)
 
 
-def _checked(old: Record, new: Record, changes: Changes) -> Clean:
+def _checked(old: Record, new: Record, changes: Changes, said: bool = True) -> Clean:
     """The next version of a record, unless its scope may not be written or another active memory says the same."""
     who = changes.by.access
     if new.scope != old.scope and new.home == old.home:
         new = replace(new, home=_home_after(old, new.scope, who))
     changes.by.writer.refuse_secret(who.must_write(new.scope, new.home), "the scope")
-    fresh = changes.stamped(old, new)
+    fresh = changes.stamped(old, new, said)
     refuse_second(old, fresh, changes)
     return fresh
 
@@ -117,7 +118,7 @@ def _writable(record: Record, who: Access) -> Record:
 
 def _must_be_there(record: Record) -> Record:
     if record.state == "erased":
-        raise Refused(f"memory {record.number} is erased and cannot be used any more")
+        raise Refused(f"memory {record.number} is erased and cannot be used any more; remember it anew if it still holds")
     return record
 
 
@@ -194,7 +195,8 @@ def _revised(old: Record, changes: Mapping[str, Any], kinds: Mapping[str, Kind])
         raise Refused(
             f"memory {old.number} is a {old.kind}, and its text stays as it was said; add a correction instead"
         )
-    if here != there and (here.append_only or there.append_only or here.layer != there.layer):
+    alike = (here.layer, here.recalled) == (there.layer, there.recalled)
+    if here != there and (here.append_only or there.append_only or not alike):
         raise Refused(f"memory {old.number} is a {old.kind} and cannot become a {there.name}; remember it as a new one")
     times = replace(old.times, **{key: given.pop(key) for key in ("valid_from", "valid_to") if key in given})
     checks.interval(times.valid_from, times.valid_to)
@@ -310,7 +312,7 @@ def _follow(a: Record, b: Record, kind: LinkKind, linked: bool, because: str, ch
     elif kind == "supersedes" and b.state == "superseded" and b.superseded_by is None:
         by.access.must_write(b.scope, b.home)
         back = replace(b, state="active", reason=None, times=replace(b.times, valid_to=None))
-        changes.put("restored", b, _checked(b, back, changes), because)
+        changes.put(RESTORED, b, _checked(b, back, changes, said=False), because)
     elif kind == "derived_from" and linked:
         _lower(a, b, because, changes)
 
@@ -523,12 +525,9 @@ class Sweep:
                 self.by.access.must_write(old.scope, old.home)
                 new = self.change(old)
                 fresh = None if new == old else self._allowed(old, _checked(old, new, changes))
-            except (Refused, OutOfScope, Conflict) as problem:
+            except (Refused, OutOfScope, Conflict, Held) as problem:
                 left[old.id] = str(problem)
-                continue
-            except Held as problem:
-                left[old.id] = str(problem)
-                self.held.append(old.id)
+                self.held += [old.id] if isinstance(problem, Held) else []
                 continue
             if fresh is None:
                 left[old.id] = UNCHANGED
@@ -542,7 +541,7 @@ class Sweep:
     def _allowed(self, old: Record, fresh: Clean) -> Clean:
         """One memory that is not the caller's to change does not stop the others."""
         effect = Effect(self.verb, old, fresh)
-        reason = None if self.by.agreed is not None else reason_to_ask(effect, self.by)
+        reason = reason_to_ask(effect, self.by)
         if reason:
             raise Held(reason, [effect])
         return fresh

@@ -97,8 +97,7 @@ def admit(
     `policy`: what happens to memories that contradict one another."""
     now = by.now()
     cleaned = [checked(place, draft, by, home, now) for place, draft in enumerate(drafts, 1)]
-    if by.agreed is None:
-        cleaned = [_asked(draft, record, by, home, policy) for draft, record in zip(drafts, cleaned, strict=True)]
+    cleaned = [_asked(draft, record, by, home, policy) for draft, record in zip(drafts, cleaned, strict=True)]
     clean = [record for record in cleaned if isinstance(record, Record)]
     vectors = by.writer.generations.ahead(clean)
     with by.writer.transaction():
@@ -330,7 +329,7 @@ def _reinforce(twin: Record, record: Record, changes: Changes) -> Outcome:
 
 def _asks(twin: Record, after: Record, changes: Changes) -> bool:
     """Whether a person would have to agree to what the repetition adds: then it only counts."""
-    return changes.by.agreed is None and reason_to_ask(Effect("reinforced", twin, after), changes.by) is not None
+    return reason_to_ask(Effect("reinforced", twin, after), changes.by) is not None
 
 
 def _joined(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from memorist.design import Ask, Tools
 from memorist.errors import Conflict, Invalid, MemoristError, NotFound, Refused
 from memorist.records import Counters, Event, Link, Planned, Record, Report, from_micros
 from memorist.remember import consent
-from memorist.remember.authority import RANK, Effect, Held, most_of, place_of, reason_to_ask
+from memorist.remember.authority import RANK, Effect, Held, hidden_lately, most_of, place_of, reason_to_ask
 from memorist.remember.changes import UNDONE, Caller, Changes, counts_of, refuse_second
 from memorist.remember.edit import portions
 from memorist.store import checkouts
@@ -58,23 +58,24 @@ def _reason_to_ask(events: Sequence[Event], by: Caller) -> str | None:
     door = max((door_of(event) for event in events), key=RANK.__getitem__)
     if RANK[door] > RANK[by.access.origin]:
         return f"it was done through a door that is the {door}'s"
-    own = (events[0].actor, events[0].surface) == (by.access.actor, by.access.surface)
-    return (
-        None if own or by.access.origin == "user" else _hides_most([e.record for e in events if e.verb == "added"], by)
-    )
+    if _is_own(events[0], by) or by.access.origin == "user":
+        return None
+    added = by.store.get([event.record for event in events if event.verb == "added"], by.where)
+    counts = Counter(place_of(record) for record in added if record.state == "active")
+    lately = hidden_lately(by, by.now())
+    large = (place for place, count in counts.items() if most_of(place, lately[place] + count, count, by))
+    return next((f"it would hide most of {scope}" for scope, _ in large), None)
 
 
-def _hides_most(added: Sequence[str], by: Caller) -> str | None:
-    counts = Counter(place_of(record) for record in by.store.get(added, by.where) if record.state == "active")
-    large = next((place for place, count in counts.items() if most_of(place, count, count, by)), None)
-    return None if large is None else f"it would hide most of {large[0]}"
+def _is_own(event: Event, by: Caller) -> bool:
+    return (event.actor, event.surface) == (by.access.actor, by.access.surface)
 
 
 def _asked(batch: str, reason: str, first: Event, report: Report, by: Caller) -> Report:
     """Asks a person about what is left of it; if they agree at once, it is done as the user's act."""
     about = next(iter(by.store.get([first.record], by.where)), None)
     if about is None:
-        raise NotFound("one of its memories is not readable here")
+        raise NotFound(f"a memory of {batch} is not readable here; undo it with an access that may read it")
     question = Ask("undo", f"{by.access.actor} wants to undo {batch}, but {reason}", None, {"batch": batch})
     said = consent.ask(question, about.scope, reason, by, about.home)
     if said.approved:
@@ -186,6 +187,7 @@ class _Undo:
         planned, left = list(report.changed), dict(report.left)
         with self.by.writer.transaction():
             changes = Changes.of(self.by)
+            changes.takes_back = any(_is_own(event, self.by) for events in self.events.values() for event in events)
             records = {record.id: record for record in self.by.store.get(ids, self.by.where)}
             for id in ids:
                 record = records.get(id)
@@ -193,12 +195,9 @@ class _Undo:
                     continue  # undone together with the memory whose past text it is
                 try:
                     returns = self._returns(record, self.events[id], changes)
-                except Held as problem:
-                    left[id] = str(problem)
-                    self.held.append(str(problem))
-                    continue
                 except MemoristError as problem:
                     left[id] = str(problem)
+                    self.held += [str(problem)] if isinstance(problem, Held) else []
                     continue
                 for each in returns:
                     self._put(each, changes)
@@ -209,7 +208,7 @@ class _Undo:
     def _returns(self, record: Record | None, events: Sequence[Event], changes: Changes) -> list[_Return]:
         """How to undo these events of one memory. Obstacles are raised before anything is put."""
         if record is None:
-            raise NotFound("one of its memories is not readable here")
+            raise NotFound("it is not readable here; undo it with an access that may read it")
         self.by.access.must_write(record.scope, record.home)
         if any(event.verb in ("erased", "past erased") for event in events) or record.state == "erased":
             raise Refused(f"memory {record.number} is erased, and that cannot be undone")
@@ -225,7 +224,7 @@ class _Undo:
         """Raises `Held` where a person has to agree. A memory with nothing but other links counts as changed, too."""
         record, fresh = back.record, back.fresh
         effect = Effect("undone", record, fresh or back.after, counted=fresh is None and back.after != record)
-        reason = None if self.by.agreed is not None else reason_to_ask(effect, self.by)
+        reason = reason_to_ask(effect, self.by)
         if reason:
             raise Held(reason, [effect])
 
@@ -246,7 +245,7 @@ class _Undo:
         )
         if as_counted == record:
             return back
-        fresh = changes.stamped(record, back.after)
+        fresh = changes.stamped(record, back.after, said=False)
         refuse_second(record, fresh, changes)
         return replace(back, fresh=fresh)
 
@@ -273,7 +272,7 @@ class _Undo:
             return None
         found = self.by.store.get([before["superseded"]], everywhere(self.by.access.space))
         if not found or found[0].state == "erased":
-            raise Refused("the text it had before was erased")
+            raise Refused("the text it had before was erased; revise it instead")
         if before.get("fingerprint", found[0].fingerprint) != found[0].fingerprint:
             raise Refused("the text it had before is no longer what it was; revise it instead")
         return found[0]
