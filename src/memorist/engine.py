@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from memorist import checks, designs, prompt, recall, remember, upkeep
 from memorist.access import Access, access_for
-from memorist.design import Clock, Confirmer, Design, Reranker, Tools
+from memorist.design import LARGEST_PROMPT, Clock, Confirmer, Design, Reranker, Tools
 from memorist.errors import Invalid, MemoristError, Refused, StoreDamaged, StoreUnavailable
 from memorist.kinds import KINDS, Kind, Kinds
 from memorist.models.embed import NONE, Choice, Embedder, chosen, shown
@@ -570,7 +570,8 @@ class Engine:
         """What was chosen for this project. Where the store cannot say, the rest of the way will find out why."""
         if self.access.may_read(self._choosing):
             with suppress(MemoristError):
-                return choices.chosen(self._tools.store, self.space, self._choosing).budget
+                chosen = choices.chosen(self._tools.store, self.space, self._choosing).budget
+                return chosen and min(chosen, LARGEST_PROMPT)  # 0.1.0 took any number
         return None
 
     # ------------------------------------------------------------ what a user asks for first

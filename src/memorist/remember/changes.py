@@ -84,9 +84,9 @@ class Changes:
     def of(cls, by: Caller) -> "Changes":
         return cls(by, by.now())
 
-    def stamped(self, old: Record, new: Record, said: bool = True) -> Clean:
-        """The next version of a record: redacted, and changed now. What a person agreed to is their word, unless it only
-        brings back what was there (not `said`)."""
+    def stamped(self, old: Record, new: Record, said: bool = False) -> Clean:
+        """The next version of a record: redacted, and changed now. `said`: the change is about what it says or how far it
+        reaches; then it is the word of the person who agreed to it."""
         if said and self.by.agreed is not None and new.state == "active":
             new = users_word(new)
         times = replace(new.times, updated=self.now)

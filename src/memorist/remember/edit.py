@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from memorist import checks
-from memorist.access import Access, family_of, is_homed
+from memorist.access import GLOBAL, Access, family_of, is_homed
 from memorist.design import Ask
 from memorist.errors import Conflict, Invalid, NotFound, OutOfScope, Refused
 from memorist.kinds import Kind, kind_named
@@ -47,7 +47,7 @@ SWEPT_AT_ONCE = 100  # memories in one transaction, at most
 FIRST, FEWEST = 25, 5  # memories in the first transaction, and at least
 TOO_LONG, TOO_SHORT = 0.1, 0.03  # seconds of a transaction: others wait meanwhile, and each has a fixed cost
 UNCHANGED = "it was so already"
-RESTORED = "restored"
+SAID = ("revised", "pinned", "promoted")  # verbs whose approval makes a memory the approver's word
 BESIDE = ("relates_to", "contradicts")  # links that say something about two memories and change neither
 Find = Callable[[], Record]
 Pair = Callable[[], tuple[Record, Record]]
@@ -80,7 +80,7 @@ def _edit(find: Find, verb: str, change: Callable[[Record], Record], by: Caller,
         if new == old:
             return Outcome("unchanged", UNCHANGED, old.id, old)
         changes = Changes.of(by)
-        fresh = _checked(old, new, changes, said=verb != RESTORED)
+        fresh = _checked(old, new, changes, said=verb in SAID)
         changes.put(verb, old, fresh, because)
         said = meet(fresh, changes) if _arrives(old, fresh) else []
         batch, stored = changes.commit()
@@ -88,7 +88,7 @@ def _edit(find: Find, verb: str, change: Callable[[Record], Record], by: Caller,
     return Outcome("changed", "; ".join((because, *said)), old.id, stored[old.id], batch, told)
 
 
-def _checked(old: Record, new: Record, changes: Changes, said: bool = True) -> Clean:
+def _checked(old: Record, new: Record, changes: Changes, said: bool = False) -> Clean:
     """The next version of a record, unless its scope may not be written or another active memory says the same."""
     who = changes.by.access
     if new.scope != old.scope and new.home == old.home:
@@ -103,7 +103,8 @@ def _home_after(old: Record, scope: str, who: Access) -> str | None:
     """The project that a memory belongs to once it lies in that scope: the one it was in, else that of the caller."""
     if not is_homed(scope):
         return None
-    return old.home or (old.scope if family_of(old.scope) == "project" else who.home)
+    home = old.scope if family_of(old.scope) == "project" else old.home
+    return who.home if home is None or (home == GLOBAL and family_of(scope) != "agent") else home
 
 
 def _arrives(old: Record, fresh: Record) -> bool:
@@ -118,7 +119,9 @@ def _writable(record: Record, who: Access) -> Record:
 
 def _must_be_there(record: Record) -> Record:
     if record.state == "erased":
-        raise Refused(f"memory {record.number} is erased and cannot be used any more; remember it anew if it still holds")
+        raise Refused(
+            f"memory {record.number} is erased and cannot be used any more; remember it anew if it still holds"
+        )
     return record
 
 
@@ -278,7 +281,7 @@ def relate(
             new = None if share is None else Link(a.id, b.id, kind, share, shown)
             return _related(a, b, kind, new, by)
 
-    done = consent.settled(act, lambda held: _to_relate(held, find, kind, share, shown, by), by)
+    done = consent.settled(act, lambda held: _to_relate(held, find, kind, share, shown, by), by, find)
     return replace(done, advice=done.advice or replaced([evidence or ""], [shown or ""]))
 
 
@@ -292,7 +295,7 @@ def _related(a: Record, b: Record, kind: LinkKind, new: Link | None, by: Caller)
             changes.touch(a)
         changes.link(a, new, because, was=known)
     elif known:
-        changes.touch(a, b)
+        changes.touch(*((a, b) if kind not in BESIDE or kind == "contradicts" else ()))
         changes.unlink(a, known, because)
     if known is None or new is None:
         _follow(a, b, kind, new is not None, because, changes)
@@ -312,37 +315,38 @@ def _follow(a: Record, b: Record, kind: LinkKind, linked: bool, because: str, ch
     elif kind == "supersedes" and b.state == "superseded" and b.superseded_by is None:
         by.access.must_write(b.scope, b.home)
         back = replace(b, state="active", reason=None, times=replace(b.times, valid_to=None))
-        changes.put(RESTORED, b, _checked(b, back, changes, said=False), because)
+        changes.put("restored", b, _checked(b, back, changes), because)
     elif kind == "derived_from" and linked:
         _lower(a, b, because, changes)
 
 
 def _lower(a: Record, b: Record, because: str, changes: Changes) -> None:
     """Lowers what is derived from `b`, and what is derived from that, to the trust in `b`; the user's word stays."""
-    by, edge, seen = changes.by, [a.id], {a.id}
+    by, edge, seen = changes.by, {a.id}, {a.id}
     while edge:
-        for record in by.store.get(edge, everywhere(a.space)):
+        for record in by.store.get(sorted(edge), everywhere(a.space)):
             if record.origin != "user" and RANK[record.origin] > RANK[b.origin] and record.state != "erased":
                 changes.put("lowered", record, changes.stamped(record, derived(record, b.origin)), because)
-        links = by.store.links(everywhere(a.space), edge, "derived_from")
-        edge = [link.a for link in links if link.b in edge and link.a not in seen]
-        seen.update(edge)
+        links = by.store.links(everywhere(a.space), sorted(edge), "derived_from")
+        edge = {link.a for link in links if link.b in edge} - seen
+        seen |= edge
 
 
 def _to_relate(held: Held, find: Pair, kind: LinkKind, weight: float | None, evidence: str | None, by: Caller) -> Ask:
     a, b = find()
-    details = {"a": a.id, "b": b.id, "kind": kind, "weight": weight, "evidence": evidence, "versions": held.versions}
+    versions = {a.id: a.version, b.id: b.version}
+    details = {"a": a.id, "b": b.id, "kind": kind, "weight": weight, "evidence": evidence, "versions": versions}
     act = "unlink" if weight is None else "link"
-    return Ask("link", f"{act} memory {a.number} and memory {b.number} ({kind}), and {held}", None, details)
+    texts = " and ".join(f"“{consent.shown_in_question(each.text)}”" for each in (a, b))
+    return Ask("link", f"{act} memory {a.number} and memory {b.number} ({kind}), and {held}: {texts}", None, details)
 
 
 def refuse_circle(link: Link, store: Store, where: Where) -> None:
     """A supersedes B supersedes A would leave no newest one."""
-    seen, edge = {link.b}, [link.b]
+    seen, edge = {link.b}, {link.b}
     while edge:
-        steps = [k.b for k in store.links(where, edge, "supersedes") if k.a in edge]
-        edge = [id for id in steps if id not in seen]
-        seen.update(edge)
+        edge = {k.b for k in store.links(where, sorted(edge), "supersedes") if k.a in edge} - seen
+        seen |= edge
     if link.a in seen:
         raise Invalid("that would close a circle of supersedes, which has no newest member; unlink one of them first")
 
@@ -365,6 +369,11 @@ def vote(find: Find, verdict: str, by: Caller) -> Outcome:
         shown = f"{said}: {consent.shown_in_question(record.text)}"
         return Ask("feedback", shown, None, {"id": record.id, "verdict": verdict})
 
+    if verdict == "irrelevant":  # said of every hit that did not help: not worth a person's time
+        try:
+            return _voted(find, verdict, by)
+        except Held as held:
+            return Outcome("unchanged", f"{held}, so it was not counted", held.record.id, held.record)
     return consent.settled(lambda by: _voted(find, verdict, by), question, by)
 
 
@@ -527,7 +536,7 @@ class Sweep:
                 fresh = None if new == old else self._allowed(old, _checked(old, new, changes))
             except (Refused, OutOfScope, Conflict, Held) as problem:
                 left[old.id] = str(problem)
-                self.held += [old.id] if isinstance(problem, Held) else []
+                self.held.extend([old.id] if isinstance(problem, Held) else [])
                 continue
             if fresh is None:
                 left[old.id] = UNCHANGED

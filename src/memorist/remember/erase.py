@@ -18,7 +18,7 @@ from memorist.errors import Invalid
 from memorist.records import Planned, Record, Report
 from memorist.redact import strings_in, texts_of
 from memorist.remember import consent
-from memorist.remember.authority import Effect, Held, most_of, noted, reason_to_ask
+from memorist.remember.authority import Effect, Held, most_of, noted, place_of, reason_to_ask
 from memorist.remember.changes import Caller, Twins, same_texts, twins_of
 from memorist.store.copies import clean_copies, remove_unfinished
 from memorist.store.lineage import PHRASE, Lineage
@@ -51,7 +51,7 @@ def erase(
         report = erasure.step(ids[start : start + ERASED_AT_ONCE], report)
     told: list[str] = []
     if erasure.held and not dry_run:
-        asked = consent.to_sweep("erase", erasure.held, because, by)
+        asked = consent.to_sweep("erase", erasure.held, because, by, derived=derived)
         report = erasure.go_on(report) if asked.approved else replace(report, pending=asked.id)
         told = [] if asked.approved else [asked.because]
     advice = [*told, *erasure.said(), *erasure.same_text()]
@@ -110,7 +110,7 @@ class _Erasure:
             whole = self._with_pasts(records)
             found = self.by.store.get(self._derived(whole, left), self.by.where)
             whole += self._with_pasts(found, {record.id for record in whole})
-            marks = {} if report.dry_run else self._noted(whole, left)
+            marks = {} if report.dry_run else self._noted(whole, found, left)
             planned = [Planned(each.id, each.number, self._reason(each)) for each in whole]
             report = replace(report, changed=(*report.changed, *planned), left={**report.left, **left})
             self._note(whole)
@@ -121,10 +121,16 @@ class _Erasure:
         self.traces |= _traces(whole, gone.words)
         return replace(report, batch=gone.batch)
 
-    def _noted(self, whole: list[Record], left: dict[str, str]) -> dict[str, str]:
-        """What this actor has hidden lately, with these; where that is most of a scope, all of them are held."""
+    def _noted(self, whole: list[Record], found: Sequence[Record], left: dict[str, str]) -> dict[str, str]:
+        """What this actor has hidden lately, with these; where that is most of a scope, all of them are held. So they are
+        where what was derived is most of one: links are cheap to make, and nobody named it."""
         effects = [Effect("erased", record, replace(record, state="erased")) for record in whole]
         try:
+            counts = Counter(place_of(record) for record in found if record.state == "active")
+            if self.by.access.origin != "user" and any(
+                most_of(place, count, count, self.by) for place, count in counts.items()
+            ):
+                raise Held("most of a scope was derived from it and would go with it", effects)
             return noted(effects, self.by, self.by.now())
         except Held as problem:
             ids = [record.id for record in whole if record.superseded_by is None]
@@ -167,19 +173,7 @@ class _Erasure:
             mine, kept = self._may_erase([record for record in edge if record.id in steps])
             left |= {id: f"{self.reasons[id]}; {why}" for id, why in kept.items()}
             found += mine
-        return self._unless_most(found, left)
-
-    def _unless_most(self, ids: list[str], left: dict[str, str]) -> list[str]:
-        """Holds what was derived where it is most of a scope: links are cheap to make, and a person did not name it."""
-        if self.by.agreed is not None or self.by.access.origin == "user" or not ids:
-            return ids
-        active = self.by.where.also("state", "eq", "active")
-        counts = Counter((record.scope, record.home) for record in self.by.store.get(ids, active))
-        if not any(most_of(place, count, count, self.by) for place, count in counts.items()):
-            return ids
-        left |= {id: f"{self.reasons[id]}; most of its scope would go" for id in ids}
-        self.held += ids
-        return []
+        return found
 
     def _living(self, ids: Sequence[str], known: Set[str]) -> list[Record]:
         """Those of these that are not erased, wherever they lie, and their past texts."""

@@ -49,8 +49,9 @@ def adopt(old: str, new: str, by: Caller) -> Report:
 
 
 def approved(details: Mapping[str, Any], by: Caller) -> Report:
-    """Moves the project that a person agreed to move."""
-    return merge(details["old"], details["new"], details["because"], by, dry_run=False)
+    """Moves the project that a person agreed to move: what was to be a rename does not become a merge meanwhile."""
+    act = merge if details["merges"] else rename
+    return act(details["old"], details["new"], details["because"], by, dry_run=False)
 
 
 def _pair(old: str, new: str, by: Caller) -> tuple[Scope, Scope, Caller]:
@@ -70,7 +71,7 @@ def _move(old: Scope, new: Scope, because: str, by: Caller, dry_run: bool) -> Re
     if dry_run:
         return _sweep(old, new, because, replace(by, steward=True)).plan(ids)
     if by.access.origin != "user":
-        details = {"old": old, "new": new, "because": because}
+        details = {"old": old, "new": new, "because": because, "merges": bool(_ids(new, by))}
         question = Ask("move", f"move all {len(ids):,} memories of {old} to {new}", consent.CAN_UNDO, details)
         said = consent.ask(question, old, because, by)
         if not said.approved:

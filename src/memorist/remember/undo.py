@@ -22,9 +22,11 @@ from memorist.remember.edit import portions
 from memorist.store import checkouts
 from memorist.store.nouns import COLUMNS, COUNTERS, from_row, to_row
 from memorist.store.where import Where, everywhere
-from memorist.store.writer import Clean, door_of
+from memorist.store.writer import DOOR, Clean, door_of
 
 EVENTS_AT_ONCE = 500
+BESIDE = {*COUNTERS, "last_used", "other"}  # in an event that left the row as it was
+TOLD = {"was", "now", "salt", DOOR}  # in an event, beside what changed
 UNDID = "undid "
 
 
@@ -55,7 +57,8 @@ def undo(name: str | None, by: Caller) -> Report:
 def _reason_to_ask(events: Sequence[Event], by: Caller) -> str | None:
     """Why a person has to agree before any of it is undone: a more trusted door did it, or most of a scope would go that
     another actor added."""
-    door = max((door_of(event) for event in events), key=RANK.__getitem__)
+    doors = [door_of(event) for event in events if event.before is not None]  # who added a memory, its own origin tells
+    door = max(doors, key=RANK.__getitem__, default=by.access.origin)
     if RANK[door] > RANK[by.access.origin]:
         return f"it was done through a door that is the {door}'s"
     if _is_own(events[0], by) or by.access.origin == "user":
@@ -85,9 +88,11 @@ def _asked(batch: str, reason: str, first: Event, report: Report, by: Caller) ->
 
 
 def _as_then(first: Event, by: Caller) -> Caller:
-    """With the rights that it takes: upkeep works on the whole space, and a project that was moved goes back where it was."""
+    """With the rights that it takes: upkeep works on the whole space, and so does a person's undo of it; a project that was
+    moved goes back where it was."""
     moved = any(map(by.access.may_write, checkouts.named_by(first.batch, by.store)))
-    return by.through(by.access.over_the_space(by.access.surface)) if first.surface == "upkeep" or moved else by
+    kept = first.surface == "upkeep" and (by.access.origin == "user" or by.access.role == "admin")
+    return by.through(by.access.over_the_space(by.access.surface)) if kept or moved else by
 
 
 def _named(name: str, tools: Tools) -> list[Event]:
@@ -123,10 +128,11 @@ def _last_action(who: Access, tools: Tools) -> list[Event]:
 def _is_left(events: Sequence[Event], who: Access, tools: Tools) -> bool:
     """Whether anything of it can be undone by them: a writable memory that is not erased, with its previous values."""
     told = [event.record for event in events if event.before is not None or event.because is not None]
-    if any(RANK[door_of(event)] > RANK[who.origin] for event in events):
+    records = {record.id: record for record in tools.store.get(told, Where(who))}
+    doors = [records[e.record].origin if e.before is None else door_of(e) for e in events if e.record in records]
+    if any(RANK[door] > RANK[who.origin] for door in doors):
         return False
-    mine = [r for r in tools.store.get(told, Where(who)) if RANK[r.origin] <= RANK[who.origin]]
-    return any(who.may_write(record.scope, record.home) and record.state != "erased" for record in mine)
+    return any(who.may_write(r.scope, r.home) and r.state != "erased" for r in records.values())
 
 
 def _cannot(erased: str, instead: str = "") -> Refused:
@@ -139,17 +145,25 @@ def _undone_by(event: Event) -> str:
 
 
 def _changed_since(journal: Sequence[Event], batch: str) -> str | None:
-    """The batch that changed the memory after this one, if any. Batches that were undone since do not count."""
+    """The batch that changed the memory after this one, if any. Batches that were undone since do not count, nor do votes,
+    uses and links where the batch changed none."""
     undone: set[str] = set()
+    restored = {name for event in journal if event.batch == batch for name in _named_in(event)}
     for event in reversed(journal):
         if event.batch in undone:
             continue
         if event.batch == batch:
             return None
-        if event.verb != "undone":
+        if event.verb == "undone":
+            undone.add(_undone_by(event))
+        elif restored & _named_in(event) or not _named_in(event) <= BESIDE:
             return event.batch
-        undone.add(_undone_by(event))
     return "its own undo"
+
+
+def _named_in(event: Event) -> set[str]:
+    """What an event changed, by the names in its `before`."""
+    return set(event.before or {}) - TOLD
 
 
 def _newest_first(tools: Tools) -> Iterator[Event]:
@@ -197,7 +211,7 @@ class _Undo:
                     returns = self._returns(record, self.events[id], changes)
                 except MemoristError as problem:
                     left[id] = str(problem)
-                    self.held += [str(problem)] if isinstance(problem, Held) else []
+                    self.held.extend([str(problem)] if isinstance(problem, Held) else [])
                     continue
                 for each in returns:
                     self._put(each, changes)
@@ -245,7 +259,7 @@ class _Undo:
         )
         if as_counted == record:
             return back
-        fresh = changes.stamped(record, back.after, said=False)
+        fresh = changes.stamped(record, back.after)
         refuse_second(record, fresh, changes)
         return replace(back, fresh=fresh)
 
