@@ -283,18 +283,22 @@ def noted(effects: Sequence[Effect], by: "Caller", now: datetime) -> dict[str, s
         return {}
     lines = _lines(by, now)
     mine = lines.setdefault(_who(by), [])
-    minute = to_micros(now) // MINUTE * MINUTE
-    for place, count in counts.items():
-        known = next((line for line in mine if line[:3] == [minute, *place]), None)
-        if known:
-            known[3] += count
-        else:
-            mine.append([minute, *place, count])
+    mine[:] = _added(mine, counts, to_micros(now) // MINUTE * MINUTE)
     hidden = _summed(mine)
     most = next((place for place, count in counts.items() if most_of(place, hidden[place], count, by)), None)
     if most is not None:
         raise Held(f"{hidden[most]:,} memories of {most[0]} would be hidden within ten minutes, most of it", effects)
     return {_name(by): canonical({who: some for who, some in lines.items() if some})}
+
+
+def _added(lines: Iterable[Sequence[Any]], counts: Mapping[Place, int], minute: int) -> list[list[Any]]:
+    """The lines with these counts: one line for each minute and place."""
+    sums: Counter[tuple[Any, ...]] = Counter()
+    for *when_and_where, count in lines:
+        sums[tuple(when_and_where)] += count
+    for place, count in counts.items():
+        sums[(minute, *place)] += count
+    return [[*key, count] for key, count in sums.items() if count]
 
 
 def _replaces_a_candidate(effect: Effect) -> bool:
@@ -303,13 +307,12 @@ def _replaces_a_candidate(effect: Effect) -> bool:
 
 
 def _hidden(effects: Sequence[Effect]) -> dict[Place, int]:
-    """How many memories of a place are hidden, less those that are new or back."""
+    """How many memories of a place are hidden, less those that are new or back; more new ones are not credited."""
     counts: Counter[Place] = Counter()
     for effect in effects:
-        if effect.hides:
-            counts[place_of(effect.old or effect.new)] += effect.hides
+        counts[place_of(effect.old or effect.new)] += effect.hides
     back = {place_of(effect.new) for effect in effects if effect.old is not None and effect.hides < 0}
-    return {place: count for place, count in counts.items() if count > 0 or (count < 0 and place in back)}
+    return {place: count for place, count in counts.items() if count > 0 or (count and place in back)}
 
 
 def hidden_lately(by: "Caller", now: datetime) -> Counter[Place]:

@@ -32,7 +32,7 @@ from memorist.remember.authority import (
     stands_everywhere,
 )
 from memorist.remember.changes import Caller, same_texts, twin_of
-from memorist.store.nouns import Diagnosis, Run, difference
+from memorist.store.nouns import Brief, Diagnosis, Run, difference
 from memorist.store.protocol import Store
 from memorist.store.where import MOST_VALUES, Clause, Where, canonical, everywhere, holds, type_of
 from memorist.store.writer import Clean
@@ -44,6 +44,8 @@ PLACES = ("scope", "home", "state")
 BOUNDS = ("gt", "gte", "lt", "lte", "ne")
 FOR_GOOD = "This cannot be undone."
 CAN_UNDO = "They stay in the archive; undo or restore brings them back."
+DANGER = {"forget": CAN_UNDO, "erase": FOR_GOOD}
+DONE = {"forget": "forgotten", "erase": "erased"}
 JOB = "question"
 MOST_WAITING = 200  # questions in one space
 KEPT_FREE = 50  # of them for the user's own
@@ -114,23 +116,32 @@ def queue(
 ) -> Consent:
     """Queues the question, even where a confirmer could be asked; inside a transaction it is part of it. Only those who may
     read `scope` and `home`, the place it is about, and all the other places that it tells of, see the question."""
-    now, others = by.now(), sorted({(place, of or "") for place, of in also} - {(scope, home or "")})
-    content = {
-        "verb": question.verb, "summary": question.summary, "danger": question.danger, "because": because,
-        "scope": scope, "surface": by.access.surface, "door": by.access.origin, "details": dict(question.details),
-    } | ({} if home is None else {"home": home}) | ({"also": others} if others else {})  # fmt: skip
+    now, who = by.now(), by.access
+    content = _content(question, who) | {"scope": scope, "because": because} | _places(scope, home, also)
     if len(canonical(content)) > LONGEST_QUESTION:
         raise Invalid(f"a question for a person has at most {LONGEST_QUESTION:,} characters; ask for less at once")
-    digest = by.writer.digest(canonical([question.verb, scope, dict(question.details)]))
+    point = {"digest": by.writer.digest(canonical([question.verb, scope, dict(question.details)]))}
     with by.writer.transaction():
-        waiting = by.store.runs(by.access.space, state="asks")
-        known = next((run for run in waiting if run.checkpoint.get("digest") == digest), None)
-        if known is None and not _has_room(waiting, by.access):
+        waiting = by.store.runs(who.space, state="asks")
+        known = next((run for run in waiting if run.checkpoint.get("digest") == point["digest"]), None)
+        if known is None and not _has_room(waiting, who):
             return Consent("full", question.summary)
-        who, point = by.access, {"digest": digest}
         fresh = Run(0, who.space, JOB, "asks", who.actor, now, now, now, checkpoint=point, question=content)
         number = known.id if known else by.writer.save_run(fresh)
     return Consent("queue", str(by.writer.redact(question.summary)), f"q{number}")
+
+
+def _content(question: Ask, who: Access) -> dict[str, Any]:
+    return {
+        "verb": question.verb, "summary": question.summary, "danger": question.danger, "surface": who.surface,
+        "door": who.origin, "details": dict(question.details),
+    }  # fmt: skip
+
+
+def _places(scope: str, home: str | None, also: Iterable[Place]) -> dict[str, Any]:
+    """The home of the scope, and the other places that a question tells of, where there are any."""
+    others = sorted({(place, of or "") for place, of in also} - {(scope, home or "")})
+    return ({"home": home} if home else {}) | ({"also": others} if others else {})
 
 
 def _has_room(waiting: Sequence[Run], who: Access) -> bool:
@@ -327,22 +338,27 @@ def to_clear(verb: str, where: Where, ids: Sequence[str], because: str, by: Call
     most = _most_of_a_scope(where, by) or (verb == "erase" and _most_of_an_archive(where, by))
     if by.agreed is not None or not ids or not (everything or most):
         return by
-    briefs = list(by.store.briefs(where))
-    places = sorted({(b.scope, b.home or "") for b in briefs if where.access.may_write(b.scope, b.home)})
-    scopes, homes = list(dict.fromkeys(scope for scope, _ in places)), {home or None for _, home in places}
+    briefs = [b for b in by.store.briefs(where) if where.access.may_write(b.scope, b.home)]
+    places = list(dict.fromkeys((brief.scope, brief.home) for brief in briefs))
+    scopes = list(dict.fromkeys(scope for scope, _ in places))
+    reach = _reach(where, briefs, places, by)
+    shown = f"{', '.join(scopes[:NAMED])}{' …' if len(scopes) > NAMED else ''}"
+    summary = f"{verb} {'all ' if everything else ''}{len(ids):,} memories in {shown}"
+    question = Ask(verb, summary, DANGER[verb], {"clauses": reach, "because": because, **more})
+    private, home = next((place for place in places if place[0] != GLOBAL), (GLOBAL, None))
+    said = ask(question, private, because, by, home, places)
+    return by.with_consent() if said.approved else said.report(DONE[verb])
+
+
+def _reach(where: Where, briefs: Sequence[Brief], places: Sequence[Place], by: Caller) -> list[list[Any]]:
+    """The filter as it was asked about: in these places, nothing newer, and nothing that is changed meanwhile."""
+    scopes, homes = ({place[part] for place in places} for part in (0, 1))
     if len(scopes) > MOST_VALUES:
         raise Invalid(f"{len(scopes):,} scopes would be cleared at once; name some of them in the filter")
     newest = max((brief.number for brief in briefs), default=0)
-    reach = where.also("scope", "in", tuple(scopes)).also("home", "in", tuple(homes)).also("number", "lte", newest)
-    reach = reach.also("updated", "lte", by.now())  # what is changed meanwhile is not what was asked about
-    clauses = [[clause.field, clause.op, _plain(clause.value)] for clause in reach.clauses]
-    danger = FOR_GOOD if verb == "erase" else CAN_UNDO
-    several = f"all {len(ids):,}" if everything else f"{len(ids):,}"
-    summary = f"{verb} {several} memories in {', '.join(scopes[:5])}{' …' if len(scopes) > 5 else ''}"
-    question = Ask(verb, summary, danger, {"clauses": clauses, "because": because, **more})
-    private, home = next((place for place in places if place[0] != GLOBAL), (GLOBAL, ""))
-    said = ask(question, private, because, by, home or None, [(scope, of or None) for scope, of in places])
-    return by.with_consent() if said.approved else said.report("forgotten" if verb == "forget" else "erased")
+    reach = where.also("scope", "in", tuple(sorted(map(str, scopes)))).also("home", "in", tuple(homes))
+    reach = reach.also("number", "lte", newest).also("updated", "lte", by.now())
+    return [[clause.field, clause.op, _plain(clause.value)] for clause in reach.clauses]
 
 
 def _most_of_a_scope(where: Where, by: Caller) -> bool:
@@ -376,7 +392,7 @@ def to_sweep(verb: str, ids: Sequence[str], because: str, by: Caller, **more: st
         clauses = [["id", "in", some], ["updated", "lte", by.now().isoformat()]]
         details = {"clauses": clauses, "because": because, **more}
         asked = f"{by.access.actor} wants to {verb} {len(some):,} memories that a person has to agree to: {shown}"
-        question = Ask(verb, asked, FOR_GOOD if verb == "erase" else CAN_UNDO, details)
+        question = Ask(verb, asked, DANGER[verb], details)
         said = ask(question, known[0].scope, because, by, known[0].home, map(place_of, known))
         if not said.approved and said.answer != "queue":
             return said

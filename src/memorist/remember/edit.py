@@ -291,11 +291,10 @@ def _related(a: Record, b: Record, kind: LinkKind, new: Link | None, by: Caller)
         return Outcome("unchanged", UNCHANGED, a.id, a)
     changes, because = Changes.of(by), f"{'linked' if new else 'unlinked'} ({kind})"
     if new:
-        if kind not in BESIDE:
-            changes.touch(a)
+        changes.touch(*(() if kind in BESIDE else (a,)))
         changes.link(a, new, because, was=known)
     elif known:
-        changes.touch(*((a, b) if kind not in BESIDE or kind == "contradicts" else ()))
+        changes.touch(*(() if kind == "relates_to" else (a, b)))
         changes.unlink(a, known, because)
     if known is None or new is None:
         _follow(a, b, kind, new is not None, because, changes)

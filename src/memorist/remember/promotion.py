@@ -473,12 +473,7 @@ def promote(find: edit.Find, scope: str, because: str, by: Caller, signals: Sequ
 def finish(scope: str, outcome: str, keep: Sequence[Record], target: str, by: Caller, dry_run: bool = False) -> Report:
     """Moves the memories to keep to `target`, then archives the rest. A memory that `target` already says is not moved."""
     home = by.access.home_of(scope)
-    ends = by.access.must_write(scope, home)
-    if Scope(ends).family in STAY:
-        raise Invalid(f"{ends} cannot be finished; finish a task/…, a session/… or a scope family of your own")
-    stray = next((record for record in keep if (record.scope, record.home) != (ends, home)), None)
-    if stray is not None:
-        raise Invalid(f"memory {stray.number} is in {stray.scope}, not in {ends}; promote it separately")
+    ends = _must_end(scope, home, keep, by)
     here = by.where.also("scope", "eq", ends).also("home", "eq", home).also("state", "eq", "active")
     users = _users(here, by)
     wanted = list(dict.fromkeys([*(record.id for record in keep), *_pinned(here, by.tools), *users]))
@@ -493,11 +488,22 @@ def finish(scope: str, outcome: str, keep: Sequence[Record], target: str, by: Ca
     clear = edit.Sweep(FINISHED, partial(edit.archived, because=because), because, here, by)
     if dry_run:
         saved = move.plan(wanted)
-        rest = clear.plan([id for id in _ids(here, by.tools) if id not in {each.id for each in saved.changed}])
+        moved = {each.id for each in saved.changed}
+        rest = clear.plan([id for id in _ids(here, by.tools) if id not in moved])
         return replace(rest, changed=(*saved.changed, *rest.changed), left={})
     report = move.apply(wanted, Report(FINISHED))
     stay = _outranking(users, goes_to, report, by)
     return clear.apply([id for id in _ids(here, by.tools) if id not in stay], replace(report, left=stay))
+
+
+def _must_end(scope: str, home: str | None, keep: Sequence[Record], by: Caller) -> str:
+    ends = by.access.must_write(scope, home)
+    if family_of(ends) in STAY:
+        raise Invalid(f"{ends} cannot be finished; finish a task/…, a session/… or a scope family of your own")
+    stray = next((record for record in keep if (record.scope, record.home) != (ends, home)), None)
+    if stray is not None:
+        raise Invalid(f"memory {stray.number} is in {stray.scope}, not in {ends}; promote it separately")
+    return ends
 
 
 def _may_end(scope: str, here: Where, because: str, by: Caller) -> Caller | Report:

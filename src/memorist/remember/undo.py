@@ -61,8 +61,10 @@ def _reason_to_ask(events: Sequence[Event], by: Caller) -> str | None:
     door = max(doors, key=RANK.__getitem__, default=by.access.origin)
     if RANK[door] > RANK[by.access.origin]:
         return f"it was done through a door that is the {door}'s"
-    if _is_own(events[0], by) or by.access.origin == "user":
-        return None
+    return None if _is_own(events[0], by) or by.access.origin == "user" else _hides_most(events, by)
+
+
+def _hides_most(events: Sequence[Event], by: Caller) -> str | None:
     added = by.store.get([event.record for event in events if event.verb == "added"], by.where)
     counts = Counter(place_of(record) for record in added if record.state == "active")
     lately = hidden_lately(by, by.now())
