@@ -20,7 +20,7 @@ def test_a_file_that_came_with_a_clone_chooses_no_embedder(
     (tmp_path / ".memorist.toml").write_text(f'embed = "{embed}"\n')
     monkeypatch.chdir(tmp_path)
     found = settings.load(tmp_path)
-    assert found.embed != embed and "may not set 'embed'" in found.problems["embed"]
+    assert found.sources["embed"] == "default" and "may not set 'embed'" in found.problems["embed"]
     with Memory() as memory:
         [told] = memory.status()["settings_problems"]
         assert "may not set 'embed'" in told and ".memorist.toml" in told
