@@ -22,7 +22,7 @@ from memorist.errors import Invalid, NotFound
 from memorist.records import Draft, Outcome, Record, Report
 from memorist.redact import nothing_but_marks
 from memorist.remember.authority import Held, hidden_lately, holds_everywhere, most_of, stands_everywhere
-from memorist.remember.changes import Caller, same_texts
+from memorist.remember.changes import Caller, same_texts, twin_of
 from memorist.store.nouns import Diagnosis, Run, difference
 from memorist.store.protocol import Store
 from memorist.store.where import MOST_VALUES, Clause, Where, canonical, holds, type_of
@@ -207,8 +207,9 @@ def to_remember(draft: Draft, record: Clean, reason: str, by: Caller) -> Consent
     """Asks about a new memory that would stand in the prompts of every project. A text that stands there only counts up."""
     if record.text != draft.text and nothing_but_marks(record.text):
         return None  # the gate refuses it anyway
-    twins = same_texts(by.store, record.space, record.scope, record.home, [record.fingerprint])
-    if any(holds_everywhere(twin) or stands_everywhere(twin) for twin in twins):
+    same = same_texts(by.store, record.space, record.scope, record.home, [record.fingerprint])
+    twin = twin_of(record, same, by.tools.kinds, by.now(), "active")
+    if twin and (holds_everywhere(twin) or stands_everywhere(twin)):
         return None
     checked = {"scope": record.scope, "kind": record.kind, "text": record.text, "data": dict(record.data)}
     checked |= {"tags": list(record.tags), "files": list(record.files)}
