@@ -478,9 +478,10 @@ class Memory(Engine):
     def rescan(self, *, dry_run: bool = False) -> Report:
         """Replaces the secrets that today's rules find in what is stored, past texts and the journal included, and wipes them
         from the files. A dry run says which memories hold one, and what kind. There is no undo."""
-        keeper = self._keeper
+        caller = self._caller
+        caller.access.over_the_space(caller.access.surface)
         self._must_have_own_rules()
-        return self._tell_all(remember.rescan.rescan(keeper, checks.flag(dry_run, "dry_run")))
+        return self._tell_all(remember.rescan.rescan(caller, checks.flag(dry_run, "dry_run")))
 
     def compact(self) -> dict[str, int]:
         """Shrinks the file to what it holds, and finishes an erasure that was interrupted. → bytes before and after."""

@@ -86,6 +86,10 @@ class Kept:
         return KINDS[self.kind].layer
 
     @property
+    def stands_everywhere(self) -> bool:
+        return (self.scope, self.state, self.pinned) == ("global", "active", True)
+
+    @property
     def terms(self) -> set[str]:
         return set(terms(" ".join((self.text, *self.tags))))
 
@@ -157,18 +161,23 @@ class MemoryMachine(RuleBasedStateMachine):
         def remembered() -> Outcome:
             return self.memory.remember(text, kind=kind, scope=scope, tags=tags, pinned=pinned, key=key)
 
+        new = Kept(text, kind, scope, tuple(tags), pinned)
+        if pinned and kind == "turn":
+            with pytest.raises(Refused):
+                remembered()
+            return
+        if self.asks(new):
+            assert remembered().outcome == "needs_consent"
+            return
         if (scope, key) in self.keys:
             known, id = self.keys[scope, key]
-            if self.model[id].state == "erased":
-                assert remembered().outcome == "refused"
-            elif known != draft and id not in self.loose:
+            if known != draft and id not in self.loose:
                 with pytest.raises(Conflict):
                     remembered()
             else:
                 said = remembered()
                 assert (said.outcome, said.id) == ("repeated", id)
             return
-        new = Kept(text, kind, scope, tuple(tags), pinned)
         expected, twin = self.expected(new)
         said = remembered()
         assert (said.outcome, said.id == twin) == (expected, twin is not None), said
@@ -177,6 +186,13 @@ class MemoryMachine(RuleBasedStateMachine):
         if twin is None:
             forgotten = any(self.is_twin(kept, new) and kept.state == "archived" for kept in self.model.values())
             self.added(said, replace(new, status="candidate" if forgotten else "confirmed"))
+
+    def asks(self, *concerned: Kept) -> bool:
+        """Whether a person has to agree to a change of these: an agent does not decide what every prompt shows."""
+        return self.origin != "user" and any(kept.stands_everywhere for kept in concerned)
+
+    def is_past(self, id: str) -> bool:
+        return any(id in pasts for pasts in self.past.values())
 
     def expected(self, new: Kept) -> tuple[str, str | None]:
         """What should become of a draft, and of which record; that record is changed in the model."""
@@ -236,19 +252,28 @@ class MemoryMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model)
     @rule(pick=PICKS, by_filter=st.booleans())
     def erase(self, pick: int, by_filter: bool) -> None:
-        self.clock.move(minutes=1)
+        self.clock.move(minutes=10)
         id, kept = self.picked(pick)
         where = {"id": id, "state": {"$in": STATES}}
         report = self.memory.erase(where=where) if by_filter else self.memory.erase(id)
-        gone = {each for each in (id, *self.past.get(id, ())) if self.model[each].state != "erased"}
-        if kept.state == "erased":
-            gone = set()
+        gone = set() if kept.state == "erased" else self.with_what_was_derived(id)
         assert {each.id for each in report.changed} == gone
         for each in gone:
             was = self.model[each]
             self.model[each] = Kept("", was.kind, was.scope, state="erased", version=was.version + 1)
         self.loose |= {head for head, pasts in self.past.items() if gone & set(pasts)}
         self.links = {key: weight for key, weight in self.links.items() if not gone & set(key[:2])}
+        self.keys = {key: use for key, use in self.keys.items() if use[1] not in gone}
+
+    def with_what_was_derived(self, id: str) -> set[str]:
+        """A memory and its past texts, what was derived from them, and so on."""
+        found: set[str] = set()
+        edge = {id}
+        while edge:
+            edge |= {past for each in edge for past in self.past.get(each, ())}
+            found |= edge
+            edge = {a for a, b, kind in self.links if kind == "derived_from" and b in edge} - found
+        return {each for each in found if self.model[each].state != "erased"}
 
     def must_be_refused(self, pick: int) -> bool:
         """Whether that record is erased; then no verb does anything to it."""
@@ -267,8 +292,12 @@ class MemoryMachine(RuleBasedStateMachine):
         if self.must_be_refused(pick):
             return
         id, kept = self.picked(pick)
-        said = self.memory.pin(id) if pinned else self.memory.unpin(id)
-        self.changed(said, id, replace(kept, pinned=pinned))
+        verb, after = self.memory.pin if pinned else self.memory.unpin, replace(kept, pinned=pinned)
+        if (pinned and kept.kind == "turn") or (after != kept and self.is_past(id)):
+            with pytest.raises(Refused):
+                verb(id)
+        else:
+            self.changed(verb(id), id, after)
 
     @precondition(lambda self: self.model)
     @rule(pick=PICKS, added=TAGS, removed=TAGS)
@@ -281,13 +310,18 @@ class MemoryMachine(RuleBasedStateMachine):
                 self.memory.tag(id)
             return
         tags = tuple(tag for tag in dict.fromkeys((*kept.tags, *added)) if tag not in removed)
-        self.changed(self.memory.tag(id, *added, remove=removed), id, replace(kept, tags=tags))
+        if tags != kept.tags and self.is_past(id):
+            with pytest.raises(Refused):
+                self.memory.tag(id, *added, remove=removed)
+        else:
+            self.changed(self.memory.tag(id, *added, remove=removed), id, replace(kept, tags=tags))
 
     @precondition(lambda self: self.model)
     @rule(pick=PICKS, back=st.booleans())
     def forget_or_restore(self, pick: int, back: bool) -> None:
         if self.must_be_refused(pick):
             return
+        self.clock.move(minutes=10)
         id, kept = self.picked(pick)
         verb = self.memory.restore if back else self.memory.forget
         if kept.state == "superseded":
@@ -300,10 +334,16 @@ class MemoryMachine(RuleBasedStateMachine):
             self.changed(verb(id), id, replace(kept, state="active" if back else "archived"))
 
     def changed(self, said: Outcome, id: str, after: Kept) -> None:
-        """The verb changed the record, or said that there was nothing to change."""
+        """The verb changed the record, or said that there was nothing to change, or that a person has to agree."""
         before = self.model[id]
-        assert (said.id, said.outcome) == (id, "unchanged" if after == before else "changed")
-        self.model[id] = after if after == before else replace(after, version=before.version + 1)
+        asks = after != before and self.asks(before, after)
+        assert (said.id, said.outcome) == (id, self.outcome(after != before, asks))
+        if after != before and not asks:
+            self.model[id] = replace(after, version=before.version + 1)
+
+    @staticmethod
+    def outcome(changes: bool, asks: bool) -> str:
+        return "needs_consent" if asks else "changed" if changes else "unchanged"
 
     @precondition(lambda self: self.model)
     @rule(pick=PICKS, verdict=st.sampled_from([*VERDICTS, "splendid"]))
@@ -321,6 +361,7 @@ class MemoryMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model)
     @rule(a=PICKS, b=PICKS, kind=st.sampled_from(LINK_KINDS), weight=st.sampled_from([0.5, 1.0]))
     def link(self, a: int, b: int, kind: str, weight: float) -> None:
+        self.clock.move(minutes=10)
         one, other = self.picked(a)[0], self.picked(b)[0]
         known = self.links.get((one, other, kind))
         circle = kind == "supersedes" and one in self.older_than(other) and known != weight
@@ -331,9 +372,16 @@ class MemoryMachine(RuleBasedStateMachine):
             with pytest.raises(Invalid):
                 self.memory.link(one, other, kind, weight=weight)
         else:
+            old = self.model[other]
+            retires = kind == "supersedes" and known is None and old.state == "active"
+            asks = retires and self.asks(old)
             said = self.memory.link(one, other, kind, weight=weight)
-            assert said.outcome == ("unchanged" if known == weight else "changed")
+            assert said.outcome == self.outcome(known != weight, asks)
+            if asks:
+                return
             self.links[one, other, kind] = weight
+            if retires:
+                self.model[other] = replace(old, state="superseded", version=old.version + 1)
 
     def older_than(self, id: str) -> set[str]:
         found, edge = set(), {id}
@@ -350,8 +398,19 @@ class MemoryMachine(RuleBasedStateMachine):
             key = list(self.links)[a % len(self.links)]
         if key[0] == key[1] or "erased" in (self.model[key[0]].state, self.model[key[1]].state):
             return
-        said = self.memory.unlink(*key)
-        assert said.outcome == ("changed" if self.links.pop(key, None) is not None else "unchanged")
+        old, there = self.model[key[1]], key in self.links
+        returns = there and (key[2], old.state) == ("supersedes", "superseded") and not self.is_past(key[1])
+        returns = returns and not any(b == key[1] and kind == "supersedes" for a, b, kind in set(self.links) - {key})
+        back = replace(old, state="active", version=old.version + 1)
+        if returns and self.has_active_twin(key[1], back):
+            with pytest.raises(Conflict):
+                self.memory.unlink(*key)
+            return
+        asks = returns and self.asks(back)
+        assert self.memory.unlink(*key).outcome == self.outcome(there, asks)
+        if there and not asks:
+            del self.links[key]
+            self.model[key[1]] = back if returns else old
 
     @rule(
         id=st.sampled_from(

@@ -123,7 +123,14 @@ for _ in range(int(sys.argv[2])):
             else:
                 os._exit(3)
             if sys.argv[3] == "own":
-                with Memory(sys.argv[1], project="atlas", wait=0.1) as own:
+                try:
+                    Memory(sys.argv[1], project="atlas", wait=0.1)
+                except StoreUnavailable as told:
+                    assert "forked in the middle" in str(told)
+                else:
+                    os._exit(4)
+                with Memory(sys.argv[1] + ".other", project="atlas", wait=0.1) as own:
+                    own.remember("Said by the child in a file of its own")
                     assert own.count() >= 1
             sys.exit(0)
         _, status = os.waitpid(child, 0)

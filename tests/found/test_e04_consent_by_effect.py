@@ -32,7 +32,6 @@ EVERYWHERE: dict[str, Any] = {
     "a pin": lambda m: m.remember("Be brief", scope="global", pinned=True),
     "a later pin": lambda m: m.pin(2),
     "a later kind": lambda m: m.revise(2, kind="convention"),
-    "a repetition with a pin": lambda m: m.remember("Postgres is 16", scope="global", kind="convention"),
 }
 
 
@@ -52,6 +51,13 @@ def test_a_repetition_adds_no_pin_that_would_stand_everywhere(memory: Memory) ->
     memory.remember("Postgres is 15", scope="global")
     memory.remember("Postgres is 15", scope="global", pinned=True)
     assert not memory.get(1).pinned
+
+
+@pytest.mark.covers("E4")
+@pytest.mark.parametrize("said", [{"kind": "fact", "pinned": True}, {"kind": "preference"}])
+def test_a_pinned_text_of_another_sort_is_no_consent_to_this_one(memory: Memory, said: dict[str, Any]) -> None:
+    door(memory, "user").remember("Use tabs", kind="document", scope="global", pinned=True)
+    assert waits(memory.remember("Use tabs", scope="global", **said)) and memory.count() == 1
 
 
 @pytest.mark.covers("B16", "S0-15")
@@ -172,3 +178,14 @@ def test_a_link_that_says_supersedes_retires_the_older_one(memory: Memory) -> No
     memory.link(2, 1, "supersedes")
     memory.unlink(2, 1, "supersedes")
     assert (memory.get(1).state, memory.get(1).times.valid_to) == ("active", None)
+
+
+@pytest.mark.covers("A6")
+def test_what_two_replace_comes_back_when_neither_does(memory: Memory) -> None:
+    memory.remember_many(["Deploys run on Jenkins", "Deploys run on Buildkite", "Deploys run on Fridays only"])
+    for newer in (2, 3):
+        memory.link(newer, 1, "supersedes")
+    memory.unlink(2, 1, "supersedes")
+    assert memory.get(1).state == "superseded", "another memory still replaces it"
+    memory.unlink(3, 1, "supersedes")
+    assert memory.get(1).state == "active"

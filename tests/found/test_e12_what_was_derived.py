@@ -14,7 +14,6 @@ import pytest
 
 from conftest import rounds
 from memorist import Memory
-from memorist.access import access_for
 from memorist.errors import Invalid
 from memorist.store import files
 from memorist.store.lineage import session_of, shares
@@ -356,10 +355,3 @@ def test_a_backup_that_is_being_made_survives_an_erasure(tmp_path: Path, monkeyp
         go_on.set()
         thread.join()
     assert (tmp_path / "copy.db").exists() and list(tmp_path.glob(".memorist-*")) == []
-
-
-def test_a_reader_may_not_erase_what_was_derived(memory: Memory) -> None:
-    memory.remember("The heron nests at the weir")
-    reader = memory.through(access_for("reader", "project/atlas"))
-    with pytest.raises(Exception, match="may not write"):
-        reader.erase(1)

@@ -57,12 +57,17 @@ class Cli:
         )
         return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
 
-    def inside(self, *arguments: str, stdin: str = "") -> Ended:
+    def by_hand(self, *arguments: str, typed: str = "y\n") -> Ended:
+        """As `inside`, by a person at the keyboard, who agrees to what they are asked."""
+        return self.inside(*arguments, stdin=typed, person=True)
+
+    def inside(self, *arguments: str, stdin: str = "", person: bool = False) -> Ended:
         """The same in this process, where many runs would cost too much: no terminal, no signals, no exit."""
         out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
         with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
             patch.chdir(self.folder)
             patch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+            patch.setattr("memorist.surfaces.cli.arguments.at_terminal", lambda: person)
             for name, value in self.environment.items():
                 patch.setenv(name, value)
             code = run(arguments)

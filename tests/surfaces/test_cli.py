@@ -126,21 +126,23 @@ def test_a_project_is_shown_renamed_moved_and_merged(cli: Cli) -> None:
     (cli.folder / ".git" / "config").write_text("[core]")
     here.inside("remember", "Staging runs Postgres 16")
     scope = here.inside("project", "show", "--json").json["project"]
-    assert here.inside("project", "rename", scope, "nice").out.startswith("moved: 1 memory, batch b")
+    asked = here.inside("project", "rename", scope, "nice")
+    assert asked.code == 11 and asked.out.startswith("needs consent: 0 memories"), "a pipe is an agent's"
+    assert here.by_hand("project", "rename", scope, "nice").out.startswith("moved: 1 memory, batch b")
     shown = here.inside("project", "show").out.splitlines()
     assert shown[:2] == ["project: project/nice", "project_from: renamed"] and "memories: 1 active" in shown[-1]
     cli.inside("remember", "Staging runs Postgres 16", "--project", "other")
     cli.inside("remember", "The relay answers on channel 7", "--project", "other")
     dry = here.inside("project", "merge", "other", "--dry-run")
     assert "moved, dry run: 2 memories" in dry.out
-    merged = here.inside("project", "merge", "other")
+    merged = here.by_hand("project", "merge", "other")
     assert merged.code == 0 and "1 said nothing new and are in the archive" in merged.out
     assert here.inside("project", "list").out == "*\tproject/nice\t2\n"
-    assert here.inside("undo").code == 0
+    assert here.by_hand("undo").code == 0
     assert here.inside("project", "list").out == "*\tproject/nice\t1\n\tproject/other\t2\n"
-    assert here.inside("project", "rename", "other", "nice").code == 5
-    assert cli.inside("project", "move", "nowhere", "--project", "third").code == 3
-    cli.inside("project", "move", "other", "--project", "third")
+    assert here.by_hand("project", "rename", "other", "nice").code == 5
+    assert cli.by_hand("project", "move", "nowhere", "--project", "third").code == 3
+    cli.by_hand("project", "move", "other", "--project", "third")
     assert "project/third\t2" in here.inside("project", "list").out
 
 
@@ -168,7 +170,7 @@ def test_an_empty_list_says_where_the_memories_of_this_folder_lie(cli: Cli) -> N
         assert "1 memory lies in project/work-" in ended.out + ended.err, command
     assert "elsewhere: 1 memory lies in" in here.inside("status").out
     old = next(word for word in here.inside("status").out.split() if word.startswith("project/work-"))
-    assert here.inside("project", "merge", old).code == 0
+    assert here.by_hand("project", "merge", old).code == 0
     assert "Staging" in here.inside("list").out
 
 
@@ -229,7 +231,9 @@ def test_json_is_one_document_with_the_same_results(cli: Cli) -> None:
     assert found["scopes"] == ["project/atlas", "global"]
     assert cli.inside("list", "--json").json == [cli.inside("get", "1", "--json").json]
     assert cli.inside("count", "--json").json == 1
-    assert cli.inside("audit", "--json").json == {"ok": True, "events": 1, "records": 1, "problems": []}
+    assert cli.inside("audit", "--json").json == {
+        "ok": True, "events": 1, "records": 1, "problems": [], "recountable": False,
+    }  # fmt: skip
     assert {finding["ok"] for finding in cli.inside("doctor", "--json").json} == {True}
     assert cli.inside("history", "1", "--json").json[0]["verb"] == "added"
     assert cli.inside("status", "--json").json["project"] == "project/atlas"

@@ -19,10 +19,13 @@ def test_a_file_that_came_with_a_clone_chooses_no_embedder(
     (tmp_path / ".git").mkdir()
     (tmp_path / ".memorist.toml").write_text(f'embed = "{embed}"\n')
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(Invalid, match="may not set 'embed'"):
-        Memory()
-    with pytest.raises(Invalid, match="may not set 'embed'"):
-        settings.load(tmp_path)
+    found = settings.load(tmp_path)
+    assert found.sources["embed"] == "default" and "may not set 'embed'" in found.problems["embed"]
+    with Memory() as memory:
+        [told] = memory.status()["settings_problems"]
+        assert "may not set 'embed'" in told and ".memorist.toml" in told
+        choice = memory._tools.meaning.choice
+        assert not choice.asked and choice.spelled == "static", "it is as if nobody had chosen"
 
 
 def test_the_user_chooses_in_their_file_and_by_a_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -243,6 +243,7 @@ def verbs(tmp_path: Path) -> dict[str, tuple[float, Callable[[Player], Any]]]:
         "merge_project": (0.2, lambda p: m(p).merge_project(p.dice.choice("ab"), p.dice.choice((None, "a", "b")))),
         "assign": (0.2, lambda p: m(p).assign(p.dice.choice(SHARED), p.own)),
         "upkeep": (0.5, lambda p: m(p).upkeep(dry_run=p.dice.random() < 0.7)), "status": (1, lambda p: m(p).status()),
+        "rescan": (0.05, lambda p: m(p).rescan(dry_run=p.dice.random() < 0.5)),
         "audit": (0.02, lambda p: m(p).audit()), "doctor": (0.02, lambda p: m(p).doctor()),
         "compact": (0.02, lambda p: m(p).compact()), "backup": (0.02, backup), "through": (0.5, through),
         "close": (0, lambda p: None), "export": (0.3, export),

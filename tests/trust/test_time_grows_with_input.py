@@ -71,7 +71,7 @@ def in_file(memory: Memory, text: str, suffix: str) -> object:
 
 def exported(**record: object) -> str:
     """An export that holds this record."""
-    known = {"id": "m" + "0" * 25, "scope": "project/a", "kind": "fact", "state": "active", "text": "x"}
+    known = {"id": "m" + "0" * 26, "scope": "project/a", "kind": "fact", "state": "active", "text": "x"}
     first, last = {"memorist": "export", "version": 1}, {"memorist": "end", "count": 1}
     return "\n".join(map(json.dumps, (first, known | record, last)))
 
@@ -170,6 +170,14 @@ def test_so_is_every_other_argument(name: str) -> None:
     forms = some(name)[:: 1 if TORTURE else 5]
     slow = {form: grows_too_fast(ran(SHORT[name], FORMS[form], "balanced"), SIZE) for form in forms}
     assert {form: how for form, how in slow.items() if how} == {}
+
+
+@pytest.mark.parametrize("name", ["import markdown", "import export", "import title", "import tags", "import data"])
+def test_what_is_imported_reaches_the_parsers(name: str) -> None:
+    """What a first look refuses would be refused at once, however long it is."""
+    with Memory(":memory:", project="a", embed="none") as memory:
+        done = (TEXTS | SHORT)[name](memory, "The pump is oiled on Mondays")
+        assert dict(done.outcomes) == {"added": 1}, done  # type: ignore[attr-defined]
 
 
 def test_what_grows_too_fast_is_noticed() -> None:

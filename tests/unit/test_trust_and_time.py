@@ -244,6 +244,8 @@ def test_every_verb_knows_that_memory_is_off(memory: Memory, monkeypatch: pytest
         "used": lambda: memory.used("r1", "x"),
         "unlink": lambda: memory.unlink(1, 1),
         "assign": lambda: memory.assign("task/1", "project/atlas"),
+        "rename_project": lambda: memory.rename_project("atlas", "borealis"),
+        "merge_project": lambda: memory.merge_project("borealis"),
     }
     for name in VERBS:
         if name in ("audit", "status", "backup", "doctor", "compact", "through", "close"):

@@ -303,7 +303,7 @@ def _related(a: Record, b: Record, kind: LinkKind, new: Link | None, by: Caller)
 
 
 def _follow(a: Record, b: Record, kind: LinkKind, linked: bool, because: str, changes: Changes) -> None:
-    """What a link means for its ends: the older one of `supersedes` no longer holds, and holds again without the link; what
+    """What a link means for its ends: the older one of `supersedes` no longer holds, and holds again without such links; what
     is derived from a less trusted text is trusted no more than that."""
     by = changes.by
     if kind == "supersedes" and linked:
@@ -311,12 +311,19 @@ def _follow(a: Record, b: Record, kind: LinkKind, linked: bool, because: str, ch
         if b.state == "active":
             by.access.must_write(b.scope, b.home)
             changes.put("superseded", b, changes.stamped(b, retired(b, changes.now, because)), because)
-    elif kind == "supersedes" and b.state == "superseded" and b.superseded_by is None:
+    elif (
+        kind == "supersedes" and b.state == "superseded" and b.superseded_by is None and _replaced_by(b, by.store) == 1
+    ):
         by.access.must_write(b.scope, b.home)
         back = replace(b, state="active", reason=None, times=replace(b.times, valid_to=None))
         changes.put("restored", b, _checked(b, back, changes), because)
     elif kind == "derived_from" and linked:
         _lower(a, b, because, changes)
+
+
+def _replaced_by(record: Record, store: Store) -> int:
+    """How many memories replace this one."""
+    return sum(link.b == record.id for link in store.links(everywhere(record.space), [record.id], "supersedes"))
 
 
 def _lower(a: Record, b: Record, because: str, changes: Changes) -> None:
