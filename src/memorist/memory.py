@@ -25,6 +25,7 @@ from memorist.engine import Engine, Filter, ends, over_at
 from memorist.errors import Invalid, Refused, StoreDamaged, StoreUnavailable
 from memorist.records import Context, Draft, Event, Link, LinkKind, Outcome, Recall, Record, Report
 from memorist.store.nouns import Diagnosis
+from memorist.store.open import noting_copy
 from memorist.store.where import order_of
 
 if TYPE_CHECKING:
@@ -506,8 +507,8 @@ class Memory(Engine):
         """An online copy of the whole store, verified after it was made."""
         keeper, target = self._keeper, Path(path).expanduser()
         keeper.writer.flush()
-        self._note_copy(target)
-        keeper.store.backup(target)
+        with noting_copy(keeper.store, target):
+            keeper.store.backup(target)
         return target
 
     def doctor(self, *, repair: bool = False) -> builtins.list[Diagnosis]:

@@ -25,6 +25,7 @@ from memorist.files import transfer
 from memorist.memory import Memory
 from memorist.records import Draft, Outcome, Record
 from memorist.store.files import write_new
+from memorist.store.open import noting_copy
 from memorist.surfaces.cli import arguments, show
 from memorist.surfaces.cli.arguments import PLACE, Option
 from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
@@ -215,8 +216,8 @@ def _name_left_out(memory: Memory, where: Mapping[str, Any]) -> None:
 def _write_new(target: Path, lines: Iterator[str], memory: Memory) -> None:
     if os.path.lexists(target):
         raise Invalid(f"{target} is there already; name a new file")
-    memory._note_copy(target)
-    write_new(target, lines)
+    with noting_copy(memory._tools.store, target):
+        write_new(target, lines)
 
 
 # ---------------------------------------------------------------- the table
