@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memorist import checks
 from memorist.errors import Invalid
@@ -31,12 +31,13 @@ from memorist.kinds import Kind, own_kinds
 from memorist.models.embed import checked_name
 from memorist.project import repository_root, resolve_project
 from memorist.records import Scope
-from memorist.redact.own import NO_RULES, Own
-from memorist.redact.own import own_rules as own_rules_of
 from memorist.store.open import file_of
 from memorist.text import toml
 from memorist.text.dates import READERS, reader_named
 from memorist.text.visible import quoted
+
+if TYPE_CHECKING:
+    from memorist.redact.own import Own
 
 LOCAL_NAME = ".memorist.toml"
 INSIDE = "task/"  # the scopes that a project's file may name: a task's memories belong to its project
@@ -191,14 +192,15 @@ def rules_file() -> Path | None:
     return None if file is None else file.parent / "redact.toml"
 
 
-def own_rules() -> Own:
+def own_rules() -> "Own":
     """The user's rules for secrets. What is wrong with them is told and does not stop anything."""
+    from memorist.redact import own  # which those who only ask for a setting need not wait for
+
     file = rules_file()
     try:
-        table = None if file is None else _table(file)
-        return NO_RULES if table is None else own_rules_of(table)
+        return own.own_rules((file and _table(file)) or {})
     except Invalid as problem:
-        return Own(problems=(str(problem),))
+        return own.Own(problems=(str(problem),))
 
 
 def _writable_file() -> Path:

@@ -41,8 +41,7 @@ def list_projects(place: Place) -> int:
 def show_project(place: Place) -> int:
     with owned(place) as memory:
         here = memory.project
-        facts: dict[str, Any] = {"project": here.scope, "project_from": here.how}
-        facts |= {name: fact for name, fact in memory.status().items() if name in ("project_folder", "elsewhere")}
+        facts: dict[str, Any] = {"project": here.scope, "project_from": here.how, **memory._whose()}
         facts["memories"] = {state: memory.count({"scope": here.scope, "state": state}) for state in STATES}
     lines = [f"{name}: {one_line(_said(fact))}" for name, fact in facts.items()]
     return Screen.of(place.json).answer(facts, *lines)

@@ -190,9 +190,8 @@ def _records(result: Result, screen: Screen) -> None:
     rows = [(f"[id:{r.number}]", r.kind, _day(r.times.at), r.scope, _marked(r)) for r in records]
     screen.rows(("id", "kind", "happened", "scope", "text"), rows)
     if not records:
-        elsewhere = result.memory.status().get("elsewhere")
         aside(f"no memory fits; this access reads {', '.join(result.memory.access.reads)}")
-        if elsewhere:
+        if elsewhere := result.memory._whose().get("elsewhere"):
             aside(elsewhere)
 
 
