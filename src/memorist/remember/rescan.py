@@ -16,8 +16,7 @@ from typing import Any
 from memorist.records import Event, Link, Planned, Record, Report
 from memorist.redact import strings_in, texts_of
 from memorist.remember.changes import Caller
-from memorist.remember.erase import COPIES_WAIT, checked, finish
-from memorist.store.copies import clean_copies
+from memorist.remember.erase import checked, finish
 from memorist.store.nouns import Receipt, Run
 from memorist.store.where import Where, everywhere
 from memorist.store.writer import RECEIPTS_AT_MOST
@@ -45,14 +44,8 @@ def rescan(by: Caller, dry_run: bool = False) -> Report:
         by.store.compact()
     elif not held and not search.secrets:
         return report
-    said = [each for each in _clean_files(by, sorted(held), search.traces()) if "restoring one" not in each]
+    said = finish(by, BECAUSE, search.traces(), sorted(held))
     return replace(report, batch=batch, advice="; ".join([*said, RESTORE]))
-
-
-def _clean_files(by: Caller, ids: Sequence[str], traces: set[bytes]) -> list[str]:
-    """Automatic copies lose these memories altogether: they are for emergencies, and cannot be asked what they hold."""
-    cleaning = clean_copies(by.store, ids, by.access, BECAUSE, COPIES_WAIT)
-    return list(dict.fromkeys([*cleaning.said, *finish(by, BECAUSE, traces)]))
 
 
 @dataclass(slots=True)
