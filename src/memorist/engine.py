@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from memorist import checks, designs, prompt, recall, remember, upkeep
-from memorist.access import Access, access_for
+from memorist.access import Access, access_for, family_of
 from memorist.design import Clock, Confirmer, Design, Reranker, Tools
 from memorist.errors import Invalid, MemoristError, Refused, StoreDamaged, StoreUnavailable
 from memorist.kinds import KINDS, Kind, Kinds
@@ -517,7 +517,7 @@ class Engine:
     def _projects(self) -> list[checkouts.Holding]:
         store, here = self._caller.store, self.project
         seen = store.count(Where(self.access).also("state", "eq", "active"))
-        names = [here.scope, *sorted({name for name in seen if name.startswith("project/")} - {here.scope})]
+        names = [here.scope, *sorted({name for name in seen if family_of(name) == "project"} - {here.scope})]
         counts = checkouts.held(names, store, self.space)
         about = {each.scope: each.what for each in self._neighbours()} | {here.scope: here.how}
         return [checkouts.Holding(name, counts.get(name, 0), name == here.scope, about.get(name)) for name in names]

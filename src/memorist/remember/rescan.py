@@ -17,12 +17,13 @@ from memorist.records import Event, Link, Planned, Record, Report
 from memorist.redact import strings_in, texts_of
 from memorist.remember.changes import Caller
 from memorist.remember.erase import checked, finish
-from memorist.store.nouns import Receipt, Run
+from memorist.store.journal import newest_first
+from memorist.store.nouns import Receipt, Run, parts
 from memorist.store.where import Where, everywhere
 from memorist.store.writer import RECEIPTS_AT_MOST
 
 AT_ONCE = 100  # memories in one transaction
-READ_AT_ONCE = 500  # memories or events
+READ_AT_ONCE = 500
 BECAUSE = "it held a secret"
 RESTORE = "a backup made before holds the secrets still: rescan again after restoring one"
 
@@ -66,20 +67,13 @@ class _Search:
             self._note(held, record.id, texts_of(record))
         for link in self._links(sorted(living)):
             self._note(held, link.a, [link.evidence or ""])
-        for event in self._events():
+        for event in newest_first(self.by.store):
             self._note(held, event.record, _told(event))
         self.readable = {record.id: record.number for record in self._get(sorted(held), Where(self.by.access))}
         return {id: types for id, types in held.items() if id in living}
 
     def _get(self, ids: Sequence[str], where: Where) -> Iterator[Record]:
-        for start in range(0, len(ids), READ_AT_ONCE):
-            yield from self.by.store.get(ids[start : start + READ_AT_ONCE], where)
-
-    def _events(self) -> Iterator[Event]:
-        before: int | None = None
-        while events := self.by.store.journal(before=before, limit=READ_AT_ONCE):
-            yield from events
-            before = events[0].seq
+        return (record for some in parts(ids, READ_AT_ONCE) for record in self.by.store.get(some, where))
 
     def _note(self, held: dict[str, set[str]], id: str, texts: Iterable[str]) -> None:
         for type, secret in self.by.writer.secrets_in(texts):
@@ -89,18 +83,17 @@ class _Search:
     def replace(self, ids: Sequence[str]) -> str | None:
         """Puts the cleaned text in the place of each."""
         batch: str | None = None
-        for start in range(0, len(ids), AT_ONCE):
+        for some in parts(ids, AT_ONCE):
             with self.by.writer.transaction():
-                some = self.by.store.get(ids[start : start + AT_ONCE], everywhere(self.by.access.space))
-                links = self._links([record.id for record in some])
-                gone = self.by.writer.replace_secrets(some, links, self.by.access, BECAUSE, batch)
+                records = self.by.store.get(some, everywhere(self.by.access.space))
+                links = self._links([record.id for record in records])
+                gone = self.by.writer.replace_secrets(records, links, self.by.access, BECAUSE, batch)
             batch, self.words = gone.batch, self.words | gone.words
         return batch
 
     def _links(self, ids: Sequence[str]) -> list[Link]:
         where = everywhere(self.by.access.space)
-        portions = (list(ids[start : start + READ_AT_ONCE]) for start in range(0, len(ids), READ_AT_ONCE))
-        found = (link for some in portions for link in self.by.store.links(where, some))
+        found = (link for some in parts(ids, READ_AT_ONCE) for link in self.by.store.links(where, some))
         return [link for link in dict.fromkeys(found) if link.evidence and self._holds([link.evidence])]
 
     def tell_others(self) -> None:

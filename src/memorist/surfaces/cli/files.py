@@ -12,13 +12,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from memorist import engine
-from memorist.access import EVERYWHERE, Access
+from memorist.access import of_the_owner
 from memorist.commands import ARGUMENTS
 from memorist.errors import Invalid, Refused
 from memorist.files import transfer
@@ -140,14 +139,9 @@ def _name_problems(problems: Sequence[str]) -> None:
 def _vouched(memory: Memory, unasked: bool) -> bool:
     """Whether the person at the terminal says that the export is their own; elsewhere the import refuses."""
     if memory.access.origin == "user":
-        memory.access = _of_the_owner(memory.access)
+        memory.access = of_the_owner(memory.access)
         return unasked or arguments.agreed(VOUCH)
     return True
-
-
-def _of_the_owner(who: Access) -> Access:
-    """Of whoever has the file anyway: all projects in it."""
-    return replace(who, role="admin", reads=EVERYWHERE, writes=EVERYWHERE)
 
 
 def _show_imported(done: transfer.Imported, screen: Screen) -> None:
@@ -180,7 +174,7 @@ def export_command(
     _refuse_odd(style, all, place)
     with opened(place) as memory:
         if all:
-            memory.access = _of_the_owner(memory.access)
+            memory.access = of_the_owner(memory.access)
         lines = STYLES[style](memory, where, everything=all)
         screen = Screen.of(place.json)
         if path is not None:
