@@ -13,7 +13,7 @@ from typing import Any
 from memorist.design import Ask
 from memorist.errors import Invalid, NotFound, Refused
 from memorist.project import resolve_project
-from memorist.records import Record, Report, Scope
+from memorist.records import LIVING, Record, Report, Scope, memories
 from memorist.remember import consent
 from memorist.remember.changes import Caller, same_texts, twin_of
 from memorist.remember.edit import Sweep, portions
@@ -29,8 +29,7 @@ def rename(old: str, new: str, because: str, by: Caller, dry_run: bool) -> Repor
     source, target, by = _pair(old, new, by)
     held = _ids(target, by)
     if held:
-        counted = "1 memory" if len(held) == 1 else f"{len(held):,} memories"
-        raise Refused(f"{target} is taken, it holds {counted}; `memorist project merge` joins two projects")
+        raise Refused(f"{target} is taken, it holds {memories(len(held))}; `memorist project merge` joins two projects")
     return _move(source, target, because, by, dry_run)
 
 
@@ -100,7 +99,7 @@ def _sweep(old: Scope, new: Scope, because: str, by: Caller) -> Sweep:
 
 def _ids(project: Scope, by: Caller) -> list[str]:
     """All that belongs to it: its own memories, and those of its tasks, sessions and agents."""
-    here = by.where.also("state", "in", checkouts.STATES)
+    here = by.where.also("state", "in", LIVING)
     return [brief.id for field in ("scope", "home") for brief in by.store.briefs(here.also(field, "eq", project))]
 
 
