@@ -1,9 +1,9 @@
 """What needs a person's consent, and the queue in which a question waits for a person.
 
-Two things do by themselves: a preference that holds in every project, and clearing a whole scope; other verbs call `ask`. A
-confirmer, where one was passed in, is asked at once, before anything is locked; without one, and where it answers "queue",
-the question becomes a row in state `asks` and nothing else changes. The same question is queued once, the queue is bounded,
-and a decided question is emptied: only the fact that it existed stays.
+What does is judged by effect (`authority.py`); clearing most of a scope is looked at before it begins. A confirmer, where one
+was passed in, is asked at once, before anything is locked; without one, and where it answers "queue", the question becomes a
+row in state `asks` and nothing else changes. The same question is queued once, the queue is bounded, and a decided question
+is emptied: only the fact that it existed stays.
 
 A question records exactly what an approval will do, even days later: the draft as given, the version of the memory, the
 scopes and the newest number that a filter reached. `review.py` carries approvals out; this module only asks, so that
@@ -86,7 +86,7 @@ class Consent:
     @property
     def because(self) -> str:
         if self.answer == "queue":
-            return f"a person has to agree first: {self.summary}; `memorist review {self.id}` decides"
+            return f"a person has to agree first: {self.summary}; `memorist review {self.id} --decide approve` or `deny` decides"
         return FULL if self.answer == "full" else f"declined: {self.summary}"
 
     def outcome(self, id: str | None = None) -> Outcome:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from memorist.access import EVERY_PROJECT, EVERYWHERE, Access, family_of, is_homed
-from memorist.errors import Invalid, NotFound, OutOfScope
+from memorist.errors import Invalid, NotFound, OutOfScope, Refused
 from memorist.records import Record, Report, Scope
 from memorist.remember.changes import Caller
 from memorist.remember.edit import Sweep
@@ -101,6 +101,10 @@ def assign(scope: str, project: str, by: Caller) -> Report:
         raise Invalid(f"only a task, a session or an agent belongs to a project, not {place} to {home}")
     if not (by.access.sees_every_project and EVERY_PROJECT in by.access.writes):
         raise OutOfScope(f"{place} belongs to no project, so only an admin's access assigns it, one for every project")
+    if by.access.origin != "user":
+        raise Refused(
+            f"only a person tells which project {place} belongs to; use `memorist project assign` at a terminal"
+        )
     by.access.must_write(place, home)
     ids = [record.id for record in _homeless_in(place, by)]
     if not ids:

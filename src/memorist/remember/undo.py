@@ -131,10 +131,13 @@ def _is_left(events: Sequence[Event], who: Access, tools: Tools) -> bool:
     """Whether anything of it can be undone by them: a writable memory that is not erased, with its previous values."""
     told = [event.record for event in events if event.before is not None or event.because is not None]
     records = {record.id: record for record in tools.store.get(told, Where(who))}
-    doors = [records[e.record].origin if e.before is None else door_of(e) for e in events if e.record in records]
-    if any(RANK[door] > RANK[who.origin] for door in doors):
-        return False
-    return any(who.may_write(r.scope, r.home) and r.state != "erased" for r in records.values())
+    theirs = any(_outranks(event, records[event.record], who) for event in events if event.record in records)
+    return not theirs and any(who.may_write(r.scope, r.home) and r.state != "erased" for r in records.values())
+
+
+def _outranks(event: Event, record: Record, who: Access) -> bool:
+    """Whether a more trusted door did it: the origin of a memory tells who added it."""
+    return RANK[record.origin if event.before is None else door_of(event)] > RANK[who.origin]
 
 
 def _cannot(erased: str, instead: str = "") -> Refused:

@@ -28,7 +28,7 @@ from memorist.store.open import noting_copy
 from memorist.surfaces.cli import arguments, show
 from memorist.surfaces.cli.arguments import PLACE, Option
 from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
-from memorist.surfaces.cli.verbs import Place, opened
+from memorist.surfaces.cli.verbs import Place, exit_code, opened
 from memorist.text.visible import decoded, is_blank
 
 EDITORS = ("VISUAL", "EDITOR")
@@ -84,7 +84,7 @@ def edit(place: Place, id: str) -> int:
         else:
             outcome = memory.revise(record.id, text, expected_version=record.version, because="edited")
         show.show(show.Result("edit", outcome, memory, {}), Screen.of(place.json))
-    return 0
+    return exit_code(outcome)
 
 
 def _edited(record: Record) -> str:
