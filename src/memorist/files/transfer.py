@@ -37,9 +37,7 @@ class Imported:
 
     batch: str | None
     files: tuple[str, ...]
-    outcomes: Mapping[
-        str, int
-    ]  # added, unchanged, refused, linked; `left out` are those not active in another's export
+    outcomes: Mapping[str, int]  # added, unchanged, refused, linked; `left out`: not active in another's export
     problems: tuple[str, ...] = ()  # "FILE:LINE: what"
     reasons: Mapping[str, int] = field(default_factory=dict)  # why memories are unchanged → how many
     dry_run: bool = False
