@@ -11,6 +11,7 @@ from memorist.records import utc
 from memorist.store.where import canonical
 from memorist.text.visible import flaw, is_blank, quoted
 
+LARGEST_PROMPT = 1_000_000  # tokens
 LONGEST_TEXT = 1_000_000  # characters; longer texts are documents and come in through an importer, in pieces
 LONGEST_LABEL = 256
 MOST_LABELS = 100

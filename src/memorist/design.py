@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from memorist.recall.pipeline import Stage
 
 Clock = Callable[[], datetime]
-LARGEST_PROMPT = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +100,9 @@ class Lane:
     def __post_init__(self) -> None:
         checks.label(self.name, "the name of a lane")
         checks.share(self.share, f"the share of {self.name}")
-        checks.whole(self.floor, f"the floor of {self.name}", 0, LARGEST_PROMPT)
+        checks.whole(self.floor, f"the floor of {self.name}", 0, checks.LARGEST_PROMPT)
         if self.ceiling is not None:
-            checks.whole(self.ceiling, f"the ceiling of {self.name}", 0, LARGEST_PROMPT)
+            checks.whole(self.ceiling, f"the ceiling of {self.name}", 0, checks.LARGEST_PROMPT)
         checks.one_of(self.of, f"`of` in the lane {self.name}", ("total", "rest"))
 
 
@@ -121,9 +120,9 @@ class Budget:
     most: int = 5000  # tokens that the share never exceeds
 
     def __post_init__(self) -> None:
-        checks.whole(self.tokens, "the budget's tokens", 1, LARGEST_PROMPT)
+        checks.whole(self.tokens, "the budget's tokens", 1, checks.LARGEST_PROMPT)
         checks.share(self.share, "the budget's share")
-        checks.whole(self.most, "the most tokens of a budget", 1, LARGEST_PROMPT)
+        checks.whole(self.most, "the most tokens of a budget", 1, checks.LARGEST_PROMPT)
 
 
 Inject = Literal["pull", "core", "push"]  # nothing; the steady lanes; those and what matches the question
@@ -140,9 +139,9 @@ class Due:
     def __post_init__(self) -> None:
         checks.flag(self.on_open, "on_open")
         if self.uses is not None:
-            checks.whole(self.uses, "uses", 1, LARGEST_PROMPT)
+            checks.whole(self.uses, "uses", 1, checks.LARGEST_PROMPT)
         if self.hours is not None:
-            checks.number(self.hours, "hours", 0, LARGEST_PROMPT)
+            checks.number(self.hours, "hours", 0, checks.LARGEST_PROMPT)
 
 
 @dataclass(frozen=True, slots=True)

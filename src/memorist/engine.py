@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from memorist import checks, designs, prompt, recall, remember, upkeep
 from memorist.access import Access, access_for, family_of
-from memorist.design import LARGEST_PROMPT, Clock, Confirmer, Design, Reranker, Tools
+from memorist.design import Clock, Confirmer, Design, Reranker, Tools
 from memorist.errors import Invalid, MemoristError, Refused, StoreDamaged, StoreUnavailable
 from memorist.kinds import KINDS, Kind, Kinds
 from memorist.models.embed import NONE, Choice, Embedder, chosen, shown
@@ -572,7 +572,7 @@ class Engine:
         if self.access.may_read(self._choosing):
             with suppress(MemoristError):
                 chosen = choices.chosen(self._tools.store, self.space, self._choosing).budget
-                return chosen and min(chosen, LARGEST_PROMPT)  # 0.1.0 took any number
+                return chosen and min(chosen, checks.LARGEST_PROMPT)  # 0.1.0 took any number
         return None
 
     # ------------------------------------------------------------ what a user asks for first

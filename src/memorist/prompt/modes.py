@@ -11,7 +11,6 @@ from pathlib import PurePath
 from typing import Literal, TypeVar, get_args
 
 from memorist import checks
-from memorist.design import LARGEST_PROMPT
 from memorist.errors import Invalid
 from memorist.records import Hit, Record
 from memorist.text.visible import quoted
@@ -50,7 +49,7 @@ class Profile:
         checks.label(self.name, "the name of a profile")
         checks.one_of(self.policy, "policy", get_args(Policy))
         if self.tokens is not None:
-            checks.whole(self.tokens, "tokens", 1, LARGEST_PROMPT)
+            checks.whole(self.tokens, "tokens", 1, checks.LARGEST_PROMPT)
         checks.whole(self.turns, "turns", 0, MOST_TURNS)
         checks.labels(self.tags, "tags")
         if not isinstance(self.kinds, Mapping):

@@ -15,9 +15,8 @@ nothing about it, a key that was encrypted, split over two memories or spelled i
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 from memorist.records import Record
 from memorist.redact.hidden import hidden_in
@@ -45,8 +44,7 @@ def _too_plain(text: str) -> bool:
     return mixed < 12 and all(len(word) < SHORTEST for word in words)
 
 
-@dataclass(frozen=True, slots=True)
-class Secret:
+class Secret(NamedTuple):
     """Where a secret stands, in characters, and what it is."""
 
     type: str
@@ -85,7 +83,9 @@ class Redactor:
         spans = list(in_characters(text, self._plainly(text)))
         found = [(Secret(*span), text[span[1] : span[2]]) for span in spans]
         found += self._hidden(MARK.sub(_nothing, _without(text, spans)))
-        return sorted((each for each in found if not self._own.allows(each[1])), key=lambda each: each[0].start)
+        if self._own.allowed:
+            found = [each for each in found if not self._own.allows(each[1])]
+        return sorted(found, key=lambda each: each[0].start)
 
     def _hidden(self, rest: str) -> Iterator[tuple[Secret, str]]:
         """What does not stand there as it is, in what is left of a text."""
@@ -112,13 +112,17 @@ class Redactor:
         return list(in_characters(text, self._plainly(text)))
 
     def _marked(self, text: str, found: list[tuple[Secret, str]]) -> str:
-        pieces, at = [], 0
+        pieces, at, digests = [], 0, dict[str, str]()
         for secret, said in found:
-            digest = self._hash.copy()
-            digest.update(said.encode("utf-8", "surrogatepass"))
-            pieces += [text[at : secret.start], f"[secret:{secret.type}:{digest.hexdigest()}]"]
+            digest = digests.get(said) or digests.setdefault(said, self._digest(said))
+            pieces += [text[at : secret.start], f"[secret:{secret.type}:{digest}]"]
             at = secret.end
         return "".join([*pieces, text[at:]])
+
+    def _digest(self, secret: str) -> str:
+        digest = self._hash.copy()
+        digest.update(secret.encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
 
 
 def _shapes(text: str) -> list[Found]:
@@ -130,9 +134,10 @@ def _touches(text: str, secret: Secret) -> bool:
     its name ends."""
     before, after = text[max(0, secret.start - 1) : secret.start], text[secret.end : secret.end + 1]
     touching = after if secret.type in (KEY, PASSWORD) else before + after
-    return any(c.isalnum() or c in "_-=+/.~%" for c in touching)
+    return _TOUCHING.search(touching) is not None
 
 
+_TOUCHING = regex(r"[\w=+/.~%-]")
 _MARK_BYTES = re.compile(rb"\[secret:[a-z0-9-]+:[0-9a-f]{4}\]")
 
 

@@ -120,19 +120,31 @@ def _names() -> tuple[Any, Any]:
     return compiled("|".join(_HERE), captures=False, memory=32 << 20), set_of(_HERE)
 
 
+@lru_cache(maxsize=512)
+def _which(name: bytes) -> int:
+    """The first of `_HERE` that this is."""
+    return int(min(_names()[1].Match(name)))
+
+
 def named_in(data: bytes) -> Iterator[Found]:
     """Every value that stands behind such a name and looks like a secret, in order and without overlap."""
-    anywhere, each = _names()
+    anywhere = _names()[0]
     done = run = names = 0  # in this run, up to where, so many names were looked at
+    judged: dict[tuple[bytes, int, bool], bool] = {}  # a text may repeat itself
     matches = anywhere.finditer(data)
     while match := next(matches, None):
         first, at = match.span()
         if first < done:  # inside of what was found
             matches, done = anywhere.finditer(data, done), 0
             continue
-        which = min(each.Match(data[first:at]))
+        if data[at : at + 1] == b"\0":  # the value was found by its shape
+            continue
+        which = _which(data[first:at])
         start, end, quoted = _value(data, at, which)
-        if _is_secret(data[start:end], which, quoted) and not _goes_on(data, first, at, which):
+        value = data[start:end], which, quoted
+        if value not in judged:
+            judged[value] = _is_secret(*value)
+        if judged[value] and not _goes_on(data, first, at, which):
             yield (KEY if which in _OF_KEYS else PASSWORD, start, end)
             done = end
             continue
@@ -161,8 +173,8 @@ def _value(data: bytes, at: int, which: int) -> tuple[int, int, bool]:
         if quoted is not None:
             return (*quoted.span(2), True)
     plain = _RUN.match(data, at)
-    if plain is None:
-        return at, at, False
+    if plain is None or plain[0].isalnum():  # nothing to take off
+        return at, plain.end() if plain else at, False
     return at, at + len(_STOP.sub(b"", plain[0])), False
 
 

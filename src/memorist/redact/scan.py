@@ -70,21 +70,29 @@ class Together:
     def _which(self) -> Any:
         return set_of([rule.pattern for rule in self.rules])
 
-    def alone(self, data: bytes, first: int, last: int) -> tuple[Rule, int, int]:
+    def alone(self, piece: bytes) -> tuple[Rule, int, int]:
         """Which rule fits there, and where the secret starts and ends."""
-        which = min(self._which.Match(data[first:last]))
+        which = min(self._which.Match(piece))
         rule = self._each[which]
-        return self.rules[which], *rule.match(data, first, last).span(rule.groups)
+        return self.rules[which], *rule.match(piece).span(rule.groups)
+
+    def _judged(self, piece: bytes) -> tuple[str | None, int, int]:
+        """What it is, if it holds, and where."""
+        rule, start, end = self.alone(piece)
+        held = rule.holds(piece[start:end].decode("utf-8", "surrogatepass"))
+        return named(rule, piece[start:end]) if held else None, start, end
 
     def found(self, data: bytes) -> Iterator[Found]:
         """What holds, in order and without overlap."""
         at, matches = 0, self._any.finditer(data)
+        judged: dict[bytes, tuple[str | None, int, int]] = {}  # a text may repeat itself
         while match := next(matches, None):
             first, last = match.span()
-            rule, start, end = self.alone(data, first, last)
-            held = rule.holds(data[start:end].decode("utf-8", "surrogatepass"))
+            piece = data[first:last]
+            held, start, end = judged.get(piece) or judged.setdefault(piece, self._judged(piece))
+            start, end = first + start, first + end
             if held:
-                yield (named(rule, data[start:end]), start, end)
+                yield (held, start, end)
             # What was turned away is looked into once more, without what made it a candidate: ${KEY}AKIA...
             at = end if held or start in (at, first) else start
             if at != last:
@@ -95,7 +103,7 @@ class Together:
         match = self._any.search(data)
         if match is None or match.span() != (0, len(data)):
             return None
-        rule, start, end = self.alone(data, 0, len(data))
+        rule, start, end = self.alone(data)
         return rule if (start, end) == (0, len(data)) else None
 
 

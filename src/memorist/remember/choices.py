@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from memorist import checks
-from memorist.design import LARGEST_PROMPT, Ask
+from memorist.design import Ask
 from memorist.errors import Invalid, Refused
 from memorist.records import Outcome
 from memorist.remember import consent
@@ -51,7 +51,7 @@ def _preset(value: Any) -> str:
 
 
 _CHECKS = {
-    "budget": lambda value: checks.whole(value, "budget", 1, LARGEST_PROMPT),
+    "budget": lambda value: checks.whole(value, "budget", 1, checks.LARGEST_PROMPT),
     "auto": lambda value: checks.flag(value, "auto"),
     "preset": _preset,
 }

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from memorist.errors import Invalid, MemoristError, StoreUnavailable, unavailable
 from memorist.store.files import clear_leftovers, is_of_the_dead, names_of, unfinished_prefix
 from memorist.store.nouns import Commit
-from memorist.store.traces import ErasedIds
 from memorist.store.where import canonical
 
 if TYPE_CHECKING:
@@ -117,6 +116,8 @@ def _restored(db: Path, backup: Path, now: datetime) -> Path | None:
         raise Invalid(f"{backup} is no file; name the backup to restore")
     if db.exists() and db.samefile(backup):
         raise Invalid(f"{backup} is the store itself; name a backup of it")
+    from memorist.store.traces import ErasedIds  # with the rules for secrets, which settings need not load
+
     as_json, (db, *links) = is_json(db), names_of(db)
     for link in links:  # version 0.1.0 kept the list beside the link
         ErasedIds(db).add(ErasedIds(link).read())

@@ -26,7 +26,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from memorist import checks
-from memorist.design import LARGEST_PROMPT
 from memorist.errors import Invalid
 from memorist.kinds import Kind, own_kinds
 from memorist.models.embed import checked_name
@@ -410,7 +409,7 @@ def _schedule(key: str, value: object) -> str:
     return cron.parse(value, key).text
 
 
-_TOKENS = f"a whole number of tokens from 1 to {LARGEST_PROMPT:,}"
+_TOKENS = f"a whole number of tokens from 1 to {checks.LARGEST_PROMPT:,}"
 CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "db": _path,
     "project": lambda _, value: resolve_project(value, None).name,
@@ -419,7 +418,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "design": _design,
     "embed": lambda _, value: checked_name(value),
     "dates": _dates,
-    "budget": _must_be(_TOKENS, lambda value: type(value) is int and 1 <= value <= LARGEST_PROMPT),
+    "budget": _must_be(_TOKENS, lambda value: type(value) is int and 1 <= value <= checks.LARGEST_PROMPT),
     "actor": one_line,
     "off": _must_be("true or false", lambda value: isinstance(value, bool)),
     "kinds": _kinds,
