@@ -134,6 +134,11 @@ def access_for(role: str, project: str, **labels: str) -> Access:
     return Access(reads=reads, writes=writes, role=role, home=Scope(project), **labels)  # type: ignore[arg-type]
 
 
+def of_the_owner(who: Access) -> Access:
+    """For whoever has the file anyway: all projects in it."""
+    return replace(who, role="admin", reads=EVERYWHERE, writes=EVERYWHERE)
+
+
 def family_of(scope: str) -> str:
     return scope.partition("/")[0]
 

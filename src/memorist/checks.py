@@ -169,27 +169,28 @@ def data(value: Any) -> Mapping[str, Any]:
         raise Invalid(f"data must be a dict, not {type(value).__name__}")
     if not value:
         return {}
-    _plain(value, 0)
-    size = len(canonical(value))
+    plain: Mapping[str, Any] = _plain(value, 0)
+    size = len(canonical(plain))
     if size > LONGEST_DATA:
         raise Invalid(f"data has {size:,} characters as JSON; {LONGEST_DATA:,} are allowed")
-    return value
+    return plain
 
 
-def _plain(value: Any, depth: int) -> None:
+def _plain(value: Any, depth: int) -> Any:
+    """The same as dicts and lists, each part checked."""
     if depth > 20:
         raise Invalid("data is nested more than 20 levels deep; flatten it")
     if isinstance(value, Mapping):
-        for key, each in value.items():
+        for key in value:
             label(key, "a key of data")
-            _plain(each, depth + 1)
-    elif isinstance(value, list | tuple):
-        for each in value:
-            _plain(each, depth + 1)
-    elif isinstance(value, str):
+        return {key: _plain(each, depth + 1) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each, depth + 1) for each in value]
+    if isinstance(value, str):
         if bad := flaw(value):
             raise Invalid(f"a value of data holds {bad}; remove it")
     elif value is not None and not (isinstance(value, int | float) and abs(value) < 2**63):  # nor is not-a-number below
         raise Invalid(
             f"data can hold texts, finite numbers below 2^63, true, false, null, lists and dicts; not {quoted(value)}"
         )
+    return value

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from memorist import checks, designs, prompt, recall, remember, upkeep
-from memorist.access import Access, access_for
-from memorist.design import Clock, Confirmer, Design, Reranker, Tools
+from memorist.access import Access, access_for, family_of
+from memorist.design import LARGEST_PROMPT, Clock, Confirmer, Design, Reranker, Tools
 from memorist.errors import Invalid, MemoristError, Refused, StoreDamaged, StoreUnavailable
 from memorist.kinds import KINDS, Kind, Kinds
 from memorist.models.embed import NONE, Choice, Embedder, chosen, shown
@@ -27,7 +27,7 @@ from memorist.records import Context, Link, LinkKind, Outcome, Recall, Record, R
 from memorist.store import checkouts, choices
 from memorist.store.fork import must_be_ours
 from memorist.store.meaning import Meaning
-from memorist.store.open import COPIED_TO, IN_RAM, note_place, open_store
+from memorist.store.open import IN_RAM, open_store
 from memorist.store.where import Where, everywhere
 from memorist.store.writer import Writer
 from memorist.surfaces import settings
@@ -39,6 +39,7 @@ from memorist.text.visible import quoted
 if TYPE_CHECKING:
     from memorist.prompt.context import Shown, Wish
     from memorist.recall.pipeline import Query
+    from memorist.redact.own import Own
     from memorist.remember.bring import Import
     from memorist.remember.changes import Caller
 
@@ -166,6 +167,14 @@ def _check_kinds(kinds: Any) -> None:
         )
 
 
+def _own_rules() -> "Own":
+    """The user's rules for secrets, each problem with them logged."""
+    found = settings.own_rules()
+    for problem in found.problems:
+        log.warning("a rule for secrets is not used: %s: %s", settings.rules_file(), problem)
+    return found
+
+
 def refuse_in_file(embed: object, db: str) -> None:
     """Vectors that mean nothing must not rank anybody's memories."""
     if getattr(embed, "only_in_ram", False) is True and db != IN_RAM:
@@ -268,9 +277,7 @@ class Engine:
         choice = here.embed if embed is None else embedder(embed)
         refuse_in_file(embed, here.db)
         store = open_store(here.db, checks.seconds(wait, "wait"))
-        self._own = settings.own_rules()
-        for problem in self._own.problems:
-            log.warning("a rule for secrets is not used: %s: %s", settings.rules_file(), problem)
+        self._own = _own_rules()
         meaning = Meaning(store, choice, self._own)
         self._writer = Writer(store, clock, meaning, self._own)
         known = Kinds({**KINDS, **here.kinds, **(kinds or {})})
@@ -421,10 +428,6 @@ class Engine:
         by = caller.with_consent() if self.access.origin == "user" else caller
         return remember.bring.Import(by, self.home, ids, batch)
 
-    def _note_copy(self, target: Path) -> None:
-        """Before a copy is begun: what a killed process leaves of it is looked for there."""
-        note_place(self._tools.store, COPIED_TO, target.parent)
-
     def _links(self, ids: Sequence[str]) -> list[Link]:
         """The relations of these, to others that may be read."""
         caller = self._caller
@@ -514,7 +517,7 @@ class Engine:
     def _projects(self) -> list[checkouts.Holding]:
         store, here = self._caller.store, self.project
         seen = store.count(Where(self.access).also("state", "eq", "active"))
-        names = [here.scope, *sorted({name for name in seen if name.startswith("project/")} - {here.scope})]
+        names = [here.scope, *sorted({name for name in seen if family_of(name) == "project"} - {here.scope})]
         counts = checkouts.held(names, store, self.space)
         about = {each.scope: each.what for each in self._neighbours()} | {here.scope: here.how}
         return [checkouts.Holding(name, counts.get(name, 0), name == here.scope, about.get(name)) for name in names]
@@ -533,10 +536,8 @@ class Engine:
         if more:  # a prompt's receipt is in the log before the caller has it
             self._writer.flush()
         read = [(scope, self.access.home_of(scope)) for scope in answer.scopes]
-        places = [
-            (self.access.home or self.project.scope, None),
-            *read,
-        ]  # its words are those of the project it is asked in
+        # Its words are those of the project it is asked in.
+        places = [(self.access.home or self.project.scope, None), *read]
         ids = [hit.record.id for hit in answer]
         self.bus.emit("memory:search", places, query=answer.query, results=len(answer), ids=ids)
 
@@ -570,7 +571,8 @@ class Engine:
         """What was chosen for this project. Where the store cannot say, the rest of the way will find out why."""
         if self.access.may_read(self._choosing):
             with suppress(MemoristError):
-                return choices.chosen(self._tools.store, self.space, self._choosing).budget
+                chosen = choices.chosen(self._tools.store, self.space, self._choosing).budget
+                return chosen and min(chosen, LARGEST_PROMPT)  # 0.1.0 took any number
         return None
 
     # ------------------------------------------------------------ what a user asks for first

@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any, overload
 from memorist import checks, prompt, recall, remember, upkeep
 from memorist.engine import Engine, Filter, ends, over_at
 from memorist.errors import Invalid, Refused, StoreDamaged, StoreUnavailable
-from memorist.records import Context, Draft, Event, Link, LinkKind, Outcome, Recall, Record, Report
-from memorist.store.nouns import Diagnosis
+from memorist.records import LIVING, Context, Draft, Event, Link, LinkKind, Outcome, Recall, Record, Report
+from memorist.store.nouns import Diagnosis, parts
+from memorist.store.open import noting_copy
 from memorist.store.where import order_of
 
 if TYPE_CHECKING:
@@ -92,9 +93,9 @@ class Memory(Engine):
             return [Outcome("refused", str(off)) for _ in wanted]
         outcomes: builtins.list[Outcome] = []
         batch: str | None = None
-        for start in range(0, len(wanted), BATCH):
-            some, policy = wanted[start : start + BATCH], self.design.conflicts
-            outcomes += map(self._tell, remember.gate.admit(some, caller, self.home, batch, policy=policy))
+        for some in parts(wanted, BATCH):
+            stored = remember.gate.admit(some, caller, self.home, batch, policy=self.design.conflicts)
+            outcomes += map(self._tell, stored)
             batch = next((outcome.batch for outcome in outcomes if outcome.batch), None)
         while len(wanted) > BATCH and caller.store.tidy():
             pass
@@ -224,7 +225,7 @@ class Memory(Engine):
         """Removes a memory and its past texts, or all that match a filter, from every place they lie in, and what was derived
         from it; with `derived="list"` that is only named. There is no undo."""
         caller, reason = self._caller, checks.label(because, "the reason")
-        chosen, ids = self._chosen(id, where, ("active", "archived", "superseded"))
+        chosen, ids = self._chosen(id, where, LIVING)
         if where is not None and not dry_run:
             by = remember.consent.to_clear("erase", chosen, ids, reason, caller, derived=derived)
             if isinstance(by, Report):
@@ -507,8 +508,8 @@ class Memory(Engine):
         """An online copy of the whole store, verified after it was made."""
         keeper, target = self._keeper, Path(path).expanduser()
         keeper.writer.flush()
-        self._note_copy(target)
-        keeper.store.backup(target)
+        with noting_copy(keeper.store, target):
+            keeper.store.backup(target)
         return target
 
     def doctor(self, *, repair: bool = False) -> builtins.list[Diagnosis]:

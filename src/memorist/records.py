@@ -20,6 +20,7 @@ from memorist.unseen import UNSEEN
 
 Status = Literal["candidate", "confirmed"]
 State = Literal["active", "archived", "superseded", "erased"]
+LIVING: tuple[State, ...] = ("active", "archived", "superseded")  # all but erased
 Origin = Literal["user", "recorded", "agent", "tool", "web", "file", "import"]  # most trusted first
 Trust = Literal["high", "medium", "low"]
 LinkKind = Literal["relates_to", "supersedes", "contradicts", "derived_from", "in_cluster"]
@@ -120,6 +121,11 @@ class Scope(str):
     @property
     def family(self) -> str:
         return self.partition("/")[0]
+
+
+def memories(count: int) -> str:
+    """So many, in words."""
+    return "1 memory" if count == 1 else f"{count:,} memories"
 
 
 def _scope_flaw(path: str) -> str | None:

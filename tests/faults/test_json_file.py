@@ -1023,7 +1023,7 @@ def test_what_is_erased_is_in_no_file_any_more(path: Path) -> None:
     log = beside(path, ".log")
     log.write_bytes(log.read_bytes() + log.read_bytes().splitlines()[-1][:-1])
     beside(path, ".damaged-20260101T000000Z").write_text(secret)
-    beside(path, ".new").write_text(secret)
+    beside(path, ".new").write_bytes(path.read_bytes().splitlines()[0] + f"\n{secret}".encode())  # left by 0.1.0
     with Memory(path, project="atlas") as memory:
         [record] = memory.list({"text": secret})
         memory.recall("Orakel")

@@ -9,7 +9,7 @@ import pytest
 
 from memorist import Memory
 from memorist.access import Access, access_for
-from memorist.errors import Invalid, NotFound, OutOfScope
+from memorist.errors import Invalid, NotFound, OutOfScope, Refused
 from memorist.files import transfer as files
 from memorist.records import Draft, Origin
 from memorist.seeds import tiers
@@ -306,6 +306,9 @@ def test_what_cannot_be_told_is_listed_and_a_person_assigns_it(path: Path) -> No
         for scope, project in (("user/ann", "project/alpha"), ("task/1", "global")):
             with pytest.raises(Invalid):
                 admin.assign(scope, project)
+        with pytest.raises(Refused, match="only a person"):
+            admin.assign("task/1", "project/alpha")
+        admin = memory.through(replace(admin.access, origin="user"))
         report = admin.assign("task/1", "project/alpha")
         assert [each.id for each in report.changed] == [ids[2]] and said(memory) == ["a", "whose?"]
         with pytest.raises(NotFound):

@@ -38,7 +38,6 @@ ACTS: dict[str, Any] = {
     "resolve both": lambda m: m.resolve(3, 1, keep="both"),
     "restore": lambda m: m.restore(4),
     "vote down": lambda m: [m.feedback(1, "wrong") for _ in range(20)][-1],
-    "vote aside": lambda m: [m.feedback(1, "irrelevant") for _ in range(20)][-1],
 }
 
 
@@ -72,6 +71,14 @@ def test_what_somebody_more_trusted_said_waits_for_a_person(
     memory.through(replace(memory.access, origin="user")).review(waiting[0].id, decide="approve")
     assert memory.review() == [] and memory.audit().ok
     assert [memory.get(n) for n in (1, 2, 4)] != after or memory.links(1) != links, "and then it is done"
+
+
+@pytest.mark.covers("E3")
+def test_a_hit_beside_the_point_is_worth_nobodys_time_and_counts_no_further_than_neutral(memory: Memory) -> None:
+    door(memory, "user").remember(TEXT)
+    for _ in range(20):
+        assert door(memory, "agent").feedback(1, "irrelevant").outcome == "unchanged"
+    assert memory.get(1).counters.rejected == 0 and memory.review() == []
 
 
 @pytest.mark.covers("E3")

@@ -17,7 +17,7 @@ from memorist import __version__, checks
 from memorist.errors import Invalid, StoreTooNew
 from memorist.files.markdown import Entry
 from memorist.files.sources import must_fit
-from memorist.records import Counters, Draft, Link, Origin, Record, Status, Trust, utc
+from memorist.records import LIVING, Counters, Draft, Link, Origin, Record, Status, Trust, utc
 from memorist.remember.bring import Exported, link_of
 from memorist.text.visible import decoded, quoted
 
@@ -30,8 +30,7 @@ _BROUGHT = (
     "home", "messages", "snippet", "confidence_because",
 )  # fmt: skip
 _ONE_OF: Mapping[str, tuple[str, ...]] = {
-    "state": ("active", "archived", "superseded"), "status": get_args(Status), "origin": get_args(Origin),
-    "trust": get_args(Trust),
+    "state": LIVING, "status": get_args(Status), "origin": get_args(Origin), "trust": get_args(Trust),
 }  # fmt: skip
 _TIMES = ("at", "valid_from", "valid_to")
 

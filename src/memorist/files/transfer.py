@@ -20,14 +20,14 @@ from memorist.files import jsonl, sources
 from memorist.files.markdown import Entry, memories_in
 from memorist.kinds import KINDS, MEMORY
 from memorist.memory import Memory
-from memorist.records import ID_LETTERS, Draft, Link, Outcome, Record, now_utc
+from memorist.records import ID_LETTERS, LIVING, Draft, Link, Outcome, Record, now_utc
 from memorist.redact import Redactor
 from memorist.remember.bring import Exported
+from memorist.store.nouns import parts
 from memorist.text.visible import decoded, visible
 
 PAGE = 400  # records read at once
 ERASED = "it was erased here, and an import does not bring it back"
-READABLE_STATES = ("active", "archived", "superseded")
 NOT_OWN = "only the user brings an export back as it was: do it at a terminal, or with an access of origin='user'"
 
 
@@ -37,9 +37,7 @@ class Imported:
 
     batch: str | None
     files: tuple[str, ...]
-    outcomes: Mapping[
-        str, int
-    ]  # added, unchanged, refused, linked; `left out` are those not active in another's export
+    outcomes: Mapping[str, int]  # added, unchanged, refused, linked; `left out`: not active in another's export
     problems: tuple[str, ...] = ()  # "FILE:LINE: what"
     reasons: Mapping[str, int] = field(default_factory=dict)  # why memories are unchanged → how many
     dry_run: bool = False
@@ -59,7 +57,7 @@ def export(memory: Memory, where: Mapping[str, Any] | None = None, *, everything
     """
     yield jsonl.head(memory.space, memory.project.scope, now_utc())
     count, ids = 0, []
-    for record in _records(memory, {"state": {"$in": READABLE_STATES}, **(where or {})}, everything):
+    for record in _records(memory, {"state": {"$in": LIVING}, **(where or {})}, everything):
         yield jsonl.line_of(record)
         ids.append(record.id)
     for link in _links(memory, ids):
@@ -120,8 +118,7 @@ def _is_inside(scope: str, home: str | None, memory: Memory) -> bool:
 def _links(memory: Memory, ids: Sequence[str]) -> Iterator[Link]:
     """Those between these memories, by the first of their ends."""
     there = set(ids)
-    for start in range(0, len(ids), PAGE):
-        some = set(ids[start : start + PAGE])
+    for some in map(set, parts(ids, PAGE)):
         yield from (link for link in memory._links(sorted(some)) if link.a in some and link.b in there)
 
 
@@ -199,8 +196,7 @@ def _bring(read: _Read, memory: Memory) -> list[Outcome]:
     """Exports as they were; what else was found, as candidates."""
     whole = [(each.draft, each.told) for each in read.found if isinstance(each.told, Exported)]
     bringing = memory._import({str(draft.id) for draft, _ in whole}, None)
-    parts = (whole[start : start + PAGE] for start in range(0, len(whole), PAGE))
-    done = iter([memory._tell(outcome) for some in parts for outcome in bringing.records(some)])
+    done = iter([memory._tell(outcome) for some in parts(whole, PAGE) for outcome in bringing.records(some)])
     read.linked = bringing.links(read.links)
     door = memory.through(replace(memory.access, origin="import", surface="import"))
     others = iter(door.remember_many(each.draft for each in read.found if each.told is None))
@@ -239,8 +235,8 @@ def _leave_out_erased(read: _Read, memory: Memory) -> None:
     ids = [each.draft.id for each in read.found if each.draft.id is not None]
     erased: set[str] = set()
     memory = memory.through(replace(memory.access, reads=("*", "project/*")))  # in any scope: an id is not content
-    for start in range(0, len(ids), PAGE):
-        known = memory.list({"id": {"$in": ids[start : start + PAGE]}, "state": "erased"}, limit=PAGE)
+    for some in parts(ids, PAGE):
+        known = memory.list({"id": {"$in": some}, "state": "erased"}, limit=PAGE)
         erased |= {record.id for record in known}
     refused = [f"{each.place}: {ERASED}" for each in read.found if each.draft.id in erased]
     read.problems += refused

@@ -26,7 +26,7 @@ from memorist.errors import Invalid, MemoristError, OutOfScope
 from memorist.prompt import lanes
 from memorist.prompt.modes import Mode, Profile, mode_named, profile_named, weighed
 from memorist.prompt.render import Contradiction, Digest, Item, Page, Style, age_of, body_of, frame_cost, page, style_of
-from memorist.records import Context, Hit, Recall, Record, Scope, new_id
+from memorist.records import Context, Hit, Recall, Record, new_id
 from memorist.store.nouns import Receipt
 from memorist.store.protocol import Store
 from memorist.store.where import Order, Where
@@ -308,7 +308,7 @@ class Look:
         """The hits of a family; if other scopes filled the answer, those of a recall in this family alone; and its permanent
         candidates: everything of a task or session, and global preferences."""
         scopes = self.plan.scopes
-        here = [scope for scope in scopes if Scope(scope).family == family]
+        here = [scope for scope in scopes if family_of(scope) == family]
         hits = [hit for hit in found.hits if hit.record.scope in here]
         if self._crowded(found):
             hits = [hit for scope in here for hit in recall(scope).hits]

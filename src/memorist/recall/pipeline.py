@@ -23,7 +23,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from memorist import checks
-from memorist.access import Access
+from memorist.access import GLOBAL, Access
 from memorist.design import Design, Tools
 from memorist.errors import Invalid
 from memorist.kinds import ARCHIVE, DOCUMENTS, KINDS, LAYERS, MEMORY, TURNS, kind_named
@@ -292,7 +292,7 @@ def scopes_of(query: Query, who: Access, homes: tuple[str, ...], design: Design)
     named = dict(_named(query))
     if query.scope is not None:
         return (_must_read(query.scope, who),)
-    usual = {"project": homes, "global": ("global",)}
+    usual = {"project": homes, GLOBAL: (GLOBAL,)}
     usual |= {family: (_must_read(scope, who),) for family, scope in named.items()}
     families = (*(family for family in named if family not in design.reads), *design.reads)
     wanted = dict.fromkeys(scope for family in families for scope in usual.get(family, ()))

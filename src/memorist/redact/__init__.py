@@ -23,7 +23,7 @@ from memorist.records import Record
 from memorist.redact.hidden import hidden_in
 from memorist.redact.named import KEY, PASSWORD, named_in
 from memorist.redact.own import NO_RULES, Own
-from memorist.redact.scan import SHORTEST, Found, blanked, formats_in, in_characters, is_ready
+from memorist.redact.scan import SHORTEST, Found, blanked, everywhere, formats_in, in_characters
 from memorist.text.patterns import regex
 from memorist.text.visible import is_blank
 
@@ -80,8 +80,8 @@ class Redactor:
 
     def _found(self, text: str) -> list[tuple[Secret, str]]:
         """The secrets, each with what it is once it is uncovered."""
-        if not is_ready() and not self._own.rules and _too_plain(text):
-            return []
+        if not everywhere.cache_info().currsize and not self._own.rules and _too_plain(text):
+            return []  # the expressions are not there yet, and need not be made for this
         spans = list(in_characters(text, self._plainly(text)))
         found = [(Secret(*span), text[span[1] : span[2]]) for span in spans]
         found += self._hidden(MARK.sub(_nothing, _without(text, spans)))

@@ -247,10 +247,8 @@ _IN_PARTS = (
     Rule("openai-key", rf"sk-(?:proj|svcacct|admin)-{_W}{{9,99}}T3BlbkFJ{_W}{{20,}}|sk-{_A}{{20}}T3BlbkFJ{_A}{{20}}"),
 )
 _SHORTEST = re.compile(r"\{(\d\d+),\d*\}")
-GLUED = tuple(
-    Rule(
-        rule.type, _SHORTEST.sub(r"{\1}", rule.pattern), _scattered
-    )  # as short as they come: what follows may be prose
+GLUED = tuple(  # as short as they come: what follows may be prose
+    Rule(rule.type, _SHORTEST.sub(r"{\1}", rule.pattern), _scattered)
     for rule in (*_TOKENS, *_IN_PARTS)
     if rule.type not in _TOO_LITTLE
 )

@@ -33,9 +33,7 @@ _BLANK = {ord(c): None for c in _BETWEEN}
 _PIECE = regex(r"[A-Za-z0-9_=-]{0,200}")
 _BREAK = regex(r"""(?<=[A-Za-z0-9+/_.=-]{6})(?:\\?\r?\n[\s>|]*|["']\s*\\?\s*\+?\s*["'])(?=[A-Za-z0-9+/_.=-]{6})""")
 PIECES_AT_MOST = 300
-LONGEST_RUN = (
-    120  # characters around a glued key: longer ones are data, in which every few letters occur sooner or later
-)
+LONGEST_RUN = 120  # characters around a glued key: in longer ones, which are data, any few letters occur by chance
 _LIKE_LATIN = dict(zip("асеорхуіѕјԁһԛԝАВЕКМНОРСТХІЅЈ", "aceopxyisjdhqwABEKMHOPCTXISJ", strict=True))
 
 

@@ -155,11 +155,9 @@ def _value(data: bytes, at: int, which: int) -> tuple[int, int, bool]:
     if which == _URL:
         inside = _IN_URL.match(data, at)
         return (*inside.span(1), True) if inside else (at, at, True)
-    first = (
-        data[at - 1 : at] if data[at - 1 : at] in _QUOTES else data[at : at + 1]
-    )  # the name may have taken the quote
-    if first in _QUOTES or first == b"\\":
-        quoted = _QUOTED.match(data, at - 1 if data[at - 1 : at] in _QUOTES else at)
+    begins = at - 1 if data[at - 1 : at] in _QUOTES else at  # the name may have taken the quote
+    if (first := data[begins : begins + 1]) in _QUOTES or first == b"\\":
+        quoted = _QUOTED.match(data, begins)
         if quoted is not None:
             return (*quoted.span(2), True)
     plain = _RUN.match(data, at)

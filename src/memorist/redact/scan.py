@@ -101,9 +101,8 @@ class Together:
 
 @lru_cache(maxsize=1)
 def everywhere() -> Together:
-    return Together(
-        TOGETHER, EVERYWHERE
-    )  # built on first use: it costs tens of milliseconds, and not every command writes
+    # Built on first use: it costs tens of milliseconds, and not every command writes.
+    return Together(TOGETHER, EVERYWHERE)
 
 
 @lru_cache(maxsize=1)
@@ -159,8 +158,3 @@ def named(rule: Rule, secret: bytes) -> str:
         inner = everywhere().is_one(secret)
         return inner.type if inner else rule.type
     return rule.type
-
-
-def is_ready() -> bool:
-    """Whether the expressions are there already, so that asking them costs nothing more."""
-    return everywhere.cache_info().currsize > 0

@@ -24,6 +24,7 @@ from memorist.errors import Conflict, MemoristError, Refused
 from memorist.kinds import TURNS, Kind
 from memorist.records import Origin, Record, Status, Trust, changed, to_micros
 from memorist.store.where import canonical, everywhere
+from memorist.store.writer import door_of
 from memorist.worth import vouched_for
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ WHOSE: Mapping[Origin, str] = {"user": "the user's word", "recorded": "what a pe
 STANDING = ("convention", "summary", "narrative", "preference")  # kinds that a prompt shows whatever the question is
 LARGE = 20  # memories; of a scope with so many, most are not hidden unasked
 LATELY = timedelta(minutes=10)
+MINUTE = 60_000_000  # microseconds: what was hidden is summed by the minute
+BROUGHT_BACK = "said again"  # the verb where a forgotten memory is back because its text came again
 EVERY_PROJECT = "it would stand in the prompts of every project"
 
 
@@ -93,10 +96,16 @@ class Effect:
     def hides(self) -> int:
         """1 if a memory is no longer recalled in its place, -1 if one is that was not, else 0. So what replaces another hides
         nothing."""
-        old, new = self.old, self.new
-        was, now = old is not None and old.state == "active", new.state == "active"
+        old, new, moment = self.old, self.new, self.new.times.updated
+        was, now = old is not None and _holds(old, moment), _holds(new, moment)
         away = old is not None and place_of(old) != place_of(new) and old.home != new.scope  # not to its own project
         return int(was and (not now or away)) - int(now and not was)
+
+
+def _holds(record: Record, now: datetime) -> bool:
+    """Whether it can be recalled: not archived, and not outside its validity."""
+    start, end = record.times.valid_from, record.times.valid_to
+    return record.state == "active" and (start is None or start <= now) and (end is None or end > now)
 
 
 class Held(MemoristError):
@@ -128,7 +137,7 @@ class Agreed:
 
 def stands_everywhere(record: Record) -> bool:
     """Whether prompts of every project show it, whatever they ask."""
-    everywhere = record.scope == GLOBAL and record.state == "active" and vouched_for(record)
+    everywhere = GLOBAL in (record.scope, record.home) and record.state == "active" and vouched_for(record)
     return everywhere and (record.pinned or record.kind in STANDING)
 
 
@@ -156,7 +165,9 @@ def judge(effects: Sequence[Effect], by: "Caller") -> None:
 
 
 def reason_to_ask(effect: Effect, by: "Caller") -> str | None:
-    """Why a person has to agree to this, if they have to."""
+    """Why a person has to agree to this, if they have to and did not yet."""
+    if by.agreed is not None:
+        return None
     if effect.counted or effect.new is effect.old:
         return _outranked(effect, by)
     return _reaches_everybody(effect, by) or _outranked(effect, by)
@@ -182,12 +193,25 @@ def _moves_to_everybody(effect: Effect, by: "Caller") -> bool:
 def _outranked(effect: Effect, by: "Caller") -> str | None:
     """Whether the door is less trusted than the memory. It may still vote a memory up, or down until its votes are even."""
     old, door = effect.old, by.access.origin
-    if old is None or by.steward or RANK[door] >= RANK[old.origin]:
+    if old is None or by.steward or door == "user":
         return None
+    if RANK[door] >= RANK[old.origin]:
+        return None if effect.verb in (BROUGHT_BACK, "undone") else _overturned(old, effect.new, by)
     if effect.counted:
         was, now = (_balance(record) for record in (old, effect.new))
         return f"it is {WHOSE[old.origin]}, and would be voted below neutral" if now < min(was, 0) else None
     return f"it is {WHOSE[old.origin]}, and this door is the {door}'s"
+
+
+def _overturned(old: Record, new: Record, by: "Caller") -> str | None:
+    """Whether it takes back what a more trusted door did to the memory: hid it, or took its pin away."""
+    undone = {"state": old.state != "active" == new.state, "pinned": new.pinned and not old.pinned}
+    names = {name for name, is_so in undone.items() if is_so}
+    events = reversed(by.store.journal(record=old.id)) if names else ()
+    last = next((event for event in events if names & set(event.before or ())), None)
+    if last is None or RANK[door_of(last)] <= RANK[by.access.origin]:
+        return None
+    return f"the {door_of(last)} decided otherwise"
 
 
 def _balance(record: Record) -> int:
@@ -212,7 +236,10 @@ def _refuse_lift(effect: Effect, by: "Caller") -> None:
     """Trust rises by the user's word alone. An undo gives back what was there, up to the rank of its own door."""
     new, door = effect.new, by.access.origin
     if door != "user" and (RANK[new.origin] > _highest(effect, by) or _confirms(effect, by)):
-        raise Refused(f"only the user's word makes a memory {new.origin}'s or confirmed; this door is the {door}'s")
+        raise Refused(
+            f"only the user's word makes a memory {new.origin}'s or confirmed, and this door is the {door}'s; ask the user to"
+            " confirm it"
+        )
 
 
 def _highest(effect: Effect, by: "Caller") -> int:
@@ -251,12 +278,12 @@ def refuse_pinned_turn(kind: Kind, pinned: bool) -> None:
 def noted(effects: Sequence[Effect], by: "Caller", now: datetime) -> dict[str, str]:
     """The setting that keeps what was hidden in the last minutes and by whom, with these effects. Raises `Held` where this
     door and actor would have hidden more than half of a large scope. A person's own acts are each their own consent."""
-    counts = _hidden(effects)
+    counts = _hidden([effect for effect in effects if not _replaces_a_candidate(effect)])
     if not counts or by.steward or by.access.origin == "user":
         return {}
     lines = _lines(by, now)
     mine = lines.setdefault(_who(by), [])
-    mine += [[to_micros(now), *place, count] for place, count in counts.items()]
+    mine[:] = _added(mine, counts, to_micros(now) // MINUTE * MINUTE)
     hidden = _summed(mine)
     most = next((place for place, count in counts.items() if most_of(place, hidden[place], count, by)), None)
     if most is not None:
@@ -264,14 +291,28 @@ def noted(effects: Sequence[Effect], by: "Caller", now: datetime) -> dict[str, s
     return {_name(by): canonical({who: some for who, some in lines.items() if some})}
 
 
+def _added(lines: Iterable[Sequence[Any]], counts: Mapping[Place, int], minute: int) -> list[list[Any]]:
+    """The lines with these counts: one line for each minute and place."""
+    sums: Counter[tuple[Any, ...]] = Counter()
+    for *when_and_where, count in lines:
+        sums[tuple(when_and_where)] += count
+    for place, count in counts.items():
+        sums[(minute, *place)] += count
+    return [[*key, count] for key, count in sums.items() if count]
+
+
+def _replaces_a_candidate(effect: Effect) -> bool:
+    """What nobody confirmed and another statement replaced was not hidden."""
+    return effect.verb == "superseded" and effect.old is not None and effect.old.status == "candidate"
+
+
 def _hidden(effects: Sequence[Effect]) -> dict[Place, int]:
-    """How many memories of a place are hidden, less those that are new or back. An undo is judged as a whole (`undo.py`)."""
+    """How many memories of a place are hidden, less those that are new or back; more new ones are not credited."""
     counts: Counter[Place] = Counter()
     for effect in effects:
-        if effect.verb != "undone" and effect.hides:
-            counts[place_of(effect.old or effect.new)] += effect.hides
+        counts[place_of(effect.old or effect.new)] += effect.hides
     back = {place_of(effect.new) for effect in effects if effect.old is not None and effect.hides < 0}
-    return {place: count for place, count in counts.items() if count > 0 or (count < 0 and place in back)}
+    return {place: count for place, count in counts.items() if count > 0 or (count and place in back)}
 
 
 def hidden_lately(by: "Caller", now: datetime) -> Counter[Place]:
@@ -280,18 +321,20 @@ def hidden_lately(by: "Caller", now: datetime) -> Counter[Place]:
 
 
 def most_of(place: Place, hidden: int, of_these: int, by: "Caller") -> bool:
-    """Whether so many are more than half of a large scope. `of_these` are still active, the others no longer."""
+    """Whether so many are more than half of a large scope. `of_these` still hold, the others no longer."""
     if 2 * hidden <= LARGE:
         return False
-    where = everywhere(by.access.space).also("scope", "eq", place[0]).also("home", "eq", place[1])
-    where = where.also("state", "eq", "active")
-    there = sum(by.store.count(where).values()) + hidden - of_these
+    now, active = by.now(), everywhere(by.access.space).also("state", "eq", "active")
+    here = active.also("scope", "eq", place[0]).also("home", "eq", place[1])
+    counts = [here, here.also("valid_to", "lte", now), here.also("valid_from", "gt", now)]
+    all, ended, later = (sum(by.store.count(where).values()) for where in counts)
+    there = all - ended - later + hidden - of_these
     return there >= LARGE and 2 * hidden > there
 
 
 def _lines(by: "Caller", now: datetime) -> dict[str, list[list[Any]]]:
     kept: dict[str, list[list[Any]]] = json.loads(by.store.setting(_name(by)) or "{}")
-    since = to_micros(now - LATELY)
+    since = to_micros(now - LATELY) - MINUTE
     return {who: [line for line in lines if since < line[0] <= to_micros(now)] for who, lines in kept.items()}
 
 

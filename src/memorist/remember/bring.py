@@ -33,7 +33,7 @@ from memorist.remember.authority import refuse_pinned_turn
 from memorist.remember.changes import UNDONE, Caller, Changes, twins_of
 from memorist.remember.conflicts import links_between
 from memorist.remember.edit import refuse_circle
-from memorist.store.nouns import UNCOUNTED
+from memorist.store.nouns import UNCOUNTED, parts
 from memorist.store.writer import Clean
 
 BROUGHT = "brought back by its owner"
@@ -144,10 +144,10 @@ class Import:
         """Brings those between memories that it speaks for, and says how many are new."""
         wanted = [link for link in links if link.a != link.b and {link.a, link.b} <= self.ids]
         count = 0
-        for start in range(0, len(wanted), BROUGHT_AT_ONCE):
+        for some in parts(wanted, BROUGHT_AT_ONCE):
             with self.by.writer.transaction():
                 changes = Changes.of(self.by)
-                count += sum(self._link(link, changes) for link in wanted[start : start + BROUGHT_AT_ONCE])
+                count += sum(self._link(link, changes) for link in some)
                 self.batch = changes.commit(self.batch)[0] or self.batch
         return count
 

@@ -72,6 +72,7 @@ class Changes:
     vectors: Mapping[str, Ahead] = field(default_factory=dict)  # of new records, by id, where they were embedded ahead
     lines: list[Change] = field(default_factory=list)  # of the journal, with the rows and counters they write
     effects: list[Effect] = field(default_factory=list)  # for the judge
+    takes_back: bool = False  # an actor undoes what they did: that hides nothing which was there before
     links: list[Link] = field(default_factory=list)
     unlinked: list[Link] = field(default_factory=list)
     keys: dict[str, KeyUse] = field(default_factory=dict)
@@ -83,9 +84,10 @@ class Changes:
     def of(cls, by: Caller) -> "Changes":
         return cls(by, by.now())
 
-    def stamped(self, old: Record, new: Record) -> Clean:
-        """The next version of a record: redacted, and changed now. What a person agreed to is their word."""
-        if self.by.agreed is not None and new.state == "active":
+    def stamped(self, old: Record, new: Record, said: bool = False) -> Clean:
+        """The next version of a record: redacted, and changed now. `said`: the change is about what it says or how far it
+        reaches; then it is the word of the person who agreed to it."""
+        if said and self.by.agreed is not None and new.state == "active":
             new = users_word(new)
         times = replace(new.times, updated=self.now)
         return self.by.writer.clean(changed(new, version=old.version + 1, times=times))
@@ -143,7 +145,7 @@ class Changes:
             keys=list(self.keys.values()),
             vectors=self.vectors,
             batch=batch,
-            settings=noted(self.effects, self.by, self.now),
+            settings={} if self.takes_back else noted(self.effects, self.by, self.now),
         )
 
     def _add(self, change: Change) -> None:

@@ -10,10 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from memorist import checks
-from memorist.design import Ask
-from memorist.errors import Invalid
+from memorist.design import LARGEST_PROMPT, Ask
+from memorist.errors import Invalid, Refused
 from memorist.records import Outcome
 from memorist.remember import consent
+from memorist.remember.authority import RANK
 from memorist.remember.changes import Caller
 from memorist.remember.promotion import PRESETS, preset_named
 from memorist.store.choices import Choices, choose, chosen
@@ -23,17 +24,23 @@ from memorist.text.words import query_terms
 
 LONGEST_ALIAS = 64  # characters of one word, or a few
 MOST_WORDS, MOST_MEANINGS = 500, 20
-MOST_TOKENS = 10_000_000  # of a budget
 
 
 def change(scope: str, by: Caller, **values: Any) -> Choices:
     """Stores `budget`, `auto` or `preset` for that scope and returns all current choices."""
-    place = by.access.must_write(scope)
+    place = _must_choose(scope, by)
     checked: dict[str, Any] = {name: _CHECKS[name](value) for name, value in values.items()}
     with by.writer.transaction():
         choices = replace(chosen(by.store, by.access.space, place), **checked)
         choose(by.store, by.access.space, place, choices)
     return choices
+
+
+def _must_choose(scope: str, by: Caller) -> str:
+    """How a project is recalled is for those who work in it to say, not for a text of low trust."""
+    if RANK[by.access.origin] < RANK["agent"]:
+        raise Refused(f"a door that is the {by.access.origin}'s chooses nothing for a project; ask the user to")
+    return by.access.must_write(scope)
 
 
 def _preset(value: Any) -> str:
@@ -44,7 +51,7 @@ def _preset(value: Any) -> str:
 
 
 _CHECKS = {
-    "budget": lambda value: checks.whole(value, "budget", 0, MOST_TOKENS),
+    "budget": lambda value: checks.whole(value, "budget", 1, LARGEST_PROMPT),
     "auto": lambda value: checks.flag(value, "auto"),
     "preset": _preset,
 }
@@ -55,7 +62,7 @@ _CHECKS = {
 
 def add(word: str, others: Sequence[str], scope: str, by: Caller) -> Outcome:
     """Stores that the word also means these others."""
-    place, name = by.access.must_write(scope), _checked(word, by.writer)
+    place, name = _must_choose(scope, by), _checked(word, by.writer)
     means = [_checked(other, by.writer) for other in others]
     if not means:
         raise Invalid(f"no other word was given for {quoted(name)}; name the words it also means")
@@ -71,7 +78,7 @@ def add(word: str, others: Sequence[str], scope: str, by: Caller) -> Outcome:
 
 def remove(word: str, others: Sequence[str], scope: str, by: Caller) -> Outcome:
     """Removes these aliases; without any named, all of them, including the built-in ones of the word."""
-    place, name = by.access.must_write(scope), _checked(word, by.writer)
+    place, name = _must_choose(scope, by), _checked(word, by.writer)
     means = {_checked(other, by.writer) for other in others}
     with by.writer.transaction():
         choices = chosen(by.store, by.access.space, place)

@@ -330,10 +330,17 @@ def resolve(find: Find, keep: str | int, because: str, by: Caller) -> Outcome:
         a, b = find()
         kept = _kept(keep, a, b)
         what = "both hold" if kept is None else f"“{consent.shown_in_question(kept.text)}” holds"
-        details = {"a": a.id, "b": b.id, "keep": "both" if kept is None else kept.id, "because": reason}
+        versions = {a.id: a.version, b.id: b.version}
+        details = {
+            "a": a.id,
+            "b": b.id,
+            "keep": "both" if kept is None else kept.id,
+            "because": reason,
+            "versions": versions,
+        }
         return Ask("resolve", f"close the conflict of memory {a.number} and memory {b.number}: {what}", None, details)
 
-    return consent.settled(lambda by: _resolved(find, keep, reason, by), question, by)
+    return consent.settled(lambda by: _resolved(find, keep, reason, by), question, by, find)
 
 
 def _resolved(find: Find, keep: str | int, reason: str, by: Caller) -> Outcome:
@@ -433,6 +440,7 @@ def approved(details: Mapping[str, Any], by: Caller) -> Outcome:
         found = by.store.get([details["a"], details["b"]], by.where)
         if len(found) != 2:
             raise NotFound("one of the two memories no longer exists; deny the question to remove it from the list")
+        consent.must_be_at(details.get("versions", {}), found)
         return found[0], found[1]
 
     return resolve(both, details.get("keep", "a"), details["because"], by)

@@ -1,9 +1,9 @@
 """What needs a person's consent, and the queue in which a question waits for a person.
 
-Two things do by themselves: a preference that holds in every project, and clearing a whole scope; other verbs call `ask`. A
-confirmer, where one was passed in, is asked at once, before anything is locked; without one, and where it answers "queue",
-the question becomes a row in state `asks` and nothing else changes. The same question is queued once, the queue is bounded,
-and a decided question is emptied: only the fact that it existed stays.
+What does is judged by effect (`authority.py`); clearing most of a scope is looked at before it begins. A confirmer, where one
+was passed in, is asked at once, before anything is locked; without one, and where it answers "queue", the question becomes a
+row in state `asks` and nothing else changes. The same question is queued once, the queue is bounded, and a decided question
+is emptied: only the fact that it existed stays.
 
 A question records exactly what an approval will do, even days later: the draft as given, the version of the memory, the
 scopes and the newest number that a filter reached. `review.py` carries approvals out; this module only asks, so that
@@ -11,21 +11,30 @@ everything that writes can import it.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Literal, cast
 
 from memorist.access import GLOBAL, Access, is_homed
 from memorist.design import Answer, Ask, Tools
-from memorist.errors import Invalid, NotFound
+from memorist.errors import Conflict, Invalid, NotFound
 from memorist.records import Draft, Outcome, Record, Report
 from memorist.redact import nothing_but_marks
-from memorist.remember.authority import Held, hidden_lately, holds_everywhere, most_of, stands_everywhere
+from memorist.remember.authority import (
+    LARGE,
+    Held,
+    Place,
+    hidden_lately,
+    holds_everywhere,
+    most_of,
+    place_of,
+    stands_everywhere,
+)
 from memorist.remember.changes import Caller, same_texts, twin_of
-from memorist.store.nouns import Diagnosis, Run, difference
+from memorist.store.nouns import Brief, Diagnosis, Run, difference
 from memorist.store.protocol import Store
-from memorist.store.where import MOST_VALUES, Clause, Where, canonical, holds, type_of
+from memorist.store.where import MOST_VALUES, Clause, Where, canonical, everywhere, holds, type_of
 from memorist.store.writer import Clean
 from memorist.text.visible import quoted, visible
 
@@ -35,6 +44,8 @@ PLACES = ("scope", "home", "state")
 BOUNDS = ("gt", "gte", "lt", "lte", "ne")
 FOR_GOOD = "This cannot be undone."
 CAN_UNDO = "They stay in the archive; undo or restore brings them back."
+DANGER = {"forget": CAN_UNDO, "erase": FOR_GOOD}
+DONE = {"forget": "forgotten", "erase": "erased"}
 JOB = "question"
 MOST_WAITING = 200  # questions in one space
 KEPT_FREE = 50  # of them for the user's own
@@ -75,7 +86,7 @@ class Consent:
     @property
     def because(self) -> str:
         if self.answer == "queue":
-            return f"a person has to agree first: {self.summary}; `memorist review {self.id}` decides"
+            return f"a person has to agree first: {self.summary}; `memorist review {self.id} --decide approve` or `deny` decides"
         return FULL if self.answer == "full" else f"declined: {self.summary}"
 
     def outcome(self, id: str | None = None) -> Outcome:
@@ -90,34 +101,47 @@ class Consent:
 # ---------------------------------------------------------------- asking
 
 
-def ask(question: Ask, scope: str, because: str, by: Caller, home: str | None = None) -> Consent:
+def ask(
+    question: Ask, scope: str, because: str, by: Caller, home: str | None = None, also: Iterable[Place] = ()
+) -> Consent:
     """Asks the confirmer if there is one, else queues the question. Never inside a transaction: a person may take hours."""
     answer = "queue" if by.tools.confirm is None else _answered(by.tools.confirm(question))
     if answer != "queue":
         return Consent(answer, question.summary)
-    return queue(question, scope, because, by, home)
+    return queue(question, scope, because, by, home, also)
 
 
-def queue(question: Ask, scope: str, because: str, by: Caller, home: str | None = None) -> Consent:
+def queue(
+    question: Ask, scope: str, because: str, by: Caller, home: str | None = None, also: Iterable[Place] = ()
+) -> Consent:
     """Queues the question, even where a confirmer could be asked; inside a transaction it is part of it. Only those who may
-    read `scope` and `home`, the place it is about, see the question."""
-    now = by.now()
-    content = {
-        "verb": question.verb, "summary": question.summary, "danger": question.danger, "because": because,
-        "scope": scope, "surface": by.access.surface, "door": by.access.origin, "details": dict(question.details),
-    } | ({} if home is None else {"home": home})  # fmt: skip
+    read `scope` and `home`, the place it is about, and all the other places that it tells of, see the question."""
+    now, who = by.now(), by.access
+    content = _content(question, who) | {"scope": scope, "because": because} | _places(scope, home, also)
     if len(canonical(content)) > LONGEST_QUESTION:
         raise Invalid(f"a question for a person has at most {LONGEST_QUESTION:,} characters; ask for less at once")
-    digest = by.writer.digest(canonical([question.verb, scope, dict(question.details)]))
+    point = {"digest": by.writer.digest(canonical([question.verb, scope, dict(question.details)]))}
     with by.writer.transaction():
-        waiting = by.store.runs(by.access.space, state="asks")
-        known = next((run for run in waiting if run.checkpoint.get("digest") == digest), None)
-        if known is None and not _has_room(waiting, by.access):
+        waiting = by.store.runs(who.space, state="asks")
+        known = next((run for run in waiting if run.checkpoint.get("digest") == point["digest"]), None)
+        if known is None and not _has_room(waiting, who):
             return Consent("full", question.summary)
-        who, point = by.access, {"digest": digest}
         fresh = Run(0, who.space, JOB, "asks", who.actor, now, now, now, checkpoint=point, question=content)
         number = known.id if known else by.writer.save_run(fresh)
     return Consent("queue", str(by.writer.redact(question.summary)), f"q{number}")
+
+
+def _content(question: Ask, who: Access) -> dict[str, Any]:
+    return {
+        "verb": question.verb, "summary": question.summary, "danger": question.danger, "surface": who.surface,
+        "door": who.origin, "details": dict(question.details),
+    }  # fmt: skip
+
+
+def _places(scope: str, home: str | None, also: Iterable[Place]) -> dict[str, Any]:
+    """The home of the scope, and the other places that a question tells of, where there are any."""
+    others = sorted({(place, of or "") for place, of in also} - {(scope, home or "")})
+    return ({"home": home} if home else {}) | ({"also": others} if others else {})
 
 
 def _has_room(waiting: Sequence[Run], who: Access) -> bool:
@@ -140,7 +164,7 @@ def _answered(said: Any) -> Answer:
 
 def shown_in_question(text: str) -> str:
     line = " ".join(visible(text).split())
-    return line if len(line) <= SHOWN else f"{line[:SHOWN]}…"
+    return line if len(line) <= SHOWN else f"{line[:SHOWN]}… ({len(line) - SHOWN:,} characters more)"
 
 
 # ---------------------------------------------------------------- the queue
@@ -176,6 +200,13 @@ def shown(run: Run) -> Pending:
     )
 
 
+def must_be_at(versions: Mapping[str, int], records: Iterable[Record]) -> None:
+    """Refuses to carry a question out on a memory that is no longer what the person was asked about."""
+    for record in records:
+        if versions.get(record.id, record.version) != record.version:
+            raise Conflict(f"memory {record.number} was changed since the question was asked; deny it, and ask again")
+
+
 def close(run: Run, state: Literal["done", "denied"], batch: str | None, by: Caller) -> None:
     """Removes the question from the queue; nothing of its content is kept."""
     now = by.now()
@@ -187,7 +218,9 @@ def _scope(run: Run) -> str:
 
 
 def _may_see(run: Run, who: Access) -> bool:
-    return who.may_read(_scope(run), (run.question or {}).get("home"))
+    asked = run.question or {}
+    places = [(_scope(run), asked.get("home")), *asked.get("also", ())]
+    return all(who.may_read(scope, home or None) for scope, home in places)
 
 
 def checked(store: Store, space: str) -> list[Diagnosis]:
@@ -207,24 +240,34 @@ def to_remember(draft: Draft, record: Clean, reason: str, by: Caller) -> Consent
     """Asks about a new memory that would stand in the prompts of every project. A text that stands there only counts up."""
     if record.text != draft.text and nothing_but_marks(record.text):
         return None  # the gate refuses it anyway
-    same = same_texts(by.store, record.space, record.scope, record.home, [record.fingerprint])
-    twin = twin_of(record, same, by.tools.kinds, by.now(), "active")
-    if twin and (holds_everywhere(twin) or stands_everywhere(twin)):
+    twins = same_texts(by.store, record.space, record.scope, record.home, [record.fingerprint])
+    twin = twin_of(record, twins, by.tools.kinds, by.now(), "active")
+    if twin is not None and (holds_everywhere(twin) or stands_everywhere(twin)):
         return None
     checked = {"scope": record.scope, "kind": record.kind, "text": record.text, "data": dict(record.data)}
     checked |= {"tags": list(record.tags), "files": list(record.files)}
     details = {"draft": _given(draft) | {name: value for name, value in checked.items() if value}}
-    summary = f"remember a {record.kind} for every project: {shown_in_question(record.text)}"
+    more = _fields(
+        {name: value for name, value in details["draft"].items() if name in ("title", "tags", "pinned", "data")}
+    )
+    summary = f"remember a {record.kind} for every project: {shown_in_question(record.text)}{more}"
     return ask(Ask("remember", summary, None, details), record.scope, reason, by)
 
 
-def settled(act: Callable[[Caller], Outcome], question: Callable[[Held], Ask], by: Caller) -> Outcome:
+def settled(
+    act: Callable[[Caller], Outcome],
+    question: Callable[[Held], Ask],
+    by: Caller,
+    beside: Callable[[], Iterable[Record]] = tuple,
+) -> Outcome:
     """The outcome of an act. Where it is held, a person is asked, with nothing locked; if they agree, it is done as the
-    user's act, provided that the memories are still in the versions that were held."""
+    user's act, provided that the memories are still in the versions that were held. `beside` are other memories that the
+    question tells of."""
     try:
         return act(by)
     except Held as held:
-        said = ask(question(held), held.record.scope, str(held), by, held.record.home)
+        told = [*(r for each in held.effects for r in (each.old, each.new) if r is not None), *beside()]
+        said = ask(question(held), held.record.scope, str(held), by, held.record.home, map(place_of, told))
         return act(by.with_consent(held.versions)) if said.approved else said.outcome(held.record.id)
 
 
@@ -232,9 +275,10 @@ def to_change(held: Held, verb: str, because: str, by: Caller) -> Ask:
     """The question about a change to one memory: the columns as they would be."""
     effect = next(each for each in held.effects if each.old is not None and each.new is not each.old)
     old, new = cast(Record, effect.old), effect.new
-    details = {"id": old.id, "version": old.version, "verb": verb, "because": because, "columns": difference(new, old)}
-    shown = shown_in_question(old.text)
-    return Ask("change", f"{by.access.actor} wants memory {old.number} {verb}, and {held}: {shown}", None, details)
+    columns = difference(new, old)
+    details = {"id": old.id, "version": old.version, "verb": verb, "because": because, "columns": columns}
+    asked, to = f"{by.access.actor} wants memory {old.number} {verb}, and {held}", _fields(columns)
+    return Ask("change", f"{asked}: {shown_in_question(old.text)}{to}", None, details)
 
 
 def to_revise(held: Held, given: Mapping[str, Any], because: str, used: bool) -> Ask:
@@ -242,8 +286,16 @@ def to_revise(held: Held, given: Mapping[str, Any], because: str, used: bool) ->
     old, new = held.record, held.effects[0].new
     plain = {name: _plain(value) for name, value in given.items()}
     details = {"id": old.id, "version": old.version, "changes": plain, "because": because, "used": used}
-    what = f": {shown_in_question(new.text)}" if new.text != old.text else f" ({', '.join(given)})"
-    return Ask("revise", f"change memory {old.number}, and {held}{what}", None, details)
+    text = f": {shown_in_question(new.text)}" if new.text != old.text else ""
+    rest = _fields({name: value for name, value in plain.items() if name != "text"})
+    return Ask("revise", f"change memory {old.number}, and {held}{text}{rest}", None, details)
+
+
+def _fields(values: Mapping[str, Any]) -> str:
+    """What else would be set: a person sees all of what they agree to."""
+    hidden = ("fingerprint", "checksum", "reason", "source")
+    told = {name: value for name, value in values.items() if value not in (None, [], {}) and name not in hidden}
+    return f" ({'; '.join(f'{name}: {shown_in_question(str(value))}' for name, value in told.items())})" if told else ""
 
 
 def draft_of(details: Mapping[str, Any]) -> Draft:
@@ -283,23 +335,30 @@ def to_clear(verb: str, where: Where, ids: Sequence[str], because: str, by: Call
     """Asks before `forget` or `erase` of everything in a scope, or of most of a large one, whatever the filter says. Who may
     go on: the caller, with a person's consent where that was needed; or the report of what waits."""
     everything = _says_everything(where, len(ids), by.tools)
-    if not ids or not (everything or _most_of_a_scope(where, by)):
+    most = _most_of_a_scope(where, by) or (verb == "erase" and _most_of_an_archive(where, by))
+    if by.agreed is not None or not ids or not (everything or most):
         return by
-    briefs = list(by.store.briefs(where))
-    places = sorted({(b.scope, b.home or "") for b in briefs if where.access.may_write(b.scope, b.home)})
-    scopes, homes = list(dict.fromkeys(scope for scope, _ in places)), {home or None for _, home in places}
+    briefs = [b for b in by.store.briefs(where) if where.access.may_write(b.scope, b.home)]
+    places = list(dict.fromkeys((brief.scope, brief.home) for brief in briefs))
+    scopes = list(dict.fromkeys(scope for scope, _ in places))
+    reach = _reach(where, briefs, places, by)
+    shown = f"{', '.join(scopes[:NAMED])}{' …' if len(scopes) > NAMED else ''}"
+    summary = f"{verb} {'all ' if everything else ''}{len(ids):,} memories in {shown}"
+    question = Ask(verb, summary, DANGER[verb], {"clauses": reach, "because": because, **more})
+    private, home = next((place for place in places if place[0] != GLOBAL), (GLOBAL, None))
+    said = ask(question, private, because, by, home, places)
+    return by.with_consent() if said.approved else said.report(DONE[verb])
+
+
+def _reach(where: Where, briefs: Sequence[Brief], places: Sequence[Place], by: Caller) -> list[list[Any]]:
+    """The filter as it was asked about: in these places, nothing newer, and nothing that is changed meanwhile."""
+    scopes, homes = ({place[part] for place in places} for part in (0, 1))
     if len(scopes) > MOST_VALUES:
         raise Invalid(f"{len(scopes):,} scopes would be cleared at once; name some of them in the filter")
     newest = max((brief.number for brief in briefs), default=0)
-    reach = where.also("scope", "in", tuple(scopes)).also("home", "in", tuple(homes)).also("number", "lte", newest)
-    clauses = [[clause.field, clause.op, _plain(clause.value)] for clause in reach.clauses]
-    danger = FOR_GOOD if verb == "erase" else CAN_UNDO
-    several = f"all {len(ids):,}" if everything else f"{len(ids):,}"
-    summary = f"{verb} {several} memories in {', '.join(scopes[:5])}{' …' if len(scopes) > 5 else ''}"
-    question = Ask(verb, summary, danger, {"clauses": clauses, "because": because, **more})
-    private, home = next((place for place in places if place[0] != GLOBAL), (GLOBAL, ""))
-    said = ask(question, private, because, by, home or None)
-    return by.with_consent() if said.approved else said.report("forgotten" if verb == "forget" else "erased")
+    reach = where.also("scope", "in", tuple(sorted(map(str, scopes)))).also("home", "in", tuple(homes))
+    reach = reach.also("number", "lte", newest).also("updated", "lte", by.now())
+    return [[clause.field, clause.op, _plain(clause.value)] for clause in reach.clauses]
 
 
 def _most_of_a_scope(where: Where, by: Caller) -> bool:
@@ -309,15 +368,35 @@ def _most_of_a_scope(where: Where, by: Caller) -> bool:
     return any(most_of(place, lately[place] + count, count, by) for place, count in active.items())
 
 
-def to_sweep(verb: str, ids: Sequence[str], because: str, by: Caller) -> Consent:
-    """Asks about memories that a `forget` or `erase` of many left because they are somebody else's."""
-    known = by.store.get(ids, by.where)
-    shown = ", ".join(f"[id:{record.number}]" for record in known[:NAMED]) + (" …" if len(known) > NAMED else "")
-    clauses = [["id", "in", list(ids[:MOST_VALUES])]]
-    danger = FOR_GOOD if verb == "erase" else CAN_UNDO
-    details = {"clauses": clauses, "because": because}
-    question = Ask(verb, f"{by.access.actor} wants to {verb} memories that others vouch for: {shown}", danger, details)
-    return ask(question, known[0].scope, because, by, known[0].home)
+def _most_of_an_archive(where: Where, by: Caller) -> bool:
+    """Whether it is more than half of all that a large scope holds, in any state: what is erased is gone for good."""
+    counts = Counter((brief.scope, brief.home) for brief in by.store.briefs(where))
+    living = everywhere(by.access.space).also("state", "ne", "erased")
+    return any(
+        2 * count > LARGE
+        and 2 * count
+        > sum(by.store.count(living.also("scope", "eq", scope).also("home", "eq", home)).values())
+        >= LARGE
+        for (scope, home), count in counts.items()
+    )
+
+
+def to_sweep(verb: str, ids: Sequence[str], because: str, by: Caller, **more: str) -> Consent:
+    """Asks about memories that a `forget` or `erase` of many left because they are somebody else's; a filter holds a few
+    hundred, so of more there are several questions."""
+    said = Consent("approve", verb)
+    for start in range(0, len(ids), MOST_VALUES):
+        some = list(ids[start : start + MOST_VALUES])
+        known = by.store.get(some, by.where)
+        shown = ", ".join(f"[id:{record.number}]" for record in known[:NAMED]) + (" …" if len(known) > NAMED else "")
+        clauses = [["id", "in", some], ["updated", "lte", by.now().isoformat()]]
+        details = {"clauses": clauses, "because": because, **more}
+        asked = f"{by.access.actor} wants to {verb} {len(some):,} memories that a person has to agree to: {shown}"
+        question = Ask(verb, asked, DANGER[verb], details)
+        said = ask(question, known[0].scope, because, by, known[0].home, map(place_of, known))
+        if not said.approved and said.answer != "queue":
+            return said
+    return said
 
 
 def reach_of(details: Mapping[str, Any], who: Access) -> Where:

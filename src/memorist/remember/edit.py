@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from memorist import checks
-from memorist.access import Access, family_of, is_homed
+from memorist.access import GLOBAL, Access, family_of, is_homed
 from memorist.design import Ask
 from memorist.errors import Conflict, Invalid, NotFound, OutOfScope, Refused
 from memorist.kinds import Kind, kind_named
@@ -47,6 +47,7 @@ SWEPT_AT_ONCE = 100  # memories in one transaction, at most
 FIRST, FEWEST = 25, 5  # memories in the first transaction, and at least
 TOO_LONG, TOO_SHORT = 0.1, 0.03  # seconds of a transaction: others wait meanwhile, and each has a fixed cost
 UNCHANGED = "it was so already"
+SAID = ("revised", "pinned", "promoted")  # verbs whose approval makes a memory the approver's word
 BESIDE = ("relates_to", "contradicts")  # links that say something about two memories and change neither
 Find = Callable[[], Record]
 Pair = Callable[[], tuple[Record, Record]]
@@ -79,7 +80,7 @@ def _edit(find: Find, verb: str, change: Callable[[Record], Record], by: Caller,
         if new == old:
             return Outcome("unchanged", UNCHANGED, old.id, old)
         changes = Changes.of(by)
-        fresh = _checked(old, new, changes)
+        fresh = _checked(old, new, changes, said=verb in SAID)
         changes.put(verb, old, fresh, because)
         said = meet(fresh, changes) if _arrives(old, fresh) else []
         batch, stored = changes.commit()
@@ -87,13 +88,13 @@ def _edit(find: Find, verb: str, change: Callable[[Record], Record], by: Caller,
     return Outcome("changed", "; ".join((because, *said)), old.id, stored[old.id], batch, told)
 
 
-def _checked(old: Record, new: Record, changes: Changes) -> Clean:
+def _checked(old: Record, new: Record, changes: Changes, said: bool = False) -> Clean:
     """The next version of a record, unless its scope may not be written or another active memory says the same."""
     who = changes.by.access
     if new.scope != old.scope and new.home == old.home:
         new = replace(new, home=_home_after(old, new.scope, who))
     changes.by.writer.refuse_secret(who.must_write(new.scope, new.home), "the scope")
-    fresh = changes.stamped(old, new)
+    fresh = changes.stamped(old, new, said)
     refuse_second(old, fresh, changes)
     return fresh
 
@@ -102,7 +103,8 @@ def _home_after(old: Record, scope: str, who: Access) -> str | None:
     """The project that a memory belongs to once it lies in that scope: the one it was in, else that of the caller."""
     if not is_homed(scope):
         return None
-    return old.home or (old.scope if family_of(old.scope) == "project" else who.home)
+    home = old.scope if family_of(old.scope) == "project" else old.home
+    return who.home if home is None or (home == GLOBAL and family_of(scope) != "agent") else home
 
 
 def _arrives(old: Record, fresh: Record) -> bool:
@@ -117,7 +119,9 @@ def _writable(record: Record, who: Access) -> Record:
 
 def _must_be_there(record: Record) -> Record:
     if record.state == "erased":
-        raise Refused(f"memory {record.number} is erased and cannot be used any more")
+        raise Refused(
+            f"memory {record.number} is erased and cannot be used any more; remember it anew if it still holds"
+        )
     return record
 
 
@@ -194,7 +198,8 @@ def _revised(old: Record, changes: Mapping[str, Any], kinds: Mapping[str, Kind])
         raise Refused(
             f"memory {old.number} is a {old.kind}, and its text stays as it was said; add a correction instead"
         )
-    if here != there and (here.append_only or there.append_only or here.layer != there.layer):
+    alike = (here.layer, here.recalled) == (there.layer, there.recalled)
+    if here != there and (here.append_only or there.append_only or not alike):
         raise Refused(f"memory {old.number} is a {old.kind} and cannot become a {there.name}; remember it as a new one")
     times = replace(old.times, **{key: given.pop(key) for key in ("valid_from", "valid_to") if key in given})
     checks.interval(times.valid_from, times.valid_to)
@@ -276,7 +281,7 @@ def relate(
             new = None if share is None else Link(a.id, b.id, kind, share, shown)
             return _related(a, b, kind, new, by)
 
-    done = consent.settled(act, lambda held: _to_relate(held, find, kind, share, shown, by), by)
+    done = consent.settled(act, lambda held: _to_relate(held, find, kind, share, shown, by), by, find)
     return replace(done, advice=done.advice or replaced([evidence or ""], [shown or ""]))
 
 
@@ -286,11 +291,10 @@ def _related(a: Record, b: Record, kind: LinkKind, new: Link | None, by: Caller)
         return Outcome("unchanged", UNCHANGED, a.id, a)
     changes, because = Changes.of(by), f"{'linked' if new else 'unlinked'} ({kind})"
     if new:
-        if kind not in BESIDE:
-            changes.touch(a)
+        changes.touch(*(() if kind in BESIDE else (a,)))
         changes.link(a, new, because, was=known)
     elif known:
-        changes.touch(a, b)
+        changes.touch(*(() if kind == "relates_to" else (a, b)))
         changes.unlink(a, known, because)
     if known is None or new is None:
         _follow(a, b, kind, new is not None, because, changes)
@@ -324,30 +328,31 @@ def _replaced_by(record: Record, store: Store) -> int:
 
 def _lower(a: Record, b: Record, because: str, changes: Changes) -> None:
     """Lowers what is derived from `b`, and what is derived from that, to the trust in `b`; the user's word stays."""
-    by, edge, seen = changes.by, [a.id], {a.id}
+    by, edge, seen = changes.by, {a.id}, {a.id}
     while edge:
-        for record in by.store.get(edge, everywhere(a.space)):
+        for record in by.store.get(sorted(edge), everywhere(a.space)):
             if record.origin != "user" and RANK[record.origin] > RANK[b.origin] and record.state != "erased":
                 changes.put("lowered", record, changes.stamped(record, derived(record, b.origin)), because)
-        links = by.store.links(everywhere(a.space), edge, "derived_from")
-        edge = [link.a for link in links if link.b in edge and link.a not in seen]
-        seen.update(edge)
+        links = by.store.links(everywhere(a.space), sorted(edge), "derived_from")
+        edge = {link.a for link in links if link.b in edge} - seen
+        seen |= edge
 
 
 def _to_relate(held: Held, find: Pair, kind: LinkKind, weight: float | None, evidence: str | None, by: Caller) -> Ask:
     a, b = find()
-    details = {"a": a.id, "b": b.id, "kind": kind, "weight": weight, "evidence": evidence, "versions": held.versions}
+    versions = {a.id: a.version, b.id: b.version}
+    details = {"a": a.id, "b": b.id, "kind": kind, "weight": weight, "evidence": evidence, "versions": versions}
     act = "unlink" if weight is None else "link"
-    return Ask("link", f"{act} memory {a.number} and memory {b.number} ({kind}), and {held}", None, details)
+    texts = " and ".join(f"“{consent.shown_in_question(each.text)}”" for each in (a, b))
+    return Ask("link", f"{act} memory {a.number} and memory {b.number} ({kind}), and {held}: {texts}", None, details)
 
 
 def refuse_circle(link: Link, store: Store, where: Where) -> None:
     """A supersedes B supersedes A would leave no newest one."""
-    seen, edge = {link.b}, [link.b]
+    seen, edge = {link.b}, {link.b}
     while edge:
-        steps = [k.b for k in store.links(where, edge, "supersedes") if k.a in edge]
-        edge = [id for id in steps if id not in seen]
-        seen.update(edge)
+        edge = {k.b for k in store.links(where, sorted(edge), "supersedes") if k.a in edge} - seen
+        seen |= edge
     if link.a in seen:
         raise Invalid("that would close a circle of supersedes, which has no newest member; unlink one of them first")
 
@@ -370,6 +375,11 @@ def vote(find: Find, verdict: str, by: Caller) -> Outcome:
         shown = f"{said}: {consent.shown_in_question(record.text)}"
         return Ask("feedback", shown, None, {"id": record.id, "verdict": verdict})
 
+    if verdict == "irrelevant":  # said of every hit that did not help: not worth a person's time
+        try:
+            return _voted(find, verdict, by)
+        except Held as held:
+            return Outcome("unchanged", f"{held}, so it was not counted", held.record.id, held.record)
     return consent.settled(lambda by: _voted(find, verdict, by), question, by)
 
 
@@ -530,12 +540,9 @@ class Sweep:
                 self.by.access.must_write(old.scope, old.home)
                 new = self.change(old)
                 fresh = None if new == old else self._allowed(old, _checked(old, new, changes))
-            except (Refused, OutOfScope, Conflict) as problem:
+            except (Refused, OutOfScope, Conflict, Held) as problem:
                 left[old.id] = str(problem)
-                continue
-            except Held as problem:
-                left[old.id] = str(problem)
-                self.held.append(old.id)
+                self.held.extend([old.id] if isinstance(problem, Held) else [])
                 continue
             if fresh is None:
                 left[old.id] = UNCHANGED
@@ -549,7 +556,7 @@ class Sweep:
     def _allowed(self, old: Record, fresh: Clean) -> Clean:
         """One memory that is not the caller's to change does not stop the others."""
         effect = Effect(self.verb, old, fresh)
-        reason = None if self.by.agreed is not None else reason_to_ask(effect, self.by)
+        reason = reason_to_ask(effect, self.by)
         if reason:
             raise Held(reason, [effect])
         return fresh

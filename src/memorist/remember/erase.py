@@ -18,11 +18,11 @@ from memorist.errors import Invalid
 from memorist.records import Planned, Record, Report
 from memorist.redact import strings_in, texts_of
 from memorist.remember import consent
-from memorist.remember.authority import Effect, Held, most_of, noted, reason_to_ask
+from memorist.remember.authority import Effect, Held, most_of, noted, place_of, reason_to_ask
 from memorist.remember.changes import Caller, Twins, same_texts, twins_of
 from memorist.store.copies import clean_copies, remove_unfinished
 from memorist.store.lineage import PHRASE, Lineage
-from memorist.store.nouns import Diagnosis
+from memorist.store.nouns import Diagnosis, parts
 from memorist.store.protocol import Store
 from memorist.store.traces import ErasedIds
 from memorist.store.where import Order, Where, everywhere
@@ -46,12 +46,10 @@ def erase(
         raise Invalid(f"there is no way {quoted(derived)} to treat what was derived; ways are {', '.join(DERIVED)}")
     erasure = _Erasure(because, where, by, derived == "list", Lineage(by.store, where.access.space))
     interrupted = bool(checked(by.store, where.access.space))
-    report = Report("erased", dry_run=dry_run)
-    for start in range(0, len(ids), ERASED_AT_ONCE):
-        report = erasure.step(ids[start : start + ERASED_AT_ONCE], report)
+    report = erasure.all(ids, Report("erased", dry_run=dry_run))
     told: list[str] = []
     if erasure.held and not dry_run:
-        asked = consent.to_sweep("erase", erasure.held, because, by)
+        asked = consent.to_sweep("erase", erasure.held, because, by, derived=derived)
         report = erasure.go_on(report) if asked.approved else replace(report, pending=asked.id)
         told = [] if asked.approved else [asked.because]
     advice = [*told, *erasure.said(), *erasure.same_text()]
@@ -62,8 +60,11 @@ def erase(
     return replace(report, advice="; ".join(advice) or None)
 
 
-def finish(by: Caller, because: str = "erased", traces: Set[bytes] = frozenset()) -> list[str]:
-    """Cleans the files after an erasure, this one or an interrupted one; returns what could not be done."""
+def finish(
+    by: Caller, because: str = "erased", traces: Set[bytes] = frozenset(), cleaned: Sequence[str] | None = None
+) -> list[str]:
+    """Cleans the files after an erasure, this one or an interrupted one; returns what could not be done. From automatic copies
+    those that were only `cleaned` here go altogether: they are for emergencies, and cannot be asked what they hold."""
     store = by.store
     mark = store.setting(unscrubbed(by.access.space))
     if not mark:
@@ -71,7 +72,10 @@ def finish(by: Caller, because: str = "erased", traces: Set[bytes] = frozenset()
     gone = everywhere(by.access.space).also("state", "eq", "erased")  # also unreadable ones: ids are no content
     ids = [brief.id for brief in store.briefs(gone)]
     ErasedIds(store.path).add(ids)
-    cleaning = clean_copies(store, ids, by.access, because, COPIES_WAIT)
+    cleaning = clean_copies(store, [*ids, *(cleaned or ())], by.access, because, COPIES_WAIT)
+    if cleaning.backups and cleaned is None:
+        held = ", ".join(cleaning.backups)
+        cleaning.said.append(f"backups made before may hold it ({held}); restoring one does not bring it back")
     in_the_way = store.scrub(sorted(traces))
     if in_the_way is None and cleaning.done:
         by.writer.scrubbed(by.access.space, mark)
@@ -102,7 +106,13 @@ class _Erasure:
     reasons: dict[str, str] = field(default_factory=dict)  # id of what was derived → of what
     held: list[str] = field(default_factory=list)  # ids of those that a person has to agree to
 
-    def step(self, ids: Sequence[str], report: Report) -> Report:
+    def all(self, ids: Sequence[str], report: Report) -> Report:
+        """Erases these in several transactions."""
+        for some in parts(ids, ERASED_AT_ONCE):
+            report = self._step(some, report)
+        return report
+
+    def _step(self, ids: Sequence[str], report: Report) -> Report:
         """Erases these, and what was derived from them, in one transaction, and adds them to the report."""
         who = self.where.access
         with self.by.writer.transaction():
@@ -110,7 +120,7 @@ class _Erasure:
             whole = self._with_pasts(records)
             found = self.by.store.get(self._derived(whole, left), self.by.where)
             whole += self._with_pasts(found, {record.id for record in whole})
-            marks = {} if report.dry_run else self._noted(whole, left)
+            marks = {} if report.dry_run else self._noted(whole, found, left)
             planned = [Planned(each.id, each.number, self._reason(each)) for each in whole]
             report = replace(report, changed=(*report.changed, *planned), left={**report.left, **left})
             self._note(whole)
@@ -121,10 +131,16 @@ class _Erasure:
         self.traces |= _traces(whole, gone.words)
         return replace(report, batch=gone.batch)
 
-    def _noted(self, whole: list[Record], left: dict[str, str]) -> dict[str, str]:
-        """What this actor has hidden lately, with these; where that is most of a scope, all of them are held."""
+    def _noted(self, whole: list[Record], found: Sequence[Record], left: dict[str, str]) -> dict[str, str]:
+        """What this actor has hidden lately, with these; where that is most of a scope, all of them are held. So they are
+        where what was derived is most of one: links are cheap to make, and nobody named it."""
         effects = [Effect("erased", record, replace(record, state="erased")) for record in whole]
         try:
+            counts = Counter(place_of(record) for record in found if record.state == "active")
+            if self.by.access.origin != "user" and any(
+                most_of(place, count, count, self.by) for place, count in counts.items()
+            ):
+                raise Held("most of a scope was derived from it and would go with it", effects)
             return noted(effects, self.by, self.by.now())
         except Held as problem:
             ids = [record.id for record in whole if record.superseded_by is None]
@@ -149,10 +165,7 @@ class _Erasure:
         ids, self.held = self.held, []
         self.by = self.by.with_consent()
         self.where = self.by.where
-        report = replace(report, left={id: why for id, why in report.left.items() if id not in ids})
-        for start in range(0, len(ids), ERASED_AT_ONCE):
-            report = self.step(ids[start : start + ERASED_AT_ONCE], report)
-        return report
+        return self.all(ids, replace(report, left={id: why for id, why in report.left.items() if id not in ids}))
 
     def _derived(self, sources: Sequence[Record], left: dict[str, str]) -> list[str]:
         """The ids of what was derived from these, step by step; what this access may not erase is added to `left`."""
@@ -167,19 +180,7 @@ class _Erasure:
             mine, kept = self._may_erase([record for record in edge if record.id in steps])
             left |= {id: f"{self.reasons[id]}; {why}" for id, why in kept.items()}
             found += mine
-        return self._unless_most(found, left)
-
-    def _unless_most(self, ids: list[str], left: dict[str, str]) -> list[str]:
-        """Holds what was derived where it is most of a scope: links are cheap to make, and a person did not name it."""
-        if self.by.agreed is not None or self.by.access.origin == "user" or not ids:
-            return ids
-        active = self.by.where.also("state", "eq", "active")
-        counts = Counter((record.scope, record.home) for record in self.by.store.get(ids, active))
-        if not any(most_of(place, count, count, self.by) for place, count in counts.items()):
-            return ids
-        left |= {id: f"{self.reasons[id]}; most of its scope would go" for id in ids}
-        self.held += ids
-        return []
+        return found
 
     def _living(self, ids: Sequence[str], known: Set[str]) -> list[Record]:
         """Those of these that are not erased, wherever they lie, and their past texts."""

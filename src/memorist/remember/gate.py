@@ -29,9 +29,11 @@ from memorist.kinds import Kind, kind_named
 from memorist.records import Draft, Origin, Outcome, Provenance, Record, Scope, Times, new_id
 from memorist.redact import nothing_but_marks, replaced, strings_in, texts_of
 from memorist.remember.authority import (
+    BROUGHT_BACK,
     FROM_FILES,
     RANK,
     Effect,
+    Held,
     least,
     reason_to_ask,
     refuse_pinned_turn,
@@ -97,8 +99,21 @@ def admit(
     `policy`: what happens to memories that contradict one another."""
     now = by.now()
     cleaned = [checked(place, draft, by, home, now) for place, draft in enumerate(drafts, 1)]
-    if by.agreed is None:
-        cleaned = [_asked(draft, record, by, home, policy) for draft, record in zip(drafts, cleaned, strict=True)]
+    cleaned = [_asked(draft, record, by, home, policy) for draft, record in zip(drafts, cleaned, strict=True)]
+    try:
+        return _stored(drafts, cleaned, by, now, batch, policy)
+    except Held:  # what these would replace is most of a scope: then it is only flagged
+        return _stored(drafts, cleaned, by, now, batch, "flag")
+
+
+def _stored(
+    drafts: Sequence[Draft],
+    cleaned: Sequence[Clean | Outcome],
+    by: Caller,
+    now: datetime,
+    batch: str | None,
+    policy: Conflicts,
+) -> list[Outcome]:
     clean = [record for record in cleaned if isinstance(record, Record)]
     vectors = by.writer.generations.ahead(clean)
     with by.writer.transaction():
@@ -143,6 +158,7 @@ def _record(draft: Draft, who: Access, home: str, now: datetime, kinds: Mapping[
     kind = kind_named(draft.kind, kinds)
     origin = origin_of(kind.name, checks.optional_label(draft.role, "the role"), who)
     refuse_pinned_turn(kind, draft.pinned)
+    checks.optional_label(draft.key, "the key")
     valid_from, valid_to = checks.moment(draft.valid_from, "valid_from"), checks.moment(draft.valid_to, "valid_to")
     checks.interval(valid_from, valid_to)
     return Record(
@@ -235,7 +251,8 @@ def _key_use(draft: Draft, record: Record, changes: Changes) -> KeyUse | None:
     same = replace(draft, key=None, kind=record.kind, scope=record.scope, tags=record.tags, files=record.files, data={})
     said = repr(same) + canonical(record.data)
     place = [record.scope] if record.home is None else [record.scope, record.home]
-    here = canonical([record.space, *place, key])  # keys of other projects are separate
+    door = [record.origin] if record.trust == "low" else []  # a text of low trust takes no key away from others
+    here = canonical([record.space, *place, *door, key])  # keys of other projects are separate
     digest = changes.by.writer.digest
     return KeyUse(digest(f"key {here}"), digest(f"draft {said}"), "", "", changes.now)
 
@@ -283,7 +300,7 @@ def _add_or_reinforce(record: Clean, changes: Changes) -> Outcome:
         return _reinforce(active, record, changes)
     forgotten = twin_of(record, same, kinds, changes.now, "archived")
     if forgotten and record.origin == "user":
-        return _bring_back(forgotten, changes, "the user said again what was forgotten")
+        return _bring_back(forgotten, changes, "the user said again what was forgotten", record)
     if forgotten:
         doubtful = changes.by.writer.clean(replace(record, status="candidate"))
         return _add(doubtful, changes, f"a twin ({forgotten.number}) was forgotten, so this is only a candidate")
@@ -311,16 +328,17 @@ def _add(record: Clean, changes: Changes, because: str) -> Outcome:
 def _reinforce(twin: Record, record: Record, changes: Changes) -> Outcome:
     """Counts the repetition and takes over new tags, files and the pin, where the twin is not the word of somebody more
     trusted. The user saying it makes it the user's word."""
-    mine, confirms = record.origin == "user", record.origin == "user" and twin.status == "candidate"
+    confirms = record.origin == "user" and twin.status == "candidate"
     because = "the same text was there" + (", and the user confirmed it" if confirms else "")
     counters = replace(twin.counters, strength=twin.counters.strength + 1)
     counted: Record = replace(twin, counters=counters)
-    after: Record = replace(
-        users_word(counted) if mine else counted,
+    joined = replace(
+        counted,
         tags=_joined(twin.tags, record.tags),
         files=_joined(twin.files, record.files),
         pinned=twin.pinned or record.pinned,
     )
+    after = _as_the_user_says(joined, record) if record.origin == "user" else joined
     if after == counted or RANK[record.origin] < RANK[twin.origin] or _asks(twin, after, changes):
         changes.count("reinforced", twin, counted, because)
     else:
@@ -328,9 +346,21 @@ def _reinforce(twin: Record, record: Record, changes: Changes) -> Outcome:
     return Outcome("reinforced", because, twin.id)
 
 
+def _as_the_user_says(twin: Record, record: Record) -> Record:
+    """The twin as the user's word. It holds as long as the user says; and of a text that nobody vouched for nothing else stays
+    that its writer attached to it: a pin, a kind or a title would become the user's with it."""
+    if twin.origin == "user":
+        return twin
+    times = replace(twin.times, valid_from=record.times.valid_from, valid_to=record.times.valid_to)
+    if twin.trust != "low":
+        return users_word(replace(twin, times=times))
+    said = replace(record, id=twin.id, number=twin.number, counters=twin.counters, version=twin.version, times=times)
+    return users_word(said)
+
+
 def _asks(twin: Record, after: Record, changes: Changes) -> bool:
     """Whether a person would have to agree to what the repetition adds: then it only counts."""
-    return changes.by.agreed is None and reason_to_ask(Effect("reinforced", twin, after), changes.by) is not None
+    return reason_to_ask(Effect("reinforced", twin, after), changes.by) is not None
 
 
 def _joined(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
@@ -338,11 +368,11 @@ def _joined(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
     return joined if len(joined) <= checks.MOST_LABELS else old
 
 
-def _bring_back(forgotten: Record, changes: Changes, because: str) -> Outcome:
-    """Makes an archived record active again; where the user says it again, as the user's word."""
+def _bring_back(forgotten: Record, changes: Changes, because: str, said: Record | None = None) -> Outcome:
+    """Makes an archived record active again; where the user said it again, as the user's word."""
     back = replace(forgotten, state="active", reason=None)
-    back = users_word(back) if changes.by.access.origin == "user" else back
-    changes.put("restored", forgotten, changes.stamped(forgotten, back), because)
+    back = replace(_as_the_user_says(back, said), state="active", reason=None) if said else back
+    changes.put(BROUGHT_BACK, forgotten, changes.stamped(forgotten, back), because)
     return Outcome("restored", because, forgotten.id)
 
 

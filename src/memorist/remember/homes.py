@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from memorist.access import EVERY_PROJECT, EVERYWHERE, Access, family_of, is_homed
-from memorist.errors import Invalid, NotFound, OutOfScope
+from memorist.errors import Invalid, NotFound, OutOfScope, Refused
 from memorist.records import Record, Report, Scope
 from memorist.remember.changes import Caller
 from memorist.remember.edit import Sweep
+from memorist.store.journal import newest_first
 from memorist.store.nouns import Diagnosis
 from memorist.store.where import Order, everywhere
 
 ASSIGNED = "assigned"
-EVENTS_AT_ONCE = 500
 SHOWN = 5  # scopes in a diagnosis
 TOLD_BY = "it was told by what belongs together"
 
@@ -80,13 +80,10 @@ def _around(scope: str, records: Sequence[Record], moved: Mapping[str, set[str]]
 def _moved_from(by: Caller) -> dict[str, set[str]]:
     """Scope → the projects into which memories were promoted from it, by the journal."""
     came: dict[str, str] = {}
-    last: int | None = None
-    while events := by.store.journal(before=last, limit=EVENTS_AT_ONCE):
-        for event in events:
-            was = (event.before or {}).get("scope")
-            if isinstance(was, str) and is_homed(was):
-                came[event.record] = was
-        last = events[0].seq
+    for event in newest_first(by.store):
+        was = (event.before or {}).get("scope")
+        if isinstance(was, str) and is_homed(was):
+            came.setdefault(event.record, was)
     found: dict[str, set[str]] = {}
     for record in by.store.get(list(came), by.where):
         if family_of(record.scope) == "project":
@@ -104,6 +101,10 @@ def assign(scope: str, project: str, by: Caller) -> Report:
         raise Invalid(f"only a task, a session or an agent belongs to a project, not {place} to {home}")
     if not (by.access.sees_every_project and EVERY_PROJECT in by.access.writes):
         raise OutOfScope(f"{place} belongs to no project, so only an admin's access assigns it, one for every project")
+    if by.access.origin != "user":
+        raise Refused(
+            f"only a person tells which project {place} belongs to; use `memorist project assign` at a terminal"
+        )
     by.access.must_write(place, home)
     ids = [record.id for record in _homeless_in(place, by)]
     if not ids:

@@ -13,7 +13,7 @@ from typing import Any
 from memorist.design import Ask
 from memorist.errors import Invalid, NotFound, Refused
 from memorist.project import resolve_project
-from memorist.records import Record, Report, Scope
+from memorist.records import LIVING, Record, Report, Scope, memories
 from memorist.remember import consent
 from memorist.remember.changes import Caller, same_texts, twin_of
 from memorist.remember.edit import Sweep, portions
@@ -29,8 +29,7 @@ def rename(old: str, new: str, because: str, by: Caller, dry_run: bool) -> Repor
     source, target, by = _pair(old, new, by)
     held = _ids(target, by)
     if held:
-        counted = "1 memory" if len(held) == 1 else f"{len(held):,} memories"
-        raise Refused(f"{target} is taken, it holds {counted}; `memorist project merge` joins two projects")
+        raise Refused(f"{target} is taken, it holds {memories(len(held))}; `memorist project merge` joins two projects")
     return _move(source, target, because, by, dry_run)
 
 
@@ -49,8 +48,9 @@ def adopt(old: str, new: str, by: Caller) -> Report:
 
 
 def approved(details: Mapping[str, Any], by: Caller) -> Report:
-    """Moves the project that a person agreed to move."""
-    return merge(details["old"], details["new"], details["because"], by, dry_run=False)
+    """Moves the project that a person agreed to move: what was to be a rename does not become a merge meanwhile."""
+    act = merge if details["merges"] else rename
+    return act(details["old"], details["new"], details["because"], by, dry_run=False)
 
 
 def _pair(old: str, new: str, by: Caller) -> tuple[Scope, Scope, Caller]:
@@ -70,7 +70,7 @@ def _move(old: Scope, new: Scope, because: str, by: Caller, dry_run: bool) -> Re
     if dry_run:
         return _sweep(old, new, because, replace(by, steward=True)).plan(ids)
     if by.access.origin != "user":
-        details = {"old": old, "new": new, "because": because}
+        details = {"old": old, "new": new, "because": because, "merges": bool(_ids(new, by))}
         question = Ask("move", f"move all {len(ids):,} memories of {old} to {new}", consent.CAN_UNDO, details)
         said = consent.ask(question, old, because, by)
         if not said.approved:
@@ -99,7 +99,7 @@ def _sweep(old: Scope, new: Scope, because: str, by: Caller) -> Sweep:
 
 def _ids(project: Scope, by: Caller) -> list[str]:
     """All that belongs to it: its own memories, and those of its tasks, sessions and agents."""
-    here = by.where.also("state", "in", checkouts.STATES)
+    here = by.where.also("state", "in", LIVING)
     return [brief.id for field in ("scope", "home") for brief in by.store.briefs(here.also(field, "eq", project))]
 
 

@@ -23,14 +23,14 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal
 
 from memorist import checks
-from memorist.access import GLOBAL, Access
+from memorist.access import GLOBAL, Access, family_of
 from memorist.design import Ask, Promotion, Proposal, Tools
 from memorist.errors import Invalid, Refused
 from memorist.kinds import ARCHIVE, MEMORY
 from memorist.records import Draft, Origin, Outcome, Record, Report, Scope
 from memorist.remember import consent, edit, gate
-from memorist.remember.authority import Held, least, users_word
-from memorist.remember.changes import Caller
+from memorist.remember.authority import RANK, Held, least, users_word
+from memorist.remember.changes import Caller, same_texts
 from memorist.store.choices import Choices, chosen
 from memorist.store.nouns import Shelf
 from memorist.store.where import Order, Where
@@ -57,6 +57,7 @@ MAY_COME_BACK = ("expired", "evicted", "pruned")  # reasons set by upkeep: no pe
 CLAIMED = "an agent says that the user asked for it"
 DECLINED = "a person did not want it kept"
 STAY = ("project", "user", "global")  # scope families that do not end
+ENDING = ("task", "session")  # families whose end needs nobody's consent
 FINISHED = "finished"
 
 
@@ -113,15 +114,14 @@ def _also_by(agent: str | None, outcome: Outcome, by: Caller) -> Outcome:
     known = outcome.record
     if agent is None or known is None or outcome.outcome != "reinforced" or agent in agents_of(known):
         return outcome
+    if RANK[by.access.origin] < RANK[known.origin]:
+        return outcome
     agents = sorted({*agents_of(known), agent})
 
     def add(record: Record) -> Record:
         return replace(record, data={**record.data, "agents": agents})
 
-    keeper = replace(by, steward=True)  # it is the engine that counts who found it
-    edited = edit.edit(
-        lambda: by.store.get([known.id], by.where)[0], "found again", add, keeper, f"found by {agent} too"
-    )
+    edited = edit.edit(lambda: by.store.get([known.id], by.where)[0], "found again", add, by, f"found by {agent} too")
     return replace(outcome, record=edited.record)
 
 
@@ -473,27 +473,56 @@ def promote(find: edit.Find, scope: str, because: str, by: Caller, signals: Sequ
 def finish(scope: str, outcome: str, keep: Sequence[Record], target: str, by: Caller, dry_run: bool = False) -> Report:
     """Moves the memories to keep to `target`, then archives the rest. A memory that `target` already says is not moved."""
     home = by.access.home_of(scope)
-    ends = by.access.must_write(scope, home)
-    if Scope(ends).family in STAY:
-        raise Invalid(f"{ends} cannot be finished; finish a task/…, a session/… or a scope family of your own")
-    stray = next((record for record in keep if (record.scope, record.home) != (ends, home)), None)
-    if stray is not None:
-        raise Invalid(f"memory {stray.number} is in {stray.scope}, not in {ends}; promote it separately")
+    ends = _must_end(scope, home, keep, by)
     here = by.where.also("scope", "eq", ends).also("home", "eq", home).also("state", "eq", "active")
-    wanted = list(dict.fromkeys([*(record.id for record in keep), *_pinned(here, by.tools), *_users(here, by)]))
-    by = replace(by, steward=True)  # a task may end, whoever spoke in it
+    users = _users(here, by)
+    wanted = list(dict.fromkeys([*(record.id for record in keep), *_pinned(here, by.tools), *users]))
     because = f"{ends} finished: {outcome}"
-    goes_to = (
-        by.access.must_write(target, by.access.home_of(target)) if wanted else target
-    )  # without that right, a task can end that keeps nothing
+    # Without the right to write there, a task can end that keeps nothing.
+    goes_to = by.access.must_write(target, by.access.home_of(target)) if wanted else target
+    ender = replace(by, steward=True) if dry_run else _may_end(ends, here, because, by)
+    if isinstance(ender, Report):
+        return ender
+    by = ender
     move = edit.Sweep("promoted", partial(_kept_in, scope=goes_to, because=because), because, here, by)
     clear = edit.Sweep(FINISHED, partial(edit.archived, because=because), because, here, by)
     if dry_run:
         saved = move.plan(wanted)
-        rest = clear.plan([id for id in _ids(here, by.tools) if id not in {each.id for each in saved.changed}])
+        moved = {each.id for each in saved.changed}
+        rest = clear.plan([id for id in _ids(here, by.tools) if id not in moved])
         return replace(rest, changed=(*saved.changed, *rest.changed), left={})
     report = move.apply(wanted, Report(FINISHED))
-    return clear.apply(_ids(here, by.tools), replace(report, left={}))
+    stay = _outranking(users, goes_to, report, by)
+    return clear.apply([id for id in _ids(here, by.tools) if id not in stay], replace(report, left=stay))
+
+
+def _must_end(scope: str, home: str | None, keep: Sequence[Record], by: Caller) -> str:
+    ends = by.access.must_write(scope, home)
+    if family_of(ends) in STAY:
+        raise Invalid(f"{ends} cannot be finished; finish a task/…, a session/… or a scope family of your own")
+    stray = next((record for record in keep if (record.scope, record.home) != (ends, home)), None)
+    if stray is not None:
+        raise Invalid(f"memory {stray.number} is in {stray.scope}, not in {ends}; promote it separately")
+    return ends
+
+
+def _may_end(scope: str, here: Where, because: str, by: Caller) -> Caller | Report:
+    """A task or a session may end, whoever spoke in it: for its owner. To end another place is to clear it."""
+    if family_of(scope) in ENDING or by.access.origin == "user":
+        return replace(by, steward=True)
+    return consent.to_clear("forget", here, _ids(here, by.tools), because, by)
+
+
+def _outranking(users: Sequence[str], target: str, report: Report, by: Caller) -> dict[str, str]:
+    """What the user said and was not moved, because the project says the same in less trusted words: it stays, told by id."""
+    left = by.store.get([id for id in users if id in report.left], by.where)
+    home = by.access.home_of(target)
+    twins = {r.id: same_texts(by.store, r.space, target, home, [r.fingerprint]) for r in left}
+    return {
+        record.id: report.left[record.id]
+        for record in left
+        if not any(twin.state == "active" and RANK[twin.origin] >= RANK[record.origin] for twin in twins[record.id])
+    }
 
 
 def _pinned(here: Where, tools: Tools) -> list[str]:
@@ -507,7 +536,7 @@ def _users(here: Where, by: Caller) -> list[str]:
     if by.access.origin == "user":
         return []
     kinds = by.tools.kinds
-    briefs = by.store.briefs(here.also("origin", "eq", "user").also("status", "eq", "confirmed"))
+    briefs = by.store.briefs(here.also("origin", "in", ("user", "recorded")).also("status", "eq", "confirmed"))
     return [brief.id for brief in briefs if not kinds[brief.kind].append_only and kinds[brief.kind].layer == MEMORY]
 
 

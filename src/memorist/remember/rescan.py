@@ -16,14 +16,14 @@ from typing import Any
 from memorist.records import Event, Link, Planned, Record, Report
 from memorist.redact import strings_in, texts_of
 from memorist.remember.changes import Caller
-from memorist.remember.erase import COPIES_WAIT, checked, finish
-from memorist.store.copies import clean_copies
-from memorist.store.nouns import Receipt, Run
+from memorist.remember.erase import checked, finish
+from memorist.store.journal import newest_first
+from memorist.store.nouns import Receipt, Run, parts
 from memorist.store.where import Where, everywhere
 from memorist.store.writer import RECEIPTS_AT_MOST
 
 AT_ONCE = 100  # memories in one transaction
-READ_AT_ONCE = 500  # memories or events
+READ_AT_ONCE = 500
 BECAUSE = "it held a secret"
 RESTORE = "a backup made before holds the secrets still: rescan again after restoring one"
 
@@ -45,14 +45,8 @@ def rescan(by: Caller, dry_run: bool = False) -> Report:
         by.store.compact()
     elif not held and not search.secrets:
         return report
-    said = [each for each in _clean_files(by, sorted(held), search.traces()) if "restoring one" not in each]
+    said = finish(by, BECAUSE, search.traces(), sorted(held))
     return replace(report, batch=batch, advice="; ".join([*said, RESTORE]))
-
-
-def _clean_files(by: Caller, ids: Sequence[str], traces: set[bytes]) -> list[str]:
-    """Automatic copies lose these memories altogether: they are for emergencies, and cannot be asked what they hold."""
-    cleaning = clean_copies(by.store, ids, by.access, BECAUSE, COPIES_WAIT)
-    return list(dict.fromkeys([*cleaning.said, *finish(by, BECAUSE, traces)]))
 
 
 @dataclass(slots=True)
@@ -73,20 +67,13 @@ class _Search:
             self._note(held, record.id, texts_of(record))
         for link in self._links(sorted(living)):
             self._note(held, link.a, [link.evidence or ""])
-        for event in self._events():
+        for event in newest_first(self.by.store):
             self._note(held, event.record, _told(event))
         self.readable = {record.id: record.number for record in self._get(sorted(held), Where(self.by.access))}
         return {id: types for id, types in held.items() if id in living}
 
     def _get(self, ids: Sequence[str], where: Where) -> Iterator[Record]:
-        for start in range(0, len(ids), READ_AT_ONCE):
-            yield from self.by.store.get(ids[start : start + READ_AT_ONCE], where)
-
-    def _events(self) -> Iterator[Event]:
-        before: int | None = None
-        while events := self.by.store.journal(before=before, limit=READ_AT_ONCE):
-            yield from events
-            before = events[0].seq
+        return (record for some in parts(ids, READ_AT_ONCE) for record in self.by.store.get(some, where))
 
     def _note(self, held: dict[str, set[str]], id: str, texts: Iterable[str]) -> None:
         for type, secret in self.by.writer.secrets_in(texts):
@@ -96,18 +83,17 @@ class _Search:
     def replace(self, ids: Sequence[str]) -> str | None:
         """Puts the cleaned text in the place of each."""
         batch: str | None = None
-        for start in range(0, len(ids), AT_ONCE):
+        for some in parts(ids, AT_ONCE):
             with self.by.writer.transaction():
-                some = self.by.store.get(ids[start : start + AT_ONCE], everywhere(self.by.access.space))
-                links = self._links([record.id for record in some])
-                gone = self.by.writer.replace_secrets(some, links, self.by.access, BECAUSE, batch)
+                records = self.by.store.get(some, everywhere(self.by.access.space))
+                links = self._links([record.id for record in records])
+                gone = self.by.writer.replace_secrets(records, links, self.by.access, BECAUSE, batch)
             batch, self.words = gone.batch, self.words | gone.words
         return batch
 
     def _links(self, ids: Sequence[str]) -> list[Link]:
         where = everywhere(self.by.access.space)
-        portions = (list(ids[start : start + READ_AT_ONCE]) for start in range(0, len(ids), READ_AT_ONCE))
-        found = (link for some in portions for link in self.by.store.links(where, some))
+        found = (link for some in parts(ids, READ_AT_ONCE) for link in self.by.store.links(where, some))
         return [link for link in dict.fromkeys(found) if link.evidence and self._holds([link.evidence])]
 
     def tell_others(self) -> None:

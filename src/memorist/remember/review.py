@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any
 
 from memorist import checks
-from memorist.access import Access
+from memorist.access import WRITERS, Access
 from memorist.design import Tools
-from memorist.errors import Conflict, Invalid, Refused
+from memorist.errors import Invalid, OutOfScope, Refused
 from memorist.records import Outcome, Record, Report
 from memorist.remember import choices, conflicts, consent, edit, erase, gate, move, promotion, undo
 from memorist.remember.authority import Agreed
@@ -67,7 +67,10 @@ def _deny(id: str, by: Caller) -> Outcome:
     """A person declines, or the actor who asked withdraws the question."""
     with by.writer.transaction():
         run = consent.find(id, by.access, by.store)
-        if by.access.origin != "user" and run.owner != by.access.actor:
+        if by.access.role not in WRITERS:
+            raise OutOfScope(f"a {by.access.role} access decides nothing; use a project's access")
+        asked = (run.owner, (run.question or {}).get("door", by.access.origin))
+        if by.access.origin != "user" and asked != (by.access.actor, by.access.origin):
             raise Refused(f"q{run.id} was asked by {run.owner}: only they or a person can withdraw it")
         consent.close(run, "denied", None, by)
         handler = HANDLERS.get(consent.shown(run).verb)
@@ -126,8 +129,7 @@ def _change(details: Mapping[str, Any], by: Caller) -> Outcome:
     """Sets the columns that a person agreed to, in the version that they were asked about."""
 
     def change(record: Record) -> Record:
-        if record.version != details["version"]:
-            raise Conflict(f"memory {record.number} was changed since the question was asked; deny it, and ask again")
+        consent.must_be_at({details["id"]: details["version"]}, [record])
         return with_columns(record, details["columns"])
 
     find = partial(_memory, details["id"], by.access, by.tools)
@@ -136,7 +138,9 @@ def _change(details: Mapping[str, Any], by: Caller) -> Outcome:
 
 def _link(details: Mapping[str, Any], by: Caller) -> Outcome:
     def both() -> tuple[Record, Record]:
-        return _memory(details["a"], by.access, by.tools), _memory(details["b"], by.access, by.tools)
+        a, b = _memory(details["a"], by.access, by.tools), _memory(details["b"], by.access, by.tools)
+        consent.must_be_at(details["versions"], (a, b))
+        return a, b
 
     return edit.relate(both, details["kind"], by, details["weight"], details["evidence"])
 

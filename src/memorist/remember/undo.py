@@ -16,15 +16,17 @@ from memorist.design import Ask, Tools
 from memorist.errors import Conflict, Invalid, MemoristError, NotFound, Refused
 from memorist.records import Counters, Event, Link, Planned, Record, Report, from_micros
 from memorist.remember import consent
-from memorist.remember.authority import RANK, Effect, Held, most_of, place_of, reason_to_ask
+from memorist.remember.authority import RANK, Effect, Held, hidden_lately, most_of, place_of, reason_to_ask
 from memorist.remember.changes import UNDONE, Caller, Changes, counts_of, refuse_second
 from memorist.remember.edit import portions
 from memorist.store import checkouts
 from memorist.store.nouns import COLUMNS, COUNTERS, from_row, to_row
 from memorist.store.where import Where, everywhere
-from memorist.store.writer import Clean, door_of
+from memorist.store.writer import DOOR, Clean, door_of
 
 EVENTS_AT_ONCE = 500
+BESIDE = {*COUNTERS, "last_used", "other"}  # in an event that left the row as it was
+TOLD = {"was", "now", "salt", DOOR}  # in an event, beside what changed
 UNDID = "undid "
 
 
@@ -55,26 +57,30 @@ def undo(name: str | None, by: Caller) -> Report:
 def _reason_to_ask(events: Sequence[Event], by: Caller) -> str | None:
     """Why a person has to agree before any of it is undone: a more trusted door did it, or most of a scope would go that
     another actor added."""
-    door = max((door_of(event) for event in events), key=RANK.__getitem__)
+    doors = [door_of(event) for event in events if event.before is not None]  # who added a memory, its own origin tells
+    door = max(doors, key=RANK.__getitem__, default=by.access.origin)
     if RANK[door] > RANK[by.access.origin]:
         return f"it was done through a door that is the {door}'s"
-    own = (events[0].actor, events[0].surface) == (by.access.actor, by.access.surface)
-    return (
-        None if own or by.access.origin == "user" else _hides_most([e.record for e in events if e.verb == "added"], by)
-    )
+    return None if _is_own(events[0], by) or by.access.origin == "user" else _hides_most(events, by)
 
 
-def _hides_most(added: Sequence[str], by: Caller) -> str | None:
-    counts = Counter(place_of(record) for record in by.store.get(added, by.where) if record.state == "active")
-    large = next((place for place, count in counts.items() if most_of(place, count, count, by)), None)
-    return None if large is None else f"it would hide most of {large[0]}"
+def _hides_most(events: Sequence[Event], by: Caller) -> str | None:
+    added = by.store.get([event.record for event in events if event.verb == "added"], by.where)
+    counts = Counter(place_of(record) for record in added if record.state == "active")
+    lately = hidden_lately(by, by.now())
+    large = (place for place, count in counts.items() if most_of(place, lately[place] + count, count, by))
+    return next((f"it would hide most of {scope}" for scope, _ in large), None)
+
+
+def _is_own(event: Event, by: Caller) -> bool:
+    return (event.actor, event.surface) == (by.access.actor, by.access.surface)
 
 
 def _asked(batch: str, reason: str, first: Event, report: Report, by: Caller) -> Report:
     """Asks a person about what is left of it; if they agree at once, it is done as the user's act."""
     about = next(iter(by.store.get([first.record], by.where)), None)
     if about is None:
-        raise NotFound("one of its memories is not readable here")
+        raise NotFound(f"a memory of {batch} is not readable here; undo it with an access that may read it")
     question = Ask("undo", f"{by.access.actor} wants to undo {batch}, but {reason}", None, {"batch": batch})
     said = consent.ask(question, about.scope, reason, by, about.home)
     if said.approved:
@@ -84,9 +90,11 @@ def _asked(batch: str, reason: str, first: Event, report: Report, by: Caller) ->
 
 
 def _as_then(first: Event, by: Caller) -> Caller:
-    """With the rights that it takes: upkeep works on the whole space, and a project that was moved goes back where it was."""
+    """With the rights that it takes: upkeep works on the whole space, and so does a person's undo of it; a project that was
+    moved goes back where it was."""
     moved = any(map(by.access.may_write, checkouts.named_by(first.batch, by.store)))
-    return by.through(by.access.over_the_space(by.access.surface)) if first.surface == "upkeep" or moved else by
+    kept = first.surface == "upkeep" and (by.access.origin == "user" or by.access.role == "admin")
+    return by.through(by.access.over_the_space(by.access.surface)) if kept or moved else by
 
 
 def _named(name: str, tools: Tools) -> list[Event]:
@@ -122,10 +130,14 @@ def _last_action(who: Access, tools: Tools) -> list[Event]:
 def _is_left(events: Sequence[Event], who: Access, tools: Tools) -> bool:
     """Whether anything of it can be undone by them: a writable memory that is not erased, with its previous values."""
     told = [event.record for event in events if event.before is not None or event.because is not None]
-    if any(RANK[door_of(event)] > RANK[who.origin] for event in events):
-        return False
-    mine = [r for r in tools.store.get(told, Where(who)) if RANK[r.origin] <= RANK[who.origin]]
-    return any(who.may_write(record.scope, record.home) and record.state != "erased" for record in mine)
+    records = {record.id: record for record in tools.store.get(told, Where(who))}
+    theirs = any(_outranks(event, records[event.record], who) for event in events if event.record in records)
+    return not theirs and any(who.may_write(r.scope, r.home) and r.state != "erased" for r in records.values())
+
+
+def _outranks(event: Event, record: Record, who: Access) -> bool:
+    """Whether a more trusted door did it: the origin of a memory tells who added it."""
+    return RANK[record.origin if event.before is None else door_of(event)] > RANK[who.origin]
 
 
 def _cannot(erased: str, instead: str = "") -> Refused:
@@ -138,17 +150,25 @@ def _undone_by(event: Event) -> str:
 
 
 def _changed_since(journal: Sequence[Event], batch: str) -> str | None:
-    """The batch that changed the memory after this one, if any. Batches that were undone since do not count."""
+    """The batch that changed the memory after this one, if any. Batches that were undone since do not count, nor do votes,
+    uses and links where the batch changed none."""
     undone: set[str] = set()
+    restored = {name for event in journal if event.batch == batch for name in _named_in(event)}
     for event in reversed(journal):
         if event.batch in undone:
             continue
         if event.batch == batch:
             return None
-        if event.verb != "undone":
+        if event.verb == "undone":
+            undone.add(_undone_by(event))
+        elif restored & _named_in(event) or not _named_in(event) <= BESIDE:
             return event.batch
-        undone.add(_undone_by(event))
     return "its own undo"
+
+
+def _named_in(event: Event) -> set[str]:
+    """What an event changed, by the names in its `before`."""
+    return set(event.before or {}) - TOLD
 
 
 def _newest_first(tools: Tools) -> Iterator[Event]:
@@ -186,6 +206,7 @@ class _Undo:
         planned, left = list(report.changed), dict(report.left)
         with self.by.writer.transaction():
             changes = Changes.of(self.by)
+            changes.takes_back = any(_is_own(event, self.by) for events in self.events.values() for event in events)
             records = {record.id: record for record in self.by.store.get(ids, self.by.where)}
             for id in ids:
                 record = records.get(id)
@@ -193,12 +214,9 @@ class _Undo:
                     continue  # undone together with the memory whose past text it is
                 try:
                     returns = self._returns(record, self.events[id], changes)
-                except Held as problem:
-                    left[id] = str(problem)
-                    self.held.append(str(problem))
-                    continue
                 except MemoristError as problem:
                     left[id] = str(problem)
+                    self.held.extend([str(problem)] if isinstance(problem, Held) else [])
                     continue
                 for each in returns:
                     self._put(each, changes)
@@ -209,7 +227,7 @@ class _Undo:
     def _returns(self, record: Record | None, events: Sequence[Event], changes: Changes) -> list[_Return]:
         """How to undo these events of one memory. Obstacles are raised before anything is put."""
         if record is None:
-            raise NotFound("one of its memories is not readable here")
+            raise NotFound("it is not readable here; undo it with an access that may read it")
         self.by.access.must_write(record.scope, record.home)
         if any(event.verb in ("erased", "past erased") for event in events) or record.state == "erased":
             raise Refused(f"memory {record.number} is erased, and that cannot be undone")
@@ -225,7 +243,7 @@ class _Undo:
         """Raises `Held` where a person has to agree. A memory with nothing but other links counts as changed, too."""
         record, fresh = back.record, back.fresh
         effect = Effect("undone", record, fresh or back.after, counted=fresh is None and back.after != record)
-        reason = None if self.by.agreed is not None else reason_to_ask(effect, self.by)
+        reason = reason_to_ask(effect, self.by)
         if reason:
             raise Held(reason, [effect])
 
@@ -273,7 +291,7 @@ class _Undo:
             return None
         found = self.by.store.get([before["superseded"]], everywhere(self.by.access.space))
         if not found or found[0].state == "erased":
-            raise Refused("the text it had before was erased")
+            raise Refused("the text it had before was erased; revise it instead")
         if before.get("fingerprint", found[0].fingerprint) != found[0].fingerprint:
             raise Refused("the text it had before is no longer what it was; revise it instead")
         return found[0]

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, is_dataclass, replace
 from typing import Any, Literal
 
 from memorist import engine
+from memorist.access import GLOBAL
 from memorist.design import Design
 from memorist.designs import TIERS
 from memorist.errors import Invalid
@@ -26,7 +27,6 @@ from memorist.seeds.items import ContextItem, Items, text_of
 from memorist.surfaces import settings
 from memorist.text.question import kinds_in
 
-GLOBAL = "global"
 NAMES = tuple(lane.name for lane in TIERS.lanes)
 Severity = Literal["high", "medium", "low"]
 _ASKS = re.compile(r"\s*(?:please\s+)?(?:remember|note|keep in mind)(?:\s+(?:this|that))?\s*[:,]?\s+", re.IGNORECASE)
@@ -70,9 +70,8 @@ class TaskItems(Items):
 
     def get_stage_outputs(self, stage_id: str) -> builtins.list[ContextItem]:
         source = self._source(stage_id)
-        again = self.query(
-            {"data.sources": [source]}, limit=1000
-        )  # where stages that said the same were once kept as one
+        # Stages that said the same were once kept as one.
+        again = self.query({"data.sources": [source]}, limit=1000)
         found = {item.id: item for item in (*again, *self.query({"source": source}, limit=1000))}
         return sorted(found.values(), key=lambda item: item.timestamp, reverse=True)[:1000]
 

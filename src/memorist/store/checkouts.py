@@ -19,12 +19,11 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from memorist.access import HOMED, Access
 from memorist.project import Project, earlier_names, make_mark, mark_of, parents_of
-from memorist.records import Scope
+from memorist.records import Scope, memories
 from memorist.store.nouns import Commit
 from memorist.store.protocol import Store
 from memorist.store.where import Order, Where, canonical
 
-STATES = ("active", "archived", "superseded")  # of the memories that belong to a project: all but the erased
 INSIDE = tuple(f"{family}/*" for family in HOMED)  # grants for what lies in a project beside its own memories
 PROJECT = "project "  # how the settings about the name of a project begin
 MOST_BEFORE = 10  # earlier names of a checkout that are kept
@@ -59,8 +58,8 @@ class Neighbour:
     advice: str
 
     def __str__(self) -> str:
-        lie = "memory lies" if self.memories == 1 else "memories lie"
-        return f"{self.memories:,} {lie} in {self.scope} ({self.what}); {self.advice}"
+        lie = "lies" if self.memories == 1 else "lie"
+        return f"{memories(self.memories)} {lie} in {self.scope} ({self.what}); {self.advice}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from memorist.records import now_utc
 from memorist.store.files import AUTOMATIC, clear_leftovers, maker_is_gone, remove, replace_private
 from memorist.store.journal import Anchor
 from memorist.store.lineage import Lineage
-from memorist.store.nouns import ChainLink
+from memorist.store.nouns import ChainLink, parts
 from memorist.store.open import files_of, folders_of, names_in_use, open_copy
 from memorist.store.protocol import Store
 from memorist.store.traces import ErasedIds
@@ -31,10 +31,11 @@ IDS_AT_ONCE = 200
 
 @dataclass(slots=True)
 class Cleaning:
-    """What was done about the copies: whether all of it, and what must be said."""
+    """What was done about the copies: whether all of it, what must be said, and which backups of the user's are there."""
 
     done: bool = True
     said: list[str] = field(default_factory=list)
+    backups: list[str] = field(default_factory=list)
 
     def not_yet(self, why: str) -> None:
         self.done = False
@@ -54,11 +55,7 @@ def clean_copies(store: Store, ids: Sequence[str], who: Access, because: str, wa
             for file in files_of(copy):
                 file.unlink(missing_ok=True)
             cleaning.said.append(f"the automatic copy {copy.name} could not be cleaned and was removed")
-    backups = [file.name for file in _beside(store, ON_REQUEST)]
-    if backups:
-        cleaning.said.append(
-            f"backups made before may hold it ({', '.join(backups)}); restoring one does not bring it back"
-        )
+    cleaning.backups = [file.name for file in _beside(store, ON_REQUEST)]
     return cleaning
 
 
@@ -67,8 +64,8 @@ def erase_again(store: Store, ids: Iterable[str], spaces: Collection[str], who: 
     writer, wanted = Writer(store, now_utc), list(ids)
     for space in spaces:
         keeper = replace(Access.to_read(space), actor=who.actor, surface=who.surface)
-        for start in range(0, len(wanted), IDS_AT_ONCE):
-            found = store.get(wanted[start : start + IDS_AT_ONCE], Where(keeper))
+        for some in parts(wanted, IDS_AT_ONCE):
+            found = store.get(some, Where(keeper))
             if there := [record for record in found if record.state != "erased"]:
                 quoting = {id for id, _ in Lineage(store, space).quoting(there)}.difference(wanted)
                 writer.erase(there, keeper, because, quoting=store.get(sorted(quoting), Where(keeper)))

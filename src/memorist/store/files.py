@@ -20,10 +20,10 @@ from pathlib import Path
 from memorist.errors import Invalid
 from memorist.store.nouns import Diagnosis
 
-AUTOMATIC = re.compile(
-    r"\.(before-[\w.-]+\.bak|replaced-[0-9TZ]+)"
-)  # how the name of a copy goes on that nobody asked for
-OURS = re.compile(r"\.memorist-([0-9a-f]{8})-([0-9]+)-\w+\.(?:partial|copy)(?:-journal|-wal|-shm)?")  # machine, process
+# How the name of a copy goes on that nobody asked for.
+AUTOMATIC = re.compile(r"\.(before-[\w.-]+\.bak|replaced-[0-9TZ]+)")
+_MAKER = re.compile(r"\.memorist-([0-9a-f]{8})-([0-9]+)-")  # machine and process
+OURS = re.compile(_MAKER.pattern + r"\w+\.(?:partial|copy)(?:-journal|-wal|-shm)?")
 UNFINISHED = 600.0  # seconds after which a file that nobody went on with is taken for a leftover of a crash
 COPY = ".copy"
 MOST_LINKS = 40
@@ -131,10 +131,13 @@ def _unfinished_in(folder: Path) -> list[Path]:
 def maker_is_gone(left: Path) -> bool:
     """Whether the process that was making it ended, or has not touched it for a long time: its number may be another's by now,
     and those of other machines tell us nothing."""
-    named = OURS.fullmatch(left.name)
-    if named and named[1] == _machine() and not _is_alive(int(named[2])):
-        return True
-    return time.time() - left.stat().st_mtime >= UNFINISHED
+    return is_of_the_dead(left) or time.time() - left.stat().st_mtime >= UNFINISHED
+
+
+def is_of_the_dead(unfinished: Path) -> bool:
+    """Whether the name is of a process of this machine that ended."""
+    named = _MAKER.match(unfinished.name)
+    return named is not None and named[1] == _machine() and not _is_alive(int(named[2]))
 
 
 def _is_alive(process: int) -> bool:

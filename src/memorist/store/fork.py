@@ -47,14 +47,23 @@ class _Pass:
         self.depth = 0
 
 
+class _Here(threading.local):
+    """What a thread has, from its first use on."""
+
+    def __init__(self) -> None:
+        self.own = _Pass()
+        with _fork.registry:  # a thread that is new waits here while another forks
+            _fork.passes.add(self.own)
+
+
 class _Inside:
     """`with inside:` around everything that calls SQLite; it may be nested."""
 
     def __init__(self) -> None:
-        self._here = threading.local()
+        self.here = _Here()
 
     def __enter__(self) -> None:
-        own = self.own()
+        own = self.here.own
         if _fork.coming and own.depth == 0:  # else those who come and go would keep it waiting
             with _fork.registry:
                 pass
@@ -62,18 +71,9 @@ class _Inside:
         own.depth += 1
 
     def __exit__(self, _: object, __: object, ___: TracebackType | None) -> None:
-        own = self.own()
+        own = self.here.own
         own.depth -= 1
         own.lock.release()
-
-    def own(self) -> _Pass:
-        try:
-            own: _Pass = self._here.own
-        except AttributeError:
-            own = self._here.own = _Pass()
-            with _fork.registry:  # a thread that is new waits here while another forks
-                _fork.passes.add(own)
-        return own
 
 
 class _Fork:
@@ -88,7 +88,7 @@ class _Fork:
         self.torn: set[tuple[int, int]] = set()  # device and inode of files that the parent had open
 
     def before(self) -> None:
-        own, until = inside.own(), time.monotonic() + LONGEST_FORK
+        own, until = inside.here.own, time.monotonic() + LONGEST_FORK
         while _are_loading() and time.monotonic() < until:
             time.sleep(0.001)
         self.registry.acquire()
@@ -113,7 +113,7 @@ class _Fork:
         self.registry.release()
 
     def in_child(self) -> None:
-        own = inside.own()
+        own = inside.here.own
         for each in self.watched:
             each.disown()
         torn = self.torn
@@ -122,8 +122,8 @@ class _Fork:
         self.torn = torn
 
 
-inside = _Inside()
 _fork = _Fork()
+inside = _Inside()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_fork.before, after_in_parent=_fork.in_parent, after_in_child=_fork.in_child)
 

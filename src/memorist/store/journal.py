@@ -24,6 +24,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from memorist.store.protocol import Store
 
 ANCHORED_EVERY = 60.0  # seconds
+EVENTS_AT_ONCE = 500
 BINARY = getattr(os, "O_BINARY", 0)
 LONGEST_ANCHOR = 1000  # bytes
 NOTED = b'"noted": "'
@@ -246,6 +248,14 @@ class Anchored:
 # ---------------------------------------------------------------- the audit
 
 
+def newest_first(store: "Store") -> Iterator[Event]:
+    """The whole journal backwards, read as far as the caller iterates."""
+    before: int | None = None
+    while events := store.journal(before=before, limit=EVENTS_AT_ONCE):
+        yield from reversed(events)
+        before = events[0].seq
+
+
 def audit(store: "Store", anchored: Anchored) -> Audit:
     """`anchored` was read before: what others add meanwhile is then not missed."""
     walk = Walk(store)
@@ -359,13 +369,9 @@ class Walk:
 
     def _read_on(self) -> None:
         """What was emptied by erasures that came after the records were read."""
-        later = [event for event in self.odd if event.verb == "erased"]
-        before: int | None = None
         seen = max(self.digests, default=0)
-        while events := [e for e in self.store.journal(before=before, limit=500) if e.seq > seen]:
-            later += [event for event in events if event.verb == "erased"]
-            before = events[0].seq
-        for event in later:
+        later = takewhile(lambda event: event.seq > seen, newest_first(self.store))
+        for event in [event for event in (*self.odd, *later) if event.verb == "erased"]:
             record, key = self._now(event.record)
             if record is not None and record.state == "erased" and key and _fits(event, key):
                 self.emptied |= _emptied_by(event)

@@ -8,7 +8,9 @@ two only share some words, the snippet quotes the memory, and the finding is one
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from memorist.records import Record, Scope
+from memorist.access import family_of
+from memorist.records import Record
+from memorist.store.nouns import parts
 from memorist.store.protocol import Store
 from memorist.store.traces import SHORTEST
 from memorist.store.where import Order, everywhere
@@ -49,7 +51,7 @@ class Lineage:
         yield from ((found.id, source) for found, source, whole in self._snippets(sources) if whole)
 
     def _linked(self, sources: Mapping[str, Record]) -> Iterator[tuple[str, Record]]:
-        for some in _parts(list(sources)):
+        for some in parts(list(sources), IDS_AT_ONCE):
             links = self.store.links(everywhere(self.space), some, "derived_from")
             yield from ((link.a, sources[link.b]) for link in links if link.b in sources)
 
@@ -68,7 +70,7 @@ class Lineage:
 
     def _look_up(self, sessions: Iterable[str]) -> None:
         missing = [session for session in sessions if session not in self._findings]
-        for some in _parts(missing):
+        for some in parts(missing, IDS_AT_ONCE):
             self._findings |= {session: [] for session in some}
             where = everywhere(self.space).also("session", "in", tuple(some)).also("state", "ne", "erased")
             for record in self.store.find(where, Order("number", ascending=True)):
@@ -78,12 +80,12 @@ class Lineage:
 
 
 def _project_of(record: Record) -> str | None:
-    return record.home or (record.scope if Scope(record.scope).family == "project" else None)
+    return record.home or (record.scope if family_of(record.scope) == "project" else None)
 
 
 def session_of(record: Record) -> str | None:
-    scope = Scope(record.scope)
-    return record.provenance.session or (scope.partition("/")[2] if scope.family == "session" else None)
+    in_one = family_of(record.scope) == "session"
+    return record.provenance.session or (record.scope.partition("/")[2] if in_one else None)
 
 
 def shares(snippet: str, text: str) -> bool:
@@ -92,7 +94,3 @@ def shares(snippet: str, text: str) -> bool:
         return True
     starts = range(0, len(snippet) - PHRASE + 1, PHRASE)
     return any(snippet[start : start + PHRASE] in text for start in starts)
-
-
-def _parts(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (ids[start : start + IDS_AT_ONCE] for start in range(0, len(ids), IDS_AT_ONCE))

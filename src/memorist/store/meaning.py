@@ -31,7 +31,7 @@ from memorist.records import Record
 from memorist.redact import Redactor
 from memorist.redact.own import NO_RULES, Own
 from memorist.store.index import CHUNKS, embedded_rows
-from memorist.store.nouns import Commit, Generation, Piece, Sealed
+from memorist.store.nouns import Commit, Generation, Piece, Sealed, parts
 from memorist.store.protocol import Store
 
 if TYPE_CHECKING:
@@ -253,8 +253,7 @@ class Generations:
     def catch_up(self, numbers: Sequence[int]) -> None:
         """Embeds the rows of these records that a transaction left bare, in transactions of its own. Most changes leave none,
         and then no model is even loaded."""
-        for start in range(0, len(numbers), EMBEDDED_AT_ONCE):
-            some = numbers[start : start + EMBEDDED_AT_ONCE]
+        for some in parts(numbers, EMBEDDED_AT_ONCE):
             try:
                 living = self.meaning.living()
                 bare = {each.model: (each, self.store.unembedded(each.id, numbers=some)) for each in living}

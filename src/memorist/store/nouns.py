@@ -3,10 +3,10 @@ a row, and is sealed."""
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from memorist.errors import StoreDamaged
 from memorist.kinds import ARCHIVE, KINDS, MEMORY
@@ -31,6 +31,7 @@ MAY_BE_MISSING = {
 SHAPES_AT_MOST = 1000
 _sound_shapes: set[tuple[type, ...]] = set()  # of rows seen so far; one look at it costs a tenth of the columns' own
 CHAIN_START = bytes(32)
+T = TypeVar("T")
 LOOKED_AT = 60  # records that `stating` looks at, the newest
 
 
@@ -250,6 +251,11 @@ class Diagnosis:
     check: str
     detail: str
     advice: str | None = None
+
+
+def parts(of: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """What is too much for one query or transaction, in order, so many at once."""
+    return (of[start : start + size] for start in range(0, len(of), size))
 
 
 def footprint(content: int, vector: int = 0) -> int:

@@ -4,12 +4,15 @@
 """
 
 import json
+import secrets
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memorist.errors import Invalid, MemoristError, unavailable
-from memorist.store.files import clear_leftovers, names_of
+from memorist.errors import Invalid, MemoristError, StoreUnavailable, unavailable
+from memorist.store.files import clear_leftovers, is_of_the_dead, names_of, unfinished_prefix
 from memorist.store.nouns import Commit
 from memorist.store.traces import ErasedIds
 from memorist.store.where import canonical
@@ -36,24 +39,44 @@ def open_store(name: str, wait: float) -> "Store":
         from memorist.store.sqlite import SqliteStore
 
         store = SqliteStore(file, wait)
-    for link in names_of(file)[1:] if file else ():
-        note_place(store, LINKS, link)
     if store.writable:
-        clear_leftovers(folders_of(store))
+        for link in names_of(file)[1:] if file else ():
+            if (name := str(link.absolute())) not in _noted(store, LINKS):
+                _note(store, LINKS, new=[name])
+        _clear_unfinished(store)
     return store
 
 
 # ---------------------------------------------------------------- where copies of it may lie
 
 
-def note_place(store: "Store", what: str, place: Path) -> None:
-    """Keeps in the store by which link it is known, or to which folder a copy of it goes: what is left there, by a process
-    that is killed meanwhile or by a restore, is found again."""
-    name = str(place.absolute())
-    if not store.writable or name in _noted(store, what):
-        return
+def _note(store: "Store", what: str, new: Sequence[str] = (), gone: Collection[str] = ()) -> None:
+    """Keeps in the store by which links it is known, or to which folders copies of it are going."""
     with store.transaction(durable=False):
-        store.write(Commit(settings={what: canonical([name, *_noted(store, what)][:MOST_PLACES])}))
+        noted = [*new, *(name for name in _noted(store, what) if name not in gone)]
+        store.write(Commit(settings={what: canonical(noted[:MOST_PLACES])}))
+
+
+@contextmanager
+def noting_copy(store: "Store", target: Path) -> Iterator[None]:
+    """Around the making of a copy: what this process leaves of it if it is killed is looked for there."""
+    note = [str(target.absolute().parent / f"{unfinished_prefix()}{secrets.token_hex(4)}")]
+    if store.writable:
+        _note(store, COPIED_TO, new=note)
+    try:
+        yield
+    finally:
+        with suppress(StoreUnavailable):  # a later start takes it out
+            if store.writable:
+                _note(store, COPIED_TO, gone=note)
+
+
+def _clear_unfinished(store: "Store") -> None:
+    """Removes what killed processes left, and the notes that told where."""
+    still = {left.parent for left in clear_leftovers(folders_of(store))}
+    noted = map(Path, _noted(store, COPIED_TO))
+    if done := [str(note) for note in noted if is_of_the_dead(note) and note.parent not in still]:
+        _note(store, COPIED_TO, gone=done)
 
 
 def names_in_use(store: "Store") -> list[Path]:
@@ -62,9 +85,8 @@ def names_in_use(store: "Store") -> list[Path]:
 
 
 def folders_of(store: "Store") -> list[Path]:
-    """Where a copy may lie that nobody finished: beside these names, and where copies went."""
-    folders = [*(name.parent for name in names_in_use(store)), *map(Path, _noted(store, COPIED_TO))]
-    return [*dict.fromkeys(folders)]
+    """Where a copy may lie that nobody finished: beside these names, and where copies are going."""
+    return [*dict.fromkeys(name.parent for name in (*names_in_use(store), *map(Path, _noted(store, COPIED_TO))))]
 
 
 def _noted(store: "Store", what: str) -> list[str]:

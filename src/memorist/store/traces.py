@@ -7,6 +7,7 @@ from pathlib import Path
 
 from memorist.errors import StoreUnavailable
 from memorist.redact import strings_in
+from memorist.store.nouns import parts
 from memorist.text.words import terms
 
 FEW = 12  # words that are looked for one by one, which is ten times faster than one expression
@@ -23,8 +24,7 @@ def finder(traces: Sequence[bytes]) -> Callable[[bytes], bool]:
 
     bytewise = re2.Options()
     bytewise.encoding = re2.Options.Encoding.LATIN1  # a part of a vector is no text
-    parts = [traces[start : start + MANY] for start in range(0, len(traces), MANY)]
-    expressions = [re2.compile(b"|".join(re2.escape(trace) for trace in part), bytewise) for part in parts]
+    expressions = [re2.compile(b"|".join(map(re2.escape, some)), bytewise) for some in parts(traces, MANY)]
     return lambda block: any(expression.search(block) is not None for expression in expressions)
 
 

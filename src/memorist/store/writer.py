@@ -247,17 +247,29 @@ class Writer:
         with self.transaction():
             stones = [seal(_tombstone(record, self.redact(because), now), os.urandom(16)) for record in records]
             heads = [seal(head, os.urandom(16)) for head in self._staying(records, quoting, now)]
-            erased = self.store.erase(stones, heads)
-            forget_words(self.store, who.space, erased.words)
-            told: list[Mapping[str, Any]] = [{"events": list(erased.events)}, *({} for _ in stones[1:])]
-            changes = [Change("erased", each.record, was, because) for each, was in zip(stones, told, strict=True)]
-            changes += [Change("past erased", head.record, {}, because) for head in heads]
-            sealed = {each.record.id: each for each in (*stones, *heads)}
-            batch, events, link = self._events(changes, who, sealed, batch)
-            marks = {"erased": str(to_micros(now)), unscrubbed(who.space): secrets.token_hex(8)}
-            self.store.write(Commit(events=events, digest=link.digest, settings={**(settings or {}), **marks}))
+            gone = self._put_stones(stones, heads, who, because, batch, Commit(settings=settings or {}))
         with self._notes_lock:
             self._notes = []  # what was asked before may quote it
+        return gone
+
+    def _put_stones(
+        self,
+        stones: Sequence[Sealed],
+        heads: Sequence[Sealed],
+        who: Access,
+        because: str,
+        batch: str | None,
+        more: Commit,
+    ) -> Gone:
+        """Erases what the tombstones stand for and the past of the heads, with its events, and marks the files."""
+        erased = self.store.erase(stones, heads)
+        forget_words(self.store, who.space, erased.words)
+        changes = [Change("erased", each.record, {}, because) for each in stones]
+        changes[:1] = [replace(first, before={"events": list(erased.events)}) for first in changes[:1]]
+        changes += [Change("past erased", head.record, {}, because) for head in heads]
+        batch, events, link = self._events(changes, who, {each.record.id: each for each in (*stones, *heads)}, batch)
+        marks = {"erased": str(to_micros(self._clock())), unscrubbed(who.space): secrets.token_hex(8)}
+        self.store.write(replace(more, events=events, digest=link.digest, settings={**more.settings, **marks}))
         return Gone(batch, erased.words)
 
     def _staying(self, records: Sequence[Record], quoting: Sequence[Record], now: datetime) -> list[Record]:
@@ -274,17 +286,8 @@ class Writer:
         with self.transaction():
             stones = [seal(_past_of(record, because, now), os.urandom(16), True) for record in records]
             heads = [seal(self.clean(changed(r, version=r.version + 1)), os.urandom(16)) for r in records]
-            erased = self.store.erase(stones, heads)
-            forget_words(self.store, who.space, erased.words)
-            changes = [Change("erased", each.record, {"events": list(erased.events)}, because) for each in stones[:1]]
-            changes += [Change("erased", each.record, {}, because) for each in stones[1:]]
-            changes += [Change("past erased", head.record, {}, because) for head in heads]
-            sealed = {each.record.id: each for each in (*stones, *heads)}
-            batch, events, link = self._events(changes, who, sealed, batch)
-            marks = {"erased": str(to_micros(now)), unscrubbed(who.space): secrets.token_hex(8)}
-            self.store.write(Commit(events=events, digest=link.digest, settings=marks, links=self._cleaned(links)))
             self._here.transaction.bare += [record.number for record in records]
-        return Gone(batch, erased.words)
+            return self._put_stones(stones, heads, who, because, batch, Commit(links=self._cleaned(links)))
 
     def _cleaned(self, links: Sequence[Link]) -> list[Link]:
         return [replace(link, evidence=self.redact(link.evidence)) for link in links]

@@ -23,26 +23,27 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memorist import checks
+from memorist.design import LARGEST_PROMPT
 from memorist.errors import Invalid
 from memorist.kinds import Kind, own_kinds
 from memorist.models.embed import checked_name
 from memorist.project import repository_root, resolve_project
 from memorist.records import Scope
-from memorist.redact.own import NO_RULES, Own
-from memorist.redact.own import own_rules as own_rules_of
 from memorist.store.open import file_of
 from memorist.text import toml
 from memorist.text.dates import READERS, reader_named
 from memorist.text.visible import quoted
 
+if TYPE_CHECKING:
+    from memorist.redact.own import Own
+
 LOCAL_NAME = ".memorist.toml"
 INSIDE = "task/"  # the scopes that a project's file may name: a task's memories belong to its project
 ONNX = "onnx:"
 _env = os.environ.get
-LARGEST_BUDGET = 1_000_000
 YES = ("1", "true", "yes", "on")
 NO = ("", "0", "false", "no", "off")
 
@@ -191,14 +192,15 @@ def rules_file() -> Path | None:
     return None if file is None else file.parent / "redact.toml"
 
 
-def own_rules() -> Own:
+def own_rules() -> "Own":
     """The user's rules for secrets. What is wrong with them is told and does not stop anything."""
+    from memorist.redact import own  # which those who only ask for a setting need not wait for
+
     file = rules_file()
     try:
-        table = None if file is None else _table(file)
-        return NO_RULES if table is None else own_rules_of(table)
+        return own.own_rules((file and _table(file)) or {})
     except Invalid as problem:
-        return Own(problems=(str(problem),))
+        return own.Own(problems=(str(problem),))
 
 
 def _writable_file() -> Path:
@@ -408,7 +410,7 @@ def _schedule(key: str, value: object) -> str:
     return cron.parse(value, key).text
 
 
-_TOKENS = f"a whole number of tokens from 1 to {LARGEST_BUDGET:,}"
+_TOKENS = f"a whole number of tokens from 1 to {LARGEST_PROMPT:,}"
 CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "db": _path,
     "project": lambda _, value: resolve_project(value, None).name,
@@ -417,7 +419,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "design": _design,
     "embed": lambda _, value: checked_name(value),
     "dates": _dates,
-    "budget": _must_be(_TOKENS, lambda value: type(value) is int and 1 <= value <= LARGEST_BUDGET),
+    "budget": _must_be(_TOKENS, lambda value: type(value) is int and 1 <= value <= LARGEST_PROMPT),
     "actor": one_line,
     "off": _must_be("true or false", lambda value: isinstance(value, bool)),
     "kinds": _kinds,

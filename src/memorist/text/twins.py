@@ -96,19 +96,6 @@ _RAW = regex(r"[^\W_](?:[\w.'’/:-]*\w)?")
 _BREAK = regex(r"[,;:.!?()]")
 
 
-def near_twins(a: str, b: str) -> bool:
-    """Whether the two say the same, in the same or in other words.
-
-    >>> near_twins("We decided to use Postgres 16 for staging", "Staging runs Postgres 16")
-    True
-    >>> near_twins("Staging runs Postgres 16", "Staging runs Postgres 15")
-    False
-    """
-    if max(len(a), len(b)) > LONGEST_COMPARED:
-        return normalised(a) == normalised(b)
-    return same_claim(claim_of(a), claim_of(b))
-
-
 @dataclass(frozen=True, slots=True)
 class Claim:
     """What a text says, as far as it can be compared with what another one says."""
@@ -169,7 +156,7 @@ _kept = lru_cache(maxsize=1024)(_claim_of)
 def same_claim(a: Claim, b: Claim) -> bool:
     if a.text == b.text:
         return True
-    if _differ(a, b):
+    if max(len(a.text), len(b.text)) > LONGEST_COMPARED or _differ(a, b):
         return False
     here, there = _joined(a.words, b.words)
     only_here, only_there = here.keys() - there.keys(), there.keys() - here.keys()

@@ -21,13 +21,13 @@ from functools import partial
 from typing import ClassVar
 
 from memorist import remember
-from memorist.access import Access
+from memorist.access import GLOBAL, Access, family_of
 from memorist.design import Clock, Proposal, Tools
 from memorist.errors import Refused
 from memorist.kinds import KINDS, MEMORY, Kind
 from memorist.records import Record
 from memorist.store.journal import jump
-from memorist.store.nouns import Brief, footprint
+from memorist.store.nouns import Brief, footprint, parts
 from memorist.store.where import Order, Where
 from memorist.worth import QUARANTINE, faded, proved, reinforced, score
 
@@ -63,13 +63,12 @@ def memories(who: Access, counts: Callable[[Kind], bool]) -> Where:
 
 def loose(briefs: Iterable[Brief], now: datetime) -> list[Brief]:
     """Those that are neither pinned, global nor touched within a day."""
-    return [brief for brief in briefs if not (brief.pinned or brief.scope == "global" or now - brief.touched < A_DAY)]
+    return [brief for brief in briefs if not (brief.pinned or brief.scope == GLOBAL or now - brief.touched < A_DAY)]
 
 
 def free(briefs: Sequence[Brief], who: Access, tools: Tools) -> Iterator[Brief]:
     """Those that supersede no active memory, in order; links are read only as far as the caller iterates."""
-    for start in range(0, len(briefs), LINKS_AT_ONCE):
-        some = briefs[start : start + LINKS_AT_ONCE]
+    for some in parts(briefs, LINKS_AT_ONCE):
         heads = _live_heads([brief.id for brief in some], who, tools)
         yield from (brief for brief in some if brief.id not in heads)
 
@@ -127,7 +126,7 @@ class Settle:
 
 def _may_be_confirmed(record: Record, now: datetime) -> bool:
     """A finding that is still in its session is promoted, not confirmed."""
-    in_its_session = record.scope.startswith("session/") and "home" in record.data
+    in_its_session = family_of(record.scope) == "session" and "home" in record.data
     return proved(record, now) and not in_its_session
 
 
@@ -157,7 +156,7 @@ class Expire:
 def _days(kind: Kind, scope: str) -> float:
     """How long it is kept; in a session no longer than a finding."""
     kept = kind.ttl_days if kind.ttl_days is not None else float("inf")
-    return min(kept, FINDING_DAYS) if scope.startswith("session/") and kind.recalled else kept
+    return min(kept, FINDING_DAYS) if family_of(scope) == "session" and kind.recalled else kept
 
 
 def _outlived(kind: Kind, who: Access, tools: Tools, now: datetime) -> list[Brief]:
@@ -194,7 +193,7 @@ class Retain:
         now, moved = tools.clock(), jumped(tools)
         chosen: dict[str, str] = {}
         for scope, held in tools.store.count(Where(who).also("state", "eq", "active")).items():
-            if scope.partition("/")[0] in self.families and not self._has_room(held):
+            if family_of(scope) in self.families and not self._has_room(held):
                 here = memories(who, lambda kind: kind.recalled).also("scope", "eq", scope)
                 briefs = list(tools.store.briefs(here))
                 chosen |= self._of_scope(briefs, now, bool(moved), who, tools)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, ClassVar, TypeVar
 
-from memorist.access import Access
+from memorist.access import Access, family_of
 from memorist.design import Ask, Proposal, Tools
 from memorist.recall.stages.words import effective
 from memorist.records import Record
@@ -52,7 +52,7 @@ class SuggestAliases:
         where = Where(who).also("state", "eq", "active")
         by_scope: dict[str, list[Record]] = {}
         for record in tools.store.find(where, Order("number"), LATEST):
-            if record.scope.partition("/")[0] in FAMILIES and who.may_write(record.scope):
+            if family_of(record.scope) in FAMILIES and who.may_write(record.scope):
                 by_scope.setdefault(record.scope, []).append(record)
         asks = [ask for scope, records in by_scope.items() for ask in self._asks(scope, records, who, tools)]
         asks = asks[: self.most]
@@ -67,7 +67,7 @@ class SuggestAliases:
         for record in _in_time(records, tools):
             signs.update(_parts_of_names(record, tools))
             outright.update(_in_brackets(record))
-        if scope.startswith("project/"):  # a question about a memory for all may come from any project
+        if family_of(scope) == "project":  # a question about a memory for all may come from any project
             signs.update(_used_for(records, who, tools))
         signs.update(dict.fromkeys(outright, OUTRIGHT))
         known = effective(chosen(tools.store, who.space, scope).aliases)

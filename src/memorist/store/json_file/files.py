@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from memorist.errors import Invalid, StoreDamaged, StoreUnavailable
-from memorist.store.files import create_private, names_of, pause, permissions, size_of
+from memorist.errors import Invalid, StoreDamaged, StoreTooNew, StoreUnavailable
+from memorist.store.files import create_private, names_of, pause, permissions, size_of, unfinished
 from memorist.store.json_file import log as json_log
 from memorist.store.json_file import snapshot as json_snapshot
 from memorist.store.json_file.log import BINARY, Part, Position, sync_folder
@@ -41,11 +41,13 @@ class Files:
         self.main = main
         ends = (".log", ".bak", ".bak.log", ".log.torn", ".lock")
         self.log, self.bak, self.bak_log, self.torn, self.lock = map(self.beside, ends)
-        # What a fold has not yet put in its place: the new snapshot, and the old one as the next `.bak`.
-        self.unfinished = self.beside(".new"), self.beside(".bak.new")
 
     def beside(self, end: str) -> Path:
         return self.main.with_name(self.main.name + end)
+
+    def left_by_0_1_0(self) -> list[Path]:
+        """What a fold of that version had not yet put in its place, unless a user has such a file."""
+        return [path for path in (self.beside(".new"), self.beside(".bak.new")) if _is_snapshot(path)]
 
     def damaged(self) -> list[Path]:
         """Snapshots that were found damaged and kept."""
@@ -54,7 +56,7 @@ class Files:
 
     def all(self) -> Iterator[Path]:
         """Every file that can hold a memory."""
-        own = (self.main, self.log, self.bak, self.bak_log, self.torn, *self.unfinished, *self.damaged())
+        own = (self.main, self.log, self.bak, self.bak_log, self.torn, *self.left_by_0_1_0(), *self.damaged())
         return (path for path in own if path.exists())
 
 
@@ -243,8 +245,9 @@ def tidy(files: Files, loaded: Loaded) -> None:
     """Finishes what a crash interrupted: a fold, a line, or the very first backup."""
     head, part = loaded.place.head, loaded.log
     if not _is_backed_up(files, head):
-        write_new(files.unfinished[1], files.main.read_bytes())
-        files.unfinished[1].replace(files.bak)
+        with unfinished(files.bak) as next_bak:
+            write_new(next_bak, files.main.read_bytes())
+            next_bak.replace(files.bak)
         files.bak_log.unlink(missing_ok=True)
         sync_folder(files.main.parent)
     if part.heading and part.heading.sum != head.sum:
@@ -271,6 +274,14 @@ def _is_backed_up(files: Files, head: Head) -> bool:
         return False
 
 
+def _is_snapshot(path: Path) -> bool:
+    """Whether it is one, or began as one."""
+    try:
+        return bool(json_snapshot.head_of(path).sum)
+    except (OSError, Unreadable, StoreTooNew):
+        return False
+
+
 def set_aside(files: Files, now: datetime) -> Path | None:
     """Keeps a damaged snapshot under another name."""
     if not files.main.exists():
@@ -288,16 +299,15 @@ def fold(files: Files, data: bytes) -> None:
 
     Between any two steps the snapshot and its log are whole, and so are `.bak` and the logs that follow it.
     """
-    new, next_bak = files.unfinished
     if files.log.exists():
         json_log.sync(files.log)  # lines about what was merely seen are not; the new snapshot says that it follows them
-    write_new(new, data)
-    next_bak.unlink(missing_ok=True)
-    if files.main.exists():
-        _link(files.main, next_bak)
-    new.replace(files.main)
-    if next_bak.exists():
-        next_bak.replace(files.bak)
+    with unfinished(files.main) as new, unfinished(files.bak) as next_bak:
+        write_new(new, data)
+        if files.main.exists():
+            _link(files.main, next_bak)
+        new.replace(files.main)
+        if next_bak.exists():
+            next_bak.replace(files.bak)
     if files.log.exists():
         files.log.replace(files.bak_log)
     else:
@@ -308,7 +318,6 @@ def fold(files: Files, data: bytes) -> None:
 def write_new(path: Path, data: bytes) -> None:
     """A private file with exactly this content, durable before anything is renamed to it; none where that fails, because
     half of one would take the room that is left."""
-    path.unlink(missing_ok=True)
     create_private(path)
     file = os.open(path, os.O_WRONLY | BINARY)
     try:

@@ -350,7 +350,7 @@ class JsonFileStore(SqliteStore):
         with self._caught_up(to_write=True):
             self._fold()
             self._fold()
-            for path in (self._files.torn, *self._files.unfinished, *self._files.damaged()):
+            for path in (self._files.torn, *self._files.left_by_0_1_0(), *self._files.damaged()):
                 path.unlink(missing_ok=True)
         return super().scrub(traces)
 

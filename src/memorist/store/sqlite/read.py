@@ -32,6 +32,7 @@ from memorist.store.nouns import (
     Shelf,
     footprint,
     from_row,
+    parts,
     to_row,
 )
 from memorist.store.sqlite.connection import Connections, Shelves, explained, misplaced, one_moment
@@ -280,8 +281,7 @@ class WordIndex:
             " (SELECT rowid FROM word_index WHERE word_index MATCH ? ORDER BY rowid DESC LIMIT ?)"
         )
         rows: list[int] = []
-        for start in range(0, len(self._shelves), SHELVES_AT_ONCE):
-            some = self._shelves[start : start + SHELVES_AT_ONCE]
+        for some in parts(self._shelves, SHELVES_AT_ONCE):
             either = " OR ".join(f'"{shelf}·{term}"' for shelf in some)
             rows += json.loads(self._one.execute(sql, (either, most)).get)
         return rows if len(self._shelves) <= SHELVES_AT_ONCE else sorted(rows, reverse=True)[:most]

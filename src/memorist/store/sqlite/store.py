@@ -113,10 +113,8 @@ class SqliteStore(VectorMatcher, VectorKeeper):
     """`memorist.store.protocol.Store` over one SQLite file; in RAM if none is named."""
 
     def __init__(self, path: Path | None = None, wait: float = 30.0, schema: Path = SCHEMA) -> None:
-        self._names: Sequence[Path] = (
-            names_of(path) if path else ()
-        )  # what lies beside a store lies beside the real file
-        self._path = path = self._names[0] if path else None
+        self._names: Sequence[Path] = names_of(path) if path else ()
+        self._path = path = self._names[0] if path else None  # what lies beside a store lies beside the real file
         writable = path is None or self._prepare_file(path)
         self._connections = Connections(path, wait, writable)
         self._shelves = Shelves()

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from memorist.surfaces.cli.arguments import Command
 
 SHELL = {
-    "import": "Brings memories in from Markdown files or an export; trust, pins and votes are not taken over.",
-    "export": "Writes every memory that may be read as lines of JSON, or the active ones as Markdown.",
+    "import": "Brings memories in from Markdown files or an export, unconfirmed; --own brings your own back whole.",
+    "export": "Writes this project as lines of JSON, or its active memories as Markdown; --all writes every project.",
     "edit": "Opens a memory in $VISUAL or $EDITOR, and revises it.",
     "project list": VERBS["projects"].help,
     "project show": "Shows which project this is and why, and where else its memories may lie.",
     "project rename": VERBS["rename_project"].help,
-    "project move": "Says that this folder is that project, which had another path.",
+    "project move": "Makes this folder the project that had another path, with all its memories.",
     "project merge": VERBS["merge_project"].help,
     "project assign": VERBS["assign"].help,
     "design list": "Lists the designs; * marks the one in use.",
@@ -34,11 +34,11 @@ SHELL = {
     "design use": "Uses that design from now on.",
     "config get": "Shows one setting.",
     "config set": "Sets one setting for this user.",
-    "config unset": "Takes one setting back, so that the default holds.",
+    "config unset": "Removes one of your settings, so that the default holds again.",
     "config list": "Lists every setting, and where it comes from.",
     "off": "Switches memory off: nothing is stored, nothing recalled.",
     "on": "Switches memory on again.",
-    "bench": "Measures how well your own store answers; it is only read.",
+    "bench": "Measures how well your own store answers, without changing it.",
 }
 # Commands of the founding documents, which the overview does not show.
 SEEDS = {
@@ -66,7 +66,7 @@ ABOUT = """Usage: memorist COMMAND [ARGUMENTS] [OPTIONS]
 """
 END = """
 Every command takes --help; those on a store take --db, --project, --scope, --space and --json.
-`memorist --version` tells the version."""
+`memorist --version` shows the version."""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -126,7 +126,7 @@ def _named(arguments: list[str]) -> tuple[str, list[str]]:
         raise Invalid(f"{word[:60]} stands before a command; options go after it, see `memorist --help`")
     longer = [name for name in SHELL if name.startswith(f"{word} ")]
     if longer:
-        raise Invalid(f"{word} is followed by another word: {', '.join(longer)}")
+        raise Invalid(f"{word} is no command by itself; there are {', '.join(longer)}")
     from difflib import get_close_matches
 
     alike = get_close_matches(word, [*COMMANDS, *SHELL], 1)
@@ -152,7 +152,7 @@ def _overview() -> str:
     for part in ("writing", "reading", "keeping"):
         known = {name: verb.help for name, verb in COMMANDS.items() if verb.part == part}
         shown = known if part != "keeping" else known | SHELL
-        lines += [f"{part.title()}:", *(f"  {name:<13} {help}" for name, help in shown.items()), ""]
+        lines += [f"{part.title()}:", *(f"  {name:<14} {help}" for name, help in shown.items()), ""]
     return "\n".join(lines).rstrip() + "\n" + END
 
 

@@ -12,23 +12,23 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from memorist import engine
-from memorist.access import EVERYWHERE, Access
+from memorist.access import of_the_owner
 from memorist.commands import ARGUMENTS
 from memorist.errors import Invalid, Refused
 from memorist.files import transfer
 from memorist.memory import Memory
 from memorist.records import Draft, Outcome, Record
 from memorist.store.files import write_new
+from memorist.store.open import noting_copy
 from memorist.surfaces.cli import arguments, show
 from memorist.surfaces.cli.arguments import PLACE, Option
 from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
-from memorist.surfaces.cli.verbs import Place, opened
+from memorist.surfaces.cli.verbs import Place, exit_code, opened
 from memorist.text.visible import decoded, is_blank
 
 EDITORS = ("VISUAL", "EDITOR")
@@ -84,7 +84,7 @@ def edit(place: Place, id: str) -> int:
         else:
             outcome = memory.revise(record.id, text, expected_version=record.version, because="edited")
         show.show(show.Result("edit", outcome, memory, {}), Screen.of(place.json))
-    return 0
+    return exit_code(outcome)
 
 
 def _edited(record: Record) -> str:
@@ -139,14 +139,9 @@ def _name_problems(problems: Sequence[str]) -> None:
 def _vouched(memory: Memory, unasked: bool) -> bool:
     """Whether the person at the terminal says that the export is their own; elsewhere the import refuses."""
     if memory.access.origin == "user":
-        memory.access = _of_the_owner(memory.access)
+        memory.access = of_the_owner(memory.access)
         return unasked or arguments.agreed(VOUCH)
     return True
-
-
-def _of_the_owner(who: Access) -> Access:
-    """Of whoever has the file anyway: all projects in it."""
-    return replace(who, role="admin", reads=EVERYWHERE, writes=EVERYWHERE)
 
 
 def _show_imported(done: transfer.Imported, screen: Screen) -> None:
@@ -179,7 +174,7 @@ def export_command(
     _refuse_odd(style, all, place)
     with opened(place) as memory:
         if all:
-            memory.access = _of_the_owner(memory.access)
+            memory.access = of_the_owner(memory.access)
         lines = STYLES[style](memory, where, everything=all)
         screen = Screen.of(place.json)
         if path is not None:
@@ -215,8 +210,8 @@ def _name_left_out(memory: Memory, where: Mapping[str, Any]) -> None:
 def _write_new(target: Path, lines: Iterator[str], memory: Memory) -> None:
     if os.path.lexists(target):
         raise Invalid(f"{target} is there already; name a new file")
-    memory._note_copy(target)
-    write_new(target, lines)
+    with noting_copy(memory._tools.store, target):
+        write_new(target, lines)
 
 
 # ---------------------------------------------------------------- the table

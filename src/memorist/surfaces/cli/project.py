@@ -9,17 +9,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from memorist.access import EVERYWHERE
+from memorist.access import of_the_owner
 from memorist.commands import meaning
 from memorist.errors import Refused
 from memorist.memory import Memory
-from memorist.records import Report
+from memorist.records import LIVING, Report
 from memorist.surfaces.cli import show
 from memorist.surfaces.cli.arguments import PLACE, Option, options_of
 from memorist.surfaces.cli.screen import Screen, one_line
 from memorist.surfaces.cli.verbs import Place, exit_code, opened
-
-STATES = ("active", "archived", "superseded")
 
 
 @contextmanager
@@ -27,7 +25,7 @@ def owned(place: Place) -> Iterator[Memory]:
     """The memory at that place, with the rights of the store's owner."""
     with opened(place) as memory:
         if place.scope is None:
-            memory.access = replace(memory.access, reads=EVERYWHERE, writes=EVERYWHERE, role="admin")
+            memory.access = of_the_owner(memory.access)
         yield memory
 
 
@@ -41,9 +39,8 @@ def list_projects(place: Place) -> int:
 def show_project(place: Place) -> int:
     with owned(place) as memory:
         here = memory.project
-        facts: dict[str, Any] = {"project": here.scope, "project_from": here.how}
-        facts |= {name: fact for name, fact in memory.status().items() if name in ("project_folder", "elsewhere")}
-        facts["memories"] = {state: memory.count({"scope": here.scope, "state": state}) for state in STATES}
+        facts: dict[str, Any] = {"project": here.scope, "project_from": here.how, **memory._whose()}
+        facts["memories"] = {state: memory.count({"scope": here.scope, "state": state}) for state in LIVING}
     lines = [f"{name}: {one_line(_said(fact))}" for name, fact in facts.items()]
     return Screen.of(place.json).answer(facts, *lines)
 

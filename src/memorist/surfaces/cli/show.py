@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from memorist.records import Context, Event, Hit, Link, Outcome, Recall, Record, Report
+from memorist.records import Context, Event, Hit, Link, Outcome, Recall, Record, Report, memories
 from memorist.surfaces import settings
 from memorist.surfaces.cli.screen import Screen, aside, one_line, plain, safe
 
@@ -104,7 +104,7 @@ def _recalled(result: Result, screen: Screen) -> None:
     for hit in found:
         _hit(hit, result.why, screen)
     if found:
-        screen.line(screen.styled(f"{_counted(len(found))} from {scopes}", "dim"))
+        screen.line(screen.styled(f"{memories(len(found))} from {scopes}", "dim"))
     else:
         screen.line(f"{one_line(found.empty_because or 'nothing was found')} ({scopes})")
 
@@ -190,9 +190,8 @@ def _records(result: Result, screen: Screen) -> None:
     rows = [(f"[id:{r.number}]", r.kind, _day(r.times.at), r.scope, _marked(r)) for r in records]
     screen.rows(("id", "kind", "happened", "scope", "text"), rows)
     if not records:
-        elsewhere = result.memory.status().get("elsewhere")
         aside(f"no memory fits; this access reads {', '.join(result.memory.access.reads)}")
-        if elsewhere:
+        if elsewhere := result.memory._whose().get("elsewhere"):
             aside(elsewhere)
 
 
@@ -247,7 +246,7 @@ def _report(report: Report, memory: "Memory", screen: Screen) -> None:
     word = DRY.get(report.verb, f"{report.verb}, dry run") if report.dry_run else report.verb
     said = screen.styled("needs consent", "bad") if report.pending else screen.styled(word, "good")
     batch = f", batch {report.batch}" if report.batch else ""
-    counted = _counted(len(report.changed)) if report.rows is None else f"{report.rows:,} parts of memories"
+    counted = memories(len(report.changed)) if report.rows is None else f"{report.rows:,} parts of memories"
     counted += _derived(report)
     screen.line(f"{said}: {counted}{batch}")
     if report.dry_run:
@@ -260,7 +259,7 @@ def _report(report: Report, memory: "Memory", screen: Screen) -> None:
 def came_along(report: Report) -> str:
     """What a checkout brought along that was moved or got a remote."""
     told, back = report.changed[0].because, f"`memorist undo {report.batch}` takes that back"
-    return f"{_counted(len(report.changed))} came along: {told}; {back}"
+    return f"{memories(len(report.changed))} came along: {told}; {back}"
 
 
 def _derived(report: Report) -> str:
@@ -371,10 +370,6 @@ def _findings(result: Result, screen: Screen) -> None:
 
 
 # ---------------------------------------------------------------- words
-
-
-def _counted(number: int) -> str:
-    return f"{number:,} memory" if number == 1 else f"{number:,} memories"
 
 
 def _mark(number: int, screen: Screen) -> str:

@@ -100,7 +100,8 @@ def _perform(verb: Verb, place: Place, **given: Any) -> int:
         return watch.watch(place, given.pop("watch"), given)
     why, batch = given.pop("why", False), verb.name == "remember" and given.pop("batch", False)
     scoped = _fill_in(verb, place, given, batch)
-    confirm: Confirmer | None = (lambda ask: True) if verb.name == "erase" else None  # which asks before it begins
+    # At a terminal `erase` asks before it begins; down a pipe nobody can say yes for the user.
+    confirm: Confirmer | None = (lambda ask: True) if verb.name == "erase" and arguments.at_terminal() else None
     with opened(place, narrowed=not scoped, wait=PATIENCE[verb.part], confirm=confirm) as memory:
         if verb.name == "erase" and not _may_erase(memory, given):
             return 1
