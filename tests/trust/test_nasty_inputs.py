@@ -678,8 +678,9 @@ def test_09_cli_wildcards_mean_themselves(shell: Shell) -> None:
 
 
 def test_13_cli_active_text_is_shown_inert(shell: Shell) -> None:
-    for text in ACTIVE.values():
-        shell("remember", "--", f"Sent: {text}")
+    first, *others = (f"Sent: {text}" for text in ACTIVE.values())
+    shell("remember", "--", first)
+    shell("remember", "--batch", stdin="\n".join(json.dumps({"text": text}) for text in others).encode())
     shown = b"".join(
         shell(*words).stdout for words in (("list",), ("recall", "sent"), ("context", "sent"), ("get", "1"))
     )
