@@ -167,7 +167,7 @@ def test_aliases_are_added_listed_and_removed(memory: Memory) -> None:
         ("/memory list colour", "there is no category 'colour'"),
         ("/memory budget -5", "takes a number of tokens"),
         ("/memory budget many", "takes a number of tokens"),
-        ("/memory budget 99999999999", "budget must be a whole number from 0 to 10,000,000"),
+        ("/memory budget 99999999999", "budget must be a whole number from 1 to 1,000,000"),
         ("/memory auto maybe", "takes on or off"),
         ("/memory config bold", "there is no preset 'bold'; presets are conservative, balanced, aggressive"),
         ("/memory alias grow x", "takes list, add WORD MEANS"),

@@ -129,8 +129,9 @@ def test_it_looks_after_every_project_of_its_space_and_no_other(tmp_path: Path) 
         [done] = memory.upkeep()
         assert len(done.changed) == 2  # that are its own; of the other one it is not told
         assert everyone.count({"scope": "project/other"}) == 0 and elsewhere.count() == 5
-        assert len(memory.undo(done.batch).changed) == 2  # taken back where it was done
-        assert everyone.count({"scope": "project/other"}) == 1
+        assert len(memory.undo(done.batch).changed) == 2  # an agent takes back what is of its own project
+        assert everyone.count({"scope": "project/other"}) == 0
+        assert everyone.undo(done.batch).changed and everyone.count({"scope": "project/other"}) == 1
         assert len(everyone.upkeep()[0].changed) == 3
 
 
@@ -190,7 +191,7 @@ def test_the_recall_log_is_bounded_in_size_and_age(memory: Memory, clock: Movabl
 
 
 def test_compacting_shrinks_a_file(tmp_path: object) -> None:
-    with Memory(f"{tmp_path}/memory.db", project="atlas") as memory:
+    with Memory(f"{tmp_path}/memory.db", project="atlas", confirm=lambda ask: True) as memory:
         memory.remember_many([f"Nest {n}: " + "straw " * 150 for n in range(400)])
         for start in range(1, 400, 100):
             memory.erase(where={"number": {"$gte": start, "$lt": start + 90}})
