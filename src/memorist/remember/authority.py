@@ -176,6 +176,8 @@ def reason_to_ask(effect: Effect, by: "Caller") -> str | None:
 def _reaches_everybody(effect: Effect, by: "Caller") -> str | None:
     """The user's own act is their consent; but where they can be asked, they are asked about preferences for every project."""
     old, new, users = effect.old, effect.new, by.access.origin == "user"
+    if GLOBAL not in (new.scope, new.home, old and old.scope, old and old.home):
+        return None
     concerned = [new] if old is None or by.steward else [old, new]
     asked = not users or (by.tools.confirm is not None and effect.verb != "undone")
     if asked and any(map(holds_everywhere, concerned)):
@@ -278,7 +280,9 @@ def refuse_pinned_turn(kind: Kind, pinned: bool) -> None:
 def noted(effects: Sequence[Effect], by: "Caller", now: datetime) -> dict[str, str]:
     """The setting that keeps what was hidden in the last minutes and by whom, with these effects. Raises `Held` where this
     door and actor would have hidden more than half of a large scope. A person's own acts are each their own consent."""
-    counts = _hidden([effect for effect in effects if not _replaces_a_candidate(effect)])
+    counts = (
+        _hidden([effect for effect in effects if not _replaces_a_candidate(effect)]) if _changes_any(effects) else {}
+    )
     if not counts or by.steward or by.access.origin == "user":
         return {}
     lines = _lines(by, now)
@@ -289,6 +293,10 @@ def noted(effects: Sequence[Effect], by: "Caller", now: datetime) -> dict[str, s
     if most is not None:
         raise Held(f"{hidden[most]:,} memories of {most[0]} would be hidden within ten minutes, most of it", effects)
     return {_name(by): canonical({who: some for who, some in lines.items() if some})}
+
+
+def _changes_any(effects: Sequence[Effect]) -> bool:
+    return any(effect.old is not None and not effect.counted for effect in effects)
 
 
 def _added(lines: Iterable[Sequence[Any]], counts: Mapping[Place, int], minute: int) -> list[list[Any]]:

@@ -150,7 +150,9 @@ class Changes:
 
     def _add(self, change: Change) -> None:
         """Later drafts of the batch see the record as it will be."""
-        record, change = change.record, replace(change, because=self._told(change.because))
+        record = change.record
+        if self.by.agreed is not None:
+            change = replace(change, because=self._told(change.because))
         same = self.twins.setdefault(twins_of(record), [])
         same[:] = [*(other for other in same if other.id != record.id), record]
         self.records[record.id] = record

@@ -19,7 +19,7 @@ from typing import Any, NewType, TypeVar, cast
 from memorist.access import Access
 from memorist.errors import Invalid, MemoristError, StoreUnavailable
 from memorist.records import Counters, Event, Link, Origin, Provenance, Record, Times, changed, new_id, to_micros
-from memorist.redact import Redactor, texts_of
+from memorist.redact import Redactor, strings_in, texts_of
 from memorist.redact.own import NO_RULES, Own
 from memorist.store.choices import forget_words
 from memorist.store.journal import Anchor, Audit, audit, jump
@@ -339,7 +339,8 @@ class Writer:
     def note(self, receipt: Receipt) -> None:
         """Puts a recall into the buffer."""
         line = self._with_redacted(receipt, ("query", "session", "actor", "surface"))
-        line = replace(line, rendered=self._redact_data(line.rendered))
+        if self._redactor.find("\n".join(strings_in(line.rendered))):
+            line = replace(line, rendered=self._redact_data(line.rendered))
         with self._notes_lock:
             self._notes.append(line)
             full = len(self._notes) % NOTES_AT_ONCE == 0  # after a try that failed, the next comes a bufferful later
