@@ -6,7 +6,7 @@ batch like any other and can be undone itself.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
@@ -20,11 +20,11 @@ from memorist.remember.authority import RANK, Effect, Held, hidden_lately, most_
 from memorist.remember.changes import UNDONE, Caller, Changes, counts_of, refuse_second
 from memorist.remember.edit import portions
 from memorist.store import checkouts
+from memorist.store.journal import newest_first
 from memorist.store.nouns import COLUMNS, COUNTERS, from_row, to_row
 from memorist.store.where import Where, everywhere
 from memorist.store.writer import DOOR, Clean, door_of
 
-EVENTS_AT_ONCE = 500
 BESIDE = {*COUNTERS, "last_used", "other"}  # in an event that left the row as it was
 TOLD = {"was", "now", "salt", DOOR}  # in an event, beside what changed
 UNDID = "undid "
@@ -112,7 +112,7 @@ def _last_action(who: Access, tools: Tools) -> list[Event]:
     """The newest batch of this actor that is not undone and changed a memory they may write."""
     undone: set[str] = set()
     erased: str | None = None
-    for batch, events in groupby(_newest_first(tools), key=lambda event: event.batch):
+    for batch, events in groupby(newest_first(tools.store), key=lambda event: event.batch):
         some = list(events)
         if batch in undone:
             continue
@@ -169,13 +169,6 @@ def _changed_since(journal: Sequence[Event], batch: str) -> str | None:
 def _named_in(event: Event) -> set[str]:
     """What an event changed, by the names in its `before`."""
     return set(event.before or {}) - TOLD
-
-
-def _newest_first(tools: Tools) -> Iterator[Event]:
-    last: int | None = None
-    while events := tools.store.journal(before=last, limit=EVENTS_AT_ONCE):
-        yield from reversed(events)
-        last = events[0].seq
 
 
 @dataclass(frozen=True, slots=True)
