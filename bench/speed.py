@@ -201,6 +201,8 @@ def redacting(size: int = 500_000) -> Iterator[Measure]:
         "keys side by side": lambda: "AI" + "za" + "".join(rng.choices(letters, k=35)) + "-",
         "names without a secret": lambda: "token:",
         "urls without an end": lambda: "://a:",
+        "URLs with a password": lambda: "http://u:p@h ",
+        "short passwords": lambda: "pw=a1b2c3d ",
         "passwords": lambda: f"password = {''.join(rng.choices(letters, k=12))}7x\n",
     }
     redactor.redact("the first text waits for the rules: password = x9Kq2LmP7v")

@@ -22,7 +22,7 @@ from memorist.records import Record
 from memorist.redact.hidden import hidden_in
 from memorist.redact.named import KEY, PASSWORD, named_in
 from memorist.redact.own import NO_RULES, Own
-from memorist.redact.scan import SHORTEST, Found, blanked, everywhere, formats_in, in_characters
+from memorist.redact.scan import PLACE, SHORTEST, Found, blanked, everywhere, formats_in, in_characters
 from memorist.text.patterns import regex
 from memorist.text.visible import is_blank
 
@@ -82,10 +82,11 @@ class Redactor:
             return []  # the expressions are not there yet, and need not be made for this
         spans = list(in_characters(text, self._plainly(text)))
         found = [(Secret(*span), text[span[1] : span[2]]) for span in spans]
+        in_view = len(found)
         found += self._hidden(MARK.sub(_nothing, _without(text, spans)))
         if self._own.allowed:
             found = [each for each in found if not self._own.allows(each[1])]
-        return sorted(found, key=lambda each: each[0].start)
+        return sorted(found, key=lambda each: each[0].start) if len(found) > in_view else found
 
     def _hidden(self, rest: str) -> Iterator[tuple[Secret, str]]:
         """What does not stand there as it is, in what is left of a text."""
@@ -106,7 +107,7 @@ class Redactor:
         found += named_in(rest)
         if self._own.rules:
             found += self._own.found(blanked(rest, found))
-        return sorted(found, key=lambda each: each[1])
+        return sorted(found, key=PLACE)
 
     def _in_view(self, text: str) -> list[Found]:
         return list(in_characters(text, self._plainly(text)))
@@ -132,12 +133,16 @@ def _shapes(text: str) -> list[Found]:
 def _touches(text: str, secret: Secret) -> bool:
     """Whether something stands so close to it that the mark may uncover another secret. What a name is given to begins where
     its name ends."""
-    before, after = text[max(0, secret.start - 1) : secret.start], text[secret.end : secret.end + 1]
-    touching = after if secret.type in (KEY, PASSWORD) else before + after
-    return _TOUCHING.search(touching) is not None
+    type, start, end = secret
+    if _is_close(text[end : end + 1]):
+        return True
+    return type not in (KEY, PASSWORD) and start > 0 and _is_close(text[start - 1])
 
 
-_TOUCHING = regex(r"[\w=+/.~%-]")
+def _is_close(beside: str) -> bool:
+    return beside.isalnum() or (beside != "" and beside in "_=+/.~%-")
+
+
 _MARK_BYTES = re.compile(rb"\[secret:[a-z0-9-]+:[0-9a-f]{4}\]")
 
 

@@ -94,13 +94,8 @@ def _folded(text: str) -> Uncovered | None:
         return None
 
     def pieces() -> list[tuple[int, int, int]]:
-        found, here = [], 0
-        for there, c in enumerate(text):
-            plain = table.get(ord(c), c)
-            if plain:
-                found.append((here, there, 1 if len(plain) == 1 else 0))
-                here += len(plain)
-        return found
+        changed = re.compile(f"[{re.escape(''.join(map(chr, table)))}]")
+        return _pieces([(*each.span(), table[ord(each[0])]) for each in changed.finditer(text)])
 
     return Uncovered(text.translate(table), pieces)
 

@@ -10,7 +10,6 @@ a blank only a few names are looked at: a text that consists of nothing else mus
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -19,7 +18,7 @@ from memorist.redact.formats import password
 from memorist.redact.scan import Found, compiled, set_of
 from memorist.text.patterns import regex
 
-LONGEST = 200  # characters of a value
+SHORTEST, LONGEST = 6, 200  # characters of a value
 NAMES_IN_A_RUN = 4
 PASSWORD, KEY = "password", "key"
 
@@ -117,7 +116,8 @@ _PORT = regex(r"\d{1,5}(?:[/?#]|$)")
 
 @lru_cache(maxsize=1)
 def _names() -> tuple[Any, Any]:
-    return compiled("|".join(_HERE), captures=False, memory=32 << 20), set_of(_HERE)
+    anywhere = rf"(?:{'|'.join(_HERE)})[^\s\x00]{{{SHORTEST}}}"
+    return compiled(anywhere, captures=False, memory=32 << 20), set_of(_HERE)
 
 
 @lru_cache(maxsize=512)
@@ -133,11 +133,9 @@ def named_in(data: bytes) -> Iterator[Found]:
     judged: dict[tuple[bytes, int, bool], bool] = {}  # a text may repeat itself
     matches = anywhere.finditer(data)
     while match := next(matches, None):
-        first, at = match.span()
+        first, at = match.start(), match.end() - SHORTEST
         if first < done:  # inside of what was found
             matches, done = anywhere.finditer(data, done), 0
-            continue
-        if data[at : at + 1] == b"\0":  # the value was found by its shape
             continue
         which = _which(data[first:at])
         start, end, quoted = _value(data, at, which)
@@ -149,8 +147,8 @@ def named_in(data: bytes) -> Iterator[Found]:
             done = end
             continue
         run, names = (run, names + 1) if at < run else (_end_of_run(data, at), 1)
-        if names >= NAMES_IN_A_RUN:
-            matches, run = anywhere.finditer(data, run), 0
+        further = names >= NAMES_IN_A_RUN
+        matches, run = anywhere.finditer(data, run if further else at), 0 if further else run
 
 
 def _goes_on(data: bytes, first: int, last: int, which: int) -> bool:
@@ -180,7 +178,7 @@ def _value(data: bytes, at: int, which: int) -> tuple[int, int, bool]:
 
 def _is_secret(value: bytes, which: int, quoted: bool) -> bool:
     is_key = which in _OF_KEYS
-    if len(value) < (10 if is_key else 6) or not (_DIGIT.search(value) or (not is_key and _SIGN.search(value))):
+    if len(value) < (10 if is_key else SHORTEST) or not (_DIGIT.search(value) or (not is_key and _SIGN.search(value))):
         return False  # most are turned away here
     text = value.decode("utf-8", "replace")
     looks = _opaque(text) if is_key else _chosen(text)
@@ -226,11 +224,15 @@ def _chosen(text: str) -> bool:
     words = _PARTS.findall(text.lower())
     if not words or not (digits or cases):
         return False
-    if any(len(word) >= 3 and word not in _WORDS for word in words):
-        return True
+    for word in words:  # a generator would take twice as long
+        if len(word) >= 3 and word not in _WORDS:
+            return True
     return _is_mixed(text) and _entropy(text) >= (2.3 if cases else 2.75)
 
 
 def _entropy(text: str) -> float:
     """Bits for each character."""
-    return -sum(n / len(text) * math.log2(n / len(text)) for n in Counter(text).values())
+    return math.log2(len(text)) - sum(map(_BITS.__getitem__, map(text.count, set(text)))) / len(text)
+
+
+_BITS = [0.0, *(n * math.log2(n) for n in range(1, LONGEST + 1))]

@@ -8,12 +8,14 @@ that only asks a question would wait longer for them than for its answer.
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
+from operator import itemgetter
 from typing import Any
 
 from memorist.redact.formats import ALONE, EVERYWHERE, GLUED, TOGETHER, Rule
 
 SHORTEST = 16  # characters of a secret that has a shape of its own, in a row
 Found = tuple[str, int, int]  # type, start, end
+PLACE = itemgetter(1)
 
 
 def compiled(pattern: str, captures: bool = True, memory: int = 8 << 20) -> Any:
@@ -127,13 +129,13 @@ def formats_in(data: bytes) -> list[Found]:
     """Every secret that has the shape of one, in order, without overlap."""
     found = [each for needs, rule in _alone() if needs in data for each in rule.found(data)]
     found += everywhere().found(blanked(data, found))
-    return sorted(found, key=_place)
+    return sorted(found, key=PLACE)
 
 
 def blanked(data: bytes, found: Sequence[Found]) -> bytes:
     """The same bytes with nothing where those are."""
     pieces, at = [], 0
-    for _, start, end in sorted(found, key=_place):
+    for _, start, end in sorted(found, key=PLACE):
         pieces += [data[at:start], b"\0" * (end - start)]
         at = end
     return b"".join([*pieces, data[at:]]) if found else data
@@ -154,10 +156,6 @@ def in_characters(text: str, found: Sequence[Found]) -> Iterator[Found]:
 
 def _length(data: bytes) -> int:
     return len(data.decode("utf-8", "surrogatepass"))
-
-
-def _place(found: Found) -> int:
-    return found[1]
 
 
 def named(rule: Rule, secret: bytes) -> str:
