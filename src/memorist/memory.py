@@ -211,7 +211,8 @@ class Memory(Engine):
 
     def restore(self, id: str | int, *, because: str = "restored on request") -> Outcome:
         """Brings a forgotten memory back with everything it had."""
-        return self._edit(id, "restored", remember.edit.brought_back, checks.label(because, "the reason"))
+        back = partial(remember.edit.brought_back, store=self._tools.store)
+        return self._edit(id, "restored", back, checks.label(because, "the reason"))
 
     def erase(
         self,

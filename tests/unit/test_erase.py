@@ -395,3 +395,14 @@ def test_after_one_past_text_was_erased_the_others_still_go_with_their_memory(me
     memory.erase(2)
     assert {each.number for each in memory.erase(1).changed} == {1, 3}
     assert not {"heron", "stork", "egret"} & set(everything(memory).split())
+
+
+def test_what_an_erased_memory_had_replaced_can_be_restored(memory: Memory) -> None:
+    memory.remember("The gateway listens on port 8080")
+    memory.remember("The gateway listens on port 9090")
+    assert memory.get(1).state == "superseded"
+    with pytest.raises(Refused, match="is superseded"):
+        memory.restore(1)
+    memory.erase(2)
+    assert memory.restore(1).outcome == "changed"
+    assert [hit.record.text for hit in memory.recall("gateway port")] == ["The gateway listens on port 8080"]

@@ -131,10 +131,16 @@ def archived(record: Record, because: str) -> Record:
     return record if record.state == "archived" else replace(record, state="archived", reason=because)
 
 
-def brought_back(record: Record) -> Record:
+def brought_back(record: Record, store: Store) -> Record:
+    if record.state == "superseded" and record.superseded_by is None and not _replaced_by(record, store):
+        return _holds_again(record)  # what replaced it was erased
     if record.state in ("superseded", "erased"):
         raise Refused(f"memory {record.number} is {record.state}; only forgotten memories can be restored")
     return replace(record, state="active", reason=None)
+
+
+def _holds_again(record: Record) -> Record:
+    return replace(record, state="active", reason=None, times=replace(record.times, valid_to=None))
 
 
 # ---------------------------------------------------------------- revising fields and text
@@ -315,8 +321,7 @@ def _follow(a: Record, b: Record, kind: LinkKind, linked: bool, because: str, ch
         kind == "supersedes" and b.state == "superseded" and b.superseded_by is None and _replaced_by(b, by.store) == 1
     ):
         by.access.must_write(b.scope, b.home)
-        back = replace(b, state="active", reason=None, times=replace(b.times, valid_to=None))
-        changes.put("restored", b, _checked(b, back, changes), because)
+        changes.put("restored", b, _checked(b, _holds_again(b), changes), because)
     elif kind == "derived_from" and linked:
         _lower(a, b, because, changes)
 
