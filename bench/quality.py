@@ -17,6 +17,7 @@ from bench.measures import Score, ahead, by_category, measured, sessions_of, sum
 from bench.sets import Document, Question, Shelf, TestSet
 from bench.speed import folder
 from memorist import Memory
+from memorist.records import SearchName
 
 LIMIT = 20  # hits asked for
 SESSION_LIMIT = 60  # hits asked for when whole sessions are counted
@@ -77,7 +78,7 @@ class Filled:
             not len(answer),
         )
 
-    def _sessions(self, question: Question, search: str) -> list[str]:
+    def _sessions(self, question: Question, search: SearchName) -> list[str]:
         more = self.memory.recall(question.text, limit=SESSION_LIMIT, search=search, at=question.at)
         return list(dict.fromkeys(session for hit in more if (session := hit.record.provenance.session)))
 

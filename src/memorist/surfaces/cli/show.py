@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from memorist.noun import plain
 from memorist.records import Context, Event, Hit, Link, Outcome, Recall, Record, Report, memories
 from memorist.surfaces import settings
-from memorist.surfaces.cli.screen import Screen, aside, one_line, plain, safe
+from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
 
 if TYPE_CHECKING:
     from memorist.memory import Memory
@@ -42,17 +43,9 @@ class Result:
 
 def show(result: Result, screen: Screen) -> None:
     if screen.json:
-        screen.document(_document(result))
+        screen.document(result.value)
     else:
         _SHOWN.get(result.verb, _changed)(result, screen)
-
-
-def _document(result: Result) -> Any:
-    if result.verb != "remember":
-        return result.value
-    outcomes = result.value if isinstance(result.value, list) else [result.value]
-    documents = [{**plain(each), "scope": each.record.scope if each.record else result.scope} for each in outcomes]
-    return documents if isinstance(result.value, list) else documents[0]
 
 
 # ---------------------------------------------------------------- writing
