@@ -65,6 +65,13 @@ class Memory(Engine):
     >>> [hit.text for hit in memory.recall("which database does staging use?")]
     ['Staging runs Postgres 16']
 
+    path: the store's file, or ":memory:"; the user's own store without it · project: a name; that of this folder without it
+    space: a part of the store that no other part sees · access: what may be read and written, instead of the usual rights
+    design: how memories are found and kept, by name or as a `Design` · kinds: kinds of your own
+    embed: "static", "none", "onnx:FOLDER", the address of a server, or an object · rerank: a second opinion on the hits
+    confirm: is asked what a person has to agree to · wait: seconds to wait for another writer
+    clock, count_tokens: the time now, and how many tokens a text has
+
     In every verb: `id` (or `a`, `b`) is a memory's number, its id, or a unique beginning or end of the id. A time is a
     datetime, a date, or a text in ISO form; without a zone it is local time, and a date is the beginning of that day. A
     scope is "global", or a name and an id such as "project/atlas" or "user/ann". `where` is a filter such as
@@ -118,7 +125,7 @@ class Memory(Engine):
             cast(str, text), kind, remember.gate.scope_of(scope, user), title, tags, files, data or {}, importance, confidence,
             pinned, at, valid_from, valid_to, session, role, speaker, agent, task, season, key, home=home,
         )  # fmt: skip
-        if isinstance(text, list | tuple):
+        if isinstance(text, list | tuple | Mapping):
             return self._turns(remember.turns.turns_of(text, draft))
         return self.remember_many([draft])[0]
 

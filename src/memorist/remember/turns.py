@@ -21,8 +21,10 @@ ROLES = {
 SHAPE = '{"role": "user", "content": "…"}'
 
 
-def turns_of(messages: Sequence[Any], common: Draft) -> list[Draft | Outcome]:
+def turns_of(messages: Sequence[Any] | Mapping[str, Any], common: Draft) -> list[Draft | Outcome]:
     """The turns, each with what is common to all; of a message without any text, what is to be said about it."""
+    if isinstance(messages, Mapping):
+        raise Invalid(f"a message is one of a conversation; put it into a list: remember([{SHAPE}], session='…')")
     if common.session is None:
         raise Invalid("messages are kept as the turns of a session; name it, such as session='2026-05-01'")
     if common.kind not in ("fact", "turn") or common.role is not None:  # fact: nothing was said about it
