@@ -38,7 +38,7 @@ from memorist.records import (
     Record,
     Report,
     SearchName,
-)  # fmt: skip
+)
 from memorist.store.nouns import Diagnosis, parts
 from memorist.store.open import noting_copy
 from memorist.store.where import order_of
