@@ -70,15 +70,15 @@ class Filled:
         return Answer(
             question,
             ids,
-            self._sessions(question, test.search) if test.by_session else [],
+            self._sessions(question, test) if test.by_session else [],
             spent,
             sum(tokens(hit.record.text) for hit in answer),
             best,
             not len(answer),
         )
 
-    def _sessions(self, question: Question, search: str) -> list[str]:
-        more = self.memory.recall(question.text, limit=SESSION_LIMIT, search=search, at=question.at)
+    def _sessions(self, question: Question, test: TestSet) -> list[str]:
+        more = self.memory.recall(question.text, limit=SESSION_LIMIT, search=test.search, at=question.at)
         return list(dict.fromkeys(session for hit in more if (session := hit.record.provenance.session)))
 
 

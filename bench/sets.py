@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class TestSet:
     title: str
     shelves: tuple[Shelf, ...]
     kind: str = "turn"
-    search: str = "sessions"
+    search: Literal["memory", "sessions", "sources"] = "sessions"
     by_session: bool = False  # also count whole sessions
     with_foreign: bool = False  # also ask each shelf what only others know
     tokenizer: str = "porter unicode61"  # of the plain word search beside us

@@ -3,14 +3,16 @@
 from memorist import Memory
 memory = Memory("me.db")
 memory.remember("Staging runs Postgres 16", kind="decision")
-print(memory.recall("which database?")[0].record.text)
+print(memory.recall("which database?")[0].text)
+
+help(Memory.remember) explains a verb with all it takes; help(memorist.kinds) lists the kinds.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from memorist import designs, errors
+    from memorist import designs, errors, kinds
     from memorist.access import Access
     from memorist.memory import Memory
     from memorist.records import Context, Draft, Hit, Link, Outcome, Recall, Record, Scope
@@ -29,6 +31,7 @@ __all__ = [
     "Scope",
     "designs",
     "errors",
+    "kinds",
 ]
 
 _HOMES = {"Access": "access", "Memory": "memory"}  # everything else lives in records; modules are their own homes
@@ -36,7 +39,7 @@ _HOMES = {"Access": "access", "Memory": "memory"}  # everything else lives in re
 
 def __getattr__(name: str) -> Any:
     """Loads a public name on first use, so that `memorist --version` costs nothing."""
-    if name in ("designs", "errors"):
+    if name in ("designs", "errors", "kinds"):
         return import_module(f"memorist.{name}")
     if name in __all__:
         return getattr(import_module(f"memorist.{_HOMES.get(name, 'records')}"), name)

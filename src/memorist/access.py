@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 from memorist.errors import Invalid, OutOfScope
+from memorist.noun import Noun
 from memorist.records import Origin, Scope
 
 ORIGINS: tuple[str, ...] = get_args(Origin)
@@ -24,7 +25,7 @@ GLOBAL = "global"  # as a home: an agent that works across projects
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class Access(Noun):
     """The caller, as the engine sees it: its space, what it may read and write, and how its words are labelled."""
 
     space: str = DEFAULT_SPACE

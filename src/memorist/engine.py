@@ -22,6 +22,7 @@ from memorist.design import Clock, Confirmer, Design, Reranker, Tools
 from memorist.errors import Invalid, MemoristError, Refused, StoreDamaged, StoreUnavailable
 from memorist.kinds import KINDS, Kind, Kinds
 from memorist.models.embed import NONE, Choice, Embedder, chosen, shown
+from memorist.noun import SHOWN_IN_A_CELL, line
 from memorist.project import Project, resolve_project
 from memorist.records import Context, Link, LinkKind, Outcome, Recall, Record, Report, Scope, now_utc
 from memorist.store import checkouts, choices
@@ -334,7 +335,7 @@ class Engine:
             log.warning("the tasks and sessions of this older store have no homes yet: %s", problem)
 
     def through(self, access: Access) -> Self:
-        """The same open memory, seen through another access. Closing one closes both."""
+        """The same open memory, seen through another `access`. Closing one closes both."""
         if access.space != self.space:
             raise Invalid(f"this memory is open for space {self.space!r}, not {access.space!r}; open another")
         other = copy.copy(self)
@@ -351,6 +352,10 @@ class Engine:
             self._writer.close()
         finally:
             self._tools.store.close()
+
+    def __repr__(self) -> str:
+        where = line(str(self._tools.store.path or IN_RAM), SHOWN_IN_A_CELL)
+        return f"<{type(self).__name__} {where}, {self.project.scope}, design {self.design.name}>"
 
     def __enter__(self) -> Self:
         return self

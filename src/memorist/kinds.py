@@ -1,16 +1,44 @@
-"""The table of kinds. A kind is data: what a memory is decides where it lies, how it fades and how much it weighs.
+"""The kinds. What a memory is decides where it lies, how it fades and how much it weighs.
 
-The numbers are the founding documents' own, merged (importance, days until the archive may take it, half-life in
-days, weight in ranking); where they gave none, the value is ours. A user adds kinds with a `[kinds]` table in the
-settings; names other tools use for the same thing are aliases.
+    decision      what was decided, and why             architecture  how things are built and fit together
+    convention    how things are done here              pattern       a solution that works again and again
+    preference    what somebody likes or wants          correction    what was wrong, and what is right
+    warning       what must not be done                 error         what failed, and what helped
+    procedure     how something is done, step by step   fact          what is the case; the default
+    entity        a person, a place, a thing            note          what may be worth knowing for a while
+    file_change   what was changed in a file            progress      how far something has come
+    reasoning     a thought on the way                  tool_output   what a tool returned
+    summary       the short form of something longer
+
+Not recalled unless they are asked for, with `kinds=` or `search=`:
+
+    turn          what was said in a conversation       document      a piece of a file
+    narrative     the story of a session                task          something to be done
+    gap           what was asked, and nobody knew       cluster       memories that belong together
+
+Names that other tools use are understood too: claim and memory are facts, negative is a warning, failure an error, discovery
+a note, task_progress progress, message a turn, source a document. You add your own with a `[kinds]` table in the settings or
+with Memory(kinds={"recipe": Kind("recipe")}).
+
+The numbers of the table are the founding documents' own, merged (importance, days until the archive may take it, half-life in
+days, weight in ranking); where they gave none, the value is ours.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Literal
 
 from memorist.errors import Invalid
 
+KindName = (
+    Literal[
+        "decision", "architecture", "convention", "pattern", "preference", "correction", "warning", "error", "procedure",
+        "fact", "entity", "note", "file_change", "progress", "reasoning", "tool_output", "summary", "turn", "document",
+        "narrative", "task", "gap", "cluster",
+    ]
+    | str  # one of your own
+)  # fmt: skip
 MEMORY, TURNS, DOCUMENTS, ARCHIVE = "memory", "turns", "documents", "archive"
 LAYERS = (MEMORY, TURNS, DOCUMENTS, ARCHIVE)
 
@@ -27,6 +55,8 @@ def _number(name: str, key: str, value: object) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
+    """One kind, and what it decides."""
+
     name: str
     importance: float = 0.5
     ttl_days: float | None = None  # None: time alone never archives it

@@ -15,21 +15,36 @@ import builtins
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from memorist import checks, prompt, recall, remember, upkeep
+from memorist.design import Inject
 from memorist.engine import Engine, Filter, ends, over_at
 from memorist.errors import Invalid, Refused, StoreDamaged, StoreUnavailable
-from memorist.records import LIVING, Context, Draft, Event, Link, LinkKind, Outcome, Recall, Record, Report
+from memorist.kinds import KindName
+from memorist.records import (
+    LIVING,
+    Context,
+    Draft,
+    Event,
+    Link,
+    LinkKind,
+    Moment,
+    Outcome,
+    Recall,
+    Record,
+    Report,
+    SearchName,
+)
 from memorist.store.nouns import Diagnosis, parts
 from memorist.store.open import noting_copy
 from memorist.store.where import order_of
 
 if TYPE_CHECKING:
-    from memorist.prompt.modes import Profile
+    from memorist.prompt.modes import Profile, ProfileName
     from memorist.remember.conflicts import Dispute
     from memorist.remember.consent import Pending
     from memorist.remember.promotion import Weighed
@@ -37,6 +52,8 @@ if TYPE_CHECKING:
     from memorist.store.journal import Audit
 
 BATCH = 250  # drafts in one transaction of remember_many
+Messages = Sequence[Mapping[str, Any]]  # a conversation, each message with its role and its content
+Role = Literal["user", "assistant", "system", "tool"] | str
 
 
 class Memory(Engine):
@@ -45,48 +62,79 @@ class Memory(Engine):
     >>> memory = Memory(":memory:")
     >>> memory.remember("Staging runs Postgres 16", kind="decision").outcome
     'added'
-    >>> [hit.record.text for hit in memory.recall("which database does staging use?")]
+    >>> [hit.text for hit in memory.recall("which database does staging use?")]
     ['Staging runs Postgres 16']
+
+    path: the store's file, or ":memory:"; the user's own store without it · project: a name; that of this folder without it
+    space: a part of the store that no other part sees · access: what may be read and written, instead of the usual rights
+    design: how memories are found and kept, by name or as a `Design` · kinds: kinds of your own
+    embed: "static", "none", "onnx:FOLDER", the address of a server, or an object · rerank: a second opinion on the hits
+    confirm: is asked what a person has to agree to · wait: seconds to wait for another writer
+    clock, count_tokens: the time now, and how many tokens a text has
+
+    In every verb: `id` (or `a`, `b`) is a memory's number, its id, or a unique beginning or end of the id. A time is a
+    datetime, a date, or a text in ISO form; without a zone it is local time, and a date is the beginning of that day. A
+    scope is "global", or a name and an id such as "project/atlas" or "user/ann". `where` is a filter such as
+    {"kind": "decision", "importance": {"$gte": 0.7}}. `because` is the reason, for the journal. `dry_run` only shows what
+    would happen. `limit` is how many at most.
     """
 
     # ------------------------------------------------------------ writing
 
+    @overload
     def remember(
-        self,
-        text: str,
-        *,
-        kind: str = "fact",
-        scope: str | None = None,
-        title: str | None = None,
-        tags: Sequence[str] = (),
-        files: Sequence[str] = (),
-        data: Mapping[str, Any] | None = None,
-        importance: float | None = None,
-        confidence: float | None = None,
-        pinned: bool = False,
-        at: datetime | None = None,
-        valid_from: datetime | None = None,
-        valid_to: datetime | None = None,
-        user: str | None = None,
-        session: str | None = None,
-        role: str | None = None,
-        speaker: str | None = None,
-        agent: str | None = None,
-        task: str | None = None,
-        season: str | None = None,
-        key: str | None = None,
-        home: str | None = None,
-    ) -> Outcome:
-        """Keeps one memory and says what became of it: added, reinforced, restored, repeated or refused."""
-        scope = remember.gate.scope_of(scope, user)
-        return self.remember_many(
-            [Draft(text, kind, scope, title, tags, files, data or {}, importance, confidence, pinned, at, valid_from,
-                   valid_to, session, role, speaker, agent, task, season, key, home=home)]
-        )[0]  # fmt: skip
+        self, text: str, *, kind: KindName = ..., scope: str | None = ..., title: str | None = ...,
+        tags: Sequence[str] = ..., files: Sequence[str] = ..., data: Mapping[str, Any] | None = ...,
+        importance: float | None = ..., confidence: float | None = ..., pinned: bool = ..., at: Moment | None = ...,
+        valid_from: Moment | None = ..., valid_to: Moment | None = ..., user: str | None = ..., session: str | None = ...,
+        role: Role | None = ..., speaker: str | None = ..., agent: str | None = ..., task: str | None = ...,
+        season: str | None = ..., key: str | None = ..., home: str | None = ...,
+    ) -> Outcome: ...  # fmt: skip
+    @overload
+    def remember(
+        self, text: Messages, *, session: str, scope: str | None = ..., user: str | None = ..., title: str | None = ...,
+        tags: Sequence[str] = ..., files: Sequence[str] = ..., data: Mapping[str, Any] | None = ...,
+        at: Moment | None = ..., speaker: str | None = ..., agent: str | None = ..., task: str | None = ...,
+        season: str | None = ..., key: str | None = ..., home: str | None = ...,
+    ) -> "builtins.list[Outcome]": ...  # fmt: skip
+    def remember(
+        self, text: str | Messages, *, kind: KindName = "fact", scope: str | None = None, title: str | None = None,
+        tags: Sequence[str] = (), files: Sequence[str] = (), data: Mapping[str, Any] | None = None,
+        importance: float | None = None, confidence: float | None = None, pinned: bool = False, at: Moment | None = None,
+        valid_from: Moment | None = None, valid_to: Moment | None = None, user: str | None = None,
+        session: str | None = None, role: Role | None = None, speaker: str | None = None, agent: str | None = None,
+        task: str | None = None, season: str | None = None, key: str | None = None, home: str | None = None,
+    ) -> "Outcome | builtins.list[Outcome]":  # fmt: skip
+        """Keeps one memory, and says what became of it: added, reinforced, restored, repeated, refused or needs_consent. The
+        outcome is false if it was refused or waits for a person; its `advice` tells of secrets that were replaced.
+
+        text: what to remember; or a list of chat messages {"role": …, "content": …}, kept as the turns of `session`: then the
+            answer is a list of outcomes, one for each turn, and each gets a `key` of its own
+        kind: what it is; help(memorist.kinds) lists the kinds · title: a title
+        scope: where it goes; the project without it · user: short for a user's scope, "ann" for "user/ann"
+        tags, files: words to find it by, and the files it is about · data: your own structure, as for JSON
+        importance, confidence: from 0 to 1; the kind's own importance, and 1, without them
+        pinned: whether it is always important
+        at: when it happened; now without it · valid_from, valid_to: from when and until when it holds
+        session, role, speaker, agent, task: the conversation, and who said it there; the agent and the task it came from
+        season: a phase of the project it belongs to
+        key: an idempotency key; the same draft with the same key is stored once
+        home: the project that a task, a session or an agent belongs to; this one without it
+        """
+        draft = Draft(
+            cast(str, text), kind, remember.gate.scope_of(scope, user), title, tags, files, data or {}, importance, confidence,
+            pinned, at, valid_from, valid_to, session, role, speaker, agent, task, season, key, home=home,
+        )  # fmt: skip
+        if isinstance(text, list | tuple | Mapping):
+            return self._turns(remember.turns.turns_of(text, draft))
+        return self.remember_many([draft])[0]
 
     def remember_many(self, many: Iterable[Draft | Mapping[str, Any] | str]) -> builtins.list[Outcome]:
-        """Keeps many, a few hundred in one transaction and all in one batch; what was stored before an error stays stored."""
-        wanted = [remember.gate.draft_of(draft) for draft in many]
+        """Keeps many, a few hundred in one transaction and all in one batch; what was stored before an error stays stored.
+
+        many: texts, `Draft`s, or dicts of the arguments of `remember`; an error names the draft by its place
+        """
+        wanted = remember.gate.drafts_of(many)
         try:
             caller = self._caller
         except Refused as off:
@@ -94,33 +142,33 @@ class Memory(Engine):
         outcomes: builtins.list[Outcome] = []
         batch: str | None = None
         for some in parts(wanted, BATCH):
-            stored = remember.gate.admit(some, caller, self.home, batch, policy=self.design.conflicts)
+            first = len(outcomes) + 1
+            stored = remember.gate.admit(some, caller, self.home, batch, self.design.conflicts, first)
             outcomes += map(self._tell, stored)
             batch = next((outcome.batch for outcome in outcomes if outcome.batch), None)
         while len(wanted) > BATCH and caller.store.tidy():
             pass
         return outcomes
 
+    def _turns(self, turns: "Sequence[Draft | Outcome]") -> builtins.list[Outcome]:
+        stored = iter(self.remember_many([turn for turn in turns if isinstance(turn, Draft)]))
+        return [next(stored) if isinstance(turn, Draft) else turn for turn in turns]
+
     def revise(
-        self,
-        id: str | int,
-        text: str | None = None,
-        *,
-        title: str | None = None,
-        kind: str | None = None,
-        scope: str | None = None,
-        importance: float | None = None,
-        confidence: float | None = None,
-        valid_from: datetime | None = None,
-        valid_to: datetime | None = None,
-        tags: Sequence[str] | None = None,
-        data: Mapping[str, Any] | None = None,
-        used: bool = False,
-        expected_version: int | None = None,
+        self, id: str | int, text: str | None = None, *, title: str | None = None, kind: KindName | None = None,
+        scope: str | None = None, importance: float | None = None, confidence: float | None = None,
+        valid_from: Moment | None = None, valid_to: Moment | None = None, tags: Sequence[str] | None = None,
+        data: Mapping[str, Any] | None = None, used: bool = False, expected_version: int | None = None,
         because: str = "revised",
-    ) -> Outcome:
-        """Changes what is given. A new text keeps id, number and votes; the old one stays as a superseded record. With
-        `used` it counts as used just now, because to correct a memory is to use it."""
+    ) -> Outcome:  # fmt: skip
+        """Changes what is given. A new text keeps id, number and votes; the old one stays as a superseded record.
+
+        id: the memory · text: its new text
+        title, kind, scope, importance, confidence, valid_from, valid_to, data: as in `remember`
+        tags: those that replace the tags it has
+        used: whether it counts as used just now, because to correct a memory is to use it
+        expected_version: the version it must still have · because: the reason, for the journal
+        """
         caller = self._caller
         changes = remember.edit.revision(
             caller.tools.kinds, text=text, title=title, kind=kind, scope=scope, importance=importance,
@@ -130,8 +178,8 @@ class Memory(Engine):
         return self._tell(remember.edit.revise(find, changes, caller, expected_version, because, used))
 
     def pin(self, id: str | int) -> Outcome:
-        """Marks a memory as always important. What the user pins is the user's word; the pin of what nobody vouches for does
-        not count until then. A turn is never pinned."""
+        """Marks the memory `id` as always important. What the user pins is the user's word; the pin of what nobody vouches for
+        does not count until then. A turn is never pinned."""
         caller = self._caller
 
         def pin(record: Record) -> Record:
@@ -142,11 +190,11 @@ class Memory(Engine):
         return self._edit(id, "pinned", pin, "pinned")
 
     def unpin(self, id: str | int) -> Outcome:
-        """Takes the mark away."""
+        """Takes that mark away from the memory `id`."""
         return self._edit(id, "unpinned", lambda record: replace(record, pinned=False), "unpinned")
 
     def tag(self, id: str | int, *tags: str, remove: Sequence[str] = ()) -> Outcome:
-        """Adds tags, and removes those in `remove`."""
+        """Adds `tags` to the memory `id`, and removes those in `remove`."""
         added, gone = checks.labels(tags, "tags"), set(checks.labels(remove, "tags"))
         if not added and not gone:
             raise Invalid("no tag was given; name the tags to add or to remove")
@@ -166,20 +214,27 @@ class Memory(Engine):
         weight: float = 1.0,
         evidence: str | None = None,
     ) -> Outcome:
-        """Relates two memories. In `supersedes`, `a` is the newer one."""
+        """Relates two memories.
+
+        a, b: the memories; in `supersedes`, `a` is the newer one · kind: the relation
+        weight: how strong it is, from 0 to 1 · evidence: what shows it
+        """
         return self._relate(a, b, kind, weight, evidence)
 
     def unlink(self, a: str | int, b: str | int, kind: LinkKind = "relates_to") -> Outcome:
-        """Removes that relation."""
+        """Removes the relation of that `kind` between the memories `a` and `b`."""
         return self._relate(a, b, kind, None, None)
 
-    def feedback(self, id: str | int, verdict: str) -> Outcome:
-        """Tells how a recalled memory did: `useful`, `irrelevant` or `wrong`."""
+    def feedback(self, id: str | int, verdict: Literal["useful", "irrelevant", "wrong"]) -> Outcome:
+        """Tells how the recalled memory `id` did. `verdict`: useful is a vote for it, wrong one against it."""
         return self._tell(remember.edit.vote(partial(self._must_get, id), verdict, self._caller))
 
     def used(self, receipt: str, answer: str | None = None, *, ids: Sequence[str | int] | None = None) -> Report:
-        """Tells what of a context or a recall was used: the memories in `ids`, or those whose words are in the answer. Only
-        use resets a memory's clock; it is counted once for each receipt."""
+        """Tells what of a context or a recall was used. Only use resets a memory's clock; it is counted once for each receipt.
+
+        receipt: of the context or the recall · answer: what the model said; memories whose words are in it were used
+        ids: the memories that were used, where you know
+        """
         caller = self._caller
         named = None if ids is None else [self._must_get(id).id for id in checks.references(ids, "ids")]
         return self._tell_all(remember.edit.use(receipt, answer, named, caller))
@@ -196,7 +251,8 @@ class Memory(Engine):
         dry_run: bool = False,
         because: str = "forgotten on request",
     ) -> Outcome | Report:
-        """Hides a memory, or all that match a filter. They stay searchable in the archive and `restore` brings them back."""
+        """Hides the memory `id`, or all that match the filter `where`. They stay searchable in the archive, and `restore` brings
+        them back. With `dry_run` nothing happens; `because` is the reason, for the journal."""
         reason = checks.label(because, "the reason")
         archive = partial(remember.edit.archived, because=reason)
         if where is None and id is not None and not dry_run:
@@ -210,7 +266,7 @@ class Memory(Engine):
         return by if isinstance(by, Report) else self._tell_all(replace(sweep, by=by).apply_or_ask(ids))
 
     def restore(self, id: str | int, *, because: str = "restored on request") -> Outcome:
-        """Brings a forgotten memory back with everything it had."""
+        """Brings the forgotten memory `id` back with everything it had; `because` is the reason, for the journal."""
         back = partial(remember.edit.brought_back, store=self._tools.store)
         return self._edit(id, "restored", back, checks.label(because, "the reason"))
 
@@ -220,11 +276,14 @@ class Memory(Engine):
         *,
         where: Filter | None = None,
         dry_run: bool = False,
-        derived: str = "erase",
+        derived: Literal["erase", "list"] = "erase",
         because: str = "erased on request",
     ) -> Report:
-        """Removes a memory and its past texts, or all that match a filter, from every place they lie in, and what was derived
-        from it; with `derived="list"` that is only named. There is no undo."""
+        """Removes a memory and its past texts from every place they lie in. There is no undo.
+
+        id, where: the memory; or a filter for several · dry_run: whether to show only what would go
+        derived: what happens to what was made of it; "list" only names it · because: the reason, for the journal
+        """
         caller, reason = self._caller, checks.label(because, "the reason")
         chosen, ids = self._chosen(id, where, LIVING)
         if where is not None and not dry_run:
@@ -235,8 +294,8 @@ class Memory(Engine):
         return self._tell_all(remember.erase.erase(ids, reason, chosen, caller, dry_run, derived))
 
     def undo(self, batch: str | None = None) -> Report:
-        """Takes back the last action of this actor, or the named batch: what was added is archived, what was changed is as
-        it was. What was changed again since is left alone, and named."""
+        """Takes back the last action of this actor, or the `batch` that an outcome or a report names: what was added is
+        archived, what was changed is as it was. What was changed again since is left alone, and named."""
         return self._shown(self._tell_all(remember.undo.undo(batch, self._caller)))
 
     # ------------------------------------------------------------ judging
@@ -247,11 +306,15 @@ class Memory(Engine):
         *,
         session: str | None = None,
         agent: str | None = None,
-        role: str | None = None,
+        role: Role | None = None,
         message: int | None = None,
     ) -> builtins.list[Outcome]:
         """Keeps what rules find in a text, at most eight findings of a message, as candidates in the scope of its session.
-        What is found is a piece of the text; `promote` decides what becomes a memory of the project."""
+        What is found is a piece of the text; `promote` decides what becomes a memory of the project.
+
+        text: what was said · session: where; it must be named · agent: whose text it is · role: of the speaker
+        message: the number of the message in its session
+        """
         found = remember.promotion.keep(text, session, agent, role, message, self._caller, self.home)
         return [self._tell(outcome) for outcome in found]
 
@@ -264,9 +327,13 @@ class Memory(Engine):
         because: str = "promoted on request",
         deadline: float | None = None,
     ) -> "Outcome | builtins.list[Weighed]":
-        """Moves a memory to its project, or to `scope`; into global a person has to agree, and the user's own word confirms
-        it too. Without an id the findings of the project are weighed: by the design, they are shown with their points,
-        asked about, or moved as candidates; after `deadline` seconds, the rest waits for the next time."""
+        """Moves a memory to its project; into global a person has to agree, and the user's own word confirms it too. Without
+        an id the findings of the project are weighed: by the design, they are shown with their points, asked about, or
+        moved as candidates.
+
+        id: the memory · scope: where it moves; the project without it · because: the reason, for the journal
+        dry_run: whether findings are only weighed · deadline: seconds after which the rest waits for the next time
+        """
         caller, reason = self._caller, checks.label(because, "the reason")
         target, dry_run = self.home if scope is None else scope, checks.flag(dry_run, "dry_run")
         if id is not None and dry_run:
@@ -283,29 +350,34 @@ class Memory(Engine):
     def finish(
         self, scope: str, outcome: str = "done", *, keep: Sequence[str | int] = (), dry_run: bool = False
     ) -> Report:
-        """Ends a task or a session: what `keep` names and what is pinned moves to the project, the rest goes to the archive.
-        One `undo` takes it back."""
+        """Ends a task or a session: what is kept or pinned moves to the project, the rest goes to the archive. One `undo`
+        takes it back.
+
+        scope: what ends, such as "task/42" · outcome: how it ended, in a word · keep: memories that move to the project
+        dry_run: whether to show only what would happen
+        """
         caller, said = self._caller, checks.label(outcome, "the outcome")
         named = [self._must_get(id) for id in checks.references(keep, "keep")]
         flag = checks.flag(dry_run, "dry_run")
         return self._tell_all(remember.promotion.finish(scope, said, named, self.home, caller, flag))
 
     def conflicts(self, where: Filter | None = None, *, limit: int = 50) -> "builtins.list[Dispute]":
-        """Pairs of active memories that contradict each other, the newest first, until `resolve` says which one holds. A
-        filter must match both."""
+        """Pairs of active memories that contradict each other, the newest first, until `resolve` says which one holds. The
+        filter `where` must match both; `limit` is how many pairs at most."""
         store, limit = self._caller.store, checks.whole(limit, "limit", 1, 10_000)
         return remember.conflicts.disputes(self._where(where).also("state", "eq", "active"), limit, store)
 
     def resolve(self, a: str | int, b: str | int, keep: str | int, *, because: str = "resolved on request") -> Outcome:
-        """Closes a conflict: `keep` is "a", "b", "both", or one of the two by its number or id. The other one is superseded,
-        and found by `as_of` and in the archive only; a memory that was superseded by mistake comes back this way."""
+        """Closes the conflict of `a` and `b`: `keep` is "a", "b", "both", or one of the two by its number or id. The other one
+        is superseded, and found by `as_of` and in the archive only; a memory that was superseded by mistake comes back this
+        way. `because` is the reason, for the journal."""
         find = partial(self._both, a, b)
         return self._tell(remember.conflicts.resolve(find, keep, because, self._caller))
 
     def review(
-        self, id: str | None = None, *, decide: str | None = None
+        self, id: str | None = None, *, decide: Literal["approve", "deny"] | None = None
     ) -> "builtins.list[Pending] | Outcome | Report":
-        """What waits for a person, oldest first, or one question of it; with `decide="approve"` what it asks for is done, as
+        """What waits for a person, oldest first, or the one question `id`; with `decide="approve"` what it asks for is done, as
         the act of the person who approves, and with `decide="deny"` it is dropped. Only a person's access approves."""
         caller = self._caller
         if decide is not None and id is None:
@@ -318,8 +390,8 @@ class Memory(Engine):
         return self._tell(done) if isinstance(done, Outcome) else self._tell_all(done)
 
     def alias(self, word: str, *means: str, remove: bool = False) -> Outcome:
-        """Lets a word also find others, in this project and for designs that use aliases. With `remove` these are taken
-        away again; without any named, all of them, and what the word means by default."""
+        """Lets a `word` also find what it `means`, in this project and for designs that use aliases. With `remove` these are
+        taken away again; without any named, all of them, and what the word means by default."""
         caller, words = self._caller, remember.choices
         change = words.remove if checks.flag(remove, "remove") else words.add
         return change(word, means, self._choosing, caller)
@@ -339,14 +411,16 @@ class Memory(Engine):
     def rename_project(
         self, old: str, new: str, *, dry_run: bool = False, because: str = "renamed on request"
     ) -> Report:
-        """Gives a project another name, which no project may have yet. Its folder is known under that name from now on."""
+        """Gives the project `old` the name `new`, which no project may have yet. Its folder is known under that name from now
+        on. With `dry_run` nothing happens; `because` is the reason, for the journal."""
         caller, reason = self._caller, checks.label(because, "the reason")
         return self._moved(remember.move.rename(old, new, reason, caller, checks.flag(dry_run, "dry_run")))
 
     def merge_project(
         self, old: str, new: str | None = None, *, dry_run: bool = False, because: str = "merged on request"
     ) -> Report:
-        """Adds the memories of a project to another one, or to this one. What is said there already is not doubled."""
+        """Adds the memories of the project `old` to `new`, or to this one. What is said there already is not doubled. With
+        `dry_run` nothing happens; `because` is the reason, for the journal."""
         caller, reason = self._caller, checks.label(because, "the reason")
         into = self.project.scope if new is None else new
         return self._moved(remember.move.merge(old, into, reason, caller, checks.flag(dry_run, "dry_run")))
@@ -358,21 +432,28 @@ class Memory(Engine):
         query: str,
         *,
         limit: int = 5,
-        search: str = "memory",
+        search: SearchName = "memory",
         scope: str | None = None,
         user: str | None = None,
         session: str | None = None,
-        kinds: Sequence[str] | None = None,
+        kinds: Sequence[KindName] | None = None,
         where: Filter | None = None,
-        at: datetime | None = None,
-        as_of: datetime | None = None,
+        at: Moment | None = None,
+        as_of: Moment | None = None,
         deadline: float | None = None,
         exact: bool = False,
         files: Sequence[str] = (),
     ) -> Recall:
-        """Finds what matters for a question, best first. Nothing found is an answer, and `empty_because` explains it. `at` is
-        the moment of asking, for "last week"; `exact` compares with every vector, where a large store would guess well;
-        `files` are those being worked on, for designs that go by them."""
+        """Finds what matters for a question, best first. Nothing found is an answer, and `empty_because` explains it.
+
+        query: the question, in any words · limit: how many at most
+        search: where to look: memories, turns of sessions, documents (sources), what was imported (items), the archive, or all
+        scope: only there · user, session: a user and a session that are read as well
+        kinds, where: only these kinds; only what a filter lets through · files: those being worked on, for designs that go by them
+        at: the moment of asking, for "last week"; now without it · as_of: answers as things were believed then
+        deadline: seconds after which what is optional is skipped
+        exact: whether to compare with every vector, where a large store would guess well
+        """
         asked = recall.pipeline.Query(
             query, limit=limit, search=search, scope=scope, user=user, session=session, kinds=kinds, where=where,
             at=at, as_of=as_of, deadline=deadline, exact=exact, files=files,
@@ -380,44 +461,40 @@ class Memory(Engine):
         return self._answer(asked, logged=True)
 
     def context(
-        self,
-        query: str,
-        *,
-        budget: int | None = None,
-        remaining: int | None = None,
-        window: int | None = None,
-        reserve: int | None = None,
-        style: str | None = None,
-        client: str | None = None,
-        mode: str = "balanced",
-        profile: "str | Profile | None" = None,
-        inject: str | None = None,
-        limit: int = 20,
-        files: Sequence[str] = (),
-        scope: str | None = None,
-        user: str | None = None,
-        session: str | None = None,
-        task: str | None = None,
-        kinds: Sequence[str] | None = None,
-        where: Filter | None = None,
-        deadline: float | None = None,
-    ) -> Context:
+        self, query: str, *, budget: int | None = None, remaining: int | None = None, window: int | None = None,
+        reserve: int | None = None, style: Literal["xml", "markdown", "plain", "json"] | None = None,
+        client: Literal["claude-code", "gemini", "codex", "opencode"] | None = None,
+        mode: Literal["cheap", "balanced", "max_quality"] = "balanced", profile: "ProfileName | Profile | None" = None,
+        inject: Inject | None = None, limit: int = 20, files: Sequence[str] = (), scope: str | None = None,
+        user: str | None = None, session: str | None = None, task: str | None = None,
+        kinds: Sequence[KindName] | None = None, where: Filter | None = None, deadline: float | None = None,
+    ) -> Context:  # fmt: skip
         """What matters for a question as text for a prompt, within a budget that is counted on that text. A failing store
-        gives an empty context that says why, never an error; wrong arguments do. `deadline` is for all of it, in seconds."""
+        gives an empty context that says why, never an error; wrong arguments do.
+
+        query, limit, files, scope, user, session, kinds, where: as in `recall`; limit is how many of them are recalled
+        budget: tokens at most; or remaining: tokens left in the window, of which a share is used; or window: all of its tokens,
+            less the reserve. Without any, what the project or the design has for usual
+        style: how it is written; plain without it · client: who reads it, which sets the style
+        mode: how hard to save tokens · profile: the reader's role, and what it needs first
+        inject: nothing (pull), what does not depend on the question (core), or that and what matches it (push)
+        task: the current task, for designs that read the memories of tasks
+        deadline: seconds for all of it, after which what is optional is skipped
+        """
         return self._context(
             prompt.context.Wish(query, limit, files, scope, user, session, task, kinds, where, budget, remaining, window,
                                 reserve, style, client, mode, profile, inject, deadline)
         )  # fmt: skip
 
     def receipt(self, id: str) -> Context:
-        """What was put into a prompt under that receipt: the exact text, out of what, and what was left out."""
+        """What was put into a prompt under the receipt `id`: the exact text, out of what, and what was left out."""
         caller = self._caller
         caller.writer.flush()
         line = remember.edit.receipt_of(id, self.access, caller.store)
         return prompt.context.shown_again(line, caller.store, caller.where)
 
     def get(self, id: str | int) -> Record:
-        """One record, by id, short number, or a unique beginning or end of the id."""
+        """One record: `id` is its id, its short number, or a unique beginning or end of the id."""
         record = self._must_get(id)
         self.bus.emit(
             "memory:read", [(record.scope, record.home)], id=record.id, kind=record.kind, size=len(record.text)
@@ -425,53 +502,58 @@ class Memory(Engine):
         return record
 
     def list(self, where: Filter | None = None, *, order: str = "at", limit: int = 100) -> builtins.list[Record]:
-        """Records by filter, newest first; `order="-at"` gives the oldest first."""
+        """Records that match the filter `where`, `limit` at most. `order` is the field to sort by, the highest first;
+        `order="-at"` gives the oldest first."""
         store, limit = self._caller.store, checks.whole(limit, "limit", 1, 1_000_000)
         return store.find(self._where(where), order_of(order), limit)
 
     def count(self, where: Filter | None = None) -> int:
-        """How many there are."""
+        """How many match the filter `where`."""
         return sum(self._caller.store.count(self._where(where)).values())
 
     def links(self, id: str | int) -> builtins.list[Link]:
-        """The relations of a memory, to others that may be read."""
+        """The relations of the memory `id`, to others that may be read."""
         caller = self._caller
         return caller.store.links(caller.where, [self._must_get(id).id])
 
     def timeline(
-        self, around: str | int | datetime | None = None, *, limit: int = 20, where: Filter | None = None
+        self, around: str | int | date | None = None, *, limit: int = 20, where: Filter | None = None
     ) -> builtins.list[Record]:
-        """Records in the order in which they happened, around a moment or a memory; the latest if neither is given."""
+        """Records in the order in which they happened, `limit` at most, those that match the filter `where`: `around` a time
+        or a memory, or the latest."""
         store, limit = self._caller.store, checks.whole(limit, "limit", 1, 10_000)
-        moment = around if isinstance(around, datetime) or around is None else self._must_get(around).times.at
-        return recall.lookup.timeline(moment, limit, self._where(where), store)
+        if isinstance(around, int) or (isinstance(around, str) and "-" not in around):  # which times have, and no id
+            around = self._must_get(around).times.at
+        return recall.lookup.timeline(around, limit, self._where(where), store)
 
     def history(self, id: str | int) -> builtins.list[Event]:
-        """The journal of one memory, oldest first."""
+        """The journal of the memory `id`, oldest first."""
         caller = self._caller
         return recall.lookup.told(self._must_get(id), caller.store, caller.where)
 
     def explain(self, query: str, **arguments: Any) -> Recall:
-        """A recall that is not logged and counts nothing, for looking at its trace."""
+        """A recall that is not logged and counts nothing, for looking at its trace: `query` and `arguments` as in `recall`."""
         return self._answer(recall.pipeline.Query.of(query, arguments))
 
     def why_not(self, id: str | int, query: str, **arguments: Any) -> str:
-        """Why a memory is not among the hits: where it was lost, and the reason."""
+        """Why the memory `id` is not among the hits: where it was lost, and the reason. `query` and `arguments` as in `recall`."""
         record, answer = self._must_get(id), self.explain(query, **arguments)
         return recall.pipeline.why_not(record, answer, arguments.get("search", "memory"))
 
     # ------------------------------------------------------------ keeping
 
     def assign(self, scope: str, project: str) -> Report:
-        """Gives the memories of a task, a session or an agent that belong to no project to this one. Only a store from before
-        0.2.0 has any, where two projects used the same name; `doctor` lists them. It takes an admin's access."""
+        """Gives the memories of a task, a session or an agent, the `scope`, that belong to no project to this `project`. Only a
+        store from before 0.2.0 has any, where two projects used the same name; `doctor` lists them. It takes an admin's
+        access."""
         return self._tell_all(remember.homes.assign(scope, project, self._caller))
 
     def upkeep(
         self, *, dry_run: bool = False, seconds: float | None = None, switch: bool = False
     ) -> builtins.list[Report]:
         """Runs what the design keeps in order, in short steps that can be interrupted; one report per job. Before it come the
-        vectors that are missing; `switch` moves the store to this memory's embedder, also back to one it has left."""
+        vectors that are missing. It ends after so many `seconds`; `dry_run` only shows what would happen; `switch` moves the
+        store to this memory's embedder, also back to one it has left."""
         caller = self._caller
         limit = None if seconds is None else checks.seconds(seconds, "seconds")
         reports = upkeep.runner.run(upkeep.runner.jobs_of(self.design), caller, dry_run, limit, switch)
@@ -479,7 +561,7 @@ class Memory(Engine):
 
     def rescan(self, *, dry_run: bool = False) -> Report:
         """Replaces the secrets that today's rules find in what is stored, past texts and the journal included, and wipes them
-        from the files. A dry run says which memories hold one, and what kind. There is no undo."""
+        from the files. `dry_run` only says which memories hold one, and what kind. There is no undo."""
         caller = self._caller
         caller.access.over_the_space(caller.access.surface)
         self._must_have_own_rules()
@@ -506,7 +588,7 @@ class Memory(Engine):
         return self._facts()
 
     def backup(self, path: str | Path) -> Path:
-        """An online copy of the whole store, verified after it was made."""
+        """An online copy of the whole store at that `path`, verified after it was made."""
         keeper, target = self._keeper, Path(path).expanduser()
         keeper.writer.flush()
         with noting_copy(keeper.store, target):

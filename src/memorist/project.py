@@ -25,7 +25,8 @@ from typing import Literal
 from urllib.parse import unquote
 
 from memorist.errors import Invalid
-from memorist.records import Scope, unseen
+from memorist.records import Scope
+from memorist.unseen import unseen
 
 How = Literal["named", "remote", "path", "renamed", "default"]
 

@@ -1,22 +1,23 @@
-"""The nouns. All are frozen: a change is a new value, so the journal can show the old one beside it.
+"""The nouns. All are frozen: a change is a new value, so the journal can show the old one beside it. `noun.py` has what
+they share: `to_dict`, and how they are shown.
 
 A decision, a preference, a chat turn, a task: all are `Record`s of some kind. What was observed is stored here
 (counters, times, who said it); what it means today (decay, utility) is computed in `worth.py` and never stored.
 """
 
 import os
-import re
 import threading
 import time
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from operator import attrgetter
 from typing import Any, Literal, overload
 
 from memorist.errors import Invalid
-from memorist.unseen import UNSEEN
+from memorist.noun import Noun, Table, line
+from memorist.unseen import unseen
 
 Status = Literal["candidate", "confirmed"]
 State = Literal["active", "archived", "superseded", "erased"]
@@ -26,8 +27,11 @@ Trust = Literal["high", "medium", "low"]
 LinkKind = Literal["relates_to", "supersedes", "contradicts", "derived_from", "in_cluster"]
 LINK_KINDS: tuple[LinkKind, ...] = ("relates_to", "supersedes", "contradicts", "derived_from", "in_cluster")
 
+SearchName = Literal["memory", "sessions", "sources", "items", "archive", "all"]  # where a question looks
+
 # ---------------------------------------------------------------- ids and times
 
+ISO = "2026-05-01T12:00+02:00"  # a time as people may write it
 ID_LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no i, l, o, u to misread
 _PAIRS = [a + b for a in ID_LETTERS for b in ID_LETTERS]  # ten bits at a time
 _ID_LOCK = threading.Lock()
@@ -57,16 +61,32 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=forget_issued_ids)
 
 
-def utc(moment: datetime, what: str = "a time") -> datetime:
-    """The same moment in UTC; a time without a zone is refused, because its meaning is unknown."""
+Moment = datetime | date | str  # a time as callers give it; a text is in ISO form
+
+
+def utc(given: Moment, what: str = "a time") -> datetime:
+    """The same moment in UTC. One that names no zone is in local time; a date is the beginning of that day."""
+    moment = _read(given, what) if isinstance(given, str) else given
+    if isinstance(moment, date) and not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day)
     if not isinstance(moment, datetime):
-        raise Invalid(f"{what} must be a datetime with a zone, not {type(moment).__name__}")
-    if moment.tzinfo is None:
-        raise Invalid(f"{what} has no time zone: {moment.isoformat()}; add one, such as tzinfo=UTC")
+        raise Invalid(f"{what} must be a datetime, a date or a text such as {ISO!r}, not {type(given).__name__}")
     try:
         return moment.astimezone(UTC)
-    except OverflowError as problem:
+    except (OverflowError, ValueError, OSError) as problem:  # the last two where the system knows no local time for it
         raise Invalid(f"{what} is outside the years 1 to 9999 once in UTC: {moment.isoformat()}") from problem
+
+
+def zoned(given: Moment, what: str = "a time") -> datetime:
+    """A time with a zone: its own, or UTC."""
+    return given if isinstance(given, datetime) and given.utcoffset() is not None else utc(given, what)
+
+
+def _read(text: str, what: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text.strip())
+    except ValueError as problem:
+        raise Invalid(f"{what} must be a time such as '2026-05-01' or {ISO!r}, not {line(text)!r}") from problem
 
 
 def now_utc() -> datetime:
@@ -86,14 +106,6 @@ def from_micros(micros: int) -> datetime:
 
 
 # ---------------------------------------------------------------- where a memory belongs
-
-
-def unseen(text: str) -> set[str]:
-    """Its characters that show nothing, or order others about. No name may hold one but the selector that is part of an emoji:
-    keyboards write it."""
-    text = re.sub("(?<=[\u203c-\u3299\U0001f000-\U0001faff])\ufe0f", "", text)
-    formats = (char for char in text if unicodedata.category(char) in ("Cc", "Cf"))
-    return {*re.findall(f"[{UNSEEN}]", text), *formats}
 
 
 class Scope(str):
@@ -138,7 +150,7 @@ def _scope_flaw(path: str) -> str | None:
         return "has no id"
     if any(not part or part != part.strip() or part in (".", "..") for part in parts):
         return "has an empty part, '.', '..' or blanks around a part"
-    if not (path.isascii() and path.isprintable()) and unseen(path):
+    if unseen(path):
         return "holds an invisible or control character"
     if unicodedata.normalize("NFC", path) != path:
         return "is not in Unicode's composed form (NFC), so it would look like another scope and not be it"
@@ -151,7 +163,7 @@ def _scope_flaw(path: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Counters:
+class Counters(Noun):
     """What happened to a record, counted. Only `used` resets clocks; `surfaced` is telemetry."""
 
     up: int = 0
@@ -163,7 +175,7 @@ class Counters:
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class Times(Noun):
     """All in UTC. `at` is when it happened, `created` when it was stored, `used` when it last helped."""
 
     at: datetime
@@ -175,7 +187,7 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
-class Provenance:
+class Provenance(Noun):
     """Where a record came from: who wrote it, through which door, in which session, and on what grounds."""
 
     actor: str = "unknown"
@@ -192,7 +204,7 @@ class Provenance:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class Record(Noun):
     """One memory: one fact, decision, preference, turn … with everything needed to judge it."""
 
     id: str
@@ -205,7 +217,7 @@ class Record:
     title: str | None = None
     tags: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict, hash=False)
     status: Status = "confirmed"
     pinned: bool = False
     state: State = "active"
@@ -222,6 +234,14 @@ class Record:
     superseded_by: str | None = None
     home: str | None = None  # the project that a task, a session or an agent belongs to
 
+    def __repr__(self) -> str:
+        return f"<Record {self._mark} {self.kind} in {line(self.scope)}: {line(self.text)}>"
+
+    @property
+    def _mark(self) -> str:
+        """How it is cited."""
+        return f"[id:{self.number or self.id}]"
+
 
 _FIELDS = tuple(field.name for field in fields(Record))
 _PLACES = {name: place for place, name in enumerate(_FIELDS)}
@@ -237,7 +257,7 @@ def changed(record: Record, **changes: Any) -> Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class Link(Noun):
     """`a` stands in this relation to `b`: in `supersedes`, a is the newer one."""
 
     a: str
@@ -248,7 +268,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class Event(Noun):
     """One line of the journal: who did what to which record, because of what, and what was there before.
 
     `before` holds only the fields that changed; the record itself is the after. `mac` covers `before` and
@@ -262,14 +282,19 @@ class Event:
     surface: str
     batch: str
     because: str | None = None
-    before: Mapping[str, Any] | None = None
+    before: Mapping[str, Any] | None = field(default=None, hash=False)
     seq: int = 0
     mac: bytes = b""
     after: bytes = b""
 
+    def __repr__(self) -> str:
+        because = f": {line(self.because)}" if self.because else ""
+        who = line(f"{self.actor} through {self.surface}")
+        return f"<Event {self.seq}, {_day(self.at)}: {self.verb} {self.record} by {who}{because}>"
+
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Noun):
     """What a caller asks to be remembered, before the gate has looked at it."""
 
     text: str
@@ -278,13 +303,13 @@ class Draft:
     title: str | None = None
     tags: Sequence[str] = ()
     files: Sequence[str] = ()
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict, hash=False)
     importance: float | None = None
     confidence: float | None = None
     pinned: bool = False
-    at: datetime | None = None
-    valid_from: datetime | None = None
-    valid_to: datetime | None = None
+    at: Moment | None = None
+    valid_from: Moment | None = None
+    valid_to: Moment | None = None
     session: str | None = None
     role: str | None = None
     speaker: str | None = None
@@ -301,13 +326,30 @@ class Draft:
     # Left out of the repr, which the digests of idempotency keys are made from.
     home: str | None = field(default=None, repr=False)
 
+    def __post_init__(self) -> None:
+        for name in ("at", "valid_from", "valid_to"):
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, zoned(given, name))
+
 
 # ---------------------------------------------------------------- answers
 
+HITS_SHOWN = 5  # lines of a recall's repr
+
+
+def _day(moment: datetime) -> str:
+    return moment.date().isoformat()
+
+
+def _and(said: str | None) -> str:
+    return f"; {line(said)}" if said else ""
+
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a write: `outcome` names it, `because` gives the reason, `advice` a hint where there is one."""
+class Outcome(Noun):
+    """What became of a write: `outcome` names it, `because` gives the reason, `advice` a hint where there is one. It is false
+    if it was refused or waits for a person."""
 
     outcome: Literal["added", "reinforced", "restored", "repeated", "refused", "changed", "unchanged", "needs_consent"]
     because: str
@@ -317,9 +359,25 @@ class Outcome:
     advice: str | None = None
     pending: str | None = None  # the question that waits for a person, for `review`
 
+    def __bool__(self) -> bool:
+        """Whether it is as was asked for; not if it was refused, or waits for a person."""
+        return self.outcome not in ("refused", "needs_consent")
+
+    def __repr__(self) -> str:
+        which = self.record._mark if self.record else self.pending or self.id or ""
+        return f"<Outcome {self.outcome} {which}".rstrip() + f": {line(self.because)}{_and(self.advice)}>"
+
+    @property
+    def scope(self) -> str | None:
+        """Where the memory lies, if there is one."""
+        return self.record.scope if self.record else None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**Noun.to_dict(self), "scope": self.scope}
+
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(Noun):
     """One memory that a verb changed, or would change, and the reason."""
 
     id: str
@@ -328,21 +386,31 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """What a verb did to several memories, or in a dry run would do. It holds no content."""
+class Report(Noun):
+    """What a verb did to several memories, or in a dry run would do. It holds no content. It is false while it waits for a
+    person."""
 
     verb: str
     changed: tuple[Planned, ...] = ()
-    left: Mapping[str, str] = field(default_factory=dict)  # id → why it stayed as it was
+    left: Mapping[str, str] = field(default_factory=dict, hash=False)  # id → why it stayed as it was
     batch: str | None = None  # for `undo`
     dry_run: bool = False
     advice: str | None = None
     rows: int | None = None  # index rows, of a job that looks after those and not after memories
     pending: str | None = None  # the question that waits for a person; nothing was done
 
+    def __bool__(self) -> bool:
+        return self.pending is None
+
+    def __repr__(self) -> str:
+        dry = ", dry run" if self.dry_run else f", waits as {self.pending}" if self.pending else ""
+        left = f", {len(self.left):,} left as they were" if self.left else ""
+        batch = f", batch {self.batch}" if self.batch else ""
+        return f"<Report {self.verb}{dry}: {memories(len(self.changed))}{left}{batch}{_and(self.advice)}>"
+
 
 @dataclass(frozen=True, slots=True)
-class Signal:
+class Signal(Noun):
     """One thing that speaks for or against a record: as measured, on the common scale, and what it adds to the sum."""
 
     name: str
@@ -352,32 +420,59 @@ class Signal:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Noun):
     """One found record. Without `signals`, the score is the product of the factors in `why`. With a `relevance` in `why`, the
     contributions of all signals, among them what the other factors are worth, add up to the score's log-odds: it is
     1 / (1 + exp(-sum))."""
 
     record: Record
     score: float
-    why: Mapping[str, float] = field(default_factory=dict)
+    why: Mapping[str, float] = field(default_factory=dict, hash=False)
     signals: tuple[Signal, ...] = ()
     conflicts: tuple[str, ...] = ()  # ids of active memories that contradict it, where a design looks for them
 
+    def __repr__(self) -> str:
+        return f"<Hit {self._line()}>"
+
+    def _line(self) -> str:
+        said = self.record
+        return f"{said._mark} {self.score:.2f} {said.kind} {_day(said.times.at)}: {line(said.text)}"
+
+    @property
+    def id(self) -> str:
+        return self.record.id
+
+    @property
+    def number(self) -> int:
+        return self.record.number
+
+    @property
+    def kind(self) -> str:
+        return self.record.kind
+
+    @property
+    def text(self) -> str:
+        return self.record.text
+
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Step(Noun):
     """What one stage of a recall did: how many it kept, how long it took, whom it dropped and why: by id, or by `#number`
     where only the number was known."""
 
     stage: str
     kept: int
     ms: float
-    dropped: Mapping[str, str] = field(default_factory=dict)
+    dropped: Mapping[str, str] = field(default_factory=dict, hash=False)
     note: str | None = None
+
+    def __repr__(self) -> str:
+        dropped = f", dropped {len(self.dropped):,}" if self.dropped else ""
+        return f"<Step {self.stage}: kept {self.kept:,}{dropped} in {self.ms:.1f} ms{_and(self.note)}>"
 
 
 @dataclass(frozen=True, slots=True)
-class Recall(Sequence[Hit]):
+class Recall(Noun, Sequence[Hit]):
     """The answer to a question: a sequence of hits, best first, with the trace of how it was found."""
 
     query: str
@@ -400,10 +495,23 @@ class Recall(Sequence[Hit]):
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
 
+    def __repr__(self) -> str:
+        if not self.hits:
+            return f"<Recall {line(self.query)!r}: nothing; {line(self.empty_because or 'no reason given')}>"
+        lines = [f"  {hit._line()}" for hit in self.hits[:HITS_SHOWN]]
+        more = len(self.hits) - len(lines)
+        lines += [f"  and {more:,} more"] if more else []
+        return "\n".join([f"<Recall {line(self.query)!r}: {memories(len(self.hits))}", *lines]) + ">"
+
+    def _table(self) -> Table:
+        rows = [(hit.record._mark, f"{hit.score:.2f}", hit.kind, _day(hit.record.times.at), hit.text) for hit in self]
+        none = [] if rows else [("", "", "", "", self.empty_because or "nothing was found")]
+        return ("id", "score", "kind", "happened", "text"), [*rows, *none]
+
 
 @dataclass(frozen=True, slots=True)
-class Context:
-    """Text for a prompt, within its budget. `str(context)` is the text."""
+class Context(Noun):
+    """Text for a prompt, within its budget. `str(context)` is the text; without any it is false."""
 
     text: str
     items: tuple[Hit, ...] = ()
@@ -414,8 +522,19 @@ class Context:
     left_out: tuple[str, ...] = ()  # ids that were found and did not fit
     empty_because: str | None = None
     stable: int = 0  # so many characters at the beginning stay the same from turn to turn, for prompt caches
-    lanes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # of each its quota, wanted and spent tokens
-    fingerprint: Mapping[str, Any] = field(default_factory=dict)  # what was asked for, to compare outcomes by
+    lanes: Mapping[str, Mapping[str, int]] = field(
+        default_factory=dict, hash=False
+    )  # of each its quota, wanted and spent tokens
+    fingerprint: Mapping[str, Any] = field(
+        default_factory=dict, hash=False
+    )  # what was asked for, to compare outcomes by
 
     def __str__(self) -> str:
         return self.text
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+    def __repr__(self) -> str:
+        said = line(self.text) if self.text else f"empty; {line(self.empty_because or 'nothing fits')}"
+        return f"<Context {self.tokens:,} of {self.budget:,} tokens, {memories(len(self.items))}: {said}>"

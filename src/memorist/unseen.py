@@ -1,9 +1,12 @@
-"""Characters that show nothing: the contents of a regular expression's character class.
+"""Characters that show nothing: the contents of a regular expression's character class, and which of them a text holds.
 
 A message can be written in them that no person sees and every model reads. They are Unicode's controls, formats and default
 ignorable characters, the letters and signs that are blank, half characters, non-characters and the planes without any. Not
 among them are tab and line feed, the spaces, and the formats that are drawn, such as the Arabic sign for a number.
 """
+
+import re
+import unicodedata
 
 UNSEEN = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
@@ -11,3 +14,13 @@ UNSEEN = (
     "\U0001107f\U00013430-\U0001343f\U00013441\U00013442\U00016fe4\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a"
     "\U0001fffe\U0001ffff\U0002fffe\U0002ffff\U0003fffe-\U000effff"
 )
+
+
+def unseen(text: str) -> set[str]:
+    """Its characters that show nothing, or order others about. No name may hold one but the selector that is part of an emoji:
+    keyboards write it."""
+    if text.isascii() and text.isprintable():
+        return set()
+    text = re.sub("(?<=[\u203c-\u3299\U0001f000-\U0001faff])\ufe0f", "", text)
+    formats = (char for char in text if unicodedata.category(char) in ("Cc", "Cf"))
+    return {*re.findall(f"[{UNSEEN}]", text), *formats}

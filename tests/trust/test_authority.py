@@ -183,7 +183,7 @@ def must_be_vouched_for(memory: Memory) -> None:
         record = hit.record
         assert record.trust != "low" and record.kind != "turn", record
         if record.scope == "global":
-            assert record.origin == "user", f"nobody agreed that {record} stands everywhere"
+            assert record.origin == "user", f"nobody agreed that {record.to_dict()} stands everywhere"
 
 
 def test_every_verb_that_writes_is_played(memory: Memory) -> None:

@@ -19,6 +19,7 @@ from memorist.access import Access, access_for
 from memorist.commands import VERBS
 from memorist.errors import MemoristError
 from memorist.files import transfer
+from memorist.noun import plain
 from memorist.records import Outcome
 from memorist.remember.consent import Pending
 from memorist.store.where import Order, everywhere
@@ -253,7 +254,7 @@ def verbs(tmp_path: Path) -> dict[str, tuple[float, Callable[[Player], Any]]]:
 def answer_of(call: Callable[[], object]) -> str:
     """Everything an answer or an error says; a mistake of ours is no answer."""
     try:
-        return repr(call())
+        return repr(plain(call()))
     except MemoristError as problem:
         return f"{problem!r} {problem.__cause__!r} {problem.__context__!r}"
 
@@ -261,7 +262,11 @@ def answer_of(call: Callable[[], object]) -> str:
 def learn(known: Known, answer: str, memory: Memory) -> None:
     """Ids are no secrets: whoever gets one passes it on."""
     known.ids += [record.id for record in memory._tools.store.find(everywhere(memory.space), Order("number"), 2)]
-    for name, marks in (("receipt='", known.receipts), ("pending='", known.questions), ("batch='", known.batches)):
+    for name, marks in (
+        ("'receipt': '", known.receipts),
+        ("'pending': '", known.questions),
+        ("'batch': '", known.batches),
+    ):
         marks += [part.partition("'")[0] for part in answer.split(name)[1:]][:5]
         del marks[:-200]
     del known.ids[1:-300]
@@ -314,7 +319,7 @@ def test_no_canary_crosses_whatever_is_called(players: list[Player], tmp_path: P
             other.heard.clear()
         learn(player.known, answer, player.memory)
     for player in players[:3]:  # the game proves something only if each of them has something to hide, and finds it
-        assert player.canary in repr(player.memory.list(limit=1000))
+        assert player.canary in repr(plain(player.memory.list(limit=1000)))
     assert sum(map(bool, answered.values())) >= 10, answered
     assert players[0].memory.audit().ok
 
@@ -323,8 +328,10 @@ def test_no_canary_crosses_whatever_is_called(players: list[Player], tmp_path: P
 def test_the_game_would_see_a_leak(players: list[Player]) -> None:
     ann, bob, _, view = players
     made = ann.memory.remember(ann.says(), scope="task/1")
-    assert leaks(bob, repr(made)) == [ann.canary] == leaks(view, repr(made)) and not leaks(ann, repr(made))
+    assert leaks(bob, repr(plain(made))) == [ann.canary] == leaks(view, repr(plain(made))) and not leaks(
+        ann, repr(plain(made))
+    )
     admin = ann.memory.through(access_for("admin", "project/b"))
-    assert leaks(bob, repr(admin.list())) and leaks(
+    assert leaks(bob, repr(plain(admin.list()))) and leaks(
         bob, answer_of(lambda: admin.history(str(made.id))) + made.record.text
     )  # type: ignore[union-attr]

@@ -24,6 +24,7 @@ from memorist.models import remote
 from memorist.models.embed import checked, checked_name, chosen
 from memorist.models.onnx import OnnxEmbedder
 from memorist.models.remote import RemoteEmbedder
+from memorist.noun import plain
 from memorist.surfaces import settings
 from memorist.testing import HashEmbedder
 
@@ -426,7 +427,7 @@ def test_a_key_is_sent_and_said_nowhere(server: Server, monkeypatch: pytest.Monk
         memory.remember("Stork on the roof")
         [report, *_] = memory.upkeep()
         assert "the key was not accepted" in str(report.advice)
-        said = f"{report} {memory.status()} {caplog.text} {memory._tools.meaning.embedder()!r}"
+        said = f"{plain(report)} {memory.status()} {caplog.text} {memory._tools.meaning.embedder()!r}"
     assert set(server.keys) == {"Bearer sk-very-secret-indeed"}
     left = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     assert "very-secret" not in said and b"very-secret" not in left

@@ -10,6 +10,7 @@ import pytest
 from memorist import Memory
 from memorist.access import access_for
 from memorist.errors import Conflict, Invalid, NotFound, OutOfScope, Refused, StoreUnavailable
+from memorist.noun import plain
 from memorist.records import Draft, Event
 from memorist.remember import erase as erasing
 from memorist.store.journal import Audit
@@ -203,7 +204,7 @@ def everything(memory: Memory) -> str:
     records = memory.list(states, limit=1000)
     journal = [event for _, events in store.chain() for event in events]
     links = [memory.links(record.id) for record in records]
-    return repr((records, journal, links, store.receipts("default", 1000)))
+    return repr(plain((records, journal, links, store.receipts("default", 1000))))
 
 
 def test_the_evidence_of_a_link_that_was_taken_back_goes_too(memory: Memory) -> None:

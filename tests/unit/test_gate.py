@@ -8,6 +8,7 @@ import pytest
 
 from memorist import Draft, Memory
 from memorist.errors import Conflict, Invalid, OutOfScope
+from memorist.noun import plain
 from memorist.records import Origin
 from memorist.testing import MovableClock
 
@@ -130,8 +131,8 @@ def test_secrets_never_reach_any_column(memory: Memory) -> None:
     memory._writer.flush()
     store = memory._tools.store
     dump = [
-        repr(memory.get(1)),
-        repr(memory.history(1)),
+        repr(plain(memory.get(1))),
+        repr(plain(memory.history(1))),
         repr(store.receipts("default", 10)),
         repr(list(store.chain())),
     ]
@@ -146,13 +147,13 @@ def test_a_text_that_is_nothing_but_a_secret_is_refused(memory: Memory) -> None:
 
 
 @pytest.mark.covers("W0-7")
-def test_times_keep_their_zone_and_a_naive_one_is_refused(memory: Memory, clock: MovableClock) -> None:
+def test_times_are_kept_in_utc_and_one_without_a_zone_is_local(memory: Memory, clock: MovableClock) -> None:
     at = datetime.fromisoformat("2026-03-29T02:30:00+02:00")
     record = memory.remember("an hour that some zones skip", at=at).record
     assert record is not None and record.times.at == at and record.times.at.tzinfo is UTC
     assert record.times.created == clock()
-    with pytest.raises(Invalid, match="no time zone"):
-        memory.remember("naive", at=datetime(2026, 1, 1))
+    local = memory.remember("an hour on my own clock", at=datetime(2026, 1, 1)).record
+    assert local is not None and local.times.at == datetime(2026, 1, 1).astimezone() and local.times.at.tzinfo is UTC
 
 
 @pytest.mark.covers("S0-11", "W2-10")

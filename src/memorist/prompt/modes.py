@@ -16,6 +16,7 @@ from memorist.records import Hit, Record
 from memorist.text.visible import quoted
 
 Policy = Literal["recency", "semantic", "hybrid"]
+ProfileName = Literal["planner", "implementer", "reviewer", "assistant", "global", "none"]
 T = TypeVar("T")
 MOST_TURNS = 1000
 

@@ -6,10 +6,9 @@ looked at, so an error never names a memory of another project.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 
 from memorist.errors import Ambiguous, NotFound
-from memorist.records import Event, Record, utc
+from memorist.records import Event, Moment, Record, utc
 from memorist.store.protocol import Store
 from memorist.store.where import Order, Where
 from memorist.text.visible import visible
@@ -49,7 +48,7 @@ def _candidates(wanted: str, store: Store, where: Where) -> list[Record]:
     return store.find(begins, Order("number"), 6) or store.find(where.also("id", "ends", wanted), Order("number"), 6)
 
 
-def timeline(around: datetime | None, limit: int, where: Where, store: Store) -> list[Record]:
+def timeline(around: Moment | None, limit: int, where: Where, store: Store) -> list[Record]:
     """Records in the order in which they happened, half before and half after the moment; the latest without one."""
     if around is None:
         return store.find(where, Order("at"), limit)[::-1]

@@ -27,7 +27,7 @@ from memorist.access import GLOBAL, Access
 from memorist.design import Design, Tools
 from memorist.errors import Invalid
 from memorist.kinds import ARCHIVE, DOCUMENTS, KINDS, LAYERS, MEMORY, TURNS, kind_named
-from memorist.records import Hit, Recall, Record, Scope, Step, new_id, utc
+from memorist.records import Hit, Moment, Recall, Record, Scope, Step, new_id, utc
 from memorist.store.index import index_rows
 from memorist.store.nouns import Fact, Generation, Receipt, Shelf, shelf_of
 from memorist.store.where import Where
@@ -207,9 +207,9 @@ class Query:
     session: str | None = None
     kinds: Sequence[str] | None = None
     where: Mapping[str, Any] | None = None
-    as_of: datetime | None = None
+    as_of: Moment | None = None
     deadline: float | None = None
-    at: datetime | None = None
+    at: Moment | None = None
     exact: bool = False
     files: Sequence[str] = ()
     task: str | None = None

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         promotion,
         rescan,
         review,
+        turns,
         undo,
     )
 
@@ -41,6 +42,7 @@ __all__ = [
     "promotion",
     "rescan",
     "review",
+    "turns",
     "undo",
 ]
 if not TYPE_CHECKING:  # or every name would be there for a type checker

@@ -96,7 +96,7 @@ class Import:
     def _checked(self, draft: Draft, told: Exported, now: datetime) -> Clean | Outcome:
         """The memory as it was, but for its votes; or why it cannot be stored."""
         door = self.by.through(replace(self.by.access, origin="import"))  # which alone sets ids
-        record = gate.checked(1, draft, door, self.home, now)
+        record = gate.checked(None, draft, door, self.home, now)
         if isinstance(record, Outcome):
             return record
         try:

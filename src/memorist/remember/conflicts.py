@@ -27,6 +27,7 @@ from memorist import checks
 from memorist.design import Ask, Conflicts
 from memorist.errors import Invalid, NotFound, Refused
 from memorist.kinds import MEMORY
+from memorist.noun import Noun
 from memorist.records import Link, Outcome, Record
 from memorist.remember import consent
 from memorist.remember.authority import RANK, Held
@@ -284,7 +285,7 @@ def _question(old: Record, record: Record, why: Clash) -> Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Dispute:
+class Dispute(Noun):
     """Two active memories that contradict one another, until one is chosen."""
 
     a: Record

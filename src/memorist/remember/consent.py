@@ -12,13 +12,14 @@ everything that writes can import it.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, Literal, cast
 
 from memorist.access import GLOBAL, Access, is_homed
 from memorist.design import Answer, Ask, Tools
 from memorist.errors import Conflict, Invalid, NotFound
+from memorist.noun import Noun
 from memorist.records import Draft, Outcome, Record, Report
 from memorist.redact import nothing_but_marks
 from memorist.remember.authority import (
@@ -56,7 +57,7 @@ FULL = "so many questions wait for a person that no more are taken; `memorist re
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(Noun):
     """One waiting question: what would be done and why, who asked and when."""
 
     id: str
@@ -68,7 +69,7 @@ class Pending:
     actor: str
     surface: str
     danger: str | None = None
-    details: Mapping[str, Any] | None = None
+    details: Mapping[str, Any] | None = field(default=None, repr=False, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -510,7 +510,7 @@ class Sweep:
         return report
 
     def apply(self, ids: Sequence[str], report: Report | None = None) -> Report:
-        report = report or Report(self.verb)
+        report = Report(self.verb) if report is None else report
         for some in portions(ids):
             report = self.step(some, report)
         return report

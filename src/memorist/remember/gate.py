@@ -16,7 +16,7 @@ and those forgotten or revised here stay forgotten or revised.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
@@ -62,6 +62,19 @@ KNOWN_ALREADY = {  # state of a twin → why a file does not add it again
 # ---------------------------------------------------------------- drafts
 
 
+def drafts_of(many: Iterable[Draft | Mapping[str, Any] | str]) -> list[Draft]:
+    """What a caller hands in, as drafts; an error names the place."""
+    if isinstance(many, str | Mapping | Draft):
+        raise Invalid(f"remember_many takes a list of drafts, not one {type(many).__name__}; remember takes one")
+    drafts = []
+    for place, given in enumerate(many, 1):
+        try:
+            drafts.append(draft_of(given))
+        except Invalid as problem:
+            raise _told(place, problem) from problem
+    return drafts
+
+
 def draft_of(given: Draft | Mapping[str, Any] | str) -> Draft:
     if isinstance(given, Draft):
         return given
@@ -72,6 +85,8 @@ def draft_of(given: Draft | Mapping[str, Any] | str) -> Draft:
     arguments = dict(given)
     arguments["scope"] = scope_of(arguments.get("scope"), arguments.pop("user", None))
     unknown = sorted(str(name) for name in set(arguments) - DRAFT_FIELDS)
+    if "content" in arguments and "text" not in arguments:
+        raise Invalid("this looks like a chat message; remember(messages, session=…) keeps a list of them as turns")
     if unknown or "text" not in arguments:
         problem = f"has an unknown field {unknown[0][:60]!r}" if unknown else "has no text"
         raise Invalid(f"a draft {problem}; its fields are {', '.join(sorted(DRAFT_FIELDS))}, user")
@@ -94,11 +109,13 @@ def admit(
     home: str,
     batch: str | None = None,
     policy: Conflicts = "flag",
+    first: int = 1,
 ) -> list[Outcome]:
     """Stores the drafts in one transaction. `home` is the scope of drafts that name none; a given `batch` is continued.
-    `policy`: what happens to memories that contradict one another."""
-    now = by.now()
-    cleaned = [checked(place, draft, by, home, now) for place, draft in enumerate(drafts, 1)]
+    `policy`: what happens to memories that contradict one another; `first`: the number of the first, for errors."""
+    now, alone = by.now(), first == len(drafts) == 1
+    places = [None] if alone else range(first, first + len(drafts))
+    cleaned = [checked(place, draft, by, home, now) for place, draft in zip(places, drafts, strict=True)]
     cleaned = [_asked(draft, record, by, home, policy) for draft, record in zip(drafts, cleaned, strict=True)]
     try:
         return _stored(drafts, cleaned, by, now, batch, policy)
@@ -127,8 +144,8 @@ def _stored(
     return [replace(each, record=stored[each.id], batch=batch) if each.id in stored else each for each in outcomes]
 
 
-def checked(place: int, draft: Draft, by: Caller, home: str, now: datetime) -> Clean | Outcome:
-    """The draft as a clean record; an error in one of many names its position."""
+def checked(place: int | None, draft: Draft, by: Caller, home: str, now: datetime) -> Clean | Outcome:
+    """The draft as a clean record; an error in one of many names its place."""
     try:
         record = _record(draft, by.access, home, now, by.tools.kinds)
         by.writer.refuse_secret(record.scope, "the scope")
@@ -136,9 +153,11 @@ def checked(place: int, draft: Draft, by: Caller, home: str, now: datetime) -> C
     except MemoristError as problem:
         if by.access.origin == "import":
             return Outcome("refused", str(problem))
-        if place == 1:
-            raise
-        raise type(problem)(f"draft {place} of its batch: {problem}") from problem
+        raise _told(place, problem) from problem
+
+
+def _told(place: int | None, problem: MemoristError) -> MemoristError:
+    return problem if place is None else type(problem)(f"draft {place}: {problem}")
 
 
 def _asked(draft: Draft, record: Clean | Outcome, by: Caller, home: str, policy: Conflicts) -> Clean | Outcome:

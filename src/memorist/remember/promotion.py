@@ -27,6 +27,7 @@ from memorist.access import GLOBAL, Access, family_of
 from memorist.design import Ask, Promotion, Proposal, Tools
 from memorist.errors import Invalid, Refused
 from memorist.kinds import ARCHIVE, MEMORY
+from memorist.noun import Noun
 from memorist.records import Draft, Origin, Outcome, Record, Report, Scope
 from memorist.remember import consent, edit, gate
 from memorist.remember.authority import RANK, Held, least, users_word
@@ -182,7 +183,7 @@ Worked = dict[str, dict[str, tuple[datetime, int]]]  # project → command → w
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
+class Weighed(Noun):
     """A finding with its points, and what happened to it. `others` say the same and were found elsewhere."""
 
     id: str

@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from memorist.access import HOMED, Access
+from memorist.noun import Noun
 from memorist.project import Project, earlier_names, make_mark, mark_of, parents_of
 from memorist.records import Scope, memories
 from memorist.store.nouns import Commit
@@ -63,7 +64,7 @@ class Neighbour:
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class Holding(Noun):
     """A project and how many active memories it has."""
 
     scope: str

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memorist.errors import Invalid, MemoristError, StoreDamaged
+from memorist.noun import Noun
 from memorist.records import Event, Record
 from memorist.store.files import replace_private
 from memorist.store.nouns import ChainLink, event_mac, next_link, seal
@@ -53,14 +54,17 @@ log = logging.getLogger("memorist")
 
 
 @dataclass(frozen=True, slots=True)
-class Audit:
-    """What an audit saw. `problems` is empty when everything agrees; each names the place."""
+class Audit(Noun):
+    """What an audit saw: true if all is well. `problems` is empty then; each names the place."""
 
     ok: bool
     events: int
     records: int
     problems: tuple[str, ...] = ()
     recountable: bool = False  # all that is wrong is counters and links, which the journal tells
+
+    def __bool__(self) -> bool:
+        return self.ok
 
     @property
     def advice(self) -> str | None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from memorist.errors import StoreDamaged
 from memorist.kinds import ARCHIVE, KINDS, MEMORY
+from memorist.noun import Noun
 from memorist.records import Counters, Event, Link, Provenance, Record, Times, from_micros, to_micros
 from memorist.store.where import canonical
 
@@ -244,13 +245,16 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """One check of the doctor, and its result."""
+class Diagnosis(Noun):
+    """One check of the doctor, and its result: true if all is well."""
 
     ok: bool
     check: str
     detail: str
     advice: str | None = None
+
+    def __bool__(self) -> bool:
+        return self.ok
 
 
 def parts(of: Sequence[T], size: int) -> Iterator[Sequence[T]]:

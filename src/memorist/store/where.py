@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
@@ -212,7 +212,7 @@ def _value(field: str, value: Any, depth: int = 0) -> Any:
         return value
     if type_of(field) == "time" and isinstance(value, str):
         return utc(_moment(field, value), field)
-    if isinstance(value, datetime):
+    if isinstance(value, date):
         return utc(value, field)
     if isinstance(value, float) and not math.isfinite(value):
         raise Invalid(f"{field!r} cannot be compared with {value!r}; use a finite number")

@@ -65,9 +65,9 @@ def run(
     vectors = Embed(runner.by.access, by.writer.generations, switch)
     if dry_run:
         plan = vectors.plan()
-        return [*([plan] if plan else []), *map(runner.plan, jobs)]
+        return [*([plan] if plan is not None else []), *map(runner.plan, jobs)]
     filled = runner.fill(vectors)
-    done = [*([filled] if filled else []), *map(runner.run, jobs)]
+    done = [*([filled] if filled is not None else []), *map(runner.run, jobs)]
     while not runner.over() and by.store.tidy():
         pass
     if not runner.over():

@@ -16,7 +16,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from functools import partial
 from itertools import zip_longest
 from types import NoneType, UnionType
@@ -123,7 +123,7 @@ def _option(verb: str, parameter: inspect.Parameter) -> Option:
     if parameter.kind is parameter.VAR_POSITIONAL:
         return Option(name, help, type="texts")
     several = get_args(parameter.annotation)
-    type = "reference" if {str, datetime} <= set(several) else TYPES.get(_base(parameter.annotation), "text")
+    type = "reference" if {int, date} <= set(several) else TYPES.get(_base(parameter.annotation), "text")
     if parameter.kind is parameter.POSITIONAL_OR_KEYWORD and name != "where":
         needed = parameter.default is parameter.empty and name not in ("text", "query")  # those may be piped in
         return Option(name, help, type=type, needed=needed)

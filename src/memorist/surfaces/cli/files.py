@@ -22,7 +22,7 @@ from memorist.commands import ARGUMENTS
 from memorist.errors import Invalid, Refused
 from memorist.files import transfer
 from memorist.memory import Memory
-from memorist.records import Draft, Outcome, Record
+from memorist.records import Draft, Outcome, Record, zoned
 from memorist.store.files import write_new
 from memorist.store.open import noting_copy
 from memorist.surfaces.cli import arguments, show
@@ -155,7 +155,7 @@ def _show_imported(done: transfer.Imported, screen: Screen) -> None:
 
 
 def _show_drafts(drafts: Sequence[Draft], home: str, screen: Screen) -> None:
-    days = [draft.at.date().isoformat() if draft.at else "" for draft in drafts]
+    days = [zoned(draft.at).date().isoformat() if draft.at else "" for draft in drafts]
     rows = [(d.kind, day, d.scope or home, d.title or "", d.text) for d, day in zip(drafts, days, strict=True)]
     screen.rows(("kind", "happened", "scope", "title", "text"), rows)
     aside(f"{len(drafts):,} memories would be imported")

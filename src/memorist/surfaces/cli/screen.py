@@ -8,16 +8,14 @@ Colour is for terminals only, and never when NO_COLOR is set or the terminal cal
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from datetime import datetime
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from memorist.noun import plain
 from memorist.text.visible import visible
 
 CODES = {"dim": "2", "good": "32", "bad": "31", "mark": "36"}
-AS_JSON: Mapping[type, Callable[[Any], str]] = {datetime: datetime.isoformat, bytes: bytes.hex, Path: str}
 LONGEST_LINE = 500  # characters of a text in a list; `get` shows it whole
 
 
@@ -92,17 +90,3 @@ def one_line(text: str, longest: int = LONGEST_LINE) -> str:
     """Text as it may be shown on one line."""
     joined = " ".join(visible(text).split())
     return joined if len(joined) <= longest else f"{joined[:longest]}… ({len(text):,} characters)"
-
-
-def plain(value: Any) -> Any:
-    """A value of ours in JSON's terms."""
-    if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return [plain(each) for each in value]
-    for kind, write in AS_JSON.items():
-        if isinstance(value, kind):
-            return write(value)
-    return value

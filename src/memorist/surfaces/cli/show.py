@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from memorist.noun import plain
 from memorist.records import Context, Event, Hit, Link, Outcome, Recall, Record, Report, memories
 from memorist.surfaces import settings
-from memorist.surfaces.cli.screen import Screen, aside, one_line, plain, safe
+from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
 
 if TYPE_CHECKING:
     from memorist.memory import Memory
@@ -42,17 +43,9 @@ class Result:
 
 def show(result: Result, screen: Screen) -> None:
     if screen.json:
-        screen.document(_document(result))
+        screen.document(result.value)
     else:
         _SHOWN.get(result.verb, _changed)(result, screen)
-
-
-def _document(result: Result) -> Any:
-    if result.verb != "remember":
-        return result.value
-    outcomes = result.value if isinstance(result.value, list) else [result.value]
-    documents = [{**plain(each), "scope": each.record.scope if each.record else result.scope} for each in outcomes]
-    return documents if isinstance(result.value, list) else documents[0]
 
 
 # ---------------------------------------------------------------- writing
@@ -64,6 +57,13 @@ def _changed(result: Result, screen: Screen) -> None:
         return _report(result.value, result.memory, screen)
     outcome: Outcome = result.value
     screen.line(f"{_named(outcome, screen)}: {one_line(outcome.because)}")
+    _advised([outcome], screen)
+
+
+def _advised(outcomes: Sequence[Outcome], screen: Screen) -> None:
+    """What else is to be said, such as that a secret was replaced; once, however many it is said of."""
+    for advice, count in Counter(each.advice for each in outcomes if each.advice).items():
+        screen.line(screen.styled(f"  {one_line(advice)}{f' ({count:,} memories)' if count > 1 else ''}", "dim"))
 
 
 def _remembered(result: Result, screen: Screen) -> None:
@@ -74,8 +74,7 @@ def _remembered(result: Result, screen: Screen) -> None:
     because = "" if outcome.outcome == "added" else f": {one_line(outcome.because)}"
     unconfirmed = ", unconfirmed" if outcome.record and outcome.record.status == "candidate" else ""
     screen.line(f"{_named(outcome, screen)} in {one_line(where)}{unconfirmed}{because}")
-    if outcome.advice:
-        screen.line(screen.styled(f"  {one_line(outcome.advice)}", "dim"))
+    _advised([outcome], screen)
 
 
 def _remembered_many(result: Result, screen: Screen) -> None:
@@ -86,6 +85,7 @@ def _remembered_many(result: Result, screen: Screen) -> None:
     screen.line(f"{said} in {one_line(', '.join(sorted(scopes)))}")
     for because in dict.fromkeys(o.because for o in outcomes if o.outcome == "refused"):
         screen.line(f"  refused: {one_line(because)}")
+    _advised(outcomes, screen)
 
 
 def _named(outcome: Outcome, screen: Screen) -> str:
@@ -319,6 +319,7 @@ def _extracted(result: Result, screen: Screen) -> None:
         record = outcome.record
         said = f"[id:{record.number}] {record.kind}: {one_line(record.text)}" if record else one_line(outcome.because)
         screen.line(f"{screen.styled(outcome.outcome, 'good' if record else 'bad')} {said}")
+    _advised(outcomes, screen)
     found = "nothing was found" if not outcomes else "1 finding" if len(outcomes) == 1 else f"{len(outcomes)} findings"
     screen.line(screen.styled(f"{found}; `memorist promote` weighs them", "dim"))
 

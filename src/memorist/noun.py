@@ -1,0 +1,66 @@
+"""What all nouns share: how they look as plain data, on one line, and as a table in a notebook.
+
+`to_dict` is the one implementation: the command line prints it with `--json`. Lines and tables show nothing that a screen would
+obey or hide, and tables escape everything.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from memorist.unseen import unseen
+
+SHOWN_ON_A_LINE = 72  # characters of a text in a repr
+SHOWN_IN_A_CELL = 300
+AS_TEXT: Mapping[type, Callable[[Any], str]] = {date: lambda value: value.isoformat(), bytes: bytes.hex, Path: str}
+Table = tuple[Sequence[str], Sequence[Sequence[Any]]]  # heads and rows
+
+
+class Noun:
+    """A value of ours."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as dicts, lists, texts and numbers, for JSON: times in ISO form, bytes in hex."""
+        return {field.name: plain(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
+
+    def _table(self) -> Table:
+        """What a notebook shows: its fields that say anything."""
+        rows = [(name, value) for name, value in self.to_dict().items() if value not in (None, "", [], {})]
+        return (type(self).__name__, ""), rows
+
+    def _repr_html_(self) -> str:
+        import html
+
+        def row(cells: Sequence[Any], tag: str) -> str:
+            said = (cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False) for cell in cells)
+            shown = (html.escape(line(text, SHOWN_IN_A_CELL)) for text in said)
+            return "<tr>" + "".join(f"<{tag}>{text}</{tag}>" for text in shown) + "</tr>"
+
+        heads, rows = self._table()
+        return f"<table>{row(heads, 'th')}{''.join(row(cells, 'td') for cells in rows)}</table>"
+
+
+def plain(value: Any) -> Any:
+    """A value of ours in JSON's terms."""
+    if isinstance(value, Noun):
+        return value.to_dict()
+    if is_dataclass(value):
+        return Noun.to_dict(value)  # type: ignore[arg-type]
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [plain(each) for each in value]
+    return next((write(value) for kind, write in AS_TEXT.items() if isinstance(value, kind)), value)
+
+
+def line(text: str, longest: int = SHOWN_ON_A_LINE) -> str:
+    """The beginning of a text on one line; what shows nothing, or orders a screen about, is written as an escape."""
+    some = " ".join(text[: 4 * longest].split())
+    hidden = unseen(some)
+    said = "".join(c if c.isprintable() and c not in hidden else c.encode("unicode_escape").decode() for c in some)
+    return said if len(said) <= longest and len(text) <= 4 * longest else f"{said[: longest - 1]}…"
