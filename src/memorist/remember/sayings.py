@@ -31,7 +31,7 @@ _CLASSES = {
     "own": r"(name|nickname|birthday|anniversary|address|number|email|dentist|doctor|therapist|boss|manager|team|job|company"
     r"|employer|home ?town|car|bike|laptop|computer|machine|keyboard|shell|editor|flight|appointment|surgery|exam|wedding"
     r"|blood type|size|diet|pronouns|time ?zone|native language|degree|major|school|university|hobby|hobbies|account|office"
-    r"|landlord|insurance|budget|goal)",
+    r"|landlord|insurance|budget|goal|income|salary|rent|phone|apartment|house|garden|collection|business|research|thesis)",
     "eigen": r"(\w*name|geburtstag|hochzeitstag|adresse|\w*nummer|\w*arzt|\w*ärztin|chef(in)?|team|job|firma|arbeitgeber"
     r"|heimatstadt|auto|fahrrad|laptop|rechner|flug|termin|prüfung|hochzeit|blutgruppe|\w*größe|muttersprache|hobbys?|schule"
     r"|büro|vermieter|ziel)",
@@ -39,6 +39,11 @@ _CLASSES = {
     "day": r"((mon|tues|wednes|thurs|fri|satur|sun)days?|weekends?|weekdays|mornings?|nights?|evenings?|winter|summer|week|month"
     r"|year)",
     "tag": r"((mon|diens|donners|frei|sams|sonn)tags?|mittwochs?|wochenende|morgen|abend|winter|sommer|woche|monat|jahr|tag)",
+    "when": r"(last (week|month|year|night|<day>|spring|summer|fall|autumn|winter)|(a|one|two|three|four|five|six|\d+|a few"
+    r"|several) (day|week|month|year)s? ago|(on|in|since|by|until) (early |late |mid-?)?(jan(uary)?|feb(ruary)?|march|april|may"
+    r"|june|july|aug(ust)?|sep(tember)?|oct(ober)?|nov(ember)?|dec(ember)?|(19|20)\d\d)|\$\d[\d,.]*)",
+    "wann": r"(letzte[nsrm]? (woche|monat|jahr|winter|sommer|herbst|frühling)|(vor|seit) (\w+ )?(tag|woche|monat|jahr)e?n?|(im"
+    r"|seit|bis) (januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember|(19|20)\d\d)|am \d+\.)",
     "usually": r"(usually|typically|normally|mostly|generally|regularly|often|frequently|almost always|tends? to)",
     # failing, mending and getting done
     "fails": r"(fail(s|ed)?|br(eaks?|oke)|crash(es|ed)?|leak(s|ed)?|hangs?|hung|dies|died|stuck|deadlocks?|time[sd] out"
@@ -227,7 +232,7 @@ note 0.6
     ^(interestingly|surprisingly|curiously|oddly|strangely|apparently|evidently)(?!.*you('re| are) right)
     (shows?|showed|reveals?|revealed|proves?|proved|indicates?|suggests?|confirms?|confirmed) that|according to (the|their|its
         |our) \w+
-    i didn't know (this|until|that \w+)|(the|our) \w+ (actually|in fact|silently|secretly|quietly) \w+
+    i didn't know (this|until)|(the|our) \w+ (actually|in fact|silently|secretly|quietly) \w+
     (mir|uns) (ist|fiel|fällt) (\w+ )?(aufgefallen|auf)|(stellte?|zeigte?|hat) sich … (heraus|herausgestellt|gezeigt|dass)
     <habe> … (herausgefunden|festgestellt|bemerkt|entdeckt|erfahren|gelernt|gemerkt|gesehen), (dass|wie|warum)|wie sich zeigt
     ^(interessant|interessanterweise|überraschend|überraschenderweise|erstaunlicherweise|offenbar|offensichtlich|übrigens)
@@ -271,18 +276,25 @@ architecture 0.7
         |veröffentlicht|verarbeitet|gehostet|geladen|gecacht)
 fact 0.6
     my name('s| is)|i go by \w+
+    (i|we)('ve|'m|'re)? … <when>|(ich|wir) … <wann>|(habe|bin|haben|sind) (ich|wir) … <wann>|^(my|our|meine?|unsere?) … (<when>
+        |<wann>)
+    (i|we)('ve)? (just|recently|finally) (got|bought|joined|adopted|attended|signed up|moved|volunteered|visited|purchased
+        |switched|learned)
+    (i'm|i am|we're|we are)( \w+)? (planning|preparing|hosting|organi[sz]ing) (an?|to|for|my|our)|i'm currently (reading|living
+        |working|in an?)
     i('m| am) (originally |also |currently )?(an? (?!bit|little|fan|huge|big)\w+|from|allergic|intolerant|vegetarian|vegan|celiac
         |(left|right)-handed|married|divorced|widowed|engaged|single|pregnant|diabetic|colou?r ?-?blind|deaf|blind|retired
         |unemployed|self-employed|freelanc\w+|\d+|based in|born|training for|learning|studying|expecting|the (only|owner|lead
-        |head|maintainer|founder)|responsible for|in charge of|dyslexic|autistic|jewish|muslim|catholic|buddhist|moving to
-        |on (a diet|medication|parental leave))
+        |head|maintainer|founder)|responsible for|in charge of|passionate about|used to|willing to|enrolled|a member|dyslexic
+        |autistic|jewish|muslim|catholic|buddhist|moving to|on (a diet|medication|parental leave))
     i (live|work(ed)? (as|at|for|in|mostly|mainly|from|on|with|part|night|remotely)|study|studied|come from|grew up|speak|own
         |drive an?|wear|was (born|diagnosed|raised)|play the|teach|suffer from|moved (to|from)|went to (school|university
         |college)|graduated|volunteer|run (an?|my)|weigh|got (married|divorced|promoted|engaged)|quit|turn \d+)
-    i have (an? (?!question|idea|problem|good|great|ton\b|lot\b|few\b|look|feeling|doubt|minute|moment|meeting|bug|hunch
-        |suggestion)\w+|two|three|four|five|\d+|no (?!idea|clue|time|doubt|problem|trouble)\w+|celiac|diabetes|asthma|adhd|type)
+    i (also |actually |already |still |currently )?have (an? (?!question|idea|problem|good|great|ton\b|lot\b|few\b|look|feeling
+        |doubt|minute|moment|meeting|bug|hunch|suggestion)\w+|two|three|four|five|\d+|no (?!idea|clue|time|doubt|problem
+        |trouble)\w+|celiac|diabetes|asthma|adhd|type)
     i('ve| have) (been (?!looking|meaning|trying|thinking|wondering|considering|planning|noticing|hearing)\w+ing|lived|worked|had
-        |known) … (for|since|\d+)
+        |known) … (for|since|lately|recently|a lot|every \w+|\d+)
     (my|our) <kin>('s?)?( (?!will|would|could|can|may)\w+){0,2} (is|are|was|has|have|had|lives?|works?|starts?|moved|studies|goes
         |got|loves?|hates?|likes?|wants?|can't|prefers?|needs?|turns?|speaks?|plays?|died|suffers?|takes?|gets)
         |<kin>'s birthday (is|in|on)
@@ -349,7 +361,7 @@ _LASTING = ("fact", "pattern", "architecture")
 
 def _compiled(ways: str) -> re.Pattern[str]:
     """One pattern for all ways; each begins and ends with a word."""
-    for name, words in _CLASSES.items():
+    for name, words in reversed(_CLASSES.items()):  # a class may name those before it
         ways = ways.replace(f"<{name}>", words)
     lines = re.sub(r"\((?!\?)", "(?:", ways.replace(" … ", _GAP).replace("_", _CLAUSE)).strip().splitlines()
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(str.strip, lines))})(?!\w)")
