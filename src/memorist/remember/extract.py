@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from memorist.remember.sayings import way_of_saying
+from memorist.remember.sayings import statement, way_of_saying
 from memorist.text.wishes import WISH
 
 MOST_FINDINGS = 8  # of one message
@@ -253,8 +253,11 @@ def _saying(start: int, end: int, text: str, role: str | None) -> Finding | None
         fits = way_of_saying(said, role)
         kind = fits.kind if fits else "fact"
         return Finding(kind, said, "asked for", REQUESTED, start, end, files=_paths(said), asked_for=True)
+    said = statement(said)
     fits = way_of_saying(said, role)
-    return Finding(fits.kind, said, fits.kind, fits.relevance, start, end, files=_paths(said)) if fits else None
+    if fits is None:
+        return None
+    return Finding(fits.kind, said, fits.kind, fits.relevance, start, start + len(said), files=_paths(said))
 
 
 # ---------------------------------------------------------------- together

@@ -87,7 +87,8 @@ correction 0.8
     _(eigentlich|tatsächlich) (heißt|ist|sind|liegt|läuft|wohn\w+|arbeit\w+|gehört|beginnt)
     (gilt|wohne|arbeite|heiße|bin|nutzen?|verwenden?|nehmen|esse|fahre) (\w+ ){0,3}nicht mehr|nicht … sondern
 preference 0.8
-    i('d| would)?( \w+ly| also| much| still)? prefer(?! (it|that|this|not)\b)|i('d| would) rather|my preferences?|preferences? ?:
+    i('d| would)?( \w+ly| also| much| still)? prefer(?! (it|that|this|not)\b)|i('d| would) rather|my preferences? (is|are|for)
+        |preferences? ?:
     i( really| absolutely| just| also| do| still| actually| personally)* (like|love|hate|dislike|enjoy|adore|detest|loathe)\b
         |i (don't|do not|can't|cannot|never)( really)? (like|enjoy|stand|bear|care for)\b
     i (always|never|only) (want|like|drink|eat|use|buy|order|wear|take|travel|fly|read|watch|book|listen|work)
@@ -135,7 +136,7 @@ warning 0.8
     you (can't|cannot|can not|shouldn't)(?! (believe|imagine|see))
     (is|are|it's) (not allowed|forbidden|prohibited|off[ -]limits|not safe|unsafe|dangerous|risky|not supposed to)
     (under no circumstances|on no account|at no point)|_avoid \w+
-    (takes?|brings?|knocks?) … down|gets? (us|you|me) (banned|blocked|fired|locked)
+    (takes?|brings?|knocks?) … down|gets? (us|you|me) (banned|blocked|locked)
     ^(if|when|once|as soon as) (you|we|someone|anyone|they) … (breaks?|fails?|crash(es)?|loses?|(is|are|gets?) (lost|deleted
         |corrupted)|stops?|dies|explodes?|hangs|goes down|will break)
     (otherwise|or else) (it|the|you|we|they|this|everything)
@@ -175,6 +176,7 @@ decision 0.8
         |replacing|retiring|deprecating|abandoning|keeping|not going to|taking the|(going|planning) to (use|switch|move|drop
         |migrate|replace|keep|adopt))
     we('ll| will)( be)?( not)? (use|using|go with|keep|stay|drop|switch|move|migrate|adopt|replace|support|ship|host|store|build)
+    i('ll| will) (go (with|for)|stick (with|to)|stay with)
     ended up (choosing|using|going|picking|with|taking)|made up (my|our) minds?
     (the|our|my) (plan|decision|choice|agreement) (is|was) (to|that|for)
     (from now on|going forward|from today on|^starting (next|with|from)|effective (immediately|today)|as of (today|now|next))
@@ -226,7 +228,7 @@ convention 0.75
 note 0.6
     (i|we)('ve| have)?( just| also| now| recently| only)? (noticed|found out|discovered|learned|learnt|reali[sz]ed|observed
         |figured out|saw|found)( (today|out|yesterday))? (that|how|why|out)
-    turn(s|ed) out,? (that|the|to be|to have|it|there|my|our|we|i|you|\w+ (is|are|has|was|does|only))
+    turn(s|ed) out,? (that|the|it|there|my|our|we|i|you|\w+ (is|are|has|was|does|only))
     ^(looks like|it seems that|it appears that) (the|our|my|there is|\w+ (is|only|does|has))
     (interesting|fun fact|til|today i learned|fyi|good to know|side note|finding|observation) ?:
     ^(interestingly|surprisingly|curiously|oddly|strangely|apparently|evidently)(?!.*you('re| are) right)
@@ -276,12 +278,12 @@ architecture 0.7
         |veröffentlicht|verarbeitet|gehostet|geladen|gecacht)
 fact 0.6
     my name('s| is)|i go by \w+
-    (i|we)('ve|'m|'re)? … <when>|(ich|wir) … <wann>|(habe|bin|haben|sind) (ich|wir) … <wann>|^(my|our|meine?|unsere?) … (<when>
-        |<wann>)
+    (i|we)('ve|'m|'re|'ll|'d)? … <when>|(ich|wir) … <wann>|(habe|bin|haben|sind) (ich|wir) … <wann>|^(my|our|meine?
+        |unsere?) … (<when>|<wann>)
+    (i|we) (\w+ )?(participated|attended|volunteered|joined|adopted|enrolled|signed up)|i('m| am) (now|currently) \w+ing
     (i|we)('ve)? (just|recently|finally) (got|bought|joined|adopted|attended|signed up|moved|volunteered|visited|purchased
         |switched|learned)
-    (i'm|i am|we're|we are)( \w+)? (planning|preparing|hosting|organi[sz]ing) (an?|to|for|my|our)|i'm currently (reading|living
-        |working|in an?)
+    (i'm|i am|we're|we are)( \w+)? (planning|preparing|hosting|organi[sz]ing) (an?|to|for|my|our)|i'm currently in an?
     i('m| am) (originally |also |currently )?(an? (?!bit|little|fan|huge|big)\w+|from|allergic|intolerant|vegetarian|vegan|celiac
         |(left|right)-handed|married|divorced|widowed|engaged|single|pregnant|diabetic|colou?r ?-?blind|deaf|blind|retired
         |unemployed|self-employed|freelanc\w+|\d+|based in|born|training for|learning|studying|expecting|the (only|owner|lead
@@ -293,8 +295,10 @@ fact 0.6
     i (also |actually |already |still |currently )?have (an? (?!question|idea|problem|good|great|ton\b|lot\b|few\b|look|feeling
         |doubt|minute|moment|meeting|bug|hunch|suggestion)\w+|two|three|four|five|\d+|no (?!idea|clue|time|doubt|problem
         |trouble)\w+|celiac|diabetes|asthma|adhd|type)
-    i('ve| have) (been (?!looking|meaning|trying|thinking|wondering|considering|planning|noticing|hearing)\w+ing|lived|worked|had
-        |known) … (for|since|lately|recently|a lot|every \w+|\d+)
+    i('ve| have)( \w+)? been (?!looking|meaning|trying|thinking|wondering|considering|planning|noticing|hearing|struggling
+        |feeling|having)\w+ing
+    i('ve| have) (lived|worked|had|known) … (for|since|\d+)|i('ve| have) (always|never|recently) (?!heard|seen|thought|noticed
+        |understood)\w+
     (my|our) <kin>('s?)?( (?!will|would|could|can|may)\w+){0,2} (is|are|was|has|have|had|lives?|works?|starts?|moved|studies|goes
         |got|loves?|hates?|likes?|wants?|can't|prefers?|needs?|turns?|speaks?|plays?|died|suffers?|takes?|gets)
         |<kin>'s birthday (is|in|on)
@@ -347,6 +351,14 @@ _REACTION = r"""
     (like|love|hate|dislike|enjoy|adore|detest|loathe|stand|bear) (it|this|that|you|your|the|these|those|her|his|their|to (know
         |see|hear)|how|when|what)
 """
+# What follows a statement and asks, wonders or wants something: "I'm vegan, any ideas?"
+_ASKING = r"""
+    (?<=, )((and|but|so|also|now) )*(can|could|would|will|do|does|did|is|are|should|may|what|how|which|any|who|where|why|when
+        |please|wondering|maybe|perhaps|(i'm|i am|i was) (\w+ )?(wondering|not sure|unsure|thinking|curious)|i (wonder|might
+        |don't know)|kannst|könntest|hast|gibt|was|wie|welche[rs]?|wo|warum|soll|ich (frage|überlege|weiß nicht
+        |bin (mir )?nicht sicher))
+    (and|but|so) (i'm|i am|i was) (\w+ )?(wondering|not sure|unsure|thinking|curious)
+"""
 _PASSING = r"""
     today|tonight|right now|at the moment|just now|this (morning|afternoon|evening)|a bit|a little|minutes late|one moment
     heute|gerade|im moment|momentan|gleich|eben|verspätung
@@ -389,7 +401,26 @@ def _sayings() -> Iterator[Saying]:
 
 
 SAYINGS = tuple(_sayings())
-UNSURE, REACTION, PASSING = (_compiled(_joined(ways)) for ways in (_UNSURE, _REACTION, _PASSING))
+UNSURE, REACTION, PASSING, ASKING = map(_compiled, map(_joined, (_UNSURE, _REACTION, _PASSING, _ASKING)))
+
+
+def _read(sentence: str) -> str:
+    return sentence.lower().replace("’", "'")
+
+
+def _asks(said: str) -> bool:
+    return said.endswith("?") or UNSURE.search(said) is not None
+
+
+def statement(sentence: str) -> str:
+    """What a sentence states before it asks something; all of it if it does not ask.
+
+    >>> statement("I'm vegan and I live in Lyon, can you suggest a restaurant?")
+    "I'm vegan and I live in Lyon"
+    """
+    said = _read(sentence)
+    asks = ASKING.search(said) if len(said) == len(sentence) and _asks(said) else None
+    return sentence[: asks.start()].rstrip(" ,") if asks else sentence
 
 
 def way_of_saying(sentence: str, role: str | None = None) -> Saying | None:
@@ -400,8 +431,8 @@ def way_of_saying(sentence: str, role: str | None = None) -> Saying | None:
     'decision'
     >>> way_of_saying("Should we use Postgres 16?")
     """
-    said = " ".join(sentence.lower().replace("’", "'").split())
-    if said.endswith("?") or said.count(" ") < LEAST_WORDS - 1 or UNSURE.search(said):
+    said = " ".join(_read(sentence).split())
+    if said.count(" ") < LEAST_WORDS - 1 or _asks(said):
         return None
     found = next((saying for saying in SAYINGS if saying.pattern.search(said)), None)
     if found is None or (found.kind == "fact" and role not in (None, "user")):
