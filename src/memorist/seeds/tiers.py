@@ -218,7 +218,7 @@ class Override:
 def override_of(said: str) -> Override:
     """Reads a kind, a scope, a target and a severity from "remember this …". The scope is the project, except for an obvious
     preference of the user, which is global; "for this project only" and "for all projects" decide. A person is asked about
-    what is global.
+    what would stand in the prompts of every project.
 
     >>> override_of("Remember this: I prefer tabs")
     Override(text='I prefer tabs', kind='preference', scope='global', target=None, severity='medium')
