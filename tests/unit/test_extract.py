@@ -164,6 +164,11 @@ def test_nothing_is_invented(text: str, role: str | None) -> None:
         "\nq: a?\na: b",
         "edited ",
         "(/",
+        "i, ",
+        "'d, ",
+        "wenn mehr ",
+        "if we would, and i'm not ",
+        "the the my my ",
     ],
 )
 def test_no_text_makes_it_slow(unit: str) -> None:

@@ -1,5 +1,5 @@
-"""Rules that find what is worth keeping in a text: decisions, warnings, preferences, conventions, changed files, failed
-commands, errors, and questions with their answers.
+"""Rules that find what is worth keeping in a text: what people say (`sayings.py`), changed files, failed commands, errors, and
+questions with their answers.
 
 Nothing is invented: a finding is a piece of the given text, with its position. A message yields at most eight findings, the
 most relevant ones. The rules are patterns, each anchored at a word and run over one sentence or one line, so no text can
@@ -11,6 +11,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+
+from memorist.remember.sayings import statement, way_of_saying
+from memorist.text.wishes import WISH
 
 MOST_FINDINGS = 8  # of one message
 LEAST_TEXT, MOST_TEXT = 12, 500  # characters of one finding
@@ -25,69 +28,13 @@ CONFIDENCE = 0.6  # in a rule's reading of a text, however plain it seems
 
 # ---------------------------------------------------------------- the rules
 
-
-@dataclass(frozen=True, slots=True)
-class _Saying:
-    """Phrases that mark a sentence as one kind of memory."""
-
-    kind: str
-    relevance: float
-    pattern: re.Pattern[str]
-
-
-def _said(kind: str, relevance: float, *ways: str) -> _Saying:
-    return _Saying(kind, relevance, re.compile(rf"(?:^|\b)(?:{'|'.join(ways)})", re.IGNORECASE))
-
-
-_WE = r"(?:we|i)(?:'ve| have|'re| are| will|'ll)?"
-# The first that matches decides, so the narrower ones come first.
-SAYINGS = (
-    _said(
-        "correction", 0.8, r"correction\s*:", r"that(?:'s| is| was) (?:wrong|not right|incorrect)\b", r"actually,? it(?:'s| is)\b",
-    ),
-    _said(
-        "preference", 0.8, r"i(?:'d| would)? prefer\b", r"i(?:'d| would) rather\b", r"i (?:always|never) (?:want|like)\b",
-        r"i (?:like|love|hate|dislike)\b", r"my preference\b", r"please (?:always|never|don't|do not)\b", r"preference\s*:",
-    ),
-    _said(
-        "convention", 0.75, r"by convention\b", r"conventions?\s*:", r"our (?:convention|style|rule) is\b",
-        r"we (?:always|never)\b", r"the rule is\b", r"(?:must|should) always be\b", r"is always named\b", r"are always named\b",
-    ),
-    _said(
-        "decision", 0.8, rf"{_WE} (?:decided|agreed|chose|settled on|switched to|moved to|migrated to)\b", r"decision\s*:",
-        r"decided\s*:", r"let's (?:go with|use|stick with)\b", rf"{_WE} (?:going with|sticking with)\b", r"we(?:'ll| will) use\b",
-        r"it was (?:decided|agreed)\b",
-    ),
-    _said(
-        "warning", 0.8, r"warning\s*:", r"caution\s*:", r"careful\b", r"beware\b", r"watch out\b", r"never\s+\w", r"do not\s+\w",
-        r"don't (?:use|run|call|commit|push|deploy|delete|change|edit|touch|rely|trust|forget to)\b", r"must not\b", r"avoid\s+\w",
-        r"gotcha\s*:", r"important\s*:", r"otherwise it (?:breaks|fails|crashes|hangs)\b",
-    ),
-    _said(
-        "error", 0.7, r"the (?:cause|root cause|problem|bug|issue) (?:is|was)\b",
-        r"(?:failed|fails|broke|breaks|crashed|crashes) because\b",
-        r"(?:fixed|solved|resolved) (?:it |this |that |the \w+ )?by\b",
-    ),
-    _said("architecture", 0.7, r"architecture\s*:", r"the (?:service|module|layer|component) \w+ (?:talks to|depends on|owns)\b"),
-)  # fmt: skip
-
-# How a person asks for something to be remembered; the rest of the sentence is the memory.
-ASKED = re.compile(
-    r"(?:^|\b)(?:please\s+)?(?:remember|note|keep in mind|don't forget|do not forget|for the record|make a note)"
-    r"(?:\s+(?:that|this))?\s*[:,-]?\s+",
-    re.IGNORECASE,
-)
-# A sentence that asks, supposes or speculates states nothing.
-UNSURE = re.compile(
-    r"^\s*(?:if|whether|should|shall|could|would|can|may|might|do|does|did|is|are|what|why|how|who|when|where|which)\b"
-    r"|\b(?:what if|suppose|maybe|perhaps|wondering|not sure|might|hypothetical)\b",
-    re.IGNORECASE,
-)
 SENTENCE_END = re.compile(r"[.!?…](?=[\"')\]”’]?(?:\s|$))[\"')\]”’]?|[。！？]|\n")
 
 FENCE = re.compile(r"^\s*(?:```|~~~)")
 QUOTED_LINE = re.compile(r"^\s*(?:>|\|)")
-COMMAND_LINE = re.compile(r"^\s{0,8}(?:[\w.@~/:-]{0,60}[$#%❯]|PS [^>]{0,80}>)\s+(?P<command>[a-zA-Z./~][^\n]{0,300})$")
+COMMAND_LINE = re.compile(  # a "#" alone begins a heading or a comment
+    r"^\s{0,8}(?:[\w.@~/:-]{0,60}[$%❯]|[\w.@~/:-]{1,60}#|PS [^>]{0,80}>)\s+(?P<command>[a-zA-Z./~][^\n]{0,300})$"
+)
 FAILED = re.compile(
     r"\b(?:error|fatal|panic|exception|traceback|failed|failure|not found|denied|cannot|segmentation fault)\b"
     r"|\bexit(?:ed)?(?: with)?(?: code| status)?:? *[1-9]\d{0,2}\b|\b[1-9]\d{0,6} (?:failed|errors?|failures)\b",
@@ -102,7 +49,8 @@ WORKED = re.compile(
 TRACEBACK = re.compile(r"^\s*Traceback \(most recent call last\):")
 EXCEPTION = re.compile(r"^\s*(?:[A-Za-z_][\w.]{0,100})(?:Error|Exception|Warning|Interrupt|Exit|Failure)\b:?.{0,400}$")
 ERROR_LINE = re.compile(
-    r"^\s*(?:E\s{2,6}\S|error(?:\[\w{1,12}\])?:\s|fatal:\s|panic:\s|FAILED\s\S|ERROR\s{0,2}[:\[ -]\s?\S|Uncaught \w|\[ERROR\]\s)"
+    r"^\s*(?:E\s{2,6}\S|(?:\S{1,200}[:)]\s)?[Ee]rror(?:(?:\[\w{1,12}\])?:\s| [A-Z]{1,6}\d{2,6}\b)|npm ERR!"
+    r"|fatal:\s|panic:\s|FAILED\s\S|ERROR\s{0,2}[:\[ -]\s?\S|Uncaught \w|\[ERROR\]\s)"
 )
 PATH = r"(?P<path>(?:[\w.@~-]{1,80}[/\\]){0,20}[\w.@-]{1,100}\.[A-Za-z]\w{0,7})"
 A_PATH = re.compile(rf"(?<![\w/\\.]){PATH}(?![\w/\\])")
@@ -297,22 +245,19 @@ def _saying(start: int, end: int, text: str, role: str | None) -> Finding | None
     if len(said) > 2 * MOST_TEXT:
         return None
     start, said = end - len(said), said.rstrip()
-    asked = ASKED.search(said) if role == "user" and not said.endswith("?") else None
+    asked = WISH.search(said) if role == "user" and not said.endswith("?") else None
     if asked:
         said, start = said[asked.end() :], start + asked.end()
         if not said:
             return None
-        fits = _way_of_saying(said)
+        fits = way_of_saying(said, role)
         kind = fits.kind if fits else "fact"
         return Finding(kind, said, "asked for", REQUESTED, start, end, files=_paths(said), asked_for=True)
-    if said.endswith("?") or UNSURE.search(said) or len(said.split()) < 4:
+    said = statement(said)
+    fits = way_of_saying(said, role)
+    if fits is None:
         return None
-    fits = _way_of_saying(said)
-    return Finding(fits.kind, said, fits.kind, fits.relevance, start, end, files=_paths(said)) if fits else None
-
-
-def _way_of_saying(said: str) -> _Saying | None:
-    return next((saying for saying in SAYINGS if saying.pattern.search(said)), None)
+    return Finding(fits.kind, said, fits.kind, fits.relevance, start, start + len(said), files=_paths(said))
 
 
 # ---------------------------------------------------------------- together

@@ -26,11 +26,10 @@ from memorist.records import Outcome, Report
 from memorist.seeds.items import ContextItem, Items, text_of
 from memorist.surfaces import settings
 from memorist.text.question import kinds_in
+from memorist.text.wishes import wished
 
 NAMES = tuple(lane.name for lane in TIERS.lanes)
 Severity = Literal["high", "medium", "low"]
-_ASKS = re.compile(r"\s*(?:please\s+)?(?:remember|note|keep in mind)(?:\s+(?:this|that))?\s*[:,]?\s+", re.IGNORECASE)
-_ONLY_HERE = re.compile(r"[,;]?\s*\(?\b(?:only\s+)?(?:for|in)\s+this\s+project(?:\s+only)?\)?", re.IGNORECASE)
 _FILE = re.compile(r"[\w./-]*\w\.[A-Za-z][A-Za-z0-9]{0,4}\b")
 _SERIOUS = re.compile(r"\b(?:never|always|must|critical|important|danger\w*)\b", re.IGNORECASE)
 _MILD = re.compile(r"\b(?:maybe|usually|perhaps|rather|if possible|nice to have)\b", re.IGNORECASE)
@@ -218,19 +217,17 @@ class Override:
 
 def override_of(said: str) -> Override:
     """Reads a kind, a scope, a target and a severity from "remember this …". The scope is the project, except for an obvious
-    preference of the user, which is global unless the text says "for this project only"; a person is asked about it.
+    preference of the user, which is global; "for this project only" and "for all projects" decide. A person is asked about
+    what would stand in the prompts of every project.
 
     >>> override_of("Remember this: I prefer tabs")
     Override(text='I prefer tabs', kind='preference', scope='global', target=None, severity='medium')
     >>> override_of("remember that we never edit schema.sql by hand").target
     'schema.sql'
     """
-    asked = _ASKS.match(said)
-    text = said[asked.end() :] if asked else said
-    here = _ONLY_HERE.search(text) is not None
-    text = _ONLY_HERE.sub("", text).strip()
+    text, place = wished(said)
     kind = next(iter(kinds_in(text)), "fact")
     file = _FILE.search(text)
     severity: Severity = "high" if _SERIOUS.search(text) else "low" if _MILD.search(text) else "medium"
-    everywhere = kind == "preference" and not here
-    return Override(text, kind, "global" if everywhere else "project", file[0] if file else None, severity)
+    scope = place or ("global" if kind == "preference" else "project")
+    return Override(text, kind, scope, file[0] if file else None, severity)
