@@ -19,6 +19,7 @@ from memorist.files.markdown import Entry
 from memorist.files.sources import must_fit
 from memorist.records import LIVING, Counters, Draft, Link, Origin, Record, Status, Trust, utc
 from memorist.remember.bring import Exported, link_of
+from memorist.remember.gate import IS_ID
 from memorist.text.visible import decoded, quoted
 
 VERSION = 2
@@ -212,6 +213,8 @@ def _exported(value: Mapping[str, Any]) -> Exported | str:
         for name, column in {"created": "created", "updated": "updated", "used": "last_used"}.items():
             told[name] = utc(_moment(value[column], column)) if value.get(column) else None
         told |= {name: value.get(name) for name in ("reason", "superseded_by", "actor", "surface", "narrative")}
+        if told["superseded_by"] is not None and not IS_ID.fullmatch(told["superseded_by"]):
+            raise Damaged(f"its superseded_by is {quoted(told['superseded_by'])}")
         told["pinned"] = checks.flag(value.get("pinned"), "pinned")
         told["version"] = checks.whole(value.get("version"), "version", 1, 1 << 53)
         return Exported(**told, counters=Counters(**counters))

@@ -22,12 +22,13 @@ from memorist.kinds import KINDS, MEMORY
 from memorist.memory import Memory
 from memorist.records import ID_LETTERS, LIVING, Draft, Link, Outcome, Record, now_utc
 from memorist.redact import Redactor
-from memorist.remember.bring import Exported
+from memorist.remember.bring import Exported, Import
 from memorist.store.nouns import parts
 from memorist.text.visible import decoded, visible
 
 PAGE = 400  # records read at once
 ERASED = "it was erased here, and an import does not bring it back"
+OF_PAST = "it says that it is the past text of a past text; remove its superseded_by"
 NOT_OWN = "only the user brings an export back as it was: do it at a terminal, or with an access of origin='user'"
 
 
@@ -188,19 +189,33 @@ def _remember(read: _Read, memory: Memory) -> list[Outcome]:
     added = {outcome.id: outcome.batch for outcome in outcomes if outcome.id and outcome.batch}
     exported = {each.draft.id for each in read.found if each.draft.id in added}
     if exported:
-        read.linked = door._import(exported, next(iter(added.values()))).links(read.links)
+        _link(read, door._import(exported, next(iter(added.values()))))
     return outcomes
 
 
 def _bring(read: _Read, memory: Memory) -> list[Outcome]:
     """Exports as they were; what else was found, as candidates."""
+    _refuse_past_of_past(read)
     whole = [(each.draft, each.told) for each in read.found if isinstance(each.told, Exported)]
     bringing = memory._import({str(draft.id) for draft, _ in whole}, None)
     done = iter([memory._tell(outcome) for some in parts(whole, PAGE) for outcome in bringing.records(some)])
-    read.linked = bringing.links(read.links)
+    _link(read, bringing)
     door = memory.through(replace(memory.access, origin="import", surface="import"))
     others = iter(door.remember_many(each.draft for each in read.found if each.told is None))
     return [_outcome(each.told, done, others) for each in read.found]
+
+
+def _refuse_past_of_past(read: _Read) -> None:
+    """A past text belongs to the memory that was revised, which is no past text itself: so there are no circles of them."""
+    past = {
+        e.draft.id: e.told.superseded_by for e in read.found if isinstance(e.told, Exported) and e.told.superseded_by
+    }
+    read.found = [replace(each, told=OF_PAST) if past.get(each.draft.id) in past else each for each in read.found]
+
+
+def _link(read: _Read, bringing: Import) -> None:
+    read.linked = bringing.links(read.links)
+    read.problems += bringing.left
 
 
 def _outcome(told: Exported | str | None, brought: Iterator[Outcome], others: Iterator[Outcome]) -> Outcome:

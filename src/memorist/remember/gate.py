@@ -16,10 +16,11 @@ and those forgotten or revised here stay forgotten or revised.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from memorist import checks
 from memorist.access import GLOBAL, HOMED, Access, family_of, is_homed
@@ -49,6 +50,7 @@ from memorist.store.where import canonical
 from memorist.store.writer import Clean
 from memorist.text.visible import quoted
 
+Given = TypeVar("Given")  # what a record was made from
 IS_ID = re.compile("m[0-9a-hjkmnp-tv-z]{26}")
 DRAFT_FIELDS = {field.name for field in fields(Draft)}
 _BY_ROLE: dict[str, Origin] = {"assistant": "agent", "system": "agent", "tool": "tool"}
@@ -101,27 +103,28 @@ def admit(
     cleaned = [checked(place, draft, by, home, now) for place, draft in enumerate(drafts, 1)]
     cleaned = [_asked(draft, record, by, home, policy) for draft, record in zip(drafts, cleaned, strict=True)]
     try:
-        return _stored(drafts, cleaned, by, now, batch, policy)
+        return stored(drafts, cleaned, partial(decide, policy), by, now, batch)
     except Held:  # what these would replace is most of a scope: then it is only flagged
-        return _stored(drafts, cleaned, by, now, batch, "flag")
+        return stored(drafts, cleaned, partial(decide, "flag"), by, now, batch)
 
 
-def _stored(
-    drafts: Sequence[Draft],
+def stored(
+    given: Sequence[Given],
     cleaned: Sequence[Clean | Outcome],
+    settle: Callable[[Given, Clean, Changes], Outcome],
     by: Caller,
     now: datetime,
     batch: str | None,
-    policy: Conflicts,
 ) -> list[Outcome]:
+    """What `settle` makes of the records, in one transaction that has read their twins."""
     clean = [record for record in cleaned if isinstance(record, Record)]
     vectors = by.writer.generations.ahead(clean)
     with by.writer.transaction():
         changes = Changes(by, now, vectors)
         look_up(clean, changes)
         outcomes = [
-            decide(draft, record, policy, changes) if isinstance(record, Record) else record
-            for draft, record in zip(drafts, cleaned, strict=True)
+            settle(each, record, changes) if isinstance(record, Record) else record
+            for each, record in zip(given, cleaned, strict=True)
         ]
         batch, stored = changes.commit(batch)
     return [replace(each, record=stored[each.id], batch=batch) if each.id in stored else each for each in outcomes]
@@ -222,7 +225,7 @@ def _provenance(draft: Draft, who: Access) -> Provenance:
     )
 
 
-def decide(draft: Draft, record: Clean, policy: Conflicts, changes: Changes) -> Outcome:
+def decide(policy: Conflicts, draft: Draft, record: Clean, changes: Changes) -> Outcome:
     store = changes.by.store
     if record.text != draft.text and nothing_but_marks(record.text):
         return Outcome("refused", "the text is nothing but a secret, and secrets are not stored")
