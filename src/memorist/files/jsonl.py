@@ -119,6 +119,11 @@ def read(raw: bytes, file: str) -> Lines:
     return result
 
 
+def is_export(raw: bytes) -> bool:
+    """Whether it begins as one, whatever it is called."""
+    return raw.removeprefix(b"\xef\xbb\xbf").lstrip()[:40].replace(b" ", b"").startswith(b'{"memorist":"export"')
+
+
 def _lines(raw: bytes) -> Iterator[tuple[int, bytes]]:
     for number, line in enumerate(BytesIO(raw), 1):
         if line.strip():
@@ -133,8 +138,9 @@ def _must_be_export(first: tuple[int, bytes], file: str) -> None:
     version = value.get("version")
     if value.get("memorist") != "export" or isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise Invalid(
-            f"{file} is not an export of memorist: its first line must be {EXPECTED}; make one with `memorist export`, or "
-            "send memories of another program to `memorist remember --batch`, one JSON object per line"
+            f"{file} is not an export of memorist: its first line must be {EXPECTED}; make one with `memorist export`, "
+            "send memories of another program to `memorist remember --batch`, one JSON object per line, or import it with "
+            "--document as a text"
         )
     if version > VERSION:
         raise StoreTooNew(
@@ -154,19 +160,24 @@ def _check_end(rest: Iterator[tuple[int, bytes]], said: object, seen: int, file:
 
 
 def _object(line: bytes) -> dict[str, Any]:
-    if len(line) > LONGEST_LINE:
-        raise Damaged(f"has {len(line):,} bytes; {LONGEST_LINE:,} are allowed")
+    value = parsed(line, LONGEST_LINE)
+    if not isinstance(value, dict):
+        raise Damaged(f"is not a JSON object: {quoted(value)}")
+    return value
+
+
+def parsed(line: bytes, longest: int) -> Any:
+    """The value that these bytes are as JSON, if it can be meant only so."""
+    if len(line) > longest:
+        raise Damaged(f"has {len(line):,} bytes; {longest:,} are allowed")
     try:
-        value = json.loads(line.decode(), object_pairs_hook=_no_key_twice, parse_constant=_no_number)
+        return json.loads(line.decode(), object_pairs_hook=_no_key_twice, parse_constant=_no_number)
     except UnicodeDecodeError as problem:
         raise Damaged(f"is not UTF-8: byte 0x{line[problem.start]:02x} at offset {problem.start:,}") from problem
     except RecursionError as problem:
         raise Damaged("is nested too deeply") from problem
     except ValueError as problem:
         raise Damaged(f"is not JSON: {problem}") from problem
-    if not isinstance(value, dict):
-        raise Damaged(f"is not a JSON object: {quoted(value)}")
-    return value
 
 
 def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

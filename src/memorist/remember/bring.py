@@ -25,6 +25,7 @@ from memorist.records import (
     Origin,
     Outcome,
     Record,
+    Report,
     State,
     Status,
     Trust,
@@ -32,7 +33,9 @@ from memorist.records import (
 )
 from memorist.remember import gate
 from memorist.remember.authority import refuse_pinned_turn
-from memorist.remember.changes import UNDONE, Caller, Changes, twins_of
+from memorist.remember.changes import REPLACED, UNDONE, Caller, Changes, twins_of
+from memorist.remember.conflicts import retired
+from memorist.remember.edit import Sweep
 from memorist.store.nouns import UNCOUNTED, parts
 from memorist.store.where import everywhere
 from memorist.store.writer import Clean
@@ -134,6 +137,16 @@ class Import:
         _count(back, told, changes)
         return Outcome("restored", BROUGHT, record.id)
 
+    def refresh(self, gone: Sequence[str], moved: Mapping[str, Sequence[int]]) -> int:
+        """Retires pieces of documents that their files no longer hold, and says on which lines others stand now. What somebody
+        more trusted has made their own stays. → how many were retired"""
+        by, now = self.by, self.by.now()
+        retire = Sweep("superseded", lambda piece: retired(piece, now, REPLACED), REPLACED, by.where, by)
+        report = retire.apply(gone, Report("superseded", batch=self.batch))
+        move = Sweep("revised", lambda piece: _on_lines(piece, moved[piece.id]), "its lines moved", by.where, by)
+        self.batch = move.apply(list(moved), Report("revised", batch=report.batch)).batch
+        return len(report.changed)
+
     # ------------------------------------------------------------ links
 
     def links(self, links: Iterable[Link]) -> int:
@@ -177,6 +190,10 @@ class Import:
         evidence = self.by.writer.redact(link.evidence)
         changes.link(a, replace(link, evidence=evidence), BROUGHT if self.by.agreed else IMPORTED)
         return True
+
+
+def _on_lines(piece: Record, lines: Sequence[int]) -> Record:
+    return changed(piece, data={**piece.data, "lines": list(lines)})
 
 
 def _key(link: Link) -> _Key:

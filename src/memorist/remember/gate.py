@@ -42,7 +42,7 @@ from memorist.remember.authority import (
     trust_of,
     users_word,
 )
-from memorist.remember.changes import UNDONE, Caller, Changes, same_texts, twin_of, twins_of
+from memorist.remember.changes import REPLACED, UNDONE, Caller, Changes, same_texts, twin_of, twins_of
 from memorist.remember.conflicts import NEW, look
 from memorist.remember.consent import to_remember
 from memorist.store.nouns import KeyUse
@@ -311,8 +311,8 @@ def _add_or_reinforce(record: Clean, changes: Changes) -> Outcome:
 
 
 def known_already(record: Record, same: Sequence[Record], kinds: Mapping[str, Kind]) -> Outcome | None:
-    """A twin in any state, except one archived by undoing an import: importing it again is deliberate."""
-    same = [other for other in same if other.reason != UNDONE]
+    """A twin in any state, except one that an undone import brought, or that its file had no more: it is said again."""
+    same = [other for other in same if other.reason not in (UNDONE, REPLACED)]
     for state, because in KNOWN_ALREADY.items():
         twin = twin_of(record, same, kinds, None, state)
         if twin:
