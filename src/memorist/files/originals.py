@@ -49,7 +49,10 @@ def read(raw: bytes, file: str, memory: Memory) -> Original | None:
     except Damaged:
         return None
     shape = next((reader for fits, reader in _SHAPES if fits(value)), None)
-    return None if shape is None else shape(value, _Reading(file, memory))
+    try:
+        return None if shape is None else shape(value, _Reading(file, memory))
+    except Damaged as problem:
+        raise Invalid(f"{file} cannot be read: {problem}") from problem
 
 
 def derived_id(first: str, words: str) -> str:
@@ -138,10 +141,11 @@ def _is_project(value: Any) -> bool:
 
 def _of_project(value: Mapping[str, Any], reading: _Reading) -> Original:
     _must_be_known(value, reading.file)
-    ids: dict[Any, str] = {}
+    ids: dict[str, str] = {}
     for place, entry in enumerate(value["entries"]):
         reading.take(f"entries[{place}]", _entry, entry, ids)
-    for place, pair in enumerate(_list(value, "conflicts")):
+    conflicts = value.get("conflicts")
+    for place, pair in enumerate(conflicts if isinstance(conflicts, list) else ()):
         try:
             reading.made.links += _conflict(pair, ids)
         except Damaged as problem:
@@ -153,7 +157,7 @@ def _of_project(value: Mapping[str, Any], reading: _Reading) -> Original:
     return reading.made
 
 
-def _entry(entry: Any, ids: dict[Any, str], reading: _Reading) -> tuple[Draft, Exported]:
+def _entry(entry: Any, ids: dict[str, str], reading: _Reading) -> tuple[Draft, Exported]:
     at, updated, used = (_moment(entry, name) for name in ("createdAt", "updatedAt", "lastAccessedAt"))
     source, status = entry.get("source"), entry.get("status", "confirmed")
     if status not in ("candidate", "confirmed", "pinned"):
@@ -177,11 +181,11 @@ def _entry(entry: Any, ids: dict[Any, str], reading: _Reading) -> tuple[Draft, E
     return draft, told
 
 
-def _conflict(pair: Any, ids: Mapping[Any, str]) -> list[Link]:
+def _conflict(pair: Any, ids: Mapping[str, str]) -> list[Link]:
     """A conflict that is still open, between two entries of the file."""
     if not isinstance(pair, Mapping) or pair.get("conflictType", "contradictory") not in DISPUTE_KINDS:
         raise Damaged(f"is not a conflict: {quoted(pair)}")
-    a, b = ids.get(pair.get("entryA")), ids.get(pair.get("entryB"))
+    a, b = ids.get(str(pair.get("entryA"))), ids.get(str(pair.get("entryB")))
     if a is None or b is None or pair.get("resolvedAt") is not None:
         return []
     return [Link(a, b, "contradicts", evidence=f"{pair.get('conflictType', 'contradictory')}: {THERE}")]
