@@ -1,5 +1,6 @@
 """B13: `.py` files could not be imported, and no file became a document in pieces with their path and lines (C0-4)."""
 
+import json
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +16,7 @@ from memorist.errors import Invalid, OutOfScope
 from memorist.files import documents
 from memorist.files.transfer import import_files
 from memorist.records import Record, now_utc
+from memorist.surfaces.cli.app import run
 
 pytestmark = pytest.mark.covers("B13", "C0-4")
 HERE = Path(__file__).resolve().parents[2]
@@ -130,6 +132,25 @@ def test_other_encodings_with_a_mark_are_text(user: Memory, tmp_path: Path) -> N
     assert [(p.text, p.data["lines"]) for p in pieces(user)] == [
         ("width = 3", [1, 1]), ("größe = 1\n\nlänge = 2", [1, 3]),
     ]  # fmt: skip
+
+
+def test_from_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.py").write_text(function(1))
+    (tmp_path / "b.md").write_text("- one\n- two\n")
+    place = ("--db", str(tmp_path / "m.db"), "--project", "atlas")
+    assert run(["import", "a.py", *place]) == 0 and "1 added" in capsys.readouterr().out
+    assert run(["import", "b.md", "--document", "--json", *place]) == 0
+    assert json.loads(capsys.readouterr().out)["outcomes"] == {"added": 1}
+    (tmp_path / "a.py").write_text(function(2))
+    assert run(["import", "a.py", *place]) == 0 and "1 added, 1 replaced" in capsys.readouterr().out
+    assert run(["recall", "send_2", "--search", "sources", "--json", *place]) == 0
+    found = json.loads(capsys.readouterr().out)["hits"][0]["record"]
+    assert (found["files"], found["data"]["lines"]) == (["a.py"], [1, 9])
+    (tmp_path / "c.png").write_bytes(b"\x89PNG\r\n\x1a\n\0")
+    assert run(["import", "c.png", *place]) == 2 and "c.png is not a text file" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- imported again

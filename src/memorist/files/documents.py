@@ -16,7 +16,7 @@ from memorist.records import Draft
 from memorist.text.visible import MARKS, decoded, is_blank
 from memorist.text.words import whole_character
 
-SHORTEST, AIM, LONGEST = 800, 1200, 1500  # characters of a piece
+LEAST_PIECE, USUAL_PIECE, LARGEST_PIECE = 800, 1200, 1500  # characters of a piece
 OVERLAPS = (300, 200, 100)  # characters: the most, the usual, the least
 _DEFINES = "async|class|const|def|enum|export|fn|func|function|impl|interface|private|pub|public|static|struct|type"
 _ENDS = tuple(  # the best first
@@ -67,9 +67,11 @@ def spans(text: str) -> Iterator[tuple[int, int]]:
     """Where the pieces begin and end. All have 800 to 1,500 characters; if there are fewer, there is one piece."""
     most, usual, least = OVERLAPS
     start = 0
-    while len(text) - start > LONGEST:
-        high = min(start + LONGEST, len(text) - SHORTEST + least)  # so much is left that the last one is not too short
-        end = _best(text, start + SHORTEST, high, start + AIM)
+    while len(text) - start > LARGEST_PIECE:
+        high = min(
+            start + LARGEST_PIECE, len(text) - LEAST_PIECE + least
+        )  # so much is left that the last one is not too short
+        end = _best(text, start + LEAST_PIECE, high, start + USUAL_PIECE)
         yield start, end
         start = _best(text, end - most, end - least, end - usual)
     yield start, len(text)

@@ -158,27 +158,31 @@ def _of_project(value: Mapping[str, Any], reading: _Reading) -> Original:
 
 
 def _entry(entry: Any, ids: dict[str, str], reading: _Reading) -> tuple[Draft, Exported]:
-    at, updated, used = (_moment(entry, name) for name in ("createdAt", "updatedAt", "lastAccessedAt"))
-    source, status = entry.get("source"), entry.get("status", "confirmed")
-    if status not in ("candidate", "confirmed", "pinned"):
-        raise Damaged(f"its status is {quoted(status)}")
+    at, source = _moment(entry, "createdAt"), entry.get("source")
     said = source if isinstance(source, Mapping) else {}
-    wished = {"user-intent", "explicit-pin"} & set(map(str, _list(said, "signals")))
     id = ids[str(entry.get("id"))] = reading.id_of(entry.get("id") or entry.get("content"), at)
     draft = _draft(entry, at, id=id, scope=reading.home, session=said.get("sessionId"), agent=said.get("agentId"),
                    data={"original": entry.get("id"), "source": source})  # fmt: skip
-    accesses = checks.whole(entry.get("accessCount", 0), "its accessCount", 0, 1 << 53)
-    told = Exported(
+    return draft, _told(entry, at, set(map(str, _list(said, "signals"))))
+
+
+def _told(entry: Mapping[str, Any], at: datetime | None, signals: set[str]) -> Exported:
+    """What the entry says of itself. What a person pinned or asked for is theirs."""
+    status = entry.get("status", "confirmed")
+    if status not in ("candidate", "confirmed", "pinned"):
+        raise Damaged(f"its status is {quoted(status)}")
+    pinned, accesses = status == "pinned", checks.whole(entry.get("accessCount", 0), "its accessCount", 0, 1 << 53)
+    users = pinned or not signals.isdisjoint(("user-intent", "explicit-pin"))
+    return Exported(
         status="candidate" if status == "candidate" else "confirmed",
-        pinned=status == "pinned",
-        origin="user" if wished or status == "pinned" else "agent",
-        trust="high" if wished or status == "pinned" else "medium",
+        pinned=pinned,
+        origin="user" if users else "agent",
+        trust="high" if users else "medium",
         created=at,
-        updated=updated,
-        used=used if accesses else None,
+        updated=_moment(entry, "updatedAt"),
+        used=_moment(entry, "lastAccessedAt") if accesses else None,
         counters=Counters(used=accesses),
     )
-    return draft, told
 
 
 def _conflict(pair: Any, ids: Mapping[str, str]) -> list[Link]:

@@ -24,7 +24,7 @@ MOST_LINES = 200_000  # in the Markdown of one import
 MOST_MEMORIES = 100_000  # in one import: each is held until the last one is stored
 # Reading a pipe without a writer would block for ever.
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
-FILLED = ("__pycache__", "node_modules", "venv")  # by tools: no documents, like hidden folders
+FILLED = ("__pycache__", "node_modules", "venv")  # folders without documents
 ENTRIES, SESSIONS = ("project.json", "project.json.bak"), "sessions/*.memory.json"
 FOLDER_FILE, FOLDER = "MEMORY.md", "memory"
 
@@ -130,14 +130,18 @@ def _below(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
     """Files with these suffixes, and links to folders outside, which are reported and not followed."""
     found = []
     for here, folders, files in os.walk(folder):
-        if suffixes is DOCUMENTS:
-            folders[:] = [name for name in folders if not name.startswith(".") and name not in FILLED]
+        folders[:] = filter(_is_written, folders) if suffixes is DOCUMENTS else folders
         found += [Path(here, name) for name in files if Path(name).suffix.lower() in suffixes]
         links = [link for name in folders if (link := Path(here, name)).is_symlink()]
         found += [link for link in links if not _real(link).is_relative_to(_real(folder))]
         if len(found) > MOST_FILES:
             break
     return sorted(found)
+
+
+def _is_written(folder: str) -> bool:
+    """By people: neither hidden nor filled by a tool."""
+    return not folder.startswith(".") and folder not in FILLED
 
 
 def _path(given: str | Path) -> Path:

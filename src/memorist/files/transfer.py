@@ -3,12 +3,13 @@
 An export is whole: every memory of the project in every state, with its votes, pins and history of texts, and the links between
 them. Other scopes are exported where they are named. An import goes through the gate like any other write, with the origin
 `import`: it is redacted, of low trust, and a candidate until a person confirms it. With `own` the user brings an export of
-their own back, and everything is as it was (`remember/bring.py`). An import is one batch, so one undo takes it back; and it can
-be repeated, because memories that exist, or were forgotten, revised or erased here, stay as they are.
+their own back, and everything is as it was (`remember/bring.py`); a store knows what it wrote itself by its seal. An import is
+one batch, so one undo takes it back; and it can be repeated, because memories that exist, or were forgotten, revised or erased
+here, stay as they are.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -57,15 +58,27 @@ def export(memory: Memory, where: Mapping[str, Any] | None = None, *, everything
     >>> len(list(export(memory)))
     2
     """
-    yield jsonl.head(memory.space, memory.project.scope, now_utc())
-    count, ids = 0, []
-    for record in _records(memory, {"state": {"$in": LIVING}, **(where or {})}, everything):
+    first = jsonl.head(memory.space, memory.project.scope, now_utc())
+    digest, count = jsonl.Digest(first.encode()), 0
+    yield first
+    for line in _lines(memory, {"state": {"$in": LIVING}, **(where or {})}, everything):
+        digest.add(line.encode())
+        count += 1
+        yield line
+    yield jsonl.end(count, _seal(memory, digest.told))
+
+
+def _lines(memory: Memory, where: Mapping[str, Any], everything: bool) -> Iterator[str]:
+    ids = []
+    for record in _records(memory, where, everything):
         yield jsonl.line_of(record)
         ids.append(record.id)
-    for link in _links(memory, ids):
-        yield jsonl.line_of_link(link)
-        count += 1
-    yield jsonl.end(len(ids) + count)
+    yield from map(jsonl.line_of_link, _links(memory, ids))
+
+
+def _seal(memory: Memory, digest: str) -> str:
+    """What only this store, or a copy of it, can write below an export of this space."""
+    return memory._writer.digest(f"export {memory.space} {digest}")
 
 
 def left_out(memory: Memory) -> dict[str, int]:
@@ -110,11 +123,11 @@ def _is_wanted(record: Record, anywhere: bool, memory: Memory) -> bool:
 
 
 def _is_inside(scope: str, home: str | None, memory: Memory) -> bool:
-    """Whether it belongs to the project, or is named by the access itself."""
+    """Whether it belongs to the project, or is named by the access itself; or to where memories go here, if no project was
+    named."""
     here = memory.project.scope
-    return scope in (here, *memory.access.reads) or (
-        home in (here, memory.home) if is_homed(scope) else scope == memory.home
-    )
+    usual = here if memory.project.how == "named" else memory.home
+    return scope in (here, *memory.access.reads) or (home in (here, usual) if is_homed(scope) else scope == usual)
 
 
 def _links(memory: Memory, ids: Sequence[str]) -> Iterator[Link]:
@@ -146,6 +159,7 @@ class _Read:
     problems: list[str] = field(default_factory=list)
     documents: set[str] = field(default_factory=set)  # their names
     chosen: list[originals.Original] = field(default_factory=list)
+    sealed: list[bool] = field(default_factory=list)  # of each file that speaks of trust: whether this store wrote it
     left_out: int = 0
     linked: int = 0
     replaced: int = 0
@@ -167,9 +181,9 @@ def import_files(
     remembers their content in one batch.
 
     With a `scope` everything goes there; else an export's memories keep their scopes, and the others go to this project. With
-    `own` the user vouches for exports: they come back with their pins, votes, states and trust, not as candidates. Text that
-    is neither Markdown nor JSON is a document, in pieces that `search="sources"` finds; with `document` every file is one. A
-    document that is imported again replaces its pieces.
+    `own` the user vouches for exports: they come back with their pins, votes, states and trust, not as candidates; for what
+    this store wrote itself, and nobody changed, the user need not vouch. Text that is neither Markdown nor JSON is a document,
+    in pieces that `search="sources"` finds; with `document` every file is one. Imported again, it replaces its pieces.
     """
     if own and memory.access.origin != "user":
         raise Refused(NOT_OWN)
@@ -177,6 +191,7 @@ def import_files(
     if state != "on":
         raise Refused(state)
     read = _read(paths, memory, document)
+    own = own or (memory.access.origin == "user" and bool(read.sealed) and all(read.sealed))
     _leave_out_erased(read, memory)
     if not own:
         _leave_out_inactive(read)
@@ -237,17 +252,20 @@ def _refresh(read: _Read, outcomes: Sequence[Outcome], scope: str, batch: str | 
         return batch
     both = zip(read.found, outcomes, strict=True)
     lines = {done.id: each.draft.data["lines"] for each, done in both if done.id and "lines" in each.draft.data}
-    door, home, gone, moved = _door(memory), memory.access.home_of(scope), list[str](), dict[str, Sequence[int]]()
-    for piece in _records(door, {"scope": scope, "kind": "document"}, True):
-        if piece.home != home or piece.origin not in FROM_FILES or not read.documents & set(piece.files[:1]):
-            continue
-        if piece.id not in lines:
-            gone.append(piece.id)
-        elif piece.data.get("lines") != lines[piece.id]:
-            moved[piece.id] = lines[piece.id]
+    door = _door(memory)
+    known = {piece.id: piece.data.get("lines") for piece in _pieces(door, scope, read.documents)}
+    moved = {id: lines[id] for id, stood in known.items() if lines.get(id, stood) != stood}
     bringing = door._import(set(), batch)
-    read.replaced = bringing.refresh(gone, moved)
+    read.replaced = bringing.refresh([id for id in known if id not in lines], moved)
     return bringing.batch
+
+
+def _pieces(memory: Memory, scope: str, names: Set[str]) -> Iterator[Record]:
+    """Of these documents, as files brought them."""
+    where = {"scope": scope, "home": memory.access.home_of(scope), "kind": "document"}
+    for piece in _records(memory, where, everything=True):
+        if piece.origin in FROM_FILES and names & set(piece.files[:1]):
+            yield piece
 
 
 def _refuse_past_of_past(read: _Read) -> None:
@@ -343,7 +361,7 @@ def _read_one(source: sources.Source, read: _Read, memory: Memory, document: boo
         found = memories_in(text, source.name, modified)
         read.found += [replace(each, file=source.shown) for each in found]
     elif not document and (suffix in sources.JSON or jsonl.is_export(raw)):
-        _take_lines(_json(raw, source, read, memory), read)
+        _take_lines(_json(raw, source, read, memory), read, memory)
     else:
         writer, text = memory._writer, documents.text_of(raw, source.shown)
         name = writer.redact(sources.name_in(memory.project.root, source))
@@ -363,7 +381,8 @@ def _json(raw: bytes, source: sources.Source, read: _Read, memory: Memory) -> js
     return found or jsonl.read(raw, source.shown)
 
 
-def _take_lines(lines: jsonl.Lines, read: _Read) -> None:
+def _take_lines(lines: jsonl.Lines, read: _Read, memory: Memory) -> None:
+    read.sealed.append(lines.seal is not None and lines.seal == _seal(memory, lines.digest))
     read.found += lines.found
     read.links += lines.links
     read.problems += lines.problems

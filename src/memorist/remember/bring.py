@@ -152,17 +152,9 @@ class Import:
     def links(self, links: Iterable[Link]) -> int:
         """Brings those between memories that it speaks for, and says how many are new."""
         wanted = {_key(link): link for link in links if link.a != link.b and {link.a, link.b} <= self.ids}
-        known = self._known_links({end for link in wanted.values() for end in (link.a, link.b)})
+        known = self._known_links(_ends(wanted.values()))
         fresh = [link for key, link in wanted.items() if key not in known]
-        count = 0
-        for some in parts(self._without_circles(fresh, known), BROUGHT_AT_ONCE):
-            with self.by.writer.transaction():
-                changes = Changes.of(self.by)
-                ends = {end for link in some for end in (link.a, link.b)}
-                there = {record.id: record for record in self.by.store.get(sorted(ends), self.by.where)}
-                count += sum(self._link(link, there, changes) for link in some)
-                self.batch = changes.commit(self.batch)[0] or self.batch
-        return count
+        return sum(self._link(some) for some in parts(self._without_circles(fresh, known), BROUGHT_AT_ONCE))
 
     def _known_links(self, ids: Set[str]) -> set[_Key]:
         """Those of these memories, whoever may see them; and of what they supersede, all that it supersedes in turn."""
@@ -178,18 +170,28 @@ class Import:
     def _without_circles(self, links: Sequence[Link], known: Set[_Key]) -> list[Link]:
         """Where each of some memories is said to supersede the next and the last of them the first, none of it is believed."""
         every = {(a, b) for a, b, kind in (*known, *map(_key, links)) if kind == "supersedes"}
-        circles = _on_circles({(b, a) for a, b in _on_circles(every)})
-        cut = [link for link in links if link.kind == "supersedes" and (link.b, link.a) in circles]
-        self.left += [f"{link.a} supersedes {link.b}: {CIRCLE}" for link in cut]
-        return [link for link in links if link.kind != "supersedes" or (link.b, link.a) not in circles]
+        back = {(b, a) for a, b in _on_circles(every)}
+        closing = {_key(Link(a, b, "supersedes")) for b, a in _on_circles(back)}
+        self.left += [f"{link.a} supersedes {link.b}: {CIRCLE}" for link in links if _key(link) in closing]
+        return [link for link in links if _key(link) not in closing]
 
-    def _link(self, link: Link, there: Mapping[str, Record], changes: Changes) -> bool:
-        a, b = there.get(link.a), there.get(link.b)
-        if a is None or b is None or "erased" in (a.state, b.state) or not self.by.access.may_write(a.scope, a.home):
-            return False
-        evidence = self.by.writer.redact(link.evidence)
-        changes.link(a, replace(link, evidence=evidence), BROUGHT if self.by.agreed else IMPORTED)
-        return True
+    def _link(self, some: Sequence[Link]) -> int:
+        """Adds these in one transaction, as far as both ends are there and it may write the first."""
+        with self.by.writer.transaction():
+            changes, may = Changes.of(self.by), self.by.access.may_write
+            found = self.by.store.get(sorted(_ends(some)), self.by.where)
+            there = {record.id: record for record in found if record.state != "erased"}
+            for link in some:
+                a = there.get(link.a)
+                if a is not None and link.b in there and may(a.scope, a.home):
+                    evidence = self.by.writer.redact(link.evidence)
+                    changes.link(a, replace(link, evidence=evidence), BROUGHT if self.by.agreed else IMPORTED)
+            self.batch = changes.commit(self.batch)[0] or self.batch
+        return len(changes.links)
+
+
+def _ends(links: Iterable[Link]) -> set[str]:
+    return {end for link in links for end in (link.a, link.b)}
 
 
 def _on_lines(piece: Record, lines: Sequence[int]) -> Record:
