@@ -8,6 +8,7 @@ import json
 import random
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,15 @@ def entries(text: str) -> str:
     return json.dumps({"version": 1, "entries": said, "conflicts": pairs})
 
 
+def chained(text: str) -> str:
+    """An export of memories each of which supersedes the next, one for every hundred characters of the text."""
+    ids = [f"m{number:026d}" for number in range(len(text) // 100 + 1)]
+    lines = [{"id": id, "scope": "project/a", "kind": "fact", "state": "active", "text": id} for id in ids]
+    links = [{"link": "supersedes", "a": a, "b": b} for a, b in pairwise(ids)]
+    first, last = {"memorist": "export", "version": 2}, {"memorist": "end", "count": len(lines + links)}
+    return "\n".join(map(json.dumps, (first, *lines, *links, last)))
+
+
 LABELS = ("title", "session", "role", "speaker", "agent", "task", "season", "key", "user", "kind", "scope")
 TEXTS: dict[str, Verb] = {
     "remember": lambda memory, text: memory.remember(text),
@@ -125,6 +135,7 @@ SHORT: dict[str, Verb] = {
     "undo": lambda memory, text: memory.undo(text),
     "receipt": lambda memory, text: memory.receipt(text),
     "import raw lines": lambda memory, text: in_file(memory, f'{{"memorist": "export", "version": 1}}\n{text}', ".jsonl"),
+    "import links": lambda memory, text: in_file(memory, chained(text), ".jsonl"),
     "import title": lambda memory, text: in_file(memory, exported(title=text), ".jsonl"),
     "import tags": lambda memory, text: in_file(memory, exported(tags=text.split()), ".jsonl"),
     "import data": lambda memory, text: in_file(memory, exported(data={"a": text}), ".jsonl"),
