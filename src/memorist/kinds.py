@@ -89,8 +89,10 @@ _TABLE = (
     Kind("fact", 0.6, None, 30, 1.0),
     Kind("entity", 0.5, None, 60, 0.9),
     Kind("note", 0.5, 21, 30, 0.9),
+    Kind("discovery", 0.5, 21, 30, 0.9),
     Kind("file_change", 0.5, 21, 14, 1.0),
     Kind("progress", 0.4, 14, 7, 0.9),
+    Kind("task_progress", 0.4, 14, 7, 0.9),
     Kind("reasoning", 0.5, None, None, 0.8),
     Kind("tool_output", 0.7, None, None, 0.8),
     Kind("summary", 0.6),
@@ -119,12 +121,13 @@ ALIASES: Mapping[str, str] = MappingProxyType(
         "memory": "fact",
         "negative": "warning",
         "failure": "error",
-        "discovery": "note",
-        "task_progress": "progress",
         "message": "turn",
         "source": "document",
     }
 )
+
+# A founding document's own names for two of ours: they stay what they were called, and questions mean both.
+LIKE: Mapping[str, str] = MappingProxyType({"discovery": "note", "task_progress": "progress"})
 
 
 def kind_named(name: str, kinds: Mapping[str, Kind] = KINDS) -> Kind:

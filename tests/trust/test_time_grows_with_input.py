@@ -8,6 +8,7 @@ import json
 import random
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,22 @@ def exported(**record: object) -> str:
     return "\n".join(map(json.dumps, (first, known | record, last)))
 
 
+def entries(text: str) -> str:
+    """Of another program, one for every thousand characters of the text."""
+    said = [{"id": str(at), "content": text[at : at + 1000], "category": "error"} for at in range(0, len(text), 1000)]
+    pairs = [{"entryA": str(at), "entryB": str(at + 1000)} for at in range(0, len(text), 1000)]
+    return json.dumps({"version": 1, "entries": said, "conflicts": pairs})
+
+
+def chained(text: str) -> str:
+    """An export of memories each of which supersedes the next, one for every hundred characters of the text."""
+    ids = [f"m{number:026d}" for number in range(len(text) // 100 + 1)]
+    lines = [{"id": id, "scope": "project/a", "kind": "fact", "state": "active", "text": id} for id in ids]
+    links = [{"link": "supersedes", "a": a, "b": b} for a, b in pairwise(ids)]
+    first, last = {"memorist": "export", "version": 2}, {"memorist": "end", "count": len(lines + links)}
+    return "\n".join(map(json.dumps, (first, *lines, *links, last)))
+
+
 LABELS = ("title", "session", "role", "speaker", "agent", "task", "season", "key", "user", "kind", "scope")
 TEXTS: dict[str, Verb] = {
     "remember": lambda memory, text: memory.remember(text),
@@ -85,6 +102,8 @@ TEXTS: dict[str, Verb] = {
     "revise": lambda memory, text: memory.revise(1, text),
     "extract": lambda memory, text: memory.extract(text, session="s", role="user"),
     "import markdown": lambda memory, text: in_file(memory, text, ".md"),
+    "import document": lambda memory, text: in_file(memory, text, ".py"),
+    "import entries": lambda memory, text: in_file(memory, entries(text), ".json"),
     "import export": lambda memory, text: in_file(memory, exported(text=text), ".jsonl"),
     "slash": lambda memory, text: slash(memory, f"/remember {text}"),
 }
@@ -116,6 +135,7 @@ SHORT: dict[str, Verb] = {
     "undo": lambda memory, text: memory.undo(text),
     "receipt": lambda memory, text: memory.receipt(text),
     "import raw lines": lambda memory, text: in_file(memory, f'{{"memorist": "export", "version": 1}}\n{text}', ".jsonl"),
+    "import links": lambda memory, text: in_file(memory, chained(text), ".jsonl"),
     "import title": lambda memory, text: in_file(memory, exported(title=text), ".jsonl"),
     "import tags": lambda memory, text: in_file(memory, exported(tags=text.split()), ".jsonl"),
     "import data": lambda memory, text: in_file(memory, exported(data={"a": text}), ".jsonl"),
@@ -172,7 +192,18 @@ def test_so_is_every_other_argument(name: str) -> None:
     assert {form: how for form, how in slow.items() if how} == {}
 
 
-@pytest.mark.parametrize("name", ["import markdown", "import export", "import title", "import tags", "import data"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "import markdown",
+        "import document",
+        "import entries",
+        "import export",
+        "import title",
+        "import tags",
+        "import data",
+    ],
+)
 def test_what_is_imported_reaches_the_parsers(name: str) -> None:
     """What a first look refuses would be refused at once, however long it is."""
     with Memory(":memory:", project="a", embed="none") as memory:

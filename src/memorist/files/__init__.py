@@ -1,7 +1,9 @@
-"""Memories in files: Markdown that people write, and exports that move memories from one store to another.
+"""Memories in files: Markdown that people write, exports that move memories from one store to another, and documents.
 
-markdown.py  a Markdown file as separate memories
-jsonl.py     a record as one line of JSON, and back
-sources.py   the files behind some paths, and their bytes, within limits
-transfer.py  export and import, on top of the facade
+markdown.py   a Markdown file as separate memories
+documents.py  any other text as pieces with their lines
+jsonl.py      a record as one line of JSON, and back
+originals.py  the files of the founding documents' own programs
+sources.py    the files behind some paths, and their bytes, within limits
+transfer.py   export and import, on top of the facade
 """

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from hashlib import blake2b
 from io import BytesIO
 from typing import Any, get_args
 
@@ -19,6 +20,7 @@ from memorist.files.markdown import Entry
 from memorist.files.sources import must_fit
 from memorist.records import LIVING, Counters, Draft, Link, Origin, Record, Status, Trust, utc
 from memorist.remember.bring import Exported, link_of
+from memorist.remember.gate import IS_ID
 from memorist.text.visible import decoded, quoted
 
 VERSION = 2
@@ -43,9 +45,9 @@ def head(space: str, project: str, made: datetime) -> str:
                   "space": space, "project": project})  # fmt: skip
 
 
-def end(count: int) -> str:
-    """The last line."""
-    return _line({"memorist": "end", "count": count})
+def end(count: int, seal: str | None) -> str:
+    """The last line. By the seal the store knows its own export again."""
+    return _line({"memorist": "end", "count": count, "seal": seal})
 
 
 def line_of(record: Record) -> str:
@@ -71,6 +73,21 @@ def line_of_link(link: Link) -> str:
     return _line({"link": link.kind, "a": link.a, "b": link.b, "weight": link.weight, "evidence": link.evidence})
 
 
+class Digest:
+    """Of the lines of an export, one after the other."""
+
+    def __init__(self, first: bytes) -> None:
+        self._hash = blake2b(digest_size=32)
+        self.add(first)
+
+    def add(self, line: bytes) -> None:
+        self._hash.update(line.strip() + b"\n")
+
+    @property
+    def told(self) -> str:
+        return self._hash.hexdigest()
+
+
 def _line(value: Mapping[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain) + "\n"
 
@@ -93,6 +110,8 @@ class Lines:
     found: list[Entry] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    digest: str = ""  # of everything before its last line
+    seal: str | None = None  # what the last line says of it
 
 
 def read(raw: bytes, file: str) -> Lines:
@@ -100,22 +119,30 @@ def read(raw: bytes, file: str) -> Lines:
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         raw = decoded(raw, file).encode()
     lines = _lines(raw.removeprefix(b"\xef\xbb\xbf"))
-    _must_be_export(next(lines, (1, b"")), file)
-    result, seen, said = Lines(), 0, None
+    first = next(lines, (1, b""))
+    _must_be_export(first, file)
+    result, seen, said, digest = Lines(), 0, None, Digest(first[1])
     for number, line in lines:
         seen += 1
         try:
             value = _object(line)
             if value.get("memorist") == "end":
-                seen, said = seen - 1, value.get("count")
+                seen, said, result.seal = seen - 1, value.get("count"), value.get("seal")
                 break
+            digest.add(line)
             _take(value, file, number, result)
         except Damaged as problem:
             result.problems.append(f"{file}:{number}: {problem}")
             if len(result.problems) >= MOST_PROBLEMS:
                 raise Invalid(f"{file} has {MOST_PROBLEMS:,} damaged lines; make a new export") from problem
     _check_end(lines, said, seen, file, result)
+    result.digest = digest.told
     return result
+
+
+def is_export(raw: bytes) -> bool:
+    """Whether it begins as one, whatever it is called."""
+    return raw.removeprefix(b"\xef\xbb\xbf").lstrip()[:40].replace(b" ", b"").startswith(b'{"memorist":"export"')
 
 
 def _lines(raw: bytes) -> Iterator[tuple[int, bytes]]:
@@ -132,8 +159,9 @@ def _must_be_export(first: tuple[int, bytes], file: str) -> None:
     version = value.get("version")
     if value.get("memorist") != "export" or isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise Invalid(
-            f"{file} is not an export of memorist: its first line must be {EXPECTED}; make one with `memorist export`, or "
-            "send memories of another program to `memorist remember --batch`, one JSON object per line"
+            f"{file} is not an export of memorist: its first line must be {EXPECTED}; make one with `memorist export`, "
+            "send memories of another program to `memorist remember --batch`, one JSON object per line, or import it with "
+            "--document as a text"
         )
     if version > VERSION:
         raise StoreTooNew(
@@ -153,19 +181,24 @@ def _check_end(rest: Iterator[tuple[int, bytes]], said: object, seen: int, file:
 
 
 def _object(line: bytes) -> dict[str, Any]:
-    if len(line) > LONGEST_LINE:
-        raise Damaged(f"has {len(line):,} bytes; {LONGEST_LINE:,} are allowed")
+    value = parsed(line, LONGEST_LINE)
+    if not isinstance(value, dict):
+        raise Damaged(f"is not a JSON object: {quoted(value)}")
+    return value
+
+
+def parsed(line: bytes, longest: int) -> Any:
+    """The value that these bytes are as JSON, if it can be meant only so."""
+    if len(line) > longest:
+        raise Damaged(f"has {len(line):,} bytes; {longest:,} are allowed")
     try:
-        value = json.loads(line.decode(), object_pairs_hook=_no_key_twice, parse_constant=_no_number)
+        return json.loads(line.decode(), object_pairs_hook=_no_key_twice, parse_constant=_no_number)
     except UnicodeDecodeError as problem:
         raise Damaged(f"is not UTF-8: byte 0x{line[problem.start]:02x} at offset {problem.start:,}") from problem
     except RecursionError as problem:
         raise Damaged("is nested too deeply") from problem
     except ValueError as problem:
         raise Damaged(f"is not JSON: {problem}") from problem
-    if not isinstance(value, dict):
-        raise Damaged(f"is not a JSON object: {quoted(value)}")
-    return value
 
 
 def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -211,12 +244,20 @@ def _exported(value: Mapping[str, Any]) -> Exported | str:
                 raise Damaged(f"its {name} is {quoted(said)}")
         for name, column in {"created": "created", "updated": "updated", "used": "last_used"}.items():
             told[name] = utc(_moment(value[column], column)) if value.get(column) else None
-        told |= {name: value.get(name) for name in ("reason", "superseded_by", "actor", "surface", "narrative")}
+        told |= {name: value.get(name) for name in ("reason", "actor", "surface", "narrative")}
+        told["superseded_by"] = _id(value, "superseded_by")
         told["pinned"] = checks.flag(value.get("pinned"), "pinned")
         told["version"] = checks.whole(value.get("version"), "version", 1, 1 << 53)
         return Exported(**told, counters=Counters(**counters))
     except (Damaged, Invalid, AttributeError, TypeError) as problem:
         return f"what it says of itself cannot be read: {problem}"
+
+
+def _id(value: Mapping[str, Any], name: str) -> str | None:
+    id = value.get(name)
+    if id is not None and not IS_ID.fullmatch(id):
+        raise Damaged(f"its {name} is {quoted(id)}")
+    return id
 
 
 def _moment(value: Any, name: str) -> datetime:

@@ -67,7 +67,7 @@ class Entry:
     """One memory found in a file, and where."""
 
     file: str
-    line: int
+    line: int | str  # or a part of a JSON file, such as entries[3]
     draft: Draft
     told: Exported | str | None = None  # of an export: what its owner may bring back, or why that cannot be read
 
@@ -91,7 +91,7 @@ def memories_in(text: str, name: str, modified: datetime) -> list[Entry]:
     found = reader.end()
     for block, after in zip_longest(found, found[1:]):
         outline.take(block, after)
-    return sorted((Entry(name, line, draft) for line, draft in outline.end()), key=lambda each: each.line)
+    return [Entry(name, line, draft) for line, draft in sorted(outline.end(), key=lambda each: each[0])]
 
 
 # ---------------------------------------------------------------- front matter

@@ -7,7 +7,7 @@ and the others are read.
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,12 +16,16 @@ from memorist.errors import Invalid
 from memorist.text.visible import quoted, visible
 
 MARKDOWN = (".md", ".markdown", ".txt")
+JSON = (".json", ".jsonl", ".bak")
+DOCUMENTS = (*MARKDOWN, ".py", ".json", ".yaml", ".yml")  # of a folder; a file that is named may be any text
 LARGEST = 64 << 20  # bytes in one import
 MOST_FILES = 10_000
 MOST_LINES = 200_000  # in the Markdown of one import
 MOST_MEMORIES = 100_000  # in one import: each is held until the last one is stored
 # Reading a pipe without a writer would block for ever.
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+FILLED = ("__pycache__", "node_modules", "venv")  # folders without documents
+ENTRIES, SESSIONS = ("project.json", "project.json.bak"), "sessions/*.memory.json"
 FOLDER_FILE, FOLDER = "MEMORY.md", "memory"
 
 
@@ -38,8 +42,9 @@ class Source:
         return readable(str(self.path))
 
 
-def sources(paths: Iterable[str | Path]) -> tuple[list[Source], list[str]]:
-    """The files behind these paths, each once, and the problems of those left out."""
+def sources(paths: Iterable[str | Path], documents: bool = False) -> tuple[list[Source], list[str]]:
+    """The files behind these paths, each once, and the problems of those left out. Of a folder, those that hold memories, or
+    the documents."""
     wanted: dict[Path, Source] = {}
     problems: list[str] = []
     for given in paths:
@@ -47,7 +52,7 @@ def sources(paths: Iterable[str | Path]) -> tuple[list[Source], list[str]]:
         if not path.is_dir():
             wanted.setdefault(_real(path), Source(path, readable(path.name)))
             continue
-        for source, flaw in _inside(path):
+        for source, flaw in _inside(path, documents):
             if flaw:
                 problems.append(f"{source.shown}: {flaw}")
             else:
@@ -74,6 +79,19 @@ def content(source: Source, room: int) -> tuple[bytes, datetime]:
     return raw, _moment(facts.st_mtime)
 
 
+def backup_of(source: Source) -> Source | None:
+    """The backup beside a project.json, if there is one."""
+    beside = source.path.with_name(ENTRIES[1])
+    return replace(source, path=beside) if source.path.name == ENTRIES[0] and beside.is_file() else None
+
+
+def name_in(root: Path | None, source: Source) -> str:
+    """The path of a document below the project's folder, or the current one; the whole path of one elsewhere."""
+    path, top = _real(source.path), _real(root or Path())
+    label = readable((path.relative_to(top) if path.is_relative_to(top) else path).as_posix())
+    return label if len(label) <= LONGEST_LABEL else "…" + label[1 - LONGEST_LABEL :]
+
+
 def must_fit(memories: int) -> None:
     if memories > MOST_MEMORIES:
         raise Invalid(f"these files hold more than {MOST_MEMORIES:,} memories; import them in parts")
@@ -84,16 +102,13 @@ def readable(path: str) -> str:
     return visible(os.fsencode(path).decode(errors="replace"))
 
 
-def _inside(folder: Path) -> Iterator[tuple[Source, str | None]]:
-    """The memory files of a folder by name, each with its problem, if any."""
+def _inside(folder: Path, documents: bool) -> Iterator[tuple[Source, str | None]]:
+    """The files of a folder by name, each with its problem, if any."""
     top = _real(folder)
-    paths = [path for path in (folder / FOLDER_FILE,) if path.is_symlink() or path.exists()]
-    inner = folder if top.name == FOLDER else folder / FOLDER
-    paths += _below(inner)
+    paths = _below(folder, DOCUMENTS) if documents else _with_memories(folder)
     if not paths:
-        raise Invalid(
-            f"{readable(str(folder))} holds no {FOLDER_FILE} and no Markdown file below {FOLDER}/; name the files"
-        )
+        wanted = ", ".join(DOCUMENTS) if documents else f"{FOLDER_FILE} and no Markdown file below {FOLDER}/"
+        raise Invalid(f"{readable(str(folder))} holds no {wanted}; name the files")
     for path in paths:
         label = readable(path.relative_to(folder).as_posix())
         source = Source(path, label if len(label) <= LONGEST_LABEL else readable(path.name), found=True)
@@ -101,18 +116,32 @@ def _inside(folder: Path) -> Iterator[tuple[Source, str | None]]:
         yield source, "a link that leads out of the folder; name the file itself" if outside else None
 
 
-def _below(folder: Path) -> list[Path]:
-    """Markdown files, and links to folders outside, which are reported and not followed."""
-    if folder.is_symlink():
-        return [folder]
+def _with_memories(folder: Path) -> list[Path]:
+    """Files that hold memories: Markdown, and those of the curated memory's own program."""
+    inner = folder if _real(folder).name == FOLDER else folder / FOLDER
+    own = [path for path in (folder / FOLDER_FILE,) if path.is_symlink() or path.exists()]
+    if inner.is_symlink() and inner != folder:
+        return [*own, inner]
+    entries = [path for name in ENTRIES if (path := inner / name).exists()]
+    return [*own, *entries[:1], *sorted(inner.glob(SESSIONS)), *_below(inner, MARKDOWN)]
+
+
+def _below(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
+    """Files with these suffixes, and links to folders outside, which are reported and not followed."""
     found = []
     for here, folders, files in os.walk(folder):
-        found += [Path(here, name) for name in files if Path(name).suffix.lower() in MARKDOWN]
+        folders[:] = filter(_is_written, folders) if suffixes is DOCUMENTS else folders
+        found += [Path(here, name) for name in files if Path(name).suffix.lower() in suffixes]
         links = [link for name in folders if (link := Path(here, name)).is_symlink()]
         found += [link for link in links if not _real(link).is_relative_to(_real(folder))]
         if len(found) > MOST_FILES:
             break
     return sorted(found)
+
+
+def _is_written(folder: str) -> bool:
+    """By people: neither hidden nor filled by a tool."""
+    return not folder.startswith(".") and folder not in FILLED
 
 
 def _path(given: str | Path) -> Path:

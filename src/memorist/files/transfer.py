@@ -3,31 +3,33 @@
 An export is whole: every memory of the project in every state, with its votes, pins and history of texts, and the links between
 them. Other scopes are exported where they are named. An import goes through the gate like any other write, with the origin
 `import`: it is redacted, of low trust, and a candidate until a person confirms it. With `own` the user brings an export of
-their own back, and everything is as it was (`remember/bring.py`). An import is one batch, so one undo takes it back; and it can
-be repeated, because memories that exist, or were forgotten, revised or erased here, stay as they are.
+their own back, and everything is as it was (`remember/bring.py`); a store knows what it wrote itself by its seal. An import is
+one batch, so one undo takes it back; and it can be repeated, because memories that exist, or were forgotten, revised or erased
+here, stay as they are.
 """
 
-import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from memorist.access import is_homed
-from memorist.errors import Invalid, Refused
-from memorist.files import jsonl, sources
+from memorist.errors import Invalid, MemoristError, Refused
+from memorist.files import documents, jsonl, originals, sources
 from memorist.files.markdown import Entry, memories_in
 from memorist.kinds import KINDS, MEMORY
 from memorist.memory import Memory
-from memorist.records import ID_LETTERS, LIVING, Draft, Link, Outcome, Record, now_utc
+from memorist.records import LIVING, Draft, Link, Outcome, Record, now_utc
 from memorist.redact import Redactor
-from memorist.remember.bring import Exported
+from memorist.remember.authority import FROM_FILES
+from memorist.remember.bring import Exported, Import
 from memorist.store.nouns import parts
 from memorist.text.visible import decoded, visible
 
 PAGE = 400  # records read at once
 ERASED = "it was erased here, and an import does not bring it back"
+OF_PAST = "it says that it is the past text of a past text; remove its superseded_by"
 NOT_OWN = "only the user brings an export back as it was: do it at a terminal, or with an access of origin='user'"
 
 
@@ -37,7 +39,8 @@ class Imported:
 
     batch: str | None
     files: tuple[str, ...]
-    outcomes: Mapping[str, int]  # added, unchanged, refused, linked; `left out`: not active in another's export
+    # added, unchanged, refused, linked; `left out`: not active in another's export; `replaced`: pieces of documents
+    outcomes: Mapping[str, int]
     problems: tuple[str, ...] = ()  # "FILE:LINE: what"
     reasons: Mapping[str, int] = field(default_factory=dict)  # why memories are unchanged → how many
     dry_run: bool = False
@@ -55,15 +58,27 @@ def export(memory: Memory, where: Mapping[str, Any] | None = None, *, everything
     >>> len(list(export(memory)))
     2
     """
-    yield jsonl.head(memory.space, memory.project.scope, now_utc())
-    count, ids = 0, []
-    for record in _records(memory, {"state": {"$in": LIVING}, **(where or {})}, everything):
+    first = jsonl.head(memory.space, memory.project.scope, now_utc())
+    digest, count = jsonl.Digest(first.encode()), 0
+    yield first
+    for line in _lines(memory, {"state": {"$in": LIVING}, **(where or {})}, everything):
+        digest.add(line.encode())
+        count += 1
+        yield line
+    yield jsonl.end(count, _seal(memory, digest.told))
+
+
+def _lines(memory: Memory, where: Mapping[str, Any], everything: bool) -> Iterator[str]:
+    ids = []
+    for record in _records(memory, where, everything):
         yield jsonl.line_of(record)
         ids.append(record.id)
-    for link in _links(memory, ids):
-        yield jsonl.line_of_link(link)
-        count += 1
-    yield jsonl.end(len(ids) + count)
+    yield from map(jsonl.line_of_link, _links(memory, ids))
+
+
+def _seal(memory: Memory, digest: str) -> str:
+    """What only this store, or a copy of it, can write below an export of this space."""
+    return memory._writer.digest(f"export {memory.space} {digest}")
 
 
 def left_out(memory: Memory) -> dict[str, int]:
@@ -108,11 +123,11 @@ def _is_wanted(record: Record, anywhere: bool, memory: Memory) -> bool:
 
 
 def _is_inside(scope: str, home: str | None, memory: Memory) -> bool:
-    """Whether it belongs to the project, or is named by the access itself."""
+    """Whether it belongs to the project, or is named by the access itself; or to where memories go here, if no project was
+    named."""
     here = memory.project.scope
-    return scope in (here, *memory.access.reads) or (
-        home in (here, memory.home) if is_homed(scope) else scope == memory.home
-    )
+    usual = here if memory.project.how == "named" else memory.home
+    return scope in (here, *memory.access.reads) or (home in (here, usual) if is_homed(scope) else scope == usual)
 
 
 def _links(memory: Memory, ids: Sequence[str]) -> Iterator[Link]:
@@ -142,8 +157,12 @@ class _Read:
     found: list[Entry] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    documents: set[str] = field(default_factory=set)  # their names
+    chosen: list[originals.Original] = field(default_factory=list)
+    sealed: list[bool] = field(default_factory=list)  # of each file that speaks of trust: whether this store wrote it
     left_out: int = 0
     linked: int = 0
+    replaced: int = 0
     refused: int = 0
     bytes: int = 0
     lines: int = 0
@@ -156,18 +175,23 @@ def import_files(
     scope: str | None = None,
     dry_run: bool = False,
     own: bool = False,
+    document: bool = False,
 ) -> Imported:
-    """Reads Markdown files, folders of them, and exports, and remembers their content in one batch.
+    """Reads Markdown files, folders of them, exports, the files of the founding documents' programs and other text, and
+    remembers their content in one batch.
 
     With a `scope` everything goes there; else an export's memories keep their scopes, and the others go to this project. With
-    `own` the user vouches for exports: they come back with their pins, votes, states and trust, not as candidates.
+    `own` the user vouches for exports: they come back with their pins, votes, states and trust, not as candidates; for what
+    this store wrote itself, and nobody changed, the user need not vouch. Text that is neither Markdown nor JSON is a document,
+    in pieces that `search="sources"` finds; with `document` every file is one. Imported again, it replaces its pieces.
     """
     if own and memory.access.origin != "user":
         raise Refused(NOT_OWN)
     state = memory.status()["memory"]
     if state != "on":
         raise Refused(state)
-    read = _read(paths)
+    read = _read(paths, memory, document)
+    own = own or (memory.access.origin == "user" and bool(read.sealed) and all(read.sealed))
     _leave_out_erased(read, memory)
     if not own:
         _leave_out_inactive(read)
@@ -178,29 +202,83 @@ def import_files(
     if dry_run:
         drafts = tuple(_without_secrets(each.draft) for each in read.found)
         return Imported(None, tuple(read.files), {}, tuple(read.problems), dry_run=True, drafts=drafts)
-    return _imported(read, _bring(read, memory) if own else _remember(read, memory))
+    outcomes = _bring(read, memory) if own else _remember(read, memory)
+    batch = next((outcome.batch for outcome in outcomes if outcome.batch), None)
+    return _imported(read, outcomes, _refresh(read, outcomes, scope or memory.home, batch, memory))
 
 
 def _remember(read: _Read, memory: Memory) -> list[Outcome]:
     """As candidates, with what an export said kept as data; the new ones are linked as they were."""
-    door = memory.through(replace(memory.access, origin="import", surface="import"))
+    door = _door(memory)
     outcomes = door.remember_many(_as_candidate(each) for each in read.found)
     added = {outcome.id: outcome.batch for outcome in outcomes if outcome.id and outcome.batch}
     exported = {each.draft.id for each in read.found if each.draft.id in added}
     if exported:
-        read.linked = door._import(exported, next(iter(added.values()))).links(read.links)
+        _link(read, door._import(exported, next(iter(added.values()))))
     return outcomes
 
 
 def _bring(read: _Read, memory: Memory) -> list[Outcome]:
     """Exports as they were; what else was found, as candidates."""
+    _refuse_past_of_past(read)
     whole = [(each.draft, each.told) for each in read.found if isinstance(each.told, Exported)]
     bringing = memory._import({str(draft.id) for draft, _ in whole}, None)
     done = iter([memory._tell(outcome) for some in parts(whole, PAGE) for outcome in bringing.records(some)])
-    read.linked = bringing.links(read.links)
-    door = memory.through(replace(memory.access, origin="import", surface="import"))
-    others = iter(door.remember_many(each.draft for each in read.found if each.told is None))
+    _link(read, bringing)
+    _choose(read, memory)
+    others = iter(_door(memory).remember_many(each.draft for each in read.found if each.told is None))
     return [_outcome(each.told, done, others) for each in read.found]
+
+
+def _door(memory: Memory) -> Memory:
+    return memory.through(replace(memory.access, origin="import", surface="import"))
+
+
+def _choose(read: _Read, memory: Memory) -> None:
+    """What the user had chosen in the program that a file comes from."""
+    for original in read.chosen:
+        try:
+            for word, means in original.aliases.items():
+                memory.alias(word, *means)
+            if original.choices:
+                memory._choose(**original.choices)
+        except (MemoristError, TypeError) as problem:
+            read.problems.append(f"its aliases or settings were left out: {problem}")
+
+
+def _refresh(read: _Read, outcomes: Sequence[Outcome], scope: str, batch: str | None, memory: Memory) -> str | None:
+    """Retires the pieces that the documents held and do not hold any more. → the batch"""
+    if not read.documents:
+        return batch
+    both = zip(read.found, outcomes, strict=True)
+    lines = {done.id: each.draft.data["lines"] for each, done in both if done.id and "lines" in each.draft.data}
+    door = _door(memory)
+    known = {piece.id: piece.data.get("lines") for piece in _pieces(door, scope, read.documents)}
+    moved = {id: lines[id] for id, stood in known.items() if lines.get(id, stood) != stood}
+    bringing = door._import(set(), batch)
+    read.replaced = bringing.refresh([id for id in known if id not in lines], moved)
+    return bringing.batch
+
+
+def _pieces(memory: Memory, scope: str, names: Set[str]) -> Iterator[Record]:
+    """Of these documents, as files brought them."""
+    where = {"scope": scope, "home": memory.access.home_of(scope), "kind": "document"}
+    for piece in _records(memory, where, everything=True):
+        if piece.origin in FROM_FILES and names & set(piece.files[:1]):
+            yield piece
+
+
+def _refuse_past_of_past(read: _Read) -> None:
+    """A past text belongs to the memory that was revised, which is no past text itself: so there are no circles of them."""
+    past = {
+        e.draft.id: e.told.superseded_by for e in read.found if isinstance(e.told, Exported) and e.told.superseded_by
+    }
+    read.found = [replace(each, told=OF_PAST) if past.get(each.draft.id) in past else each for each in read.found]
+
+
+def _link(read: _Read, bringing: Import) -> None:
+    read.linked = bringing.links(read.links)
+    read.problems += bringing.left
 
 
 def _outcome(told: Exported | str | None, brought: Iterator[Outcome], others: Iterator[Outcome]) -> Outcome:
@@ -214,10 +292,9 @@ def _as_candidate(entry: Entry) -> Draft:
     return replace(entry.draft, data={**entry.draft.data, **told}) if told else entry.draft
 
 
-def _imported(read: _Read, outcomes: Sequence[Outcome]) -> Imported:
+def _imported(read: _Read, outcomes: Sequence[Outcome], batch: str | None) -> Imported:
     both = zip(read.found, outcomes, strict=True)
     refused = [f"{each.place}: {outcome.because}" for each, outcome in both if outcome.outcome == "refused"]
-    batch = next((outcome.batch for outcome in outcomes if outcome.batch), None)
     reasons = Counter(outcome.because for outcome in outcomes if outcome.outcome == "unchanged")
     return Imported(batch, tuple(read.files), _counted(outcomes, read), (*read.problems, *refused), dict(reasons))
 
@@ -250,28 +327,31 @@ def _without_secrets(draft: Draft) -> Draft:
     return replace(draft, text=redact(draft.text), title=redact(draft.title) if draft.title else None)
 
 
-def _read(paths: Iterable[str | Path]) -> _Read:
+def _read(paths: Iterable[str | Path], memory: Memory, document: bool) -> _Read:
     if isinstance(paths, str | Path):
         raise Invalid("the paths must be a list, such as ['MEMORY.md']")
-    wanted, problems = sources.sources(paths)
+    wanted, problems = sources.sources(paths, document)
     read = _Read(problems=problems)
     for source in wanted:
         try:
-            _read_one(source, read)
+            _read_one(source, read, memory, document)
         except Invalid as problem:
             if not source.found:
                 raise
             read.problems.append(str(problem))
         sources.must_fit(len(read.found))
     if not wanted and not problems:
-        raise Invalid("no file was named; name Markdown files, a folder with a MEMORY.md, or an export")
+        raise Invalid(
+            "no file was named; name Markdown files, a folder with a MEMORY.md, an export or other text files"
+        )
     return read
 
 
-def _read_one(source: sources.Source, read: _Read) -> None:
+def _read_one(source: sources.Source, read: _Read, memory: Memory, document: bool) -> None:
     raw, modified = sources.content(source, sources.LARGEST - read.bytes)
     read.bytes += len(raw)
-    if source.path.suffix.lower() in sources.MARKDOWN:
+    suffix = source.path.suffix.lower()
+    if not document and suffix in sources.MARKDOWN:
         text = decoded(raw, source.shown)
         read.lines += text.count("\n") + text.count("\r")
         if read.lines > sources.MOST_LINES:
@@ -280,12 +360,34 @@ def _read_one(source: sources.Source, read: _Read) -> None:
             )
         found = memories_in(text, source.name, modified)
         read.found += [replace(each, file=source.shown) for each in found]
+    elif not document and (suffix in sources.JSON or jsonl.is_export(raw)):
+        _take_lines(_json(raw, source, read, memory), read, memory)
     else:
-        lines = jsonl.read(raw, source.shown)
-        read.found += lines.found
-        read.links += lines.links
-        read.problems += lines.problems
+        writer, text = memory._writer, documents.text_of(raw, source.shown)
+        name = writer.redact(sources.name_in(memory.project.root, source))
+        read.found += documents.pieces_of(writer.redact_lines(text), name, modified, source.shown)
+        read.documents.add(name)
     read.files.append(source.shown)
+
+
+def _json(raw: bytes, source: sources.Source, read: _Read, memory: Memory) -> jsonl.Lines:
+    """An export, or a file of a founding document's program; if its project.json is damaged, the backup beside it."""
+    found = None if jsonl.is_export(raw) else originals.read(raw, source.shown, memory)
+    if found is None and (backup := sources.backup_of(source)) is not None:
+        copy, _ = sources.content(backup, sources.LARGEST - read.bytes)
+        found = originals.read(copy, backup.shown, memory)
+        read.bytes += len(copy)
+        read.problems += [f"{source.shown} is damaged, so {backup.shown} was read"] if found else []
+    return found or jsonl.read(raw, source.shown)
+
+
+def _take_lines(lines: jsonl.Lines, read: _Read, memory: Memory) -> None:
+    read.sealed.append(lines.seal is not None and lines.seal == _seal(memory, lines.digest))
+    read.found += lines.found
+    read.links += lines.links
+    read.problems += lines.problems
+    if isinstance(lines, originals.Original):
+        read.chosen.append(lines)
 
 
 def _place(read: _Read, scope: str) -> None:
@@ -307,11 +409,10 @@ def _placed(entry: Entry, scope: str, copies: Mapping[str, str]) -> Entry:
 
 def _copy_id(id: str, scope: str) -> str:
     """An id of the same moment. What is no id stays as it is, and is refused."""
-    chance = hashlib.blake2b(f"{scope} {id}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
-    return id[:11] + "".join(ID_LETTERS[byte % 32] for byte in chance) if len(id) == 27 else id
+    return originals.derived_id(id[:11], f"{scope} {id}") if len(id) == 27 else id
 
 
 def _counted(outcomes: Sequence[Outcome], read: _Read) -> dict[str, int]:
     names: Counter[str] = Counter("unchanged" if each.outcome == "repeated" else each.outcome for each in outcomes)
-    names.update({"refused": read.refused, "left out": read.left_out, "linked": read.linked})
+    names.update({"refused": read.refused, "left out": read.left_out, "linked": read.linked, "replaced": read.replaced})
     return {name: count for name, count in names.items() if count}

@@ -66,7 +66,10 @@ RECENT_DECISION = 1.2
 PROFILES: Mapping[str, Profile] = {
     profile.name: profile
     for profile in (
-        Profile("planner", kinds={"decision": 1.25, "architecture": 1.25, "convention": 1.1, "progress": 1.1}),
+        Profile(
+            "planner",
+            kinds={"decision": 1.25, "architecture": 1.25, "convention": 1.1, "progress": 1.1, "task_progress": 1.1},
+        ),
         Profile("implementer", kinds={"convention": 1.2, "procedure": 1.2, "error": 1.15, "pattern": 1.15}),
         Profile("reviewer", kinds={"warning": 1.25, "correction": 1.25, "error": 1.2, "convention": 1.2}),
         Profile("assistant", kinds={"preference": 1.25}),

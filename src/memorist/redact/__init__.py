@@ -63,11 +63,12 @@ class Redactor:
         self._hash = blake2b(key=key, digest_size=2)
         self._own = own
 
-    def redact(self, text: str) -> str:
+    def redact(self, text: str, lines: bool = False) -> str:
+        """With `lines`, the text has as many lines as before: behind its mark, a secret of several lines leaves empty ones."""
         for _ in range(PASSES):
             found = self._found(text)
             again = any(_touches(text, secret) for secret, _ in found)
-            text = self._marked(text, found)
+            text = self._marked(text, found, lines)
             if not again:
                 break
         return text
@@ -112,11 +113,12 @@ class Redactor:
     def _in_view(self, text: str) -> list[Found]:
         return list(in_characters(text, self._plainly(text)))
 
-    def _marked(self, text: str, found: list[tuple[Secret, str]]) -> str:
+    def _marked(self, text: str, found: list[tuple[Secret, str]], lines: bool) -> str:
         pieces, at, digests = [], 0, dict[str, str]()
         for secret, said in found:
             digest = digests.get(said) or digests.setdefault(said, self._digest(said))
-            pieces += [text[at : secret.start], f"[secret:{secret.type}:{digest}]"]
+            left = "\n" * text.count("\n", secret.start, secret.end) if lines else ""
+            pieces += [text[at : secret.start], f"[secret:{secret.type}:{digest}]{left}"]
             at = secret.end
         return "".join([*pieces, text[at:]])
 

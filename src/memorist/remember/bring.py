@@ -9,8 +9,10 @@ A second import changes nothing: what is here stays as it is, and what was erase
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from memorist import checks
@@ -23,6 +25,7 @@ from memorist.records import (
     Origin,
     Outcome,
     Record,
+    Report,
     State,
     Status,
     Trust,
@@ -30,14 +33,17 @@ from memorist.records import (
 )
 from memorist.remember import gate
 from memorist.remember.authority import refuse_pinned_turn
-from memorist.remember.changes import UNDONE, Caller, Changes, twins_of
-from memorist.remember.conflicts import links_between
-from memorist.remember.edit import refuse_circle
+from memorist.remember.changes import REPLACED, UNDONE, Caller, Changes, twins_of
+from memorist.remember.conflicts import retired
+from memorist.remember.edit import Sweep
 from memorist.store.nouns import UNCOUNTED, parts
+from memorist.store.where import everywhere
 from memorist.store.writer import Clean
 
 BROUGHT = "brought back by its owner"
 IMPORTED = "imported"
+CIRCLE = "that closes a circle, which has no newest member; the link was left out"
+_Key = tuple[str, str, str]  # the ends of a link, and its kind
 BROUGHT_AT_ONCE = 250  # memories or links in one transaction
 
 
@@ -76,22 +82,15 @@ class Import:
     home: str
     ids: Set[str]  # of the memories that it speaks for
     batch: str | None = None
+    left: list[str] = field(default_factory=list)  # links that were not brought, and why
 
     def records(self, some: Sequence[tuple[Draft, Exported]]) -> list[Outcome]:
         """Brings these back as they were, for their owner, in one transaction."""
-        by, now = self.by, self.by.now()
+        now = self.by.now()
         cleaned = [self._checked(draft, told, now) for draft, told in some]
-        clean = [record for record in cleaned if isinstance(record, Record)]
-        vectors = by.writer.generations.ahead(clean)
-        with by.writer.transaction():
-            changes = Changes(by, now, vectors)
-            gate.look_up(clean, changes)
-            outcomes = [
-                self._bring(record, told, changes) if isinstance(record, Record) else record
-                for (_, told), record in zip(some, cleaned, strict=True)
-            ]
-            self.batch, stored = changes.commit(self.batch)
-        return [replace(o, record=stored[o.id], batch=self.batch) if o.id in stored else o for o in outcomes]
+        outcomes = gate.stored([told for _, told in some], cleaned, self._bring, self.by, now, self.batch)
+        self.batch = next((outcome.batch for outcome in outcomes if outcome.batch), self.batch)
+        return outcomes
 
     def _checked(self, draft: Draft, told: Exported, now: datetime) -> Clean | Outcome:
         """The memory as it was, but for its votes; or why it cannot be stored."""
@@ -105,7 +104,7 @@ class Import:
         except MemoristError as problem:
             return Outcome("refused", str(problem))
 
-    def _bring(self, record: Clean, told: Exported, changes: Changes) -> Outcome:
+    def _bring(self, told: Exported, record: Clean, changes: Changes) -> Outcome:
         known = self._known(record, told, changes)
         if known is not None:
             return known
@@ -138,32 +137,83 @@ class Import:
         _count(back, told, changes)
         return Outcome("restored", BROUGHT, record.id)
 
+    def refresh(self, gone: Sequence[str], moved: Mapping[str, Sequence[int]]) -> int:
+        """Retires pieces of documents that their files no longer hold, and says on which lines others stand now. What somebody
+        more trusted has made their own stays. → how many were retired"""
+        by, now = self.by, self.by.now()
+        retire = Sweep("superseded", lambda piece: retired(piece, now, REPLACED), REPLACED, by.where, by)
+        report = retire.apply(gone, Report("superseded", batch=self.batch))
+        move = Sweep("revised", lambda piece: _on_lines(piece, moved[piece.id]), "its lines moved", by.where, by)
+        self.batch = move.apply(list(moved), Report("revised", batch=report.batch)).batch
+        return len(report.changed)
+
     # ------------------------------------------------------------ links
 
     def links(self, links: Iterable[Link]) -> int:
         """Brings those between memories that it speaks for, and says how many are new."""
-        wanted = [link for link in links if link.a != link.b and {link.a, link.b} <= self.ids]
-        count = 0
-        for some in parts(wanted, BROUGHT_AT_ONCE):
-            with self.by.writer.transaction():
-                changes = Changes.of(self.by)
-                count += sum(self._link(link, changes) for link in some)
-                self.batch = changes.commit(self.batch)[0] or self.batch
-        return count
+        wanted = {_key(link): link for link in links if link.a != link.b and {link.a, link.b} <= self.ids}
+        known = self._known_links(_ends(wanted.values()))
+        fresh = [link for key, link in wanted.items() if key not in known]
+        return sum(self._link(some) for some in parts(self._without_circles(fresh, known), BROUGHT_AT_ONCE))
 
-    def _link(self, link: Link, changes: Changes) -> bool:
-        ends = {record.id: record for record in self.by.store.get([link.a, link.b], self.by.where)}
-        if len(ends) < 2 or any(record.state == "erased" for record in ends.values()):
-            return False
-        a, b = ends[link.a], ends[link.b]
-        known = any(k.a == a.id for k in links_between(a, b, self.by.store, [link.kind]))
-        if known or not self.by.access.may_write(a.scope, a.home):
-            return False
-        if link.kind == "supersedes":
-            refuse_circle(link, self.by.store, self.by.where)
-        evidence = self.by.writer.redact(link.evidence)
-        changes.link(a, replace(link, evidence=evidence), BROUGHT if self.by.agreed else IMPORTED)
-        return True
+    def _known_links(self, ids: Set[str]) -> set[_Key]:
+        """Those of these memories, whoever may see them; and of what they supersede, all that it supersedes in turn."""
+        every, known, edge = everywhere(self.by.access.space), set[_Key](), sorted(ids)
+        seen = set(edge)
+        while edge:
+            found = {_key(k) for some in parts(edge, BROUGHT_AT_ONCE) for k in self.by.store.links(every, some)}
+            edge = sorted({b for _, b, kind in found - known if kind == "supersedes"} - seen)
+            known |= found
+            seen |= set(edge)
+        return known
+
+    def _without_circles(self, links: Sequence[Link], known: Set[_Key]) -> list[Link]:
+        """Where each of some memories is said to supersede the next and the last of them the first, none of it is believed."""
+        every = {(a, b) for a, b, kind in (*known, *map(_key, links)) if kind == "supersedes"}
+        back = {(b, a) for a, b in _on_circles(every)}
+        closing = {_key(Link(a, b, "supersedes")) for b, a in _on_circles(back)}
+        self.left += [f"{link.a} supersedes {link.b}: {CIRCLE}" for link in links if _key(link) in closing]
+        return [link for link in links if _key(link) not in closing]
+
+    def _link(self, some: Sequence[Link]) -> int:
+        """Adds these in one transaction, as far as both ends are there and it may write the first."""
+        with self.by.writer.transaction():
+            changes, may = Changes.of(self.by), self.by.access.may_write
+            found = self.by.store.get(sorted(_ends(some)), self.by.where)
+            there = {record.id: record for record in found if record.state != "erased"}
+            for link in some:
+                a = there.get(link.a)
+                if a is not None and link.b in there and may(a.scope, a.home):
+                    evidence = self.by.writer.redact(link.evidence)
+                    changes.link(a, replace(link, evidence=evidence), BROUGHT if self.by.agreed else IMPORTED)
+            self.batch = changes.commit(self.batch)[0] or self.batch
+        return len(changes.links)
+
+
+def _ends(links: Iterable[Link]) -> set[str]:
+    return {end for link in links for end in (link.a, link.b)}
+
+
+def _on_lines(piece: Record, lines: Sequence[int]) -> Record:
+    return changed(piece, data={**piece.data, "lines": list(lines)})
+
+
+def _key(link: Link) -> _Key:
+    return link.a, link.b, link.kind
+
+
+def _on_circles(pairs: Set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Those from which one comes to a circle and stays on such a way."""
+    sorter = TopologicalSorter[str]()
+    for one, other in pairs:
+        sorter.add(one, other)
+    with suppress(CycleError):  # it still sorts what leads to none
+        sorter.prepare()
+    free = set[str]()
+    while ready := sorter.get_ready():
+        free.update(ready)
+        sorter.done(*ready)
+    return {(one, other) for one, other in pairs if one not in free and other not in free}
 
 
 def link_of(value: Mapping[str, Any]) -> Link:

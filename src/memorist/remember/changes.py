@@ -27,6 +27,7 @@ from memorist.store.writer import Change, Clean, Writer
 from memorist.text.twins import normalised
 
 UNDONE = "undone"  # the reason of what an undo archived
+REPLACED = "its file was imported again, and says otherwise"  # of a piece of a document
 Twins = tuple[str, str | None, str]  # scope, home and fingerprint of records with the same text
 ITSELF = ("item_id", "item")  # in a record's data: what makes it one item and no other (`seeds/items.py`)
 

@@ -16,10 +16,11 @@ and those forgotten or revised here stay forgotten or revised.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from memorist import checks
 from memorist.access import GLOBAL, HOMED, Access, family_of, is_homed
@@ -41,7 +42,7 @@ from memorist.remember.authority import (
     trust_of,
     users_word,
 )
-from memorist.remember.changes import UNDONE, Caller, Changes, same_texts, twin_of, twins_of
+from memorist.remember.changes import REPLACED, UNDONE, Caller, Changes, same_texts, twin_of, twins_of
 from memorist.remember.conflicts import NEW, look
 from memorist.remember.consent import to_remember
 from memorist.store.nouns import KeyUse
@@ -49,6 +50,7 @@ from memorist.store.where import canonical
 from memorist.store.writer import Clean
 from memorist.text.visible import quoted
 
+Given = TypeVar("Given")  # what a record was made from
 IS_ID = re.compile("m[0-9a-hjkmnp-tv-z]{26}")
 DRAFT_FIELDS = {field.name for field in fields(Draft)}
 _BY_ROLE: dict[str, Origin] = {"assistant": "agent", "system": "agent", "tool": "tool"}
@@ -118,27 +120,28 @@ def admit(
     cleaned = [checked(place, draft, by, home, now) for place, draft in zip(places, drafts, strict=True)]
     cleaned = [_asked(draft, record, by, home, policy) for draft, record in zip(drafts, cleaned, strict=True)]
     try:
-        return _stored(drafts, cleaned, by, now, batch, policy)
+        return stored(drafts, cleaned, partial(decide, policy), by, now, batch)
     except Held:  # what these would replace is most of a scope: then it is only flagged
-        return _stored(drafts, cleaned, by, now, batch, "flag")
+        return stored(drafts, cleaned, partial(decide, "flag"), by, now, batch)
 
 
-def _stored(
-    drafts: Sequence[Draft],
+def stored(
+    given: Sequence[Given],
     cleaned: Sequence[Clean | Outcome],
+    settle: Callable[[Given, Clean, Changes], Outcome],
     by: Caller,
     now: datetime,
     batch: str | None,
-    policy: Conflicts,
 ) -> list[Outcome]:
+    """What `settle` makes of the records, in one transaction that has read their twins."""
     clean = [record for record in cleaned if isinstance(record, Record)]
     vectors = by.writer.generations.ahead(clean)
     with by.writer.transaction():
         changes = Changes(by, now, vectors)
         look_up(clean, changes)
         outcomes = [
-            decide(draft, record, policy, changes) if isinstance(record, Record) else record
-            for draft, record in zip(drafts, cleaned, strict=True)
+            settle(each, record, changes) if isinstance(record, Record) else record
+            for each, record in zip(given, cleaned, strict=True)
         ]
         batch, stored = changes.commit(batch)
     return [replace(each, record=stored[each.id], batch=batch) if each.id in stored else each for each in outcomes]
@@ -241,7 +244,7 @@ def _provenance(draft: Draft, who: Access) -> Provenance:
     )
 
 
-def decide(draft: Draft, record: Clean, policy: Conflicts, changes: Changes) -> Outcome:
+def decide(policy: Conflicts, draft: Draft, record: Clean, changes: Changes) -> Outcome:
     store = changes.by.store
     if record.text != draft.text and nothing_but_marks(record.text):
         return Outcome("refused", "the text is nothing but a secret, and secrets are not stored")
@@ -327,8 +330,8 @@ def _add_or_reinforce(record: Clean, changes: Changes) -> Outcome:
 
 
 def known_already(record: Record, same: Sequence[Record], kinds: Mapping[str, Kind]) -> Outcome | None:
-    """A twin in any state, except one archived by undoing an import: importing it again is deliberate."""
-    same = [other for other in same if other.reason != UNDONE]
+    """A twin in any state, except one that an undone import brought, or that its file had no more: it is said again."""
+    same = [other for other in same if other.reason not in (UNDONE, REPLACED)]
     for state, because in KNOWN_ALREADY.items():
         twin = twin_of(record, same, kinds, None, state)
         if twin:

@@ -123,6 +123,10 @@ class Writer:
             self._harmless.add(cleaned)
         return cast(Text, cleaned)
 
+    def redact_lines(self, text: str) -> str:
+        """A whole file, each of its lines in its place."""
+        return self._redactor.redact(text, lines=True)
+
     def secrets_in(self, texts: Iterable[str]) -> list[tuple[str, str]]:
         """Every secret of these texts, each with the name of the rule that found it."""
         given = [text for text in texts if text]

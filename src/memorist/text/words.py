@@ -271,7 +271,7 @@ def chunks(text: str, size: int = 1000) -> list[tuple[int, int]]:
         raise ValueError(f"a chunk needs at least one character, not {size}")
     spans, start = [], 0
     while len(text) - start > size:
-        end = _whole_character(text, start, start + _cut(text[start : start + size]))
+        end = whole_character(text, start, start + _cut(text[start : start + size]))
         spans.append((start, end))
         start = end
     return [*spans, (start, len(text))]
@@ -286,7 +286,7 @@ def _cut(window: str) -> int:
     return len(window)
 
 
-def _whole_character(text: str, start: int, end: int) -> int:
+def whole_character(text: str, start: int, end: int) -> int:
     """The nearest place at or before `end` that splits no character; `end` itself if there is none."""
     at = end
     while at > start and _sticks(text, start, at):

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from memorist.design import Reranker, Tools
-from memorist.kinds import MEMORY
+from memorist.kinds import LIKE, MEMORY
 from memorist.recall.pipeline import Asked, Candidate, Search, ordered
 from memorist.recall.stages.keep import BEHIND, not_believed, rescored
 from memorist.records import Hit, Record, Signal
@@ -302,7 +302,10 @@ class FavourKinds:
         favour = dict(zip(named, (self.first, self.second), strict=False))
         if not favour:
             return search
-        hits = [weighed(hit, {"favoured": favour.get(hit.record.kind, 1.0)}) for hit in search.hits]
+        hits = [
+            weighed(hit, {"favoured": favour.get(LIKE.get(hit.record.kind, hit.record.kind), 1.0)})
+            for hit in search.hits
+        ]
         note = "the question speaks of " + ", ".join(f"{kind} (×{by:g})" for kind, by in favour.items())
         return search.but(hits=tuple(hits), note=note)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from memorist.surfaces.cli.arguments import Command
 
 SHELL = {
-    "import": "Brings memories in from Markdown files or an export, unconfirmed; --own brings your own back whole.",
+    "import": "Brings memories and documents in from files, unconfirmed; --own brings your own back whole.",
     "export": "Writes this project as lines of JSON, or its active memories as Markdown; --all writes every project.",
     "edit": "Opens a memory in $VISUAL or $EDITOR, and revises it.",
     "project list": VERBS["projects"].help,

@@ -111,12 +111,17 @@ def _edited(record: Record) -> str:
 
 
 def import_command(
-    place: Place, paths: Sequence[str] = (), dry_run: bool = False, own: bool = False, yes: bool = False
+    place: Place,
+    paths: Sequence[str] = (),
+    dry_run: bool = False,
+    own: bool = False,
+    document: bool = False,
+    yes: bool = False,
 ) -> int:
     with opened(place, narrowed=False) as memory:
         if own and not _vouched(memory, yes or dry_run):
             return 1
-        done = transfer.import_files(memory, paths, scope=place.scope, dry_run=dry_run, own=own)
+        done = transfer.import_files(memory, paths, scope=place.scope, dry_run=dry_run, own=own, document=document)
         home = memory.home
     screen = Screen.of(place.json)
     if screen.json:
@@ -223,10 +228,12 @@ BACKUP = (
     *PLACE,
 )
 IMPORT = (
-    Option("paths", "A Markdown file, a folder with MEMORY.md or memory/*.md, or an export; several may be given.",
-           type="paths"),
+    Option("paths", "A Markdown file, a folder with MEMORY.md or memory/*.md, an export, another program's memory.json or "
+           "project.json, or any other text, as a document; several may be given.", type="paths"),
     Option("dry_run", "Shows what is in the files, and imports nothing.", "--dry-run", "flag"),
     Option("own", "Brings your own export back as it was, with pins, votes, states and trust; asks first.", "--own",
+           "flag"),
+    Option("document", "Takes every file as a document, also Markdown, and of a folder all of its text.", "--document",
            "flag"),
     Option("yes", "Does not ask whether it is your own.", "--yes", "flag"),
     *PLACE,
