@@ -121,8 +121,9 @@ def _item(id: str, item: Mapping[str, Any], reading: _Reading) -> tuple[Draft, E
     draft = Items(reading.memory, scope)._draft(item_of({"context_item_id": id, **item}))
     payload = item["payload"] if isinstance(item["payload"], Mapping) else {}
     text = next((payload[name] for name in SAID if isinstance(payload.get(name), str)), draft.text)
-    draft = replace(draft, text=text, id=reading.id_of(f"{scope} {id}", draft.at))
-    return draft, Exported(created=draft.at, updated=draft.at)
+    at = checks.moment(draft.at, "its time")
+    draft = replace(draft, text=text, id=reading.id_of(f"{scope} {id}", at))
+    return draft, Exported(created=at, updated=at)
 
 
 def _tier(source: Any, home: str) -> str:
