@@ -250,8 +250,10 @@ class Memory(Engine):
         message: int | None = None,
     ) -> builtins.list[Outcome]:
         """Keeps what rules find in a text, at most eight findings of a message, as candidates in the scope of its session.
-        What is found is a piece of the text; `promote` decides what becomes a memory of the project."""
-        found = remember.promotion.keep(text, session, agent, role, message, self._caller, self.home)
+        What is found is a piece of the text; `promote` decides what becomes a memory of the project. Under a design that
+        promotes directly they are candidates of the project at once."""
+        direct = self.design.promotion.mode == "direct"
+        found = remember.promotion.keep(text, session, agent, role, message, self._caller, self.home, direct)
         return [self._tell(outcome) for outcome in found]
 
     def promote(
