@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from memorist.records import Context, Event, Hit, Link, Outcome, Recall, Record, Report, memories
+from memorist.records import LIVING, Context, Event, Hit, Link, Outcome, Recall, Record, Report, memories
 from memorist.surfaces import settings
 from memorist.surfaces.cli.screen import Screen, aside, one_line, plain, safe
 from memorist.text.injection import LABEL, gives_orders
@@ -228,9 +228,31 @@ def _events(result: Result, screen: Screen) -> None:
     screen.rows(("event", "when", "what", "who", "because"), rows)
 
 
+def _log(result: Result, screen: Screen) -> None:
+    events: Sequence[Event] = result.value
+    ids = list({event.record for event in events})
+    found = result.memory.list({"id": {"$in": ids}, "state": {"$in": STATES}}, limit=len(ids)) if ids else []
+    numbers = {record.id: f"[id:{record.number}]" for record in found}
+    rows = [
+        (
+            str(e.seq),
+            _minute(e.at),
+            numbers.get(e.record, ""),
+            e.verb,
+            f"{e.actor} through {e.surface}",
+            e.because or "",
+        )
+        for e in events
+    ]
+    screen.rows(("event", "when", "memory", "what", "who", "because"), rows)
+    if not events:
+        aside(f"no event fits; this access reads {', '.join(result.memory.access.reads)}")
+
+
 # ---------------------------------------------------------------- several at once
 
 SHOWN_AT_MOST = 20
+STATES = (*LIVING, "erased")
 DERIVED = "derived from"  # how the reason begins where a memory goes with another
 DRY = {verb: f"would be {verb}" for verb in ("forgotten", "erased", "rescanned")}
 
@@ -402,6 +424,7 @@ _SHOWN: Mapping[str, Callable[[Result, Screen], None]] = {
     "links": _links,
     "conflicts": _conflicts,
     "history": _events,
+    "log": _log,
     "audit": _audit,
     "status": _status,
     "doctor": _findings,
