@@ -199,6 +199,12 @@ STEPS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def in_no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a slow machine recalls look at less; that is another promise."""
+    monkeypatch.setattr("memorist.recall.pipeline.SLOW", math.inf)
+
+
 def lived(seed: int, kind: type[Model] = Differs) -> None:
     """One history from its first memory to its audit."""
     clock = MovableClock()

@@ -180,7 +180,7 @@ class Gather:
     @staticmethod
     def _label(facts: dict[int, Fact], measured: Measured, found: Yardstick, search: Search, tools: Tools) -> None:
         """The kind of a candidate is one of its words, where the question names it."""
-        labels = Labels.of(search.terms, tools.kinds.values())
+        labels = Labels.of(search.terms, tools.kinds)
         if not labels:
             return
         also = [record.number for record in labels.look_up(len(facts), search, tools)]

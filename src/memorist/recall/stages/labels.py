@@ -6,7 +6,7 @@ that asks for that.
 Memories that nothing but their kind or source speaks for are looked up only where words found few, or were not asked for.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -50,12 +50,14 @@ class Labels:
     alone: bool = False  # the question names nothing else
 
     @classmethod
-    def of(cls, asked: Sequence[str], kinds: Iterable[Kind], source: bool = False) -> "Labels":
-        held = frozenset(asked)
-        named = [kind.name for kind in kinds if kind.recalled and held.issuperset(words_of(kind.name))]
-        came = [name for name in SOURCES if held.issuperset(words_of(name))] if source else []
-        alone = any(held.issubset(words_of(name)) for name in (*named, *came))
-        return cls(frozenset(named), frozenset(came), alone) if named or came else NO_LABELS
+    def of(cls, asked: Sequence[str], kinds: Mapping[str, Kind], source: bool = False) -> "Labels":
+        named = _named(tuple(kinds), asked)
+        came = _named(tuple(SOURCES), asked) if source else named
+        if not named and not came:  # as most questions: this stands on the way of every one
+            return NO_LABELS
+        alone = any(words_of(name).issuperset(asked) for name in named | came)
+        recalled = frozenset(name for name in named if kinds[name].recalled)
+        return cls(recalled, came if source else frozenset(), alone)
 
     def __bool__(self) -> bool:
         return bool(self.kinds or self.sources)
@@ -88,7 +90,21 @@ def share(carrying: int, among: int, whole: float, asked: Sequence[str]) -> floa
     return LABEL * idf(carrying, among) / whole if whole else LABEL / len(asked)
 
 
+def _named(names: tuple[str, ...], asked: Sequence[str]) -> frozenset[str]:
+    """Those of these names whose words are all among those that are asked for."""
+    by_word = _by_word(names)
+    likely = {name for term in asked if term in by_word for name in by_word[term]}
+    return frozenset(name for name in likely if words_of(name).issubset(asked))
+
+
 @cache
-def words_of(name: str) -> tuple[str, ...]:
+def _by_word(names: tuple[str, ...]) -> Mapping[str, frozenset[str]]:
+    return {
+        word: frozenset(name for name in names if word in words_of(name)) for each in names for word in words_of(each)
+    }
+
+
+@cache
+def words_of(name: str) -> frozenset[str]:
     """The terms of a kind's name."""
-    return tuple(terms(name.replace("_", " ")))
+    return frozenset(terms(name.replace("_", " ")))

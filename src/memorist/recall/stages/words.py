@@ -169,7 +169,7 @@ class ByWords:
         match = tools.store.match(search.terms, search.shelves, search.where, pool)
         scores, whole = match.scores, match.yardstick.ceiling
         records = tools.store.get(list(scores), search.where) if scores else []
-        labels = Labels.of(search.terms, tools.kinds.values(), self.source)
+        labels = Labels.of(search.terms, tools.kinds, self.source)
         if not labels:
             return _found(search, [found(record, words=scores[record.number] / whole) for record in records])
         records = list({r.id: r for r in (*records, *labels.look_up(len(records), search, tools))}.values())
@@ -199,7 +199,7 @@ class ByFields:
         scale = Scale.of(_groups(search), yardstick, self)
         records = tools.store.get(numbers, search.where)
         known = {record.id for record in records}
-        also = Labels.of(search.terms, tools.kinds.values()).look_up(len(records), search, tools)
+        also = Labels.of(search.terms, tools.kinds).look_up(len(records), search, tools)
         records += [record for record in also if record.id not in known]
         hits = [found(record, words=score) for record in records if (score := scale.relevance(record)) > 0]
         return _found(search, hits)
@@ -298,4 +298,4 @@ def _found(search: Search, hits: Sequence[Hit]) -> Search:
 
 @cache
 def _kind_words() -> Mapping[str, tuple[str, ...]]:
-    return {name: words_of(name) for name in KINDS}
+    return {name: tuple(words_of(name)) for name in KINDS}
