@@ -146,13 +146,14 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """How findings become memories: `manual` shows their points, `propose` asks a person, `auto` stores candidates."""
+    """How findings become memories: `manual` shows their points, `propose` asks a person, `auto` stores candidates; `direct`
+    waits for no points: they are candidates of the project as soon as they are found."""
 
-    mode: Literal["manual", "propose", "auto"] = "propose"
+    mode: Literal["manual", "propose", "auto", "direct"] = "propose"
     preset: Literal["conservative", "balanced", "aggressive"] = "balanced"
 
     def __post_init__(self) -> None:
-        checks.one_of(self.mode, "the mode of a promotion", ("manual", "propose", "auto"))
+        checks.one_of(self.mode, "the mode of a promotion", ("manual", "propose", "auto", "direct"))
         checks.one_of(self.preset, "the preset of a promotion", ("conservative", "balanced", "aggressive"))
 
 

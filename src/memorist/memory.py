@@ -3,7 +3,7 @@
     writing   remember, remember_many, revise, pin, unpin, tag, link, unlink, feedback, used, forget, restore, erase, undo
     judging   extract, promote, finish, conflicts, resolve, review, alias, aliases
     projects  projects, rename_project, merge_project
-    reading   recall, context, receipt, get, list, count, links, timeline, history, explain, why_not
+    reading   recall, context, receipt, get, list, count, links, timeline, history, log, explain, why_not
     keeping   assign, upkeep, rescan, compact, audit, status, backup, doctor, through, close
 
 The verbs are short because the work is elsewhere: the gate (`remember/gate.py`) stores, the pipeline (`recall/pipeline.py`)
@@ -310,12 +310,14 @@ class Memory(Engine):
         message: int | None = None,
     ) -> builtins.list[Outcome]:
         """Keeps what rules find in a text, at most eight findings of a message, as candidates in the scope of its session.
-        What is found is a piece of the text; `promote` decides what becomes a memory of the project.
+        What is found is a piece of the text; `promote` decides what becomes a memory of the project. Under a design that promotes
+        directly they are candidates of the project at once.
 
         text: what was said · session: where; it must be named · agent: whose text it is · role: of the speaker
         message: the number of the message in its session
         """
-        found = remember.promotion.keep(text, session, agent, role, message, self._caller, self.home)
+        direct = self.design.promotion.mode == "direct"
+        found = remember.promotion.keep(text, session, agent, role, message, self._caller, self.home, direct)
         return [self._tell(outcome) for outcome in found]
 
     def promote(
@@ -530,6 +532,32 @@ class Memory(Engine):
         """The journal of the memory `id`, oldest first."""
         caller = self._caller
         return recall.lookup.told(self._must_get(id), caller.store, caller.where)
+
+    def log(
+        self,
+        *,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        actor: str | None = None,
+        surface: str | None = None,
+        verbs: Sequence[str] = (),
+        id: str | int | None = None,
+        scope: str | None = None,
+        after: int | None = None,
+        limit: int = 100,
+    ) -> builtins.list[Event]:
+        """The journal of all that may be read: who did what to which memory, when and because of what. The last `limit` events
+        that fit, oldest first: from `since` until `until`, of an actor, through a door (`surface`), of these verbs, of a memory,
+        in a scope where it lay then. `after` is the number of the last event that is known already."""
+        caller, limit = self._caller, checks.whole(limit, "limit", 1, 1_000_000)
+        wanted = recall.lookup.Wanted(
+            checks.moment(since, "since"), checks.moment(until, "until"), checks.optional_label(actor, "the actor"),
+            checks.optional_label(surface, "the surface"), checks.labels(verbs, "verbs") if verbs else (),
+            None if scope is None else self.access.must_read(scope, self.access.home_of(scope)),
+        )  # fmt: skip
+        last = 0 if after is None else checks.whole(after, "after", 0, 1 << 53)
+        of = None if id is None else self._must_get(id)
+        return recall.lookup.journal(wanted, of, last, limit, caller.store, caller.where)
 
     def explain(self, query: str, **arguments: Any) -> Recall:
         """A recall that is not logged and counts nothing, for looking at its trace: `query` and `arguments` as in `recall`."""

@@ -164,7 +164,8 @@ def _scope_flaw(path: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Counters(Noun):
-    """What happened to a record, counted. Only `used` resets clocks; `surfaced` is telemetry."""
+    """What happened to a record, counted. Only `used` resets clocks; `surfaced` is telemetry. Votes stop counting where either
+    side is far ahead (`worth.bounded`); the journal has them all."""
 
     up: int = 0
     down: int = 0

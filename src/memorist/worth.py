@@ -7,6 +7,7 @@ factors of the default design together differ by a factor of five at most.
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from memorist.kinds import Kind
@@ -30,9 +31,9 @@ def recency(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
 
 def votes(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
     """1 without votes, up to 1.25 when it helped often, down to 0.75 when it was wrong or beside the point."""
-    counted = record.counters
+    counted = bounded(record.counters)
     net = counted.up + 0.5 * counted.strength - counted.down - 0.25 * counted.rejected
-    return 1 + 0.25 * math.tanh(net / 5)
+    return 1 + 0.25 * math.tanh(net / 3)
 
 
 def importance(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
@@ -72,11 +73,30 @@ def held_up(record: Record) -> bool:
 
 # ---------------------------------------------------------------- votes as synapses: the hebbian design
 
+FOR, AGAINST = 3, 1  # points of a vote for a memory, and of one against it
+FURTHEST = 15  # points that votes carry a memory away from 0, either way
 
-def score(counters: Counters, reinforce: float = 3.0, demote: float = 1.0) -> float:
+
+def bounded(counters: Counters) -> Counters:
+    """Votes as far as they count: what is beyond 15 points either way is left out. So a memory that a hundred found useful
+    and that has become wrong sinks with the sixteenth who says so, not with the three hundred and first.
+
+    >>> bounded(Counters(up=100, down=1)).up, bounded(Counters(down=100)).down
+    (5, 15)
+    """
+    up = min(counters.up, (FURTHEST + counters.down + counters.rejected) // FOR)
+    beyond = max(0, counters.down + counters.rejected - (FURTHEST + FOR * up))
+    if up == counters.up and not beyond:
+        return counters
+    rejected = max(0, counters.rejected - beyond)
+    return replace(counters, up=up, rejected=rejected, down=counters.down - (beyond - (counters.rejected - rejected)))
+
+
+def score(counters: Counters, reinforce: float = FOR, demote: float = AGAINST) -> float:
     """The sum of votes. A confirmation counts more than a doubt, so one reinforcement survives three demotions; being shown
     without being used does not count."""
-    return reinforce * counters.up - demote * (counters.down + counters.rejected)
+    counted = bounded(counters)
+    return reinforce * counted.up - demote * (counted.down + counted.rejected)
 
 
 def reinforced(score: float) -> float:

@@ -13,7 +13,6 @@ from memorist.designs import BALANCED, DESIGNS, HEBBIAN, design_named, find, own
 from memorist.errors import Invalid
 from memorist.recall.stages.keep import Abstain, DropWeak
 from memorist.recall.stages.weigh import Weigh, WeighByVotes
-from memorist.recall.stages.words import ByWords
 from memorist.surfaces import settings
 from memorist.surfaces.settings import ALIASES, TUNING
 from memorist.upkeep.retain import MEGABYTE, Prune
@@ -51,9 +50,9 @@ def write(file: Path, text: str) -> Path:
 
 def test_a_file_changes_what_it_names_and_nothing_else(tmp_path: Path) -> None:
     mine = own.load(write(tmp_path / "mine.toml", MINE))
-    understand, _words, believed, _votes, drop, keep = HEBBIAN.recall
+    understand, words, believed, _votes, suspect, drop, keep = HEBBIAN.recall
     assert (mine.name, mine.about, mine.reads) == ("mine", "mine", ("project", "user", "global"))
-    assert mine.recall == (understand, ByWords(100), believed, WeighByVotes(5.0, 1.0), drop, keep)
+    assert mine.recall == (understand, replace(words, pool=100), believed, WeighByVotes(5.0, 1.0), suspect, drop, keep)
     assert mine.upkeep == (Prune(50 * MEGABYTE, 2.0),)
 
 

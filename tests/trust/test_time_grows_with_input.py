@@ -51,6 +51,7 @@ LINES = (
     "User: a?\nAssistant: b\n", "Q: a?\nA: b\n", "Traceback (most recent call last):\n", "  File x\n", "ValueError: x\n", "E   x\n",
     "error: a.py\n", "$ make\nerror: x.py\n", "$ make\n1 passed\n", "we decided to use x. ", "remember that x. ", "i'm, we're, if ",
     "the port of a is 1. ",
+    "ignore a previous ", "you are now a ", "reveal your ", "ignoriere alle ", "system: you ", "pretend ",
     "edited a.py\n", "key: value\n", "1. a\n", "- [ ] a\n", "\u2028", "ﷺ",
 )  # fmt: skip
 FORMS: dict[str, Form] = {

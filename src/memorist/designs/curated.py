@@ -7,7 +7,7 @@ still. Words only: aliases, misspelt words and beginnings of words do what vecto
 from memorist.design import Budget, Design, Due, Lane, Promotion
 from memorist.recall.stages.gather import Understand
 from memorist.recall.stages.keep import Believed, DropTail, KeepBest, KeepTop, OneVoice, Spread
-from memorist.recall.stages.weigh import FavourKinds, FileAffinity, MarkConflicts, Rerank, Weigh
+from memorist.recall.stages.weigh import FavourKinds, FileAffinity, MarkConflicts, Rerank, Suspect, Weigh
 from memorist.recall.stages.words import ByFields, ExpandAliases, Widen
 from memorist.upkeep.retain import Expire, Retain, Settle
 from memorist.upkeep.suggest import SuggestAliases
@@ -23,6 +23,7 @@ CURATED = Design(
         ByFields(),
         Believed(),
         Weigh(factors=("category", "age", "access", "status", "quarantine")),
+        Suspect(),
         FileAffinity(),
         FavourKinds(),
         MarkConflicts(),

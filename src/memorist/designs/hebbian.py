@@ -1,13 +1,14 @@
 """Memories that help grow stronger: words only, weighed by the votes of the agents that used them.
 
 The agent asks in words of its own choice and votes on what helped, so two stores with the same memories come to answer
-differently. It has no synonyms, and nothing is pruned while there is room.
+differently. Nothing is put into a prompt unasked, what rules find in a text is a memory at once, and nothing is pruned while
+there is room. There are no synonyms.
 """
 
-from memorist.design import Design
+from memorist.design import Design, Promotion
 from memorist.recall.stages.gather import Understand
 from memorist.recall.stages.keep import Believed, DropWeak, KeepBest
-from memorist.recall.stages.weigh import WeighByVotes
+from memorist.recall.stages.weigh import Suspect, WeighByVotes
 from memorist.recall.stages.words import ByWords
 from memorist.upkeep.retain import Prune
 
@@ -16,12 +17,15 @@ HEBBIAN = Design(
     about="words only; votes and recency decide among what fits",
     reads=("project", "global"),
     recall=(
-        Understand(),
-        ByWords(pool=60),
+        Understand(urls=False),
+        ByWords(pool=60, source=True),
         Believed(),
         WeighByVotes(reinforce=3.0, demote=1.0),
+        Suspect(),
         DropWeak(share=0.05),
         KeepBest(),
     ),
     upkeep=(Prune(),),
+    inject="pull",
+    promotion=Promotion("direct"),
 )

@@ -293,9 +293,9 @@ _part_of = partial(checks.number, least=0.01, most=1)
 _field = partial(checks.number, least=0.1, most=10)
 _tokens = partial(checks.whole, least=0, most=1_000_000)
 STAGES: Mapping[str, Shape] = {
-    "understand": _shape(gather.Understand, most=_few),
+    "understand": _shape(gather.Understand, most=_few, urls=checks.flag),
     "recognise": _shape(gather.Recognise),
-    "words": _shape(words.ByWords, pool=_pool),
+    "words": _shape(words.ByWords, pool=_pool, source=checks.flag),
     "gather": _shape(gather.Gather, words=_pool, meaning=_pool, around=_pool),
     "blend": _shape(weigh.Blend),
     "fuse_ranks": _shape(weigh.FuseRanks, k=_pool),
@@ -307,6 +307,7 @@ STAGES: Mapping[str, Shape] = {
     "believed": _shape(keep.Believed),
     "weigh": _shape(weigh.Weigh, factors=Key("factors", partial(names, known=tuple(FACTORS)), list)),
     "votes": _shape(weigh.WeighByVotes, reinforce=_vote, demote=_vote),
+    "suspect": _shape(weigh.Suspect, weight=partial(checks.number, least=0.1, most=1)),
     "abstain": _shape(keep.Abstain, below=checks.share, unless_covered=checks.share),
     "drop_weak": _shape(keep.DropWeak, share=checks.share),
     "keep_close": _shape(keep.KeepClose, of_best=checks.share, of_previous=checks.share, most=_pool),
@@ -334,7 +335,7 @@ SLOTS: Mapping[str, Shape] = {
     "budget": _shape(Budget, tokens=_tokens, share=checks.share, most=_tokens),
     "promotion": _shape(
         Promotion,
-        mode=partial(one_of, known=("manual", "propose", "auto")),
+        mode=partial(one_of, known=("manual", "propose", "auto", "direct")),
         preset=partial(one_of, known=tuple(PRESETS)),
     ),
     "due": _shape(

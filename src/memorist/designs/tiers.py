@@ -7,7 +7,7 @@ archived when it is finished, a project above a thousand loses its least importa
 from memorist.design import Design, Due, Lane, Promotion
 from memorist.recall.stages.gather import Understand
 from memorist.recall.stages.keep import Believed, KeepBest
-from memorist.recall.stages.weigh import Weigh
+from memorist.recall.stages.weigh import Suspect, Weigh
 from memorist.recall.stages.words import ByWords
 from memorist.upkeep.retain import Retain, Settle
 
@@ -15,7 +15,7 @@ TIERS = Design(
     name="tiers",
     about="task, project and global memory, each with its share of the prompt; the important first",
     reads=("task", "project", "global"),
-    recall=(Understand(), ByWords(pool=200), Believed(), Weigh(factors=("important",)), KeepBest()),
+    recall=(Understand(), ByWords(pool=200), Believed(), Weigh(factors=("important",)), Suspect(), KeepBest()),
     upkeep=(Settle(), Retain(max_items=1000)),
     lanes=(Lane("task", 0.4), Lane("project", 0.4), Lane("global", 0.2)),
     conflicts="flag",

@@ -4,17 +4,21 @@ A memory is meant by its full id, its short number, or a unique beginning or end
 looked at, so an error never names a memory of another project.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
 
 from memorist.errors import Ambiguous, NotFound
 from memorist.records import Event, Moment, Record, utc
+from memorist.store.journal import EVENTS_AT_ONCE
 from memorist.store.protocol import Store
-from memorist.store.where import Order, Where
+from memorist.store.where import Order, Where, everywhere
 from memorist.text.visible import visible
 
 SHORTEST = 4  # characters of an id that can be meant; fewer fit too much
 ID_LENGTH = 27  # characters
+Place = tuple[str, str | None]  # a scope and its home
 
 
 def resolve(reference: str | int, store: Store, where: Where) -> Record:
@@ -59,26 +63,94 @@ def timeline(around: Moment | None, limit: int, where: Where, store: Store) -> l
     return [*early, *after[: limit - len(early)]]
 
 
+# ---------------------------------------------------------------- the journal
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which events are asked for; None and empty leave nothing out."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+    actor: str | None = None
+    surface: str | None = None
+    verbs: tuple[str, ...] = ()
+    scope: str | None = None  # where the memory lay then
+
+    def fits(self, event: Event, place: Place) -> bool:
+        equal = ((self.actor, event.actor), (self.surface, event.surface), (self.scope, place[0]))
+        return (
+            all(asked in (None, given) for asked, given in equal)
+            and (not self.verbs or event.verb in self.verbs)
+            and (self.since is None or event.at >= self.since)
+            and (self.until is None or event.at < self.until)
+        )
+
+
 def told(record: Record, store: Store, where: Where) -> list[Event]:
-    """The journal of a memory as this access may see it. What happened while it lay where the access may not read is left
-    out, and so is what a link said about a memory that it may not read."""
-    events = _since_readable(store.journal(record=record.id), record, where)
+    """The journal of a memory as this access may see it, oldest first."""
+    seer = Seer(where, Wanted(), {record.id: (record.scope, record.home)})
+    events = seer.of(reversed(store.journal(record=record.id)))
+    return _without_hidden([*events][::-1], store, where)
+
+
+def journal(wanted: Wanted, of: Record | None, after: int, limit: int, store: Store, where: Where) -> list[Event]:
+    """The last `limit` events that are wanted, of that memory or of all, and that this access may see; oldest first. `after` is
+    the number of the last one that is known."""
+    with store.moment():  # what a memory is now, and what became of it until now
+        found = list(islice(_backwards(wanted, None if of is None else of.id, after, store, where), limit))
+        return _without_hidden(found[::-1], store, where)
+
+
+def _backwards(wanted: Wanted, record: str | None, after: int, store: Store, where: Where) -> Iterator[Event]:
+    """Every event that is wanted, newest first. It goes back as far as anything is from after `since`; a clock may have been set
+    back for a few events, hardly for hundreds."""
+    seer, before = Seer(where, wanted, {}), None
+    while events := store.journal(record=record, before=before, limit=EVENTS_AT_ONCE):
+        new = [event for event in reversed(events) if event.seq > after]
+        seer.look_up([event.record for event in new], store)
+        yield from seer.of(new)
+        before = events[0].seq
+        if before <= after or (wanted.since and max(event.at for event in events) < wanted.since):
+            return
+
+
+@dataclass(frozen=True, slots=True)
+class Seer:
+    """What an access may see of events that come newest first: what happened while a memory lay where it may not read is left
+    out, and of the event that brought it here what it was before."""
+
+    where: Where
+    wanted: Wanted
+    places: dict[str, Place]  # where each memory lay after the event that comes next
+
+    def look_up(self, ids: Iterable[str], store: Store) -> None:
+        """Where those lie today that are not known yet."""
+        new = [id for id in dict.fromkeys(ids) if id not in self.places]
+        for record in store.get(new, everywhere(self.where.access.space)) if new else ():
+            self.places[record.id] = record.scope, record.home
+
+    def of(self, events: Iterable[Event]) -> Iterator[Event]:
+        may_read = self.where.access.may_read
+        for event in events:
+            place = self.places.get(event.record)
+            if place is None:
+                continue
+            before = event.before or {}
+            was = (
+                before.get("scope", place[0]),
+                before.get("home") or place[1],
+            )  # before it had one it was nobody else's
+            self.places[event.record] = was
+            if may_read(*place) and self.wanted.fits(event, place):
+                yield event if may_read(*was) else replace(event, before=None)
+
+
+def _without_hidden(events: Sequence[Event], store: Store, where: Where) -> list[Event]:
+    """Without what a link said about a memory that may not be read."""
     others = {event.before["other"] for event in events if event.before and "other" in event.before}
-    hidden = others - {record.id for record in store.get(list(others), where)}
+    hidden = others - {record.id for record in store.get(list(others), where)} if others else others
     return [
         replace(event, before=None) if event.before and event.before.get("other") in hidden else event
         for event in events
     ]
-
-
-def _since_readable(events: Sequence[Event], record: Record, where: Where) -> list[Event]:
-    """The events while it lay in places that may be read, oldest first; of the one that brought it there, not what it was."""
-    seen, scope, home = list[Event](), record.scope, record.home
-    for event in reversed(events):
-        here = where.access.may_read(scope, home)
-        before = event.before or {}
-        scope, home = before.get("scope", scope), before.get("home") or home  # before it had one it was nobody else's
-        if here:
-            arrived = not where.access.may_read(scope, home)
-            seen.append(replace(event, before=None) if arrived else event)
-    return seen[::-1]

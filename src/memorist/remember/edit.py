@@ -40,8 +40,9 @@ from memorist.store.where import Where, everywhere
 from memorist.store.writer import Clean
 from memorist.text.twins import used_in
 from memorist.text.visible import quoted
+from memorist.worth import bounded
 
-VERDICTS = ("useful", "irrelevant", "wrong")
+VERDICTS = {"useful": "up", "irrelevant": "rejected", "wrong": "down"}  # what each of them raises
 LONGEST_ANSWER = 1_000_000  # characters
 SWEPT_AT_ONCE = 100  # memories in one transaction, at most
 FIRST, FEWEST = 25, 5  # memories in the first transaction, and at least
@@ -392,13 +393,11 @@ def _voted(find: Find, verdict: str, by: Caller) -> Outcome:
     because = f"the caller found it {verdict}"
     with by.writer.transaction():
         record, changes = _writable(find(), by.access), Changes.of(by)
-        had = record.counters
-        if verdict == "useful":
-            after = _used(replace(record, counters=replace(had, up=had.up + 1)), changes.now)
-        elif verdict == "wrong":
-            after = replace(record, counters=replace(had, down=had.down + 1))
-        else:
-            after = replace(record, counters=replace(had, rejected=had.rejected + 1))
+        raised, had = VERDICTS[verdict], record.counters
+        after = replace(record, counters=bounded(replace(had, **{raised: getattr(had, raised) + 1})))
+        after = _used(after, changes.now) if verdict == "useful" else after
+        if after == record:
+            return Outcome("unchanged", f"{because}, as so many before that it counts no further", record.id, record)
         changes.count("feedback", record, after, because)
         batch, _ = changes.commit()
     return Outcome("changed", because, record.id, after, batch)

@@ -66,9 +66,17 @@ FINISHED = "finished"
 
 
 def keep(
-    text: str, session: str | None, agent: str | None, role: str | None, message: int | None, by: Caller, home: str
+    text: str,
+    session: str | None,
+    agent: str | None,
+    role: str | None,
+    message: int | None,
+    by: Caller,
+    home: str,
+    direct: bool = False,
 ) -> list[Outcome]:
-    """Stores the findings of a text in its session, as candidates for `home`."""
+    """Stores the findings of a text in its session, as candidates for `home`; `direct`: in `home`, where any question finds
+    them at once."""
     if session is None:
         raise Invalid("session is missing: findings belong to the session they were found in, such as session='s1'")
     scope = Scope(f"session/{checks.label(session, 'the session')}")
@@ -81,7 +89,8 @@ def keep(
     if not found:
         return []
     span = None if message is None else (message, message)
-    common = Draft("", scope=scope, session=session, role=role, agent=agent, doubtful=True, messages=span)
+    place = home if direct else scope
+    common = Draft("", scope=place, session=session, role=role, agent=agent, doubtful=True, messages=span)
     drafts = [_filled(common, each, home) for each in found]
     finder = by.through(replace(by.access, origin=_origin(role, by.access)))
     outcomes = gate.admit(drafts, finder, home)
@@ -370,7 +379,7 @@ def all_of(promotion: Promotion, home: str, by: Caller, dry_run: bool = False) -
     answers = weighed(promotion, target, by.access, by.tools)
     if dry_run or promotion.mode == "manual":
         return answers, None
-    if promotion.mode == "propose":
+    if promotion.mode in ("propose", "direct"):  # with `direct`, only another design's findings are left to weigh
         return [ask_for(each, by) if each.outcome == "enough" else each for each in answers], None
     plan = proposal(answers)
     keeper = replace(by, steward=True)  # the design's rules decide, whoever calls

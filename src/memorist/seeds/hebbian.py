@@ -18,10 +18,12 @@ from memorist import engine, worth
 from memorist.design import Design
 from memorist.designs import HEBBIAN
 from memorist.memory import Memory
+from memorist.recall.stages.labels import source_of
 from memorist.recall.stages.weigh import WeighByVotes
 from memorist.records import Hit, Outcome, Recall, Record
 from memorist.remember.authority import least
 from memorist.surfaces import settings
+from memorist.text.injection import LABEL, gives_orders
 from memorist.text.visible import visible
 
 PROTOCOL = """\
@@ -66,6 +68,7 @@ class Row:
     def __str__(self) -> str:
         rank = "" if self.rank is None else f", rank {self.rank:.3f}"
         low = ", low trust" if self.trust == "low" else ""
+        low += f", {LABEL}" if gives_orders(self.content) else ""
         tags = f" (tags: {visible(self.tags)})" if self.tags else ""
         body = visible(self.content).strip().replace("\n", "\n  ")  # no line of a text may look like the next result
         return f"[id:{self.id}] (score {self.score:g}{rank}{low}) {body}{tags}"
@@ -164,17 +167,6 @@ class Hebbian:
             trust=record.trust,
             rank=None if hit is None else hit.score,
         )
-
-
-def source_of(record: Record) -> str:
-    """The founding document's word for where a memory came from."""
-    if record.kind == "narrative":
-        return "narrative"
-    if record.origin in ("import", "file"):
-        return "migration"
-    if record.provenance.messages or record.provenance.snippet or record.origin == "tool":
-        return "extraction"
-    return "conversation" if record.origin == "user" or record.kind == "turn" else "agent"
 
 
 def _tags(given: str | Sequence[str]) -> list[str]:

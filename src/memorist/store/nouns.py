@@ -227,6 +227,7 @@ class Fact(NamedTuple):
     up: int  # votes for it
     before: int | None = None
     after: int | None = None
+    kind: str = "fact"
 
     @property
     def at(self) -> datetime:

@@ -32,6 +32,7 @@ _DATA_URI = regex(r"\bdata:[^\s,]{0,200},[\w+/=%.~-]*+")
 LONGEST_PLAIN = 40  # characters without a blank that are looked at no closer: a commit's digest has so many
 _LONG_RUN = regex(rf"(?<![\w+/-])[A-Za-z0-9+/_-]{{{LONGEST_PLAIN + 1},}}+={{0,2}}+")
 _HEX = regex(r"(?:0x)?[0-9a-fA-F]+")
+_URL = regex(r"\b(?:[a-z][a-z0-9+.-]{1,15}://|www\.)\S++", re.IGNORECASE)
 _TRACE = "Traceback (most recent call last)"
 _CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
 _FRAME = regex(r"[ \t]++at [^\n]*[:(]")
@@ -58,6 +59,15 @@ def question_of(text: str) -> str:
     left = _unless_empty(_without_quotes(left), left)
     tidy = _LINE_ENDS.sub("\n", _BLANKS.sub(" ", left)).strip()
     return _unless_empty(tidy, text)
+
+
+def without_urls(text: str) -> str:
+    """Without addresses, of which one finds mostly "https" and "com"; as it is if nothing else is in it.
+
+    >>> without_urls("why does https://example.com/login?next=/ fail")
+    'why does   fail'
+    """
+    return _unless_empty(_URL.sub(" ", text), text)
 
 
 def _unless_empty(kept: str, before: str) -> str:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from memorist.design import Tools
 from memorist.recall.pipeline import Asked, Candidate, Search
+from memorist.recall.stages.labels import Labels, share
 from memorist.store.nouns import Fact, Near
 from memorist.store.where import Where
-from memorist.text.bm25 import Found
-from memorist.text.question import question_of, speakers_in, without_names
+from memorist.text.bm25 import Found, Yardstick
+from memorist.text.question import question_of, speakers_in, without_names, without_urls
 from memorist.text.words import LONGEST_QUERY, query_terms, tells_something
 
 if TYPE_CHECKING:
@@ -41,9 +42,11 @@ class Understand:
     words."""
 
     most: int = 64
+    urls: bool = True  # whether addresses are searched for; one that is all of the question always is
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         whole = question_of(search.query)
+        whole = whole if self.urls else without_urls(whole)
         said = whole[:LONGEST_QUERY]
         terms = tuple(query_terms(said, self.most))
         note = "looked for: " + ", ".join(terms) if terms else None
@@ -171,7 +174,20 @@ class Gather:
             measured.add_meaning(store.similarities(reading.generation, reading.vector, shelves, bare).items(), reading)
         if beside:
             facts |= {fact.number: fact for fact in store.facts(sorted(beside), shelves, search.where)}
+        self._label(facts, measured, found.yardstick, search, tools)
         return self._found(facts, measured, readings, search, tools)
+
+    @staticmethod
+    def _label(facts: dict[int, Fact], measured: Measured, found: Yardstick, search: Search, tools: Tools) -> None:
+        """The kind of a candidate is one of its words, where the question names it."""
+        labels = Labels.of(search.terms, tools.kinds)
+        if not labels:
+            return
+        also = [record.number for record in labels.look_up(len(facts), search, tools)]
+        facts |= {fact.number: fact for fact in tools.store.facts(also, search.shelves, search.where)} if also else {}
+        carrying, words = [n for n, fact in facts.items() if fact.kind in labels.kinds], measured.words
+        label = share(len(carrying), len(facts), found.whole, search.terms)
+        words.update({number: words.get(number, 0.0) + label for number in carrying})
 
     def _beside(self, facts: Mapping[int, Fact], measured: Measured) -> set[int]:
         """The neighbours of the best in their sessions, as far as they were not found themselves."""

@@ -27,6 +27,7 @@ from memorist.store.nouns import Fact
 from memorist.store.where import Where
 from memorist.text.claims import claims, other_value
 from memorist.text.dates import Span
+from memorist.text.injection import LABEL, gives_orders
 from memorist.text.patterns import regex
 from memorist.text.question import kinds_in
 from memorist.text.words import LONGEST_QUERY
@@ -261,6 +262,27 @@ class WeighByVotes:
         recency = faded(record.times.used or record.times.at, now)
         why = {**hit.why, "votes": votes, "recency": recency}
         return replace(hit, score=hit.score * votes * recency, why=why)
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """Weighs what reads like instructions to a model less, unless they are the user's own words; `why` names it."""
+
+    weight: float = 0.5
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        lowered = {
+            hit.record.id: weighed(hit, {"injection": self.weight}) for hit in search.hits if suspect(hit.record)
+        }
+        if not lowered:
+            return search
+        hits = ordered(lowered.get(hit.record.id, hit) for hit in search.hits)
+        named = ", ".join(f"[id:{hit.record.number}]" for hit in lowered.values())
+        return search.but(hits=tuple(hits), note=f"{LABEL}: {named}")
+
+
+def suspect(record: Record) -> bool:
+    return record.trust != "high" and gives_orders(f"{record.title}\n{record.text}" if record.title else record.text)
 
 
 @dataclass(frozen=True, slots=True)

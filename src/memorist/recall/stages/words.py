@@ -17,11 +17,11 @@ from functools import cache
 from typing import ClassVar
 
 from memorist.design import Tools
-from memorist.kinds import ARCHIVE, KINDS
+from memorist.kinds import KINDS
 from memorist.recall.pipeline import Expansion, Search, found
+from memorist.recall.stages.labels import Labels, share, words_of
 from memorist.records import Hit, Record
 from memorist.store.choices import chosen
-from memorist.store.where import Order
 from memorist.text import bm25
 from memorist.text.twins import distance
 from memorist.text.words import chunks, query_terms, terms
@@ -46,7 +46,6 @@ SHORTEST_PREFIX, SHORTEST_FUZZY = 3, 4  # letters; shorter words are like everyt
 MOST_EDITS = 3
 ENDING = 3  # letters that a stem may have lost
 LOOKED_UP = 2000  # words of a vocabulary, for one beginning
-OF_A_KIND = 50  # memories that are looked at because the question only names their kind
 Groups = Mapping[str, Mapping[str, float]]  # a term of the question → what stands for it, and what that counts
 
 
@@ -160,6 +159,7 @@ class ByWords:
     """
 
     pool: int = 60
+    source: bool = False  # whether the words for where a memory came from are looked for: conversation, migration …
     one_moment: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
@@ -167,9 +167,17 @@ class ByWords:
             return search
         pool = search.pool(max(self.pool, 4 * search.limit))
         match = tools.store.match(search.terms, search.shelves, search.where, pool)
-        ceiling = match.yardstick.ceiling
-        records = tools.store.get(list(match.scores), search.where) if match.scores else []
-        return _found(search, [found(record, words=match.scores[record.number] / ceiling) for record in records])
+        scores, whole = match.scores, match.yardstick.ceiling
+        records = tools.store.get(list(scores), search.where) if scores else []
+        labels = Labels.of(search.terms, tools.kinds, self.source)
+        if not labels:
+            return _found(search, [found(record, words=scores[record.number] / whole) for record in records])
+        records = list({r.id: r for r in (*records, *labels.look_up(len(records), search, tools))}.values())
+        carried = [labels.on(record) for record in records]
+        label = share(sum(map(bool, carried)), len(records), whole, search.terms)
+        words = [scores.get(record.number, 0.0) / (whole or 1.0) for record in records]
+        own = zip(records, words, carried, strict=True)
+        return _found(search, [found(record, words=held + label * labels) for record, held, labels in own])
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +199,8 @@ class ByFields:
         scale = Scale.of(_groups(search), yardstick, self)
         records = tools.store.get(numbers, search.where)
         known = {record.id for record in records}
-        records += [record for record in self._of_a_kind(search, tools) if record.id not in known]
+        also = Labels.of(search.terms, tools.kinds).look_up(len(records), search, tools)
+        records += [record for record in also if record.id not in known]
         hits = [found(record, words=score) for record in records if (score := scale.relevance(record)) > 0]
         return _found(search, hits)
 
@@ -210,17 +219,6 @@ class ByFields:
                 scores[number] = scores.get(number, 0.0) + share * score
         best = sorted(scores, key=lambda number: (-scores[number], -number))
         return best[: search.pool(max(self.read, 4 * search.limit))], replace(first.yardstick, weights=weights)
-
-    @staticmethod
-    def _of_a_kind(search: Search, tools: Tools) -> list[Record]:
-        """A question that is "warnings" and nothing else means the kind."""
-        asked = set(search.terms)
-        named = [kind for kind, words in _kind_words().items() if words and asked == set(words)]
-        scopes = tuple(dict.fromkeys(shelf.scope for shelf in search.shelves if shelf.layer != ARCHIVE))
-        if not named or not scopes:
-            return []
-        where = search.where.also("kind", "in", tuple(named)).also("scope", "in", scopes).also("state", "eq", "active")
-        return tools.store.find(where, Order("at"), OF_A_KIND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,4 +298,4 @@ def _found(search: Search, hits: Sequence[Hit]) -> Search:
 
 @cache
 def _kind_words() -> Mapping[str, tuple[str, ...]]:
-    return {name: tuple(terms(name.replace("_", " "))) for name in KINDS}
+    return {name: tuple(words_of(name)) for name in KINDS}

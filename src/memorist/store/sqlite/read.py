@@ -71,9 +71,9 @@ NEIGHBOUR = (  # nobody stands beside what belongs to no talk
 )
 FACTS = (
     "SELECT r.number, r.shelf, r.session, r.role, r.speaker, r.at, ifnull(c.up, 0),"
-    f" {NEIGHBOUR.format('max', '<')}, {NEIGHBOUR.format('min', '>')} {AMONG}"
+    f" {NEIGHBOUR.format('max', '<')}, {NEIGHBOUR.format('min', '>')}, r.kind {AMONG}"
 )
-FACT_TYPES = (int, int, str | None, str | None, str | None, int, int, int | None, int | None)
+FACT_TYPES = (int, int, str | None, str | None, str | None, int, int, int | None, int | None, str)
 # Jumps from one speaker to the next: a shelf of a million turns has a handful of them.
 SPEAKERS = (
     "WITH RECURSIVE next(speaker) AS (SELECT min(speaker) FROM records WHERE shelf = ?1 AND speaker IS NOT NULL"

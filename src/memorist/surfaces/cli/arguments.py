@@ -32,8 +32,8 @@ TYPES: Mapping[Any, str] = {
 }  # fmt: skip
 SEVERAL = ("texts", "paths")  # what may be given more than once
 PLACEHOLDERS = {"text": "TEXT", "texts": "TEXT", "whole": "N", "number": "NUMBER", "time": "TIME", "json": "JSON"}
-FLAGS = {"tags": "--tag", "files": "--file", "kinds": "--kind", "pinned": "--pin", "ids": "--id"}
-SHORT = {"limit": "n", "help": "h"}
+FLAGS = {"tags": "--tag", "files": "--file", "kinds": "--kind", "pinned": "--pin", "ids": "--id", "verbs": "--verb"}
+SHORT = {"limit": "n", "help": "h", "follow": "f"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,9 @@ YES = Option("yes", "Does not ask before it erases.", "--yes", "flag")
 WATCH = Option(
     "watch", "Stays, and runs at the times of a cron line in UTC, until it is stopped.", "--watch", placeholder="CRON"
 )
+FOLLOW = Option("follow", "Stays, and shows what is done from now on, until it is stopped.", "--follow", "flag")
 EXTRAS: Mapping[str, tuple[Option, ...]] = {
+    "log": (FOLLOW,),
     "upkeep": (WATCH,),
     "remember": (BATCH,), "recall": (WHY,), "list": FILTERS, "count": FILTERS, "timeline": FILTERS,
     "forget": FILTERS, "erase": (*FILTERS, YES),

@@ -11,9 +11,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memorist.noun import plain
-from memorist.records import Context, Event, Hit, Link, Outcome, Recall, Record, Report, memories
+from memorist.records import LIVING, Context, Event, Hit, Link, Outcome, Recall, Record, Report, memories
 from memorist.surfaces import settings
 from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
+from memorist.text.injection import LABEL, gives_orders
 
 if TYPE_CHECKING:
     from memorist.memory import Memory
@@ -113,6 +114,7 @@ def _hit(hit: Hit, why: bool, screen: Screen) -> None:
     record = hit.record
     head = _mark(record.number, screen)
     doubt = ", unconfirmed" if record.status == "candidate" else ""
+    doubt += f", {LABEL}," if gives_orders(record.text) else ""
     screen.line(f"{head} {hit.score:.2f} {record.kind}{doubt} {_day(record.times.at)} {one_line(record.text)}")
     if why:
         factors = " × ".join(f"{name} {value:.2f}" for name, value in hit.why.items())
@@ -170,7 +172,7 @@ def _facts(record: Record) -> list[tuple[str, str]]:
         "files": ", ".join(record.files),
         "data": str(plain(record.data)) if record.data else None,
         "state": f"{record.state}: {record.reason}" if record.reason else record.state,
-        "status": f"{record.status}{', pinned' if record.pinned else ''}",
+        "status": f"{record.status}{', pinned' if record.pinned else ''}{f', {LABEL}' if gives_orders(record.text) else ''}",
         "worth": f"importance {record.importance:g}, confidence {record.confidence:g}, {votes}",
         "from": f"{record.origin} ({record.trust} trust), {said.actor} through {said.surface}",
         **where,
@@ -200,6 +202,7 @@ def _marked(record: Record) -> str:
         (record.pinned, "pinned"),
         (record.status == "candidate", "unconfirmed"),
         (record.state != "active", record.state),
+        (gives_orders(record.text), LABEL),
     )
     said = ", ".join(word for holds, word in marks if holds)
     tags = "".join(f" #{tag}" for tag in record.tags)
@@ -225,9 +228,31 @@ def _events(result: Result, screen: Screen) -> None:
     screen.rows(("event", "when", "what", "who", "because"), rows)
 
 
+def _log(result: Result, screen: Screen) -> None:
+    events: Sequence[Event] = result.value
+    ids = list({event.record for event in events})
+    found = result.memory.list({"id": {"$in": ids}, "state": {"$in": STATES}}, limit=len(ids)) if ids else []
+    numbers = {record.id: f"[id:{record.number}]" for record in found}
+    rows = [
+        (
+            str(e.seq),
+            _minute(e.at),
+            numbers.get(e.record, ""),
+            e.verb,
+            f"{e.actor} through {e.surface}",
+            e.because or "",
+        )
+        for e in events
+    ]
+    screen.rows(("event", "when", "memory", "what", "who", "because"), rows)
+    if not events:
+        aside(f"no event fits; this access reads {', '.join(result.memory.access.reads)}")
+
+
 # ---------------------------------------------------------------- several at once
 
 SHOWN_AT_MOST = 20
+STATES = (*LIVING, "erased")
 DERIVED = "derived from"  # how the reason begins where a memory goes with another
 DRY = {verb: f"would be {verb}" for verb in ("forgotten", "erased", "rescanned")}
 
@@ -400,6 +425,7 @@ _SHOWN: Mapping[str, Callable[[Result, Screen], None]] = {
     "links": _links,
     "conflicts": _conflicts,
     "history": _events,
+    "log": _log,
     "audit": _audit,
     "status": _status,
     "doctor": _findings,

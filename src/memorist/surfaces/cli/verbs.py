@@ -94,10 +94,10 @@ def command(verb: Verb) -> arguments.Command:
 
 
 def _perform(verb: Verb, place: Place, **given: Any) -> int:
-    if "watch" in given:
+    if given.keys() & {"watch", "follow"}:
         from memorist.surfaces.cli import watch
 
-        return watch.watch(place, given.pop("watch"), given)
+        return watch.stay(place, given)
     why, batch = given.pop("why", False), verb.name == "remember" and given.pop("batch", False)
     scoped = _fill_in(verb, place, given, batch)
     # At a terminal `erase` asks before it begins; down a pipe nobody can say yes for the user.

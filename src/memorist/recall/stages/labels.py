@@ -1,0 +1,110 @@
+"""What a memory is, as words of a question: "warning zebra" asks for zebras, and for warnings.
+
+A kind is in no index row: as a word there it would make "error" worth nothing in a project full of errors. So it counts beside
+the words, and the less the more of what was found is of that kind. The same holds for where a memory came from, in a design
+that asks for that.
+Memories that nothing but their kind or source speaks for are looked up only where words found few, or were not asked for.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from memorist.design import Tools
+from memorist.kinds import ARCHIVE, Kind
+from memorist.recall.pipeline import Search
+from memorist.records import Record
+from memorist.store.where import Order, Where
+from memorist.text.bm25 import idf
+from memorist.text.words import terms
+
+LABEL = 0.5  # what a label counts beside a word of the text
+LOOKED_UP = 50  # memories that only their kind or their source speaks for, the newest
+# The founding document's words for where a memory came from, and the origins among which such memories are.
+SOURCES: Mapping[str, tuple[str, ...]] = {
+    "conversation": ("user",),
+    "agent": ("agent",),
+    "extraction": ("recorded", "agent", "tool", "web"),
+    "migration": ("import", "file"),
+    "narrative": (),
+}
+
+
+def source_of(record: Record) -> str:
+    """The founding document's word for where a memory came from."""
+    if record.kind == "narrative":
+        return "narrative"
+    if record.origin in ("import", "file"):
+        return "migration"
+    if record.provenance.messages or record.provenance.snippet or record.origin == "tool":
+        return "extraction"
+    return "conversation" if record.origin == "user" or record.kind == "turn" else "agent"
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The kinds and the sources that a question names."""
+
+    kinds: frozenset[str] = frozenset()
+    sources: frozenset[str] = frozenset()
+    alone: bool = False  # the question names nothing else
+
+    @classmethod
+    def of(cls, asked: Sequence[str], kinds: Mapping[str, Kind], source: bool = False) -> "Labels":
+        named = _named(tuple(kinds), asked)
+        came = _named(tuple(SOURCES), asked) if source else named
+        if not named and not came:  # as most questions: this stands on the way of every one
+            return NO_LABELS
+        alone = any(words_of(name).issuperset(asked) for name in named | came)
+        recalled = frozenset(name for name in named if kinds[name].recalled)
+        return cls(recalled, came if source else frozenset(), alone)
+
+    def __bool__(self) -> bool:
+        return bool(self.kinds or self.sources)
+
+    def on(self, record: Record) -> int:
+        """How many of them a record carries."""
+        return (record.kind in self.kinds) + (bool(self.sources) and source_of(record) in self.sources)
+
+    def look_up(self, found: int, search: Search, tools: Tools) -> list[Record]:
+        """Records that carry one, the newest of each sort, where words found only so many."""
+        if not self or not (self.alone or found < search.limit):
+            return []
+        scopes = tuple({shelf.scope for shelf in search.shelves if shelf.layer != ARCHIVE})
+        where = search.where.also("scope", "in", scopes).also("state", "eq", "active")
+        origins = [origin for name in self.sources for origin in SOURCES[name]]
+        some = (*_newest(where, "kind", self.kinds, tools), *_newest(where, "origin", origins, tools))
+        return list(filter(self.on, {record.id: record for record in some}.values()))
+
+
+def _newest(where: Where, field: str, values: Collection[str], tools: Tools) -> list[Record]:
+    return tools.store.find(where.also(field, "in", tuple(values)), Order("at"), LOOKED_UP) if values else []
+
+
+NO_LABELS = Labels()
+
+
+def share(carrying: int, among: int, whole: float, asked: Sequence[str]) -> float:
+    """How much of a question a label covers that so many carry, among so many that were found: half of what a word would that
+    as many held. `whole` is all of the question, by BM25; 0 where no word of it was found."""
+    return LABEL * idf(carrying, among) / whole if whole else LABEL / len(asked)
+
+
+def _named(names: tuple[str, ...], asked: Sequence[str]) -> frozenset[str]:
+    """Those of these names whose words are all among those that are asked for."""
+    by_word = _by_word(names)
+    likely = {name for term in asked if term in by_word for name in by_word[term]}
+    return frozenset(name for name in likely if words_of(name).issubset(asked))
+
+
+@cache
+def _by_word(names: tuple[str, ...]) -> Mapping[str, frozenset[str]]:
+    return {
+        word: frozenset(name for name in names if word in words_of(name)) for each in names for word in words_of(each)
+    }
+
+
+@cache
+def words_of(name: str) -> frozenset[str]:
+    """The terms of a kind's name."""
+    return frozenset(terms(name.replace("_", " ")))
