@@ -4,7 +4,7 @@ A memory is meant by its full id, its short number, or a unique beginning or end
 looked at, so an error never names a memory of another project.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 
@@ -12,6 +12,7 @@ from memorist.errors import Ambiguous, NotFound
 from memorist.records import Event, Record, utc
 from memorist.store.protocol import Store
 from memorist.store.where import Order, Where
+from memorist.store.writer import SALT
 from memorist.text.visible import visible
 
 SHORTEST = 4  # characters of an id that can be meant; fewer fit too much
@@ -66,10 +67,14 @@ def told(record: Record, store: Store, where: Where) -> list[Event]:
     events = _since_readable(store.journal(record=record.id), record, where)
     others = {event.before["other"] for event in events if event.before and "other" in event.before}
     hidden = others - {record.id for record in store.get(list(others), where)}
-    return [
-        replace(event, before=None) if event.before and event.before.get("other") in hidden else event
-        for event in events
-    ]
+    return [_shown(event, hidden) for event in events]
+
+
+def _shown(event: Event, hidden: Set[str]) -> Event:
+    """The event without what it says about those; and without the salt of its digest, which tells nobody anything."""
+    if event.before is None or event.before.get("other") in hidden:
+        return replace(event, before=None)
+    return replace(event, before={name: value for name, value in event.before.items() if name != SALT})
 
 
 def _since_readable(events: Sequence[Event], record: Record, where: Where) -> list[Event]:

@@ -141,6 +141,11 @@ def checked(place: int, draft: Draft, by: Caller, home: str, now: datetime) -> C
         raise type(problem)(f"draft {place} of its batch: {problem}") from problem
 
 
+def check(draft: Draft, by: Caller, home: str) -> None:
+    """Raises what `admit` would, as far as the draft alone can tell."""
+    _record(draft, by.access, home, by.now(), by.tools.kinds)
+
+
 def _asked(draft: Draft, record: Clean | Outcome, by: Caller, home: str, policy: Conflicts) -> Clean | Outcome:
     """The record, unless a person has to agree to it: then what became of it. What they agree to at once is their word."""
     reason = None if isinstance(record, Outcome) else reason_to_ask(Effect("added", None, record), by)

@@ -23,10 +23,10 @@ from memorist.store import checkouts
 from memorist.store.journal import newest_first
 from memorist.store.nouns import COLUMNS, COUNTERS, from_row, to_row
 from memorist.store.where import Where, everywhere
-from memorist.store.writer import DOOR, Clean, door_of
+from memorist.store.writer import DOOR, SALT, Clean, door_of
 
 BESIDE = {*COUNTERS, "last_used", "other"}  # in an event that left the row as it was
-TOLD = {"was", "now", "salt", DOOR}  # in an event, beside what changed
+TOLD = {"was", "now", SALT, DOOR}  # in an event, beside what changed
 UNDID = "undid "
 
 

@@ -62,6 +62,12 @@ class Slices:
         said = self._tools.store.setting(looked_after(space))
         return from_micros(int(said)) if said and said.removeprefix("-").isdecimal() else None
 
+    def begun(self, space: str) -> str | None:
+        """When a run was last at work that has not come to its end."""
+        runs = (run for run in self._tools.store.runs(space) if run.job != remember.consent.JOB)
+        last = max((run.updated for run in runs), default=None)
+        return None if last is None else f"{last.isoformat(timespec='seconds')}, not finished yet"
+
     def join(self, seconds: float | None = None) -> None:
         """Waits until no slice is running."""
         thread = self._thread
