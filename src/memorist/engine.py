@@ -623,7 +623,6 @@ class Engine:
     def _lately(self) -> dict[str, Any]:
         """How much there is of what this access may read, what became of it, and when the store was last looked after."""
         store, who = self._tools.store, self.access
-        looked = self._slices.last(who.space)
         mine = [line for line in store.receipts(who.space, RECEIPTS_READ) if remember.edit.may_show(line, who)]
         shown = [line.at for line in mine if line.rendered is not None]
         size = asdict(store.size(Where(who)))
@@ -633,7 +632,7 @@ class Engine:
             "promotions": sum(count for (verb, _), count in done.items() if verb == "promoted"),
             "evictions": sum(done.get((verb, upkeep.runner.UPKEEP), 0) for verb in ("evicted", "expired", "forgotten")),
             "accesses": used,
-            "last_upkeep": looked.isoformat(timespec="seconds") if looked else self._slices.begun(who.space) or "never",
+            "last_upkeep": self._slices.told(who.space),
             "last_injection": shown[0].isoformat(timespec="seconds") if shown else "never",
             **self._monitor.shown([line.ms for line in mine]),
         }

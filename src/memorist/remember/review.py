@@ -81,17 +81,20 @@ def decide_batch(batch: str, decision: str | None, by: Caller) -> Report:
         raise Invalid(f"there is no decision {quoted(decision)}; decide {' or '.join(DECISIONS)}")
     if decision is not None and by.access.origin != "user":
         raise Refused(ONLY_A_PERSON.format(by.access.origin))
-    events = by.store.journal(batch=batch)
-    if not events:
+    ids = list(dict.fromkeys(event.record for event in by.store.journal(batch=batch)))
+    if not ids:
         raise NotFound(f"there is no batch {quoted(batch)}; an import names its own")
-    because = checks.label(f"{'declined' if decision == 'deny' else 'confirmed'} with {batch}", "the reason")
-    change = partial(edit.archived, because=because) if decision == "deny" else users_word
-    doubtful = by.where.also("state", "eq", "active").also("status", "eq", "candidate")
-    done = "forgotten" if decision == "deny" else "confirmed"
-    sweep = edit.Sweep(done, change, because, doubtful, by.with_consent())
-    ids = list(dict.fromkeys(event.record for event in events))
+    sweep = _sweep_of(batch, decision == "deny", by)
     report = sweep.plan(ids) if decision is None else sweep.apply(ids)
     return report if report.changed else replace(report, advice=f"nothing of {batch} waits to be confirmed")
+
+
+def _sweep_of(batch: str, denied: bool, by: Caller) -> edit.Sweep:
+    done = "forgotten" if denied else "confirmed"
+    because = checks.label(f"{done} with the rest of {batch}", "the reason")
+    change = partial(edit.archived, because=because) if denied else users_word
+    doubtful = by.where.also("state", "eq", "active").also("status", "eq", "candidate")
+    return edit.Sweep(done, change, because, doubtful, by.with_consent())
 
 
 def _approve(run: Run, handler: Handler, by: Caller) -> Done:

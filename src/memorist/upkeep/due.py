@@ -62,11 +62,14 @@ class Slices:
         said = self._tools.store.setting(looked_after(space))
         return from_micros(int(said)) if said and said.removeprefix("-").isdecimal() else None
 
-    def begun(self, space: str) -> str | None:
-        """When a run was last at work that has not come to its end."""
+    def told(self, space: str) -> str:
+        """The same in words; before that, when a run was at work that has not come to its end."""
+        last = self.last(space)
+        if last is not None:
+            return last.isoformat(timespec="seconds")
         runs = (run for run in self._tools.store.runs(space) if run.job != remember.consent.JOB)
-        last = max((run.updated for run in runs), default=None)
-        return None if last is None else f"{last.isoformat(timespec='seconds')}, not finished yet"
+        begun = max((run.updated for run in runs), default=None)
+        return "never" if begun is None else f"{begun.isoformat(timespec='seconds')}, not finished yet"
 
     def join(self, seconds: float | None = None) -> None:
         """Waits until no slice is running."""

@@ -21,7 +21,9 @@ from memorist.remember.erase import DERIVED
 from memorist.remember.review import DECISIONS
 from memorist.surfaces import settings
 from memorist.surfaces.cli import app, progress
-from memorist.surfaces.cli.arguments import PLACE, SHORT, Command, Option
+from memorist.surfaces.cli.arguments import JSON, PLACE, SHORT, Command, Option
+from memorist.surfaces.cli.screen import Screen
+from memorist.surfaces.cli.verbs import Place
 
 BASH_FOLDER = "~/.local/share/bash-completion/completions"
 FILES = "@files"  # what may come next is a file
@@ -36,11 +38,14 @@ VALUES: Mapping[str, Iterable[str]] = {
 }  # fmt: skip
 
 
-def completion(place: object, shell: str) -> int:
+def completion(place: Place, shell: str) -> int:
     if shell not in SCRIPTS:
         raise Invalid(f"there is no completion for {shell[:60]!r}; there is one for {', '.join(SCRIPTS)}")
+    script = SCRIPTS[shell]([app.command_named(name) for name in (*app.COMMANDS, *app.SHELL)])
+    if place.json:
+        return Screen.of(True).answer({"shell": shell, "script": script})
     progress.end()
-    sys.stdout.write(SCRIPTS[shell]([app.command_named(name) for name in (*app.COMMANDS, *app.SHELL)]))
+    sys.stdout.write(script)
     return 0
 
 
@@ -184,4 +189,4 @@ def _quoted(text: str) -> str:
 
 SCRIPTS: Mapping[str, Callable[[list[Command]], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
 SHELL_NAME = Option("shell", "The shell: bash, zsh or fish.", needed=True)
-commands: dict[str, tuple[tuple[Option, ...], Callable[..., int]]] = {"completion": ((SHELL_NAME,), completion)}
+commands: dict[str, tuple[tuple[Option, ...], Callable[..., int]]] = {"completion": ((SHELL_NAME, JSON), completion)}

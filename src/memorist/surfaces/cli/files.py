@@ -27,7 +27,7 @@ from memorist.store.files import write_new
 from memorist.store.open import noting_copy
 from memorist.surfaces.cli import arguments, progress, show
 from memorist.surfaces.cli.arguments import PLACE, Option
-from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
+from memorist.surfaces.cli.screen import Screen, aside, filled, one_line, safe
 from memorist.surfaces.cli.verbs import Place, exit_code, opened
 from memorist.text.visible import decoded, is_blank
 
@@ -155,8 +155,8 @@ def _show_imported(done: transfer.Imported, own: bool, screen: Screen) -> None:
     if left_out := done.outcomes.get("left out"):
         screen.line(f"  {left_out:,} left out: {NOT_ACTIVE}")
     if done.batch:
-        approve = "" if own else f"`memorist review {done.batch} --decide approve` confirms it, "
-        screen.line(f"{approve}`memorist undo {done.batch}` takes it back")
+        confirm = "" if own else f", `memorist review {done.batch} --decide approve` confirms it"
+        screen.line(f"`memorist undo {done.batch}` takes it back{confirm}")
 
 
 def _show_drafts(drafts: Sequence[Draft], home: str, screen: Screen) -> None:
@@ -190,12 +190,17 @@ def export_command(
         elif screen.json:
             screen.document([json.loads(line) for line in lines] if style == "jsonl" else {"markdown": "".join(lines)})
         else:
-            progress.end()
-            for line in lines:
-                sys.stdout.write(safe(line) if screen.terminal else line)
+            _write_out(lines, style, screen)
         if not all:
             _name_left_out(memory, where or {})
     return 0
+
+
+def _write_out(lines: Iterator[str], style: str, screen: Screen) -> None:
+    progress.end()
+    for line in lines:
+        shown = safe(line) if screen.terminal else line
+        sys.stdout.write(filled(shown, 2) if style == "markdown" else shown)
 
 
 def _refuse_odd(style: str, everything: bool, place: Place) -> None:

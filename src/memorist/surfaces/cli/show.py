@@ -85,7 +85,11 @@ def _remembered_many(result: Result, screen: Screen) -> None:
     said = ", ".join(f"{count:,} {word}" for word, count in counts.items()) or "nothing to remember"
     scopes = {outcome.record.scope for outcome in outcomes if outcome.record} or {result.scope}
     screen.line(f"{said} in {one_line(', '.join(sorted(scopes)))}")
-    reasons = Counter((each.outcome, each.because) for each in outcomes if each.outcome != "added")
+    _reasons(Counter((each.outcome, each.because) for each in outcomes if each.outcome != "added"), screen)
+
+
+def _reasons(reasons: Counter[tuple[str, str]], screen: Screen) -> None:
+    """What did not become a new memory, and why."""
     for (word, because), count in reasons.most_common(SHOWN_AT_MOST):
         screen.line(f"  {count:,} {word}: {one_line(because)}")
     if len(reasons) > SHOWN_AT_MOST:
