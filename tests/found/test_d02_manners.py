@@ -26,7 +26,7 @@ from memorist.store.where import Where
 from memorist.surfaces.cli import app, progress
 from memorist.surfaces.cli.screen import aside, filled
 from memorist.upkeep.runner import Runner
-from surfaces.conftest import Cli
+from surfaces.conftest import Cli, on_screen
 
 pytestmark = pytest.mark.covers("D2")
 
@@ -57,11 +57,6 @@ def until(terminal: Terminal, words: str) -> None:
     raise AssertionError(f"{words!r} did not come: {terminal.getvalue()!r}")
 
 
-def on_screen(text: str) -> str:
-    """What a person sees in the end: each wiped line is gone."""
-    return re.sub(r"[^\n]*\r\x1b\[K", "", text)
-
-
 def test_work_shows_that_it_goes_on_and_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = impatient(monkeypatch)
     with progress.shown("import"), Memory(":memory:") as memory:
@@ -70,7 +65,7 @@ def test_work_shows_that_it_goes_on_and_leaves_no_trace(monkeypatch: pytest.Monk
         memory.remember_many(f"fact number {n}" for n in range(20))
         until(terminal, "0 s, 20 memories")
         aside("a warning")
-        until(terminal, "a warning\n\r\x1b[Kmemorist: import")
+        until(terminal, "a warning\n\rmemorist: import")
     assert on_screen(terminal.getvalue()) == "memorist: a warning\n"
     drawn = len(terminal.getvalue())
     time.sleep(0.02)
@@ -97,7 +92,7 @@ def test_the_line_fits_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("COLUMNS", "20")
     with progress.shown("project rename"):
         until(terminal, "memorist: project r")
-    assert max(map(len, re.split(r"\r\x1b\[K", terminal.getvalue()))) == 19
+    assert max(map(len, terminal.getvalue().split("\r"))) == 19
 
 
 def locked(file: Path, seconds: float) -> threading.Thread:
@@ -118,9 +113,10 @@ def locked(file: Path, seconds: float) -> threading.Thread:
 def test_a_command_of_seconds_tells_a_terminal_and_no_pipe(cli: Cli, tmp_path: Path) -> None:
     cli.inside("remember", "One")
     held = locked(tmp_path / "memory.db", 2.5)
-    shown = cli.at_terminal("remember", "Two").out
+    shown = cli.at_terminal("remember", "Two")
     held.join()
-    assert "memorist: remember … 1 s" in shown and on_screen(shown).endswith("in project/atlas\n")
+    assert "memorist: remember … 1 s" in shown.err and shown.out.endswith("added\x1b[0m [id:2] in project/atlas\n")
+    assert "…" not in shown.out
     held = locked(tmp_path / "memory.db", 1.5)
     assert cli("remember", "Three").err == ""
     held.join()

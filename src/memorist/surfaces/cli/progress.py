@@ -5,7 +5,6 @@ our output never sees any of it. The line tells how long it has taken, and how m
 """
 
 import os
-import shutil
 import sys
 import threading
 import time
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from memorist.memory import Memory
 
 PATIENCE_OF_PEOPLE, STEP = 1.0, 0.2  # seconds until it is shown, and between two looks
-WIPE = "\r\x1b[K"
 
 
 class _Line:
@@ -37,20 +35,24 @@ class _Line:
                 seconds = time.monotonic() - self.begun
                 if seconds >= PATIENCE_OF_PEOPLE and not self.over.is_set():
                     counted = f", {self.count:,} memories" if self.count else ""
-                    said = f"memorist: {self.name} … {seconds:.0f} s{counted}"
-                    self.drawn = self._write(WIPE + said[: shutil.get_terminal_size().columns - 1])
+                    self._write(f"memorist: {self.name} … {seconds:.0f} s{counted}")
+                    self.drawn = True
 
     def wipe(self) -> None:
         if self.drawn:
-            self.drawn = self._write(WIPE) and False
+            self._write("")
+            self.drawn = False
 
-    def _write(self, text: str) -> bool:
+    def _write(self, text: str) -> None:
+        """Writes over what stands there, with plain blanks: no terminal is too simple for them."""
+        from shutil import get_terminal_size
+
+        wide = get_terminal_size().columns - 1
         try:
-            sys.stderr.write(text)
+            sys.stderr.write(f"\r{text[:wide]:<{wide}}\r")
             sys.stderr.flush()
         except (OSError, ValueError):  # the terminal is gone, and the work goes on
             self.over.set()
-        return True
 
 
 _now: _Line | None = None  # a process runs one command

@@ -8,7 +8,6 @@ Colour is for terminals only, and never when NO_COLOR is set or the terminal cal
 import json
 import os
 import re
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
@@ -100,7 +99,11 @@ def aside(text: str) -> None:
 
 def columns(stream: TextIO | None = None) -> int:
     """How many letters a line has room for: on a terminal its width, elsewhere any number."""
-    return shutil.get_terminal_size().columns if (stream or sys.stdout).isatty() else sys.maxsize
+    if not (stream or sys.stdout).isatty():
+        return sys.maxsize
+    from shutil import get_terminal_size  # which no pipe needs
+
+    return get_terminal_size().columns
 
 
 def filled(text: str, inner: int, stream: TextIO | None = None) -> str:
