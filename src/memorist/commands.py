@@ -179,7 +179,7 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
         "resolve.a": "One of the two memories.",
         "resolve.b": "The other one.",
         "resolve.keep": "a, b, both, or the number or id of the one that holds.",
-        "review.id": "The question, such as q3; default: all that wait.",
+        "review.id": "The question, such as q3; all of them with all; or the batch of an import, such as b12.",
         "decide": "approve, which carries it out, or deny, which drops it.",
         "access": "Who is asking, and what they may read and write.",
     }

@@ -24,7 +24,7 @@ from memorist.kinds import KINDS, Kind, Kinds
 from memorist.models.embed import NONE, Choice, Embedder, chosen, shown
 from memorist.noun import SHOWN_IN_A_CELL, line
 from memorist.project import Project, resolve_project
-from memorist.records import Context, Link, LinkKind, Outcome, Recall, Record, Report, Scope, now_utc
+from memorist.records import Context, Draft, Link, LinkKind, Outcome, Recall, Record, Report, Scope, now_utc
 from memorist.store import checkouts, choices
 from memorist.store.fork import must_be_ours
 from memorist.store.meaning import Meaning
@@ -427,6 +427,13 @@ class Engine:
         find = partial(self._both, a, b)
         return self._tell(remember.edit.relate(find, kind, self._caller, weight, evidence))
 
+    def _checked(self, given: Mapping[str, Any]) -> Draft:
+        """A draft that `remember_many` will take; while memory is off it will refuse any."""
+        draft = remember.gate.draft_of(given)
+        if not self._off_because():
+            remember.gate.check(draft, self._caller, self.home)
+        return draft
+
     def _import(self, ids: Set[str], batch: str | None) -> "Import":
         """Of exported memories: by the user, who vouches for them, else through the door of imports."""
         caller = self._caller.through(replace(self.access, surface="import"))
@@ -447,6 +454,9 @@ class Engine:
             if not self._is_known and outcome.record.scope in self._homes:
                 self._keep_checkout()
         return outcome
+
+    def _told(self, done: Outcome | Report) -> Outcome | Report:
+        return self._tell(done) if isinstance(done, Outcome) else self._tell_all(done)
 
     def _moved(self, report: Report) -> Report:
         """After a project got another name: this checkout is recognised by its mark from now on."""
@@ -605,7 +615,6 @@ class Engine:
             **self._vectors(),
             "scopes": store.count(Where(access).also("state", "eq", "active")),
             **self._lately(),
-            **self._monitor.shown(),
             "upkeep_due": upkeep.due.shown(self.design.due),
             **{name: fact for name, fact in known.items() if fact},
         }
@@ -619,7 +628,6 @@ class Engine:
     def _lately(self) -> dict[str, Any]:
         """How much there is of what this access may read, what became of it, and when the store was last looked after."""
         store, who = self._tools.store, self.access
-        looked = self._slices.last(who.space)
         mine = [line for line in store.receipts(who.space, RECEIPTS_READ) if remember.edit.may_show(line, who)]
         shown = [line.at for line in mine if line.rendered is not None]
         size = asdict(store.size(Where(who)))
@@ -629,8 +637,9 @@ class Engine:
             "promotions": sum(count for (verb, _), count in done.items() if verb == "promoted"),
             "evictions": sum(done.get((verb, upkeep.runner.UPKEEP), 0) for verb in ("evicted", "expired", "forgotten")),
             "accesses": used,
-            "last_upkeep": looked.isoformat(timespec="seconds") if looked else "never",
+            "last_upkeep": self._slices.told(who.space),
             "last_injection": shown[0].isoformat(timespec="seconds") if shown else "never",
+            **self._monitor.shown([line.ms for line in mine]),
         }
 
     def _vectors(self) -> dict[str, Any]:

@@ -378,18 +378,22 @@ class Memory(Engine):
 
     def review(
         self, id: str | None = None, *, decide: Literal["approve", "deny"] | None = None
-    ) -> "builtins.list[Pending] | Outcome | Report":
+    ) -> "builtins.list[Pending] | builtins.list[Outcome | Report] | Outcome | Report":
         """What waits for a person, oldest first, or the one question `id`; with `decide="approve"` what it asks for is done, as
-        the act of the person who approves, and with `decide="deny"` it is dropped. Only a person's access approves."""
+        the act of the person who approves, and with `decide="deny"` it is dropped. Only a person's access approves. The id
+        `all` decides every question; that of a batch confirms what an import brought, or puts it away."""
         caller = self._caller
+        if remember.review.is_batch(id):
+            return self._tell_all(remember.review.decide_batch(str(id), decide, caller))
+        if id == "all" and decide is not None:
+            return [self._told(done) for done in remember.review.decide_all(decide, caller)]
         if decide is not None and id is None:
             raise Invalid("name the question to decide, such as 'q3'; review() lists them")
-        if id is None:
+        if id in (None, "all"):
             return remember.consent.waiting(self.access, caller.store)
         if decide is None:
             return [remember.consent.shown(remember.consent.find(id, self.access, caller.store))]
-        done = remember.review.decide(id, decide, caller)
-        return self._tell(done) if isinstance(done, Outcome) else self._tell_all(done)
+        return self._told(remember.review.decide(id, decide, caller))
 
     def alias(self, word: str, *means: str, remove: bool = False) -> Outcome:
         """Lets a `word` also find what it `means`, in this project and for designs that use aliases. With `remove` these are
@@ -604,7 +608,8 @@ class Memory(Engine):
         store.compact()
         left = "; ".join(erase.finish(keeper))
         if erase.checked(store, self.space):
-            raise StoreUnavailable(f"the file was compacted, but an erasure is not finished: {left}")
+            cause = left or "something was erased meanwhile; compact it again"
+            raise StoreUnavailable(f"the file was compacted, but an erasure is not finished: {cause}")
         return {"before": before, "after": store.size().bytes}
 
     def audit(self) -> "Audit":

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -36,6 +37,11 @@ def all_hold(directory: Path | None = None) -> settings.Settings:
     if found.problems:
         raise Invalid("; ".join(found.problems.values()))
     return found
+
+
+def on_screen(drawn: str) -> str:
+    """What a person sees in the end: a line that was drawn over is gone."""
+    return re.sub(r"[^\n]*\r", "", drawn)
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,8 @@ class Cli:
         return subprocess.Popen([*PROGRAM, *arguments], cwd=self.folder, env=environment, **{**pipes, **more})
 
     def at_terminal(self, *arguments: str, typed: str = "", **environment: str | None) -> Ended:
-        """The program at a terminal; what it writes to either stream comes back as `out`."""
+        """The program at a terminal; what it writes to either stream comes back as `out`, and as `err` with all that was
+        drawn over meanwhile: on a slow machine, whatever takes a second shows that it is at work."""
         import pty
 
         ours, theirs = pty.openpty()
@@ -105,7 +112,8 @@ class Cli:
         except OSError:  # how Linux says that the other side is closed
             pass
         os.close(ours)
-        return Ended(child.wait(60), shown.decode().replace("\r\n", "\n"), "")
+        drawn = shown.decode().replace("\r\n", "\n")
+        return Ended(child.wait(60), on_screen(drawn), drawn)
 
 
 @pytest.fixture

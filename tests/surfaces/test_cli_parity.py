@@ -25,20 +25,20 @@ def test_the_table_lists_exactly_the_available_verbs() -> None:
 def test_a_command_takes_every_argument_of_its_verb(verb: str) -> None:
     command = VERBS[verb].command
     assert command == SPELLED.get(verb, verb.replace("_", "-"))
-    taken = {option.name for option in app._command(command).options}
+    taken = {option.name for option in app.command_named(command).options}
     assert set(arguments.parameters_of(verb)) <= taken
 
 
 def test_many_are_remembered_by_an_option_of_remember() -> None:
     assert VERBS["remember_many"].command == "remember --batch"
-    assert "--batch" in {option.flag for option in app._command("remember").options}
+    assert "--batch" in {option.flag for option in app.command_named("remember").options}
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_on_a_store_takes_the_place_and_says_what_it_takes(name: str) -> None:
-    command: Command = app._command(name)
+    command: Command = app.command_named(name)
     flags = {option.flag for option in command.options}
-    on_a_store = not name.startswith(("config", "design")) and name not in ("off", "on")
+    on_a_store = not name.startswith(("config", "design")) and name not in ("off", "on", "completion")
     assert flags >= ({"--db", "--project", "--scope", "--space", "--json"} if on_a_store else {"--json"})
     shown = arguments.help_of(command)
     assert f"Usage: memorist {name}" in shown
@@ -47,7 +47,7 @@ def test_every_command_on_a_store_takes_the_place_and_says_what_it_takes(name: s
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_two_options_of_a_command_are_spelled_the_same(name: str) -> None:
-    spelled = [option.flag or option.name for option in app._command(name).options]
+    spelled = [option.flag or option.name for option in app.command_named(name).options]
     assert len(spelled) == len(set(spelled))
 
 

@@ -59,6 +59,7 @@ _ASIDE = re.compile(r"\([^()]*\)")
 _BOX = re.compile(r"\[([ xX])\](?:\s+|$)")
 _LEADS_IN = re.compile(r"[^\n]*:[*_]{0,3}|\*\*[^*\n]+\*\*|__[^_\n]+__")
 _ENTRY = re.compile(r"([A-Za-z_][\w -]*):(?:[ \t]+(.*))?$")
+DATED_BY = ("date", "updated", "modified", "created")  # in front matter, the first of them counts
 _BESIDE_ENTRIES = re.compile(r"\s*$|\s*#|[ \t]+\S|- ")
 
 
@@ -91,7 +92,7 @@ def memories_in(text: str, name: str, modified: datetime) -> list[Entry]:
     found = reader.end()
     for block, after in zip_longest(found, found[1:]):
         outline.take(block, after)
-    return [Entry(name, line, draft) for line, draft in sorted(outline.end(), key=lambda each: each[0])]
+    return [Entry(name, line, draft) for line, draft in sorted(outline.found, key=lambda each: each[0])]
 
 
 # ---------------------------------------------------------------- front matter
@@ -120,7 +121,8 @@ def _front_matter(lines: Sequence[str]) -> tuple[Draft, int]:
 def _front(entries: dict[str, list[str]]) -> Draft:
     said = {name: " ".join(values).strip("\"' ") for name, values in entries.items()}
     tags = [word.strip("\"'#[] ") for value in entries.get("tags", ()) for word in value.split(",")]
-    title, at = said.get("title") or said.get("name"), date_in(said.get("date", ""))
+    title = said.get("title") or said.get("name")
+    at = next(filter(None, (date_in(said.get(name, "")) for name in DATED_BY)), None)
     return Draft("", title=title, at=at, tags=tuple(filter(None, tags)))
 
 
@@ -131,9 +133,7 @@ def _front(entries: dict[str, list[str]]) -> Draft:
 class _Heading:
     level: int
     text: str
-    line: int
     at: datetime | None = None  # the date in it
-    used: bool = False
 
 
 @dataclass(slots=True)
@@ -155,30 +155,22 @@ class _Outline:
             self._step_out(LEAD_IN)
             self._remember(block.line, block.text)
 
-    def end(self) -> list[tuple[int, Draft]]:
-        self._step_out(0)
-        return self.found
-
     def step_into(self, level: int, text: str, line: int) -> None:
         self._step_out(level)
         if len(text) <= LONGEST_HEADING:
-            self.path.append(_Heading(level, text, line, date_in(text)))
+            self.path.append(_Heading(level, text, date_in(text)))
         else:
             self._remember(line, text)
 
     def _step_out(self, level: int) -> None:
-        """Leaves the headings of this level and below; one with nothing under it becomes a memory itself."""
+        """Leaves the headings of this level and below. One with nothing under it says nothing, and is no memory."""
         while self.path and self.path[-1].level >= level:
-            heading = self.path.pop()
-            if not heading.used and not _is_date(heading.text):
-                self._remember(heading.line, heading.text)
+            self.path.pop()
 
     def _remember(self, line: int, text: str) -> None:
         text = _box_read(text)
         if not text.strip(string.punctuation + string.whitespace):
             return
-        for heading in self.path:
-            heading.used = True
         steps = [heading.text for heading in self.path]
         dated = next((heading.at for heading in reversed(self.path) if heading.at), self.plain.at)
         own, text = date_before(text)
@@ -191,11 +183,6 @@ def _titled(draft: Draft, title: str) -> Draft:
     if len(title) > LONGEST_LABEL:
         return replace(draft, text=f"{title}\n\n{draft.text}")
     return replace(draft, title=title or None)
-
-
-def _is_date(text: str) -> bool:
-    """Whether a heading is a date and nothing else."""
-    return bool(date_in(text)) and not date_before(f"{text}: x")[1].removesuffix("x")
 
 
 def _box_read(text: str) -> str:

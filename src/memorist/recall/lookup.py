@@ -4,7 +4,7 @@ A memory is meant by its full id, its short number, or a unique beginning or end
 looked at, so an error never names a memory of another project.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -14,6 +14,7 @@ from memorist.records import Event, Moment, Record, utc
 from memorist.store.journal import EVENTS_AT_ONCE
 from memorist.store.protocol import Store
 from memorist.store.where import Order, Where, everywhere
+from memorist.store.writer import SALT
 from memorist.text.visible import visible
 
 SHORTEST = 4  # characters of an id that can be meant; fewer fit too much
@@ -150,7 +151,11 @@ def _without_hidden(events: Sequence[Event], store: Store, where: Where) -> list
     """Without what a link said about a memory that may not be read."""
     others = {event.before["other"] for event in events if event.before and "other" in event.before}
     hidden = others - {record.id for record in store.get(list(others), where)} if others else others
-    return [
-        replace(event, before=None) if event.before and event.before.get("other") in hidden else event
-        for event in events
-    ]
+    return [_shown(event, hidden) for event in events]
+
+
+def _shown(event: Event, hidden: Set[str]) -> Event:
+    """The event without what it says about those; and without the salt of its digest, which tells nobody anything."""
+    if event.before is None or event.before.get("other") in hidden:
+        return replace(event, before=None)
+    return replace(event, before={name: value for name, value in event.before.items() if name != SALT})

@@ -403,10 +403,11 @@ class Monitor:
             if len(self._since) == GOOD and p95(self._since) < FAST:
                 self._times, self._since = deque(self._since, maxlen=WINDOW), None
 
-    def shown(self) -> dict[str, Any]:
-        """For the status: what was measured, and what follows from it."""
+    def shown(self, logged: Sequence[float] = ()) -> dict[str, Any]:
+        """For the status: what was measured, and what follows from it; before the first recall of a process, what the log says
+        of earlier ones."""
         with self._lock:
-            times = self._times if self._since is None else self._since
+            times = (self._times or logged[:WINDOW]) if self._since is None else self._since
             measured = f"95 % within {p95(times):.0f} ms, last {len(times)}" if times else "none yet"
             if self._since is None:
                 return {"recall": f"normal: {measured}"}

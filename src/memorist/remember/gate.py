@@ -164,6 +164,11 @@ def _told(place: int | None, problem: MemoristError) -> MemoristError:
     return problem if place is None else type(problem)(f"draft {place}: {problem}")
 
 
+def check(draft: Draft, by: Caller, home: str) -> None:
+    """Raises what `admit` would, as far as the draft alone can tell."""
+    _record(draft, by.access, home, by.now(), by.tools.kinds)
+
+
 def _asked(draft: Draft, record: Clean | Outcome, by: Caller, home: str, policy: Conflicts) -> Clean | Outcome:
     """The record, unless a person has to agree to it: then what became of it. What they agree to at once is their word."""
     reason = None if isinstance(record, Outcome) else reason_to_ask(Effect("added", None, record), by)

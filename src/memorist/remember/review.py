@@ -1,9 +1,11 @@
-"""Deciding questions, and what an approval does: one table from the verb of a question to a function.
+"""Deciding questions, and what an approval does: one table from the verb of a question to a function. Beside questions, what an
+import brought waits for a person: its batch is confirmed or put away as a whole.
 
 Only a person approves: an access with `origin="user"`. The approval is then that person's own act, under their name and with
 their rights, through the same gate as everything else; so it is journalled, can be undone, and happens once.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,10 +14,10 @@ from typing import Any
 from memorist import checks
 from memorist.access import WRITERS, Access
 from memorist.design import Tools
-from memorist.errors import Invalid, OutOfScope, Refused
+from memorist.errors import Conflict, Invalid, NotFound, OutOfScope, Refused
 from memorist.records import Outcome, Record, Report
 from memorist.remember import choices, conflicts, consent, edit, erase, gate, move, promotion, undo
-from memorist.remember.authority import Agreed
+from memorist.remember.authority import Agreed, users_word
 from memorist.remember.changes import Caller
 from memorist.remember.undo import with_columns
 from memorist.store.nouns import Run
@@ -24,6 +26,9 @@ from memorist.text.visible import quoted
 
 Done = Outcome | Report
 DECISIONS = ("approve", "deny")
+ONLY_A_PERSON = (
+    "only a person approves: use `memorist review` at a terminal, or an access with origin='user'; this one is {}'s"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +48,7 @@ def decide(id: str, decision: str, by: Caller) -> Done:
     if decision == "deny":
         return _deny(id, by)
     if by.access.origin != "user":
-        raise Refused(
-            "only a person approves: use `memorist review` at a terminal, or an access with origin='user'; "
-            f"this one is {by.access.origin}'s"
-        )
+        raise Refused(ONLY_A_PERSON.format(by.access.origin))
     run = consent.find(id, by.access, by.store)
     handler, asked = _handler(run), consent.shown(run)
     by = replace(by, agreed=Agreed(drafted_by=f"{asked.actor} through {asked.surface}"))
@@ -54,6 +56,45 @@ def decide(id: str, decision: str, by: Caller) -> Done:
         with by.writer.transaction():
             return _approve(consent.find(id, by.access, by.store), handler, by)
     return _approve(consent.find(id, by.access, by.store), handler, by)
+
+
+def decide_all(decision: str, by: Caller) -> list[Done]:
+    """All questions that wait, one after another; what cannot be done is told, and does not keep the others waiting."""
+    return [_decided(each.id, decision, by) for each in consent.waiting(by.access, by.store)]
+
+
+def _decided(id: str, decision: str, by: Caller) -> Done:
+    try:
+        return decide(id, decision, by)
+    except (Refused, OutOfScope, Conflict, NotFound) as problem:
+        return Outcome("refused", f"{id}: {problem}", pending=id)
+
+
+def is_batch(id: object) -> bool:
+    return isinstance(id, str) and re.fullmatch(r"b[0-9]{1,18}", id) is not None
+
+
+def decide_batch(batch: str, decision: str | None, by: Caller) -> Report:
+    """What of a batch nobody vouches for: confirmed as the user's word, archived if it is denied, only shown without a
+    decision. One undo takes it back."""
+    if decision not in (None, *DECISIONS):
+        raise Invalid(f"there is no decision {quoted(decision)}; decide {' or '.join(DECISIONS)}")
+    if decision is not None and by.access.origin != "user":
+        raise Refused(ONLY_A_PERSON.format(by.access.origin))
+    ids = list(dict.fromkeys(event.record for event in by.store.journal(batch=batch)))
+    if not ids:
+        raise NotFound(f"there is no batch {quoted(batch)}; an import names its own")
+    sweep = _sweep_of(batch, decision == "deny", by)
+    report = sweep.plan(ids) if decision is None else sweep.apply(ids)
+    return report if report.changed else replace(report, advice=f"nothing of {batch} waits to be confirmed")
+
+
+def _sweep_of(batch: str, denied: bool, by: Caller) -> edit.Sweep:
+    done = "forgotten" if denied else "confirmed"
+    because = checks.label(f"{done} with the rest of {batch}", "the reason")
+    change = partial(edit.archived, because=because) if denied else users_word
+    doubtful = by.where.also("state", "eq", "active").also("status", "eq", "candidate")
+    return edit.Sweep(done, change, because, doubtful, by.with_consent())
 
 
 def _approve(run: Run, handler: Handler, by: Caller) -> Done:

@@ -23,10 +23,10 @@ from memorist.store import checkouts
 from memorist.store.journal import newest_first
 from memorist.store.nouns import COLUMNS, COUNTERS, from_row, to_row
 from memorist.store.where import Where, everywhere
-from memorist.store.writer import DOOR, Clean, door_of
+from memorist.store.writer import DOOR, SALT, Clean, door_of
 
 BESIDE = {*COUNTERS, "last_used", "other"}  # in an event that left the row as it was
-TOLD = {"was", "now", "salt", DOOR}  # in an event, beside what changed
+TOLD = {"was", "now", SALT, DOOR}  # in an event, beside what changed
 UNDID = "undid "
 
 
@@ -41,7 +41,7 @@ def undo(name: str | None, by: Caller) -> Report:
     by_record: dict[str, list[Event]] = {}
     for event in reversed(events):
         by_record.setdefault(event.record, []).append(event)
-    report, undoing = Report("undone"), _Undo(batch, by_record, by)
+    report, undoing = Report("undone"), _Undo(batch, by_record, by, any(_is_own(event, by) for event in events))
     for some in portions(list(by_record)):
         report = undoing.step(some, report)
     if undoing.held:
@@ -188,6 +188,7 @@ class _Undo:
     batch: str
     events: Mapping[str, Sequence[Event]]  # of the whole batch, by memory, newest first
     by: Caller
+    is_own: bool  # this actor did some of it, through this door
     held: list[str] = field(default_factory=list)  # why a person has to agree to some of it
 
     @property
@@ -199,7 +200,7 @@ class _Undo:
         planned, left = list(report.changed), dict(report.left)
         with self.by.writer.transaction():
             changes = Changes.of(self.by)
-            changes.takes_back = any(_is_own(event, self.by) for events in self.events.values() for event in events)
+            changes.takes_back = self.is_own
             records = {record.id: record for record in self.by.store.get(ids, self.by.where)}
             for id in ids:
                 record = records.get(id)
@@ -244,7 +245,7 @@ class _Undo:
         """When an undo is undone, the past texts that it archived become past texts again."""
         told = [event.before or {} for event in self.events[record.id] if event.verb == "undone"]
         others = [before["other"] for before in told if before.get("other") in self.events]
-        found = self.by.store.get(others, everywhere(self.by.access.space))
+        found = self.by.store.get(others, everywhere(self.by.access.space)) if others else []
         return [past for past in found if past.superseded_by == record.id]
 
     def _without(self, record: Record, events: Sequence[Event], changes: Changes) -> _Return:

@@ -36,6 +36,7 @@ SAID = (  # texts of a provenance
     "actor", "surface", "session", "role", "speaker", "agent", "task", "narrative", "snippet", "confidence_because",
 )  # fmt: skip
 DOOR = "door"  # the key in an event's `before` that names the origin of the access, where it is not an agent's
+SALT = "salt"  # in an event that tells of another memory
 NOTES_AT_ONCE = 64  # receipts in the buffer before it is flushed
 RECEIPTS_AT_MOST = 10_000  # lines of the recall log
 NOTES_WAIT = 0.02  # seconds a question may wait to note that it was asked
@@ -405,7 +406,7 @@ def _salted(before: Mapping[str, Any] | None, who: Access) -> Mapping[str, Any] 
     if before is None:
         return None
     door = {} if who.origin == "agent" else {DOOR: who.origin}
-    salt = {"salt": secrets.token_hex(8)} if "other" in before or "superseded" in before else {}
+    salt = {SALT: secrets.token_hex(8)} if "other" in before or "superseded" in before else {}
     return {**before, **door, **salt} if door or salt else before
 
 

@@ -62,6 +62,15 @@ class Slices:
         said = self._tools.store.setting(looked_after(space))
         return from_micros(int(said)) if said and said.removeprefix("-").isdecimal() else None
 
+    def told(self, space: str) -> str:
+        """The same in words; before that, when a run was at work that has not come to its end."""
+        last = self.last(space)
+        if last is not None:
+            return last.isoformat(timespec="seconds")
+        runs = (run for run in self._tools.store.runs(space) if run.job != remember.consent.JOB)
+        begun = max((run.updated for run in runs), default=None)
+        return "never" if begun is None else f"{begun.isoformat(timespec='seconds')}, not finished yet"
+
     def join(self, seconds: float | None = None) -> None:
         """Waits until no slice is running."""
         thread = self._thread

@@ -64,8 +64,12 @@ class Abstain:
         covered = max((s.value for hit in search.hits for s in hit.signals if s.name == "words"), default=0.0)
         if best >= self.below or covered >= self.unless_covered:
             return search
+        digits = next(
+            (n for n in range(2, 17) if round(best, n) < round(self.below, n)), 17
+        )  # enough to see that it is less
         because = (
-            f"nothing here seems to answer this: the best of it has a relevance of {best:.2f}, under {self.below:.2f}"
+            "nothing here seems to answer this: the best of it has a relevance of"
+            f" {best:.{digits}f}, under {self.below:.{digits}f}"
         )
         return search.keeping((), {hit.record.id: because for hit in search.hits}).but(empty_because=because)
 

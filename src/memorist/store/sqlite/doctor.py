@@ -313,6 +313,6 @@ def _rewrite_words(one: apsw.Connection, store: SqliteStore) -> int:
         number = sealed.record.number
         shelf: int = one.execute("SELECT shelf FROM records WHERE number = ?", (number,)).get
         before = one.total_changes()
-        one.executemany(INSERT_WORDS, changed_words(one, sealed.record, shelf, number, new=False))
+        one.executemany(INSERT_WORDS, changed_words(one, [(sealed.record, shelf, number, False)]))
         rewritten += one.total_changes() > before
     return rewritten

@@ -6,5 +6,6 @@ verbs.py      opens the memory, calls the verb, shows the answer;  watch.py  upk
 files.py      backup and restore, import and export, edit
 config.py     settings, off and on, designs, projects
 bench.py      how well a store answers;  seeds.py  the founding documents' own commands
-show.py       answers for people;  screen.py  where they go, and the same answers as JSON
+completion.py scripts for bash, zsh and fish
+show.py       answers for people;  screen.py  where they go, and the same answers as JSON;  progress.py  a sign of life
 """

@@ -39,6 +39,7 @@ SHELL = {
     "off": "Switches memory off: nothing is stored, nothing recalled.",
     "on": "Switches memory on again.",
     "bench": "Measures how well your own store answers, without changing it.",
+    "completion": "Writes a script that completes commands and options, for bash, zsh or fish.",
 }
 # Commands of the founding documents, which the overview does not show.
 SEEDS = {
@@ -56,7 +57,24 @@ MODULES = {
     **dict.fromkeys(("design", "config", "off", "on"), "config"),
     "project": "project",
     **dict.fromkeys(SEEDS, "seeds"),
-    "bench": "bench",
+    **{name: name for name in ("bench", "completion")},
+}
+# What other programs call it.
+ELSEWHERE = {
+    **dict.fromkeys(("add", "store", "save", "put", "note"), "remember"),
+    **dict.fromkeys(("search", "find", "query", "ask"), "recall"),
+    **dict.fromkeys(("delete", "del", "rm", "remove"), "forget"),
+    **dict.fromkeys(("show", "cat", "view"), "get"),
+    **dict.fromkeys(("update", "change"), "revise"),
+    **dict.fromkeys(("info", "stats"), "status"),
+    **dict.fromkeys(("gc", "vacuum"), "compact"),
+    **dict.fromkeys(("wipe", "purge"), "erase"),
+    "ls": "list",
+    "dump": "export",
+    "load": "import",
+    "check": "doctor",
+    "prune": "upkeep",
+    "confirm": "review",
 }
 COMMANDS = {verb.command: verb for verb in VERBS.values() if verb.command and " " not in verb.command}
 PLACE_FLAGS = ("--db", "--project", "--scope", "--space")
@@ -85,6 +103,8 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: list[str]) -> int:
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:], "--help"]
     if not arguments or arguments[0] in ("--help", "-h"):
         sys.stdout.write(_overview() + "\n")
         return 0
@@ -94,12 +114,15 @@ def _run(arguments: list[str]) -> int:
     from memorist.surfaces.cli import arguments as given
     from memorist.surfaces.cli import verbs
 
-    command = _command(name)
+    command = command_named(name)
     values = given.parse(command, words)
     if "help" in values:
         sys.stdout.write(given.help_of(command) + "\n")
         return 0
-    return command.perform(verbs.Place.of(values), **values)
+    from memorist.surfaces.cli import progress
+
+    with progress.shown(name):
+        return command.perform(verbs.Place.of(values), **values)
 
 
 def _place_first(arguments: list[str]) -> tuple[list[str], list[str]]:
@@ -127,14 +150,19 @@ def _named(arguments: list[str]) -> tuple[str, list[str]]:
     longer = [name for name in SHELL if name.startswith(f"{word} ")]
     if longer:
         raise Invalid(f"{word} is no command by itself; there are {', '.join(longer)}")
-    from difflib import get_close_matches
-
-    alike = get_close_matches(word, [*COMMANDS, *SHELL], 1)
-    advice = f"; did you mean {alike[0]!r}?" if alike else "; see `memorist --help`"
+    meant = ELSEWHERE.get(word.lower()) or _alike(word)
+    advice = f"; did you mean {meant!r}?" if meant else "; see `memorist --help`"
     raise Invalid(f"there is no command {word[:60]!r}{advice}")
 
 
-def _command(name: str) -> "Command":
+def _alike(word: str) -> str | None:
+    from difflib import get_close_matches
+
+    known = dict.fromkeys([*COMMANDS, *(name.partition(" ")[0] for name in SHELL), "help"])
+    return next(iter(get_close_matches(word.lower(), known, 1)), None)
+
+
+def command_named(name: str) -> "Command":
     module = MODULES.get(name.partition(" ")[0])
     if module is None:
         from memorist.surfaces.cli import verbs
@@ -148,12 +176,14 @@ def _command(name: str) -> "Command":
 
 
 def _overview() -> str:
-    lines = [ABOUT]
+    from memorist.surfaces.cli.screen import filled, two_columns
+
+    lines = [filled(ABOUT, 2)]
     for part in ("writing", "reading", "keeping"):
         known = {name: verb.help for name, verb in COMMANDS.items() if verb.part == part}
         shown = known if part != "keeping" else known | SHELL
-        lines += [f"{part.title()}:", *(f"  {name:<14} {help}" for name, help in shown.items()), ""]
-    return "\n".join(lines).rstrip() + "\n" + END
+        lines += [f"{part.title()}:", *two_columns([*shown.items()], max(map(len, SHELL))), ""]
+    return "\n".join(lines).rstrip() + "\n" + filled(END, 0)
 
 
 # ---------------------------------------------------------------- how it ends

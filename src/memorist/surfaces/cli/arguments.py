@@ -14,9 +14,9 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from functools import partial
 from itertools import zip_longest
 from types import NoneType, UnionType
@@ -24,7 +24,8 @@ from typing import Any, Union, get_args, get_origin
 
 from memorist.commands import meaning
 from memorist.errors import Invalid, Refused
-from memorist.surfaces.cli.screen import one_line
+from memorist.surfaces.cli import progress
+from memorist.surfaces.cli.screen import filled, one_line, two_columns
 from memorist.text.visible import decoded
 
 TYPES: Mapping[Any, str] = {
@@ -80,10 +81,12 @@ PLACE = (
     JSON,
 )
 HELP = Option("help", "Shows this and ends.", "--help", "flag")
+USER = Option("user", "Only of this user: ann means user/ann.", "--user", placeholder="NAME")
 FILTERS = (
     Option("kind", "Only this kind; may be repeated.", "--kind", "texts"),
     Option("tag", "Only with this tag, or one of these.", "--tag", "texts"),
     Option("state", "active, archived, superseded or erased; active without it.", "--state", "texts"),
+    USER,
 )
 BATCH = Option("batch", "One memory per line of standard input: plain text, or a JSON object.", "--batch", "flag")
 WHY = Option("why", "Shows the factors of each score.", "--why", "flag")
@@ -98,6 +101,8 @@ EXTRAS: Mapping[str, tuple[Option, ...]] = {
     "remember": (BATCH,), "recall": (WHY,), "list": FILTERS, "count": FILTERS, "timeline": FILTERS,
     "forget": FILTERS, "erase": (*FILTERS, YES),
 }  # fmt: skip
+# Verbs on one memory that take several at a shell; `tag` and `feedback` do not, since what follows the id is no id there.
+ON_SEVERAL = ("pin", "unpin", "forget", "restore", "erase", "get")
 
 
 # ---------------------------------------------------------------- from the facade
@@ -126,6 +131,8 @@ def _option(verb: str, parameter: inspect.Parameter) -> Option:
         return Option(name, help, type="texts")
     several = get_args(parameter.annotation)
     type = "reference" if {int, date} <= set(several) else TYPES.get(_base(parameter.annotation), "text")
+    if name == "id" and verb in ON_SEVERAL:
+        return Option(name, f"{help} Several may be given.", type="texts", needed=parameter.default is parameter.empty)
     if parameter.kind is parameter.POSITIONAL_OR_KEYWORD and name != "where":
         needed = parameter.default is parameter.empty and name not in ("text", "query")  # those may be piped in
         return Option(name, help, type=type, needed=needed)
@@ -150,12 +157,20 @@ def parse(command: Command, words: Sequence[str]) -> dict[str, Any]:
     try:
         pairs, rest = getopt.gnu_getopt(list(words), short, long)
     except getopt.GetoptError as problem:
-        dash = "; text that begins with a dash goes after --" if "not recognized" in problem.msg else ""
-        raise Invalid(f"{problem.msg}{dash}; see `memorist {command.name} --help`") from problem
+        advice = _advice(problem, flagged) if "not recognized" in problem.msg else ""
+        raise Invalid(f"{problem.msg}{advice}; see `memorist {command.name} --help`") from problem
     values: dict[str, Any] = {}
     for flag, said in pairs:
         flagged[flag].take(said, values)
     return values if "help" in values else _placed(command, rest, values)
+
+
+def _advice(problem: getopt.GetoptError, flags: Iterable[str]) -> str:
+    """The option that was meant, if one is like it."""
+    from difflib import get_close_matches
+
+    alike = get_close_matches(f"--{problem.opt}", flags, 1)
+    return f"; did you mean {alike[0]}?" if alike else "; text that begins with a dash goes after --"
 
 
 def _flagged(command: Command) -> dict[str, Option]:
@@ -170,10 +185,10 @@ def _placed(command: Command, rest: list[str], values: dict[str, Any]) -> dict[s
     """The same with the arguments by position."""
     places = [option for option in command.options if not option.flag]
     if places and places[-1].type in SEVERAL:
-        places[-1:] = [places[-1]] * max(0, len(rest) - len(places) + 1)
+        places[-1:] = [places[-1]] * max(int(places[-1].needed), len(rest) - len(places) + 1)
     for option, said in zip_longest(places, rest):
         if option is None:
-            raise Invalid(f"{said[:60]!r} is one argument too many; put a text of several words in quotes")
+            raise Invalid(f"{said[:60]!r} is one argument too many; {_too_many(command)}")
         if said is not None:
             option.take(said, values)
         elif option.needed:
@@ -181,15 +196,22 @@ def _placed(command: Command, rest: list[str], values: dict[str, Any]) -> dict[s
     return values
 
 
+def _too_many(command: Command) -> str:
+    """What to do about an argument too many: a text wants quotes, an id wants a command of its own."""
+    taken = {option.name for option in command.options if not option.flag}
+    if taken & {"text", "query", "content", "means", "line"}:
+        return "put a text of several words in quotes"
+    return f"`memorist {command.name} --help` shows what it takes"
+
+
 def help_of(command: Command) -> str:
     """The help of one command."""
     places = [option for option in command.options if not option.flag]
-    usage = "".join(f" {o.shown}" if o.needed else f" [{o.shown}]{'…' * (o.type in SEVERAL)}" for o in places)
-    flags = [option for option in command.options if option.flag]
-    lines = [f"Usage: memorist {command.name}{usage} [OPTIONS]", "", f"  {command.help}", ""]
-    shown = [*places, *flags, HELP]
-    width = max(len(option.shown) for option in shown) + 2
-    return "\n".join([*lines, *(f"  {option.shown:<{width}}{option.help}" for option in shown)])
+    usage = "".join(f" {o.shown if o.needed else f'[{o.shown}]'}{'…' * (o.type in SEVERAL)}" for o in places)
+    shown = [*places, *(option for option in command.options if option.flag), HELP]
+    rows = [(option.shown, option.help) for option in shown]
+    head = [filled(f"Usage: memorist {command.name}{usage} [OPTIONS]", 2), "", filled(f"  {command.help}", 2), ""]
+    return "\n".join([*head, *two_columns(rows)])
 
 
 # ---------------------------------------------------------------- what was given
@@ -197,6 +219,7 @@ def help_of(command: Command) -> str:
 LARGEST_TEXT = 4_000_004  # bytes: a million characters of four bytes, and the mark
 LARGEST_BATCH = 1 << 28  # bytes of drafts in one call
 LOOKS_LIKE_A_TIME = re.compile(r"\d{4}-\d\d")
+EXAMPLE = "2026-05-01T12:00+02:00"
 
 
 def at_terminal() -> bool:
@@ -208,9 +231,10 @@ def agreed(question: str) -> bool:
     """Asks at the terminal; without one, only `--yes` will do."""
     if not at_terminal():
         raise Refused(f"without a terminal to ask at, this needs --yes: {question}")
-    sys.stderr.write(f"memorist: {one_line(question)} [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    with progress.apart():
+        sys.stderr.write(filled(f"memorist: {one_line(question)}", 2, sys.stderr) + " [y/N] ")
+        sys.stderr.flush()
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def text_or_stdin(text: str | None, what: str, *, required: bool) -> str | None:
@@ -225,14 +249,15 @@ def text_or_stdin(text: str | None, what: str, *, required: bool) -> str | None:
     return read.removesuffix("\n").removesuffix("\r")
 
 
-def drafts(defaults: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """One draft per line of standard input: a JSON object of remember's arguments, or plain text."""
+def drafts(defaults: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """One draft per line of standard input, with the number of its line: a JSON object of remember's arguments, or plain
+    text."""
     text = decoded(_stdin(LARGEST_BATCH), "standard input")
     for number, line in enumerate(text.split("\n"), 1):
         words = line.strip()
         if words:
             given = json_object(words, f"line {number}") if words.startswith("{") else {"text": words}
-            yield {**defaults, **given, **_times(given, number)}
+            yield number, {**defaults, **given, **_times(given, number)}
 
 
 def _times(draft: dict[str, Any], line: int) -> dict[str, datetime]:
@@ -243,7 +268,8 @@ def _times(draft: dict[str, Any], line: int) -> dict[str, datetime]:
 def _stdin(most: int) -> bytes:
     if sys.stdin is None:
         raise Invalid("standard input is closed; give the text as an argument, or pipe it in")
-    read = sys.stdin.buffer.read(most + 1)
+    with progress.apart():  # it may be typed
+        read = sys.stdin.buffer.read(most + 1)
     if len(read) > most:
         raise Invalid(f"standard input holds more than {most:,} bytes; split it")
     return read
@@ -259,15 +285,32 @@ def well_formed(argument: str, name: str) -> str:
 
 
 def moment(text: str, name: str) -> datetime:
-    """A time in ISO form, with its zone."""
+    """A time in ISO form or in words. A day, or whatever is longer, means its first moment; without a zone it is local."""
+    found: datetime | None
     try:
         found = datetime.fromisoformat(text.strip())
-    except ValueError as problem:
-        raise Invalid(f"{name} takes a time such as 2026-05-01T12:00+00:00, not {text[:60]!r}") from problem
-    if found.tzinfo is None:
-        zoned = found.isoformat(timespec="minutes")
-        raise Invalid(f"{name} has no time zone: {text[:60]!r}; add one, such as {zoned}Z or {zoned}+02:00")
-    return found
+    except ValueError:
+        found = in_words(text, datetime.now())
+    if found is None:
+        raise Invalid(f"{name} takes a time such as 2026-05-01, {EXAMPLE}, yesterday or 'last week', not {text[:60]!r}")
+    try:
+        return found if found.tzinfo else found.astimezone()
+    except (OverflowError, ValueError, OSError) as problem:
+        raise Invalid(
+            f"{name} has no zone, and local time is unknown then: {text[:60]!r}; add one, as in {EXAMPLE}"
+        ) from problem
+
+
+def in_words(text: str, here: datetime) -> datetime | None:
+    """When "yesterday" or "last week" begins, seen from a local time. Nothing else may be in the text."""
+    from memorist.text.dates import spans
+
+    words = text.strip()
+    if words.lower() == "now":
+        return here
+    found = spans(words, here.replace(tzinfo=UTC))  # which reckons in UTC; days are those of the clock on the wall
+    whole = len(found) == 1 and found[0].text == words
+    return found[0].start.replace(tzinfo=None) if whole else None
 
 
 def json_object(text: str, name: str) -> dict[str, Any]:
@@ -282,7 +325,8 @@ def json_object(text: str, name: str) -> dict[str, Any]:
 
 def reference(text: str, name: str) -> str | datetime:
     """A memory, or a time where it looks like one."""
-    return moment(text, name) if LOOKS_LIKE_A_TIME.match(text) else well_formed(text, name)
+    is_time = LOOKS_LIKE_A_TIME.match(text) or in_words(text, datetime.now())
+    return moment(text, name) if is_time else well_formed(text, name)
 
 
 def number(read: Callable[[str], float], said: str, text: str, name: str) -> float:

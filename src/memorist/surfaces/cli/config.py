@@ -4,8 +4,7 @@
 their own. `design use` changes a setting and nothing else: a design owns no data, so every store can be read under any of them.
 """
 
-from collections.abc import Callable
-from difflib import ndiff
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -114,8 +113,7 @@ def show_design(place: Place, name: str | None = None) -> int:
 
 def use_design(place: Place, name: str) -> int:
     old, new = _used_now(), designs.find(name, settings.designs_folder())
-    lines = ndiff(_lines(old), _lines(new)) if old is not None else ()
-    changes = [line.strip() for line in lines if line.startswith(("- ", "+ "))]
+    changes = _changes(_lines(old), _lines(new)) if old is not None else []
     file = settings.set_setting("design", name, Path.cwd())
     now, source = settings.all_settings(Path.cwd())["design"]
     Screen.of(place.json).answer(
@@ -129,6 +127,14 @@ def use_design(place: Place, name: str) -> int:
     return 0
 
 
+def _changes(old: Sequence[str], new: Sequence[str]) -> list[str]:
+    """Every line that differs, what goes before what comes, each key with its own."""
+    gone, come = ([line for line in one if line not in other] for one, other in ((old, new), (new, old)))
+    order = list(dict.fromkeys(line.partition(" = ")[0] for line in (*new, *old)))
+    marked = [*(("- ", line) for line in gone), *(("+ ", line) for line in come)]
+    return [mark + line for mark, line in sorted(marked, key=lambda each: order.index(each[1].partition(" = ")[0]))]
+
+
 def _used_now() -> Design | None:
     """The design before the change; one that cannot be read any more must not keep the user from choosing another."""
     try:
@@ -140,11 +146,15 @@ def _used_now() -> Design | None:
 def _lines(design: Design) -> list[str]:
     """What a design is, each line with the table it stands in."""
     table = toml.parse(own.text_of(design), Path(design.name))
-    found = [f"{key} = {toml.written(table[key])}" for key in ("reads", "stages", "jobs")]
-    for part in ("recall", "upkeep"):
-        for name, values in table.get(part, {}).items():
-            found += [f"{part}.{name}.{key} = {toml.written(value)}" for key, value in values.items()]
-    return found
+    return list(_flat({key: value for key, value in table.items() if key not in ("base", "about")}))
+
+
+def _flat(table: Mapping[str, Any], inside: str = "") -> Iterator[str]:
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{inside}{key}.")
+        else:
+            yield f"{inside}{key} = {toml.written(value)}"
 
 
 # ---------------------------------------------------------------- the table

@@ -22,12 +22,12 @@ from memorist.commands import ARGUMENTS
 from memorist.errors import Invalid, Refused
 from memorist.files import transfer
 from memorist.memory import Memory
-from memorist.records import Draft, Outcome, Record, zoned
+from memorist.records import Draft, Outcome, Record, memories, zoned
 from memorist.store.files import write_new
 from memorist.store.open import noting_copy
-from memorist.surfaces.cli import arguments, show
+from memorist.surfaces.cli import arguments, progress, show
 from memorist.surfaces.cli.arguments import PLACE, Option
-from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
+from memorist.surfaces.cli.screen import Screen, aside, filled, one_line, safe
 from memorist.surfaces.cli.verbs import Place, exit_code, opened
 from memorist.text.visible import decoded, is_blank
 
@@ -35,6 +35,7 @@ EDITORS = ("VISUAL", "EDITOR")
 SHOWN_PROBLEMS = 20  # the rest is counted
 SHOWN_SCOPES = 5
 VOUCH = "bring it back as it was, with its pins, votes and trust? Only do this with an export that you made yourself."
+NOT_ACTIVE = "forgotten or replaced where they come from; --own brings your own back"
 STYLES = {"jsonl": transfer.export, "markdown": transfer.export_markdown}
 
 # ---------------------------------------------------------------- backups
@@ -96,7 +97,8 @@ def _edited(record: Record) -> str:
         file = Path(folder) / f"memory-{record.number}.md"
         file.write_text(record.text + "\n", encoding="utf-8", newline="")
         try:
-            code = subprocess.run([*shlex.split(editor), str(file)], check=False).returncode
+            with progress.apart():
+                code = subprocess.run([*shlex.split(editor), str(file)], check=False).returncode
         except (OSError, ValueError) as problem:
             raise Invalid(f"the editor {editor!r} cannot be started: {problem}; set EDITOR") from problem
         if code:
@@ -129,7 +131,7 @@ def import_command(
     elif dry_run:
         _show_drafts(done.drafts, place.scope or home, screen)
     else:
-        _show_imported(done, screen)
+        _show_imported(done, own, screen)
     _name_problems(done.problems)
     return 1 if done.problems else 0
 
@@ -149,21 +151,24 @@ def _vouched(memory: Memory, unasked: bool) -> bool:
     return True
 
 
-def _show_imported(done: transfer.Imported, screen: Screen) -> None:
+def _show_imported(done: transfer.Imported, own: bool, screen: Screen) -> None:
     number = len(done.files)
     counts = ", ".join(f"{count:,} {name}" for name, count in done.outcomes.items()) or "no memories"
     screen.line(f"{screen.styled('imported', 'good')} {number:,} {'file' if number == 1 else 'files'}: {counts}")
     for because, count in done.reasons.items():
         screen.line(f"  {count:,} unchanged: {one_line(because)}")
+    if left_out := done.outcomes.get("left out"):
+        screen.line(f"  {left_out:,} left out: {NOT_ACTIVE}")
     if done.batch:
-        screen.line(f"`memorist undo {done.batch}` takes it back")
+        confirm = "" if own else f", `memorist review {done.batch} --decide approve` confirms it"
+        screen.line(f"`memorist undo {done.batch}` takes it back{confirm}")
 
 
 def _show_drafts(drafts: Sequence[Draft], home: str, screen: Screen) -> None:
     days = [zoned(draft.at).date().isoformat() if draft.at else "" for draft in drafts]
     rows = [(d.kind, day, d.scope or home, d.title or "", d.text) for d, day in zip(drafts, days, strict=True)]
     screen.rows(("kind", "happened", "scope", "title", "text"), rows)
-    aside(f"{len(drafts):,} memories would be imported")
+    aside(f"{memories(len(drafts))} would be imported")
 
 
 # ---------------------------------------------------------------- out
@@ -190,11 +195,17 @@ def export_command(
         elif screen.json:
             screen.document([json.loads(line) for line in lines] if style == "jsonl" else {"markdown": "".join(lines)})
         else:
-            for line in lines:
-                sys.stdout.write(safe(line) if screen.terminal else line)
+            _write_out(lines, style, screen)
         if not all:
             _name_left_out(memory, where or {})
     return 0
+
+
+def _write_out(lines: Iterator[str], style: str, screen: Screen) -> None:
+    progress.end()
+    for line in lines:
+        shown = safe(line) if screen.terminal else line
+        sys.stdout.write(filled(shown, 2) if style == "markdown" else shown)
 
 
 def _refuse_odd(style: str, everything: bool, place: Place) -> None:

@@ -7,15 +7,19 @@ Colour is for terminals only, and never when NO_COLOR is set or the terminal cal
 
 import json
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TextIO
+from unicodedata import combining, east_asian_width
 
 from memorist.noun import plain
+from memorist.surfaces.cli import progress
 from memorist.text.visible import visible
 
 CODES = {"dim": "2", "good": "32", "bad": "31", "mark": "36"}
+NARROW = 60  # columns: a table of five needs more
 LONGEST_LINE = 500  # characters of a text in a list; `get` shows it whole
 
 
@@ -34,10 +38,14 @@ class Screen:
         return cls(json, terminal, terminal and not plain)
 
     def line(self, text: str = "") -> None:
-        sys.stdout.write(text + "\n")
+        """One line of the answer; on a terminal it is broken between words, and what follows stands further in."""
+        progress.end()
+        inner = len(text) - len(text.lstrip(" ")) + 2
+        sys.stdout.write(filled(text, inner) + "\n")
 
     def document(self, value: Any) -> None:
         """The answer as JSON: one document, whatever is in it."""
+        progress.end()
         sys.stdout.write(json.dumps(plain(value), ensure_ascii=True, indent=2 if sys.stdout.isatty() else None) + "\n")
 
     def answer(self, document: Any, *lines: str) -> int:
@@ -66,6 +74,11 @@ class Screen:
             for row in rows:
                 self.line("\t".join(map(one_line, row)))
             return
+        progress.end()
+        if columns() < NARROW:
+            for row in rows:
+                self.line("  ".join(filter(None, map(one_line, row))))
+            return
         from rich.console import Console
         from rich.table import Table
         from rich.text import Text
@@ -78,7 +91,53 @@ class Screen:
 
 def aside(text: str) -> None:
     """A word to the person that is no part of the answer."""
-    sys.stderr.write(f"memorist: {safe(text)}\n")
+    with progress.apart():
+        sys.stderr.write(filled(f"memorist: {safe(text)}", 2, sys.stderr) + "\n")
+
+
+def columns(stream: TextIO | None = None) -> int:
+    """How many letters a line has room for: on a terminal its width, elsewhere any number."""
+    if not (stream or sys.stdout).isatty():
+        return sys.maxsize
+    from shutil import get_terminal_size  # which no pipe needs
+
+    return get_terminal_size().columns
+
+
+def filled(text: str, inner: int, stream: TextIO | None = None) -> str:
+    """The text with the lines that are too long for a terminal broken between words; they go on `inner` blanks further in. A
+    word that is too long by itself, such as a path, stays whole, so that it can be copied."""
+    wide = columns(stream)
+    return "\n".join(line if _width(line) <= wide else _broken(line, inner, wide) for line in text.split("\n"))
+
+
+def _broken(line: str, inner: int, wide: int) -> str:
+    rows = [""]
+    for word in re.findall(" *[^ ]+", line):
+        if rows[-1].strip() and _width(rows[-1] + word) > wide:
+            rows.append(" " * min(inner, wide // 2) + word.lstrip(" "))
+        else:
+            rows[-1] += word
+    return "\n".join(rows)
+
+
+def _width(text: str) -> int:
+    """In columns: a style takes none, a letter of Chinese two."""
+    shown = re.sub("\x1b\\[[0-9]+m", "", text) if "\x1b" in text else text
+    if shown.isascii():
+        return len(shown)
+    return sum(2 if east_asian_width(char) in "WF" else not combining(char) for char in shown)
+
+
+def two_columns(rows: Sequence[tuple[str, str]], least: int = 0) -> Iterator[str]:
+    """A name and what it is, side by side, or one below the other where the terminal is narrow."""
+    wide = max(least, *(len(name) for name, _ in rows)) + 4
+    for name, about in rows:
+        if wide <= columns() // 2:
+            yield filled(f"  {name:<{wide - 2}}{about}", wide)
+        else:
+            yield filled(f"  {name}", 4)
+            yield filled(f"      {about}", 6)
 
 
 def safe(text: str) -> str:

@@ -54,11 +54,13 @@ def show(result: Result, screen: Screen) -> None:
 
 def _changed(result: Result, screen: Screen) -> None:
     """One memory, or several, or none."""
-    if isinstance(result.value, Report):
-        return _report(result.value, result.memory, screen)
-    outcome: Outcome = result.value
-    screen.line(f"{_named(outcome, screen)}: {one_line(outcome.because)}")
-    _advised([outcome], screen)
+    outcomes = result.value if isinstance(result.value, list) else [result.value]
+    for each in outcomes:
+        if isinstance(each, Report):
+            _report(each, result.memory, screen)
+        else:
+            screen.line(f"{_named(each, screen)}: {one_line(each.because)}")
+    _advised([each for each in outcomes if isinstance(each, Outcome)], screen)
 
 
 def _advised(outcomes: Sequence[Outcome], screen: Screen) -> None:
@@ -84,9 +86,16 @@ def _remembered_many(result: Result, screen: Screen) -> None:
     said = ", ".join(f"{count:,} {word}" for word, count in counts.items()) or "nothing to remember"
     scopes = {outcome.record.scope for outcome in outcomes if outcome.record} or {result.scope}
     screen.line(f"{said} in {one_line(', '.join(sorted(scopes)))}")
-    for because in dict.fromkeys(o.because for o in outcomes if o.outcome == "refused"):
-        screen.line(f"  refused: {one_line(because)}")
+    _reasons(Counter((each.outcome, each.because) for each in outcomes if each.outcome != "added"), screen)
     _advised(outcomes, screen)
+
+
+def _reasons(reasons: Counter[tuple[str, str]], screen: Screen) -> None:
+    """What did not become a new memory, and why."""
+    for (word, because), count in reasons.most_common(SHOWN_AT_MOST):
+        screen.line(f"  {count:,} {word}: {one_line(because)}")
+    if len(reasons) > SHOWN_AT_MOST:
+        screen.line(f"  and {len(reasons) - SHOWN_AT_MOST:,} more reasons; --json names them all")
 
 
 def _named(outcome: Outcome, screen: Screen) -> str:
@@ -153,7 +162,13 @@ def _said(result: Result, screen: Screen) -> None:
 
 
 def _record(result: Result, screen: Screen) -> None:
-    record: Record = result.value
+    for place, record in enumerate(result.value if isinstance(result.value, list) else [result.value]):
+        if place:
+            screen.line()
+        _whole(record, screen)
+
+
+def _whole(record: Record, screen: Screen) -> None:
     screen.line(f"{_mark(record.number, screen)} {record.kind} in {one_line(record.scope)}")
     for name, value in _facts(record):
         screen.line(f"{screen.styled(f'{name}:', 'dim')} {one_line(value)}")
@@ -253,6 +268,7 @@ def _log(result: Result, screen: Screen) -> None:
 
 SHOWN_AT_MOST = 20
 STATES = (*LIVING, "erased")
+UNCONFIRMED = {"status": "candidate", "trust": "low"}
 DERIVED = "derived from"  # how the reason begins where a memory goes with another
 DRY = {verb: f"would be {verb}" for verb in ("forgotten", "erased", "rescanned")}
 
@@ -298,7 +314,7 @@ def _left(left: Mapping[str, str], screen: Screen) -> None:
     for id, why in listed.items():
         screen.line(f"  left as it was: {id}, {one_line(why)}")
     for reason, count in Counter(why for id, why in left.items() if id not in listed).items():
-        screen.line(f"  left as it was: {one_line(reason)}" + (f" ({count:,} memories)" if count > 1 else ""))
+        screen.line(f"  left as it was: {one_line(reason)}" + (f" ({memories(count)})" if count > 1 else ""))
 
 
 def _would_change(report: Report, memory: "Memory", screen: Screen) -> None:
@@ -316,14 +332,19 @@ def _would_change(report: Report, memory: "Memory", screen: Screen) -> None:
 
 
 def _reviewed(result: Result, screen: Screen) -> None:
-    if not isinstance(result.value, list):
+    if not isinstance(result.value, list) or result.arguments.get("decide"):
         return _changed(result, screen)
     questions: Sequence[Pending] = result.value
     said = [each.summary + (f" ({each.danger})" if each.danger else "") for each in questions]
     rows = [(q.id, _minute(q.at), q.actor, what, q.because) for q, what in zip(questions, said, strict=True)]
     screen.rows(("question", "asked", "by", "what", "because"), rows)
-    how = "`memorist review ID --decide approve` does it, `--decide deny` drops it"
+    how = "`memorist review ID --decide approve` does it, `--decide deny` drops it; the ID `all` means all of them"
     aside(how if questions else "nothing waits for a decision")
+    unconfirmed = result.memory.count(UNCONFIRMED)
+    if unconfirmed and not result.arguments.get("id"):
+        aside(
+            f"{memories(unconfirmed)} nobody vouches for; `memorist review BATCH --decide approve` confirms an import"
+        )
 
 
 def _conflicts(result: Result, screen: Screen) -> None:

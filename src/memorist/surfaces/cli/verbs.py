@@ -1,8 +1,10 @@
 """A verb as a command: opens the memory, calls the facade, shows the answer, and says by the exit code how it went.
 
 The door decides how a text is labelled: what a person types at a terminal is the user's word, what comes through a pipe
-is an agent's. `--scope` is an argument of the verbs that have one; for the others it narrows what they may see. Questions for a
-person are asked at a terminal at once; down a pipe nobody can be asked, so what needs consent waits in the queue.
+is an agent's. Where several memories are named, all are looked up first, so that a wrong id changes nothing; then each is
+done and told by itself, but `forget` and `erase` do all in one batch. `--scope` is an argument of the verbs that have one;
+for the others it narrows what they may see. Questions for a person are asked at a terminal at once; down a pipe nobody can
+be asked, so what needs consent waits in the queue.
 """
 
 import logging
@@ -16,15 +18,16 @@ from typing import Any
 
 from memorist.commands import Verb
 from memorist.design import Ask, Confirmer
-from memorist.errors import Invalid, Refused
+from memorist.errors import Invalid, MemoristError, Refused
 from memorist.memory import Memory
-from memorist.records import Outcome, Report
+from memorist.records import Draft, Outcome, Report
 from memorist.surfaces import settings
-from memorist.surfaces.cli import arguments, show
+from memorist.surfaces.cli import arguments, progress, show
 from memorist.surfaces.cli.screen import Screen, aside
 
 # Seconds to wait for another writer. A question needs the store only to note that it was asked.
 PATIENCE: Mapping[str, float] = {"writing": 30.0, "reading": 2.0, "keeping": 30.0}
+SHORT_FILTERS = (("kind", "kind", "$in"), ("tag", "tags", "$any"), ("state", "state", "$in"), ("user", "scope", "$eq"))
 CONSENT_CODE = 11  # the exit code when something waits for a person
 
 
@@ -56,6 +59,7 @@ def opened(
         Memory(place.db, project=place.project, space=place.space, wait=wait, confirm=confirm) as memory,
     ):
         memory.access = replace(memory.access, origin="user" if person else "agent", surface="cli")
+        progress.follow(memory)
         if memory.adopted is not None:
             aside(show.came_along(memory.adopted))
         if place.scope is not None and narrowed:
@@ -103,9 +107,10 @@ def _perform(verb: Verb, place: Place, **given: Any) -> int:
     # At a terminal `erase` asks before it begins; down a pipe nobody can say yes for the user.
     confirm: Confirmer | None = (lambda ask: True) if verb.name == "erase" and arguments.at_terminal() else None
     with opened(place, narrowed=not scoped, wait=PATIENCE[verb.part], confirm=confirm) as memory:
+        _name_all(memory, verb.name, given)
         if verb.name == "erase" and not _may_erase(memory, given):
             return 1
-        answer = _batch(memory, given) if batch else _call(memory, verb.name, dict(given))
+        answer = _batch(memory, given) if batch else _each(memory, verb.name, given)
         show.show(show.Result(verb.name, answer, memory, given, why), Screen.of(place.json))
         sys.stdout.flush()  # before the recall log is written, which may have to wait
     return exit_code(answer)
@@ -149,6 +154,27 @@ def _may_erase(memory: Memory, given: dict[str, Any]) -> bool:
     )
 
 
+def _name_all(memory: Memory, verb: str, given: dict[str, Any]) -> None:
+    """One id as it is; several as the full ids of what they name. `forget` and `erase` take them as one filter."""
+    named: list[str] = given.pop("id", []) if verb in arguments.ON_SEVERAL else []
+    if len(named) == 1:
+        given["id"] = named[0]
+    elif named:
+        given["id"] = list(dict.fromkeys(memory._must_get(each).id for each in named))
+        if "where" in arguments.parameters_of(verb):
+            if given.get("where"):
+                raise Invalid("name memories, or give a filter; not both")
+            given["where"] = {"id": {"$in": given.pop("id")}}
+
+
+def _each(memory: Memory, verb: str, given: Mapping[str, Any]) -> Any:
+    """The answer of a verb, or those for several memories."""
+    named = given.get("id")
+    if not isinstance(named, list):
+        return _call(memory, verb, dict(given))
+    return [_call(memory, verb, {**given, "id": each}) for each in named]
+
+
 def _call(memory: Memory, verb: str, given: dict[str, Any]) -> Any:
     placed = {"alias": ("word", "means"), "tag": ("id", "tags")}.get(verb)
     if placed is None:
@@ -162,13 +188,23 @@ def _batch(memory: Memory, defaults: dict[str, Any]) -> list[Outcome]:
         raise Invalid("--batch reads its texts from standard input; leave the text out")
     if arguments.at_terminal():
         raise Invalid("--batch reads one draft per line from standard input; pipe them in")
-    return memory.remember_many(arguments.drafts(defaults))
+    return memory.remember_many([_checked(number, each, memory) for number, each in arguments.drafts(defaults)])
+
+
+def _checked(line: int, given: dict[str, Any], memory: Memory) -> Draft:
+    """A draft that the gate will take. Looked at before any of them is stored, so that a bad line stores nothing."""
+    try:
+        return memory._checked(given)
+    except MemoristError as problem:
+        raise type(problem)(f"line {line}: {problem}; nothing was stored") from problem
 
 
 def _filter(given: dict[str, Any]) -> dict[str, Any]:
     """`--where`, joined with the short options for what is asked most."""
     where: dict[str, Any] = dict(given.get("where", {}))
-    for option, field, operator in (("kind", "kind", "$in"), ("tag", "tags", "$any"), ("state", "state", "$in")):
+    if "user" in given:
+        given["user"] = f"user/{given['user']}"
+    for option, field, operator in SHORT_FILTERS:
         if option in given:
             if field in where:
                 raise Invalid(f"{field} is given as an option and in --where; give it once")

@@ -1,0 +1,100 @@
+"""A sign of life: what takes longer than a second says so, in one line at the foot of the terminal.
+
+It is drawn on standard error, only where that is a terminal, and wiped before anything else is written. A program that reads
+our output never sees any of it. The line tells how long it has taken, and how many memories were written where that is known.
+"""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memorist.memory import Memory
+
+PATIENCE_OF_PEOPLE, STEP = 1.0, 0.2  # seconds until it is shown, and between two looks
+
+
+class _Line:
+    """The line of the command that runs."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.count, self.begun = name, 0, time.monotonic()
+        self.lock = threading.RLock()  # held by whoever writes to the terminal
+        self.over, self.drawn = threading.Event(), False
+
+    def add(self) -> None:
+        self.count += 1
+
+    def draw(self) -> None:
+        while not self.over.wait(STEP):
+            with self.lock:
+                seconds = time.monotonic() - self.begun
+                if seconds >= PATIENCE_OF_PEOPLE and not self.over.is_set():
+                    counted = f", {self.count:,} memories" if self.count else ""
+                    self._write(f"memorist: {self.name} … {seconds:.0f} s{counted}")
+                    self.drawn = True
+
+    def wipe(self) -> None:
+        if self.drawn:
+            self._write("")
+            self.drawn = False
+
+    def _write(self, text: str) -> None:
+        """Writes over what stands there, with plain blanks: no terminal is too simple for them."""
+        from shutil import get_terminal_size
+
+        wide = get_terminal_size().columns - 1
+        try:
+            sys.stderr.write(f"\r{text[:wide]:<{wide}}\r")
+            sys.stderr.flush()
+        except (OSError, ValueError):  # the terminal is gone, and the work goes on
+            self.over.set()
+
+
+_now: _Line | None = None  # a process runs one command
+
+
+@contextmanager
+def shown(name: str) -> Iterator[None]:
+    """Shows that this command is at work, from the first second until it writes its answer."""
+    global _now
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield
+        return
+    line = _now = _Line(name)
+    threading.Thread(target=line.draw, name="memorist-progress", daemon=True).start()
+    try:
+        yield
+    finally:
+        end()
+        _now = None
+
+
+def end() -> None:
+    """The answer begins: nothing is drawn any more."""
+    if _now is not None:
+        with _now.lock:
+            _now.over.set()
+            _now.wipe()
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """Something else has the terminal meanwhile: a question, a warning, an editor."""
+    if _now is None:
+        yield
+        return
+    with _now.lock:
+        _now.wipe()
+        yield
+
+
+def follow(memory: "Memory") -> None:
+    """Counts what is written there, if anybody is looking."""
+    line = _now
+    if line is not None:
+        memory.bus.listen(lambda *_: line.add(), "memory:write")
