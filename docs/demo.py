@@ -4,8 +4,10 @@ One SQLite file in a temporary folder; no key, no network.
 """
 
 import os
+import shutil
 import sys
 import tempfile
+import textwrap
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,12 +15,34 @@ from memorist import Memory
 from memorist.seeds import curated, tiers
 
 
+COLUMN = 12  # where what is said about a verb begins
+
+
 def say(text: str = "") -> None:
-    sys.stdout.write(text + "\n")
+    """One line, or as many as the terminal needs for it."""
+    width = min(120, max(COLUMN + 20, shutil.get_terminal_size().columns))
+    for line in text.split("\n"):
+        under = " " * COLUMN if line.startswith(" ") else ""
+        sys.stdout.write(textwrap.fill(line, width, subsequent_indent=under, break_on_hyphens=False) + "\n")
+
+
+def first(path: Path) -> None:
+    """What it is for, in ten seconds."""
+    say("A session ends, and its agent forgets everything. With memorist, the next one knows.\n")
+    with Memory(path, project="demo") as monday:
+        monday.remember("Staging runs Postgres 16", kind="decision")
+        monday.remember("Ann prefers small pull requests", kind="preference")
+        say("  Monday    you say     Staging runs Postgres 16")
+        say("            you say     Ann prefers small pull requests")
+    with Memory(path, project="demo") as tuesday:
+        for question in ("which database is on staging?", "how big should Ann's pull request be?"):
+            say(f"  Tuesday   it asks     {question}")
+            say(f"            it knows    {tuesday.recall(question)[0].record.text}")
+    say("\nThat was one file and no network. The rest of the week shows what else it does.\n")
 
 
 def monday(path: Path) -> None:
-    say("Monday. A coding agent learns things and writes them down.")
+    say("Monday. A coding agent on a payments project learns things and writes them down.")
     with Memory(path, project="payments") as memory:
         for text, kind in [
             ("An empty body signs as '' in the payments HMAC", "fact"),
@@ -149,6 +173,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="memorist-demo-") as folder:
         _apart_from_your_settings(Path(folder))
         path = Path(folder) / "memory.db"
+        first(Path(folder) / "first.db")
         monday(path)
         tuesday(path)
         wednesday(path)

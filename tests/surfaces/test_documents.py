@@ -1,88 +1,165 @@
 """What the documents tell people to type works, in the order in which they tell it."""
 
-import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+CONVERSATIONS = (ROOT / "docs" / "conversations.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+class Shown(NamedTuple):
+    """A command of a page, and the lines that the page shows of its answer; `…` stands for anything."""
+
+    line: str
+    answer: list[str]
+
+
+def console_blocks(page: str) -> list[list[Shown]]:
+    blocks = []
+    for block in re.findall(r"```console\n(.*?)```", page, re.S):
+        blocks.append([])
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                blocks[-1].append(Shown(line[2:], []))
+            else:
+                blocks[-1][-1].answer.append(line.strip())
+    return blocks
+
+
 def console_lines(page: str) -> list[str]:
-    blocks = re.findall(r"```console\n(.*?)```", page, re.S)
-    return [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
+    return [shown.line for block in console_blocks(page) for shown in block]
 
 
-def run_all(lines: list[str], folder: Path) -> dict[str, str]:
-    """Runs each line in a shell, with the `memorist` of this environment and nobody's home: the lines change settings."""
-    program = folder / "bin" / "memorist"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m memorist "$@"\n')
-    program.chmod(0o755)
-    work = folder / "work"
-    work.mkdir()
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("MEMORIST_", "XDG_"))}
-    env |= {"PATH": f"{program.parent}:{os.environ['PATH']}", "HOME": str(folder / "home")}
-    env |= {"MEMORIST_DB": str(folder / "memory.db"), "MEMORIST_CONFIG": str(folder / "home" / "config.toml")}
-    said = {}
-    for line in lines:
-        done = subprocess.run(["sh", "-c", line], cwd=work, env=env, capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
-        said[line] = done.stdout
-    return said
+def says(said: str, shown: str) -> bool:
+    """Whether the answer has these words, however it was wrapped."""
+    return re.search(".*?".join(map(re.escape, shown.split("…"))), " ".join(said.split())) is not None
 
 
-@pytest.mark.skipif(shutil.which("sh") is None, reason="the guide is written for a POSIX shell")
-def test_the_guide_can_be_followed(tmp_path: Path) -> None:
-    lines = console_lines(GUIDE)
-    assert len(lines) > 25
-    said = run_all(lines, tmp_path)
-    assert "off = false" in (tmp_path / "home" / "config.toml").read_text()
+def python_answers(page: str) -> tuple[str, list[str]]:
+    """The Python of a page as one program, and what it says after `# →`."""
+    code = "\n".join(re.findall(r"```python\n(.*?)```", page, re.S))
+    return code, [shown.strip() for shown in re.findall(r"# →(.*)$", code, re.M)]
+
+
+class Place:
+    """A folder where the lines of a page run in a shell, with one `memorist` and nobody's home: they change settings."""
+
+    def __init__(self, folder: Path, program: str, **env: str) -> None:
+        self.folder, (self.work, self.bin) = folder, (folder / "work", folder / "bin")
+        self.work.mkdir()
+        self.bin.mkdir()
+        (self.bin / "memorist").write_text(f'#!/bin/sh\nexec {program} "$@"\n')
+        (self.bin / "memorist").chmod(0o755)
+        own = {name: value for name, value in os.environ.items() if not name.startswith(("MEMORIST_", "XDG_"))}
+        own |= {"PATH": f"{self.bin}:{os.environ['PATH']}", "HOME": str(folder / "home"), "COLUMNS": "80"}
+        own |= {"MEMORIST_DB": str(folder / "memory.db"), "MEMORIST_CONFIG": str(folder / "home" / "config.toml")}
+        self.env = own | env
+
+    def run(self, *command: str) -> str:
+        done = subprocess.run(command, cwd=self.work, env=self.env, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+        return done.stdout + done.stderr
+
+    def follow(self, page: str) -> None:
+        """Every command that is one of memorist's or of a shell; each block shows what it is about."""
+        for block in console_blocks(page):
+            for line, answer in block:
+                said = self.run("sh", "-c", line)
+                for shown in answer:
+                    assert says(said, shown), f"$ {line}\nthe page says: {shown}\nit said:\n{said}"
+
+    def python(self, page: str) -> None:
+        code, answers = python_answers(page)
+        said = " ".join(self.run(sys.executable, "-c", code).split())
+        assert answers, "a page shows what its program says"
+        for shown in answers:
+            assert shown in said, f"the page says: {shown}\nit said:\n{said}"
+
+
+needs_sh = pytest.mark.skipif(shutil.which("sh") is None, reason="the pages are written for a POSIX shell")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path, f'"{sys.executable}" -m memorist')
+
+
+@needs_sh
+@pytest.mark.covers("D3")
+def test_the_guide_can_be_followed(place: Place) -> None:
+    place.follow(GUIDE)
+    assert "off = false" in (place.folder / "home" / "config.toml").read_text()
     assert not Path(os.environ["MEMORIST_CONFIG"]).exists(), "whoever runs the lines keeps their own settings"
-    assert "Postgres 16" in said['memorist recall "which database does staging run?" --why']
-    assert "reinforced" in said['memorist remember "staging runs   POSTGRES 16"']
-    assert "empty body" not in said['memorist recall "payments HMAC"']
-    assert "empty body" in said['memorist recall "payments HMAC" --search archive']
-    assert "off" in said['memorist recall "staging"']
-    assert "nothing here seems to answer this" in said['memorist recall "how do I bake sourdough bread?"']
-    assert "meaning" in said['memorist recall "does staging use Postgres?" --why']
-    assert json.loads(said["""memorist recall "staging" --where '{"tags": ["db"]}' --json"""])["hits"]
 
 
-def test_the_commands_of_the_readme_work(tmp_path: Path) -> None:
-    lines = [line for line in console_lines(README) if line.startswith("memorist")]
-    assert len(lines) == 5
-    said = run_all(lines, tmp_path)
-    assert "Staging runs Postgres 16" in said['memorist recall "which Postgres does staging run?" --why']
-    assert "Staging runs Postgres 16" in said['memorist context "fix the staging tests" --budget 500']
+@pytest.mark.covers("D3")
+@pytest.mark.parametrize("page", [GUIDE, CONVERSATIONS], ids=["guide", "conversations"])
+def test_every_block_shows_its_point(page: str) -> None:
+    silent = [block[0].line for block in console_blocks(page) if not any(shown.answer for shown in block)]
+    assert silent == []
 
 
-def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
+@pytest.mark.covers("D3")
+def test_the_python_of_the_pages_says_what_they_say(place: Place) -> None:
+    place.python(GUIDE)
+    place.python(CONVERSATIONS)
+
+
+@needs_sh
+@pytest.mark.covers("D3")
+def test_the_commands_of_the_conversations_page_work(tmp_path: Path, place: Place) -> None:
+    place.follow(CONVERSATIONS)
+
+
+@needs_sh
+@pytest.mark.covers("D3")
+def test_the_readme_holds_for_a_built_wheel(tmp_path: Path) -> None:
+    """Its own `pip install`, with the wheel in place of the name; the dependencies are those of this environment."""
+    assert console_lines(README)[0] == "pip install memorist"
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(ROOT)], check=True, timeout=300)
+    [wheel] = tmp_path.glob("memorist-*.whl")
+    packages = tmp_path / "packages"
+    subprocess.run([*pip, "install", "--no-deps", "--target", str(packages), str(wheel)], check=True, timeout=300)
+    place = Place(tmp_path, f'"{sys.executable}" -m memorist', PYTHONPATH=str(packages))
+    assert str(packages) in place.run(sys.executable, "-c", "import memorist; print(memorist.__file__)")
     [code] = re.findall(r"```python\n(.*?)```", README, re.S)
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    assert "Empty body signs as ''" in done.stdout
+    for _ in range(2):  # the second time it knows, and stores nothing twice
+        said = place.run(sys.executable, "-c", code)
+        assert said.index("Staging runs Postgres 16") < said.index("Recalled")
+        assert said.count("An empty body signs as ''") == 1
+    for line in console_lines(README):
+        if line.startswith("memorist"):
+            said = place.run("sh", "-c", line)
+            assert "recall" not in line or "Staging runs Postgres 16" in said
 
 
 def test_the_demo_runs(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text("off = true\n")
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "docs" / "demo.py")],
-        env=os.environ | {"MEMORIST_CONFIG": str(tmp_path / "mine.toml"), "MEMORIST_OFF": "1"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    for shown in ("reinforced", "[secret:", "Postgres 16", "Postgres 15", "the journal verifies"):
-        assert shown in done.stdout
+    for columns in (40, 80):
+        done = subprocess.run(
+            [sys.executable, str(ROOT / "docs" / "demo.py")],
+            env=os.environ
+            | {"MEMORIST_CONFIG": str(tmp_path / "mine.toml"), "MEMORIST_OFF": "1", "COLUMNS": str(columns)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        assert max(map(len, done.stdout.splitlines())) <= columns
+        words = " ".join(done.stdout.split())
+        assert "it asks which database is on staging? it knows Staging runs Postgres 16" in words[:700]
+        for shown in ("reinforced", "[secret:", "Postgres 16", "Postgres 15", "the journal verifies"):
+            assert shown in words
 
 
 def test_the_ci_calls_the_test_command_of_the_readme() -> None:
