@@ -41,7 +41,11 @@ def exported(path: Path, letters: str, pairs: Sequence[str], **of: dict[str, Any
 
 def superseding(memory: Memory) -> set[str]:
     found = {(link.a, link.b) for record in memory.list() for link in memory.links(record.id)}
-    return {a[-1] + b[-1] for a, b in found}
+    return {letter(a) + letter(b) for a, b in found}
+
+
+def letter(id: str) -> str:
+    return id[-1] if id == name(id[-1]) else "?"
 
 
 def walks_end(memory: Memory) -> bool:

@@ -261,7 +261,11 @@ def _id(value: Mapping[str, Any], name: str) -> str | None:
 
 
 def _moment(value: Any, name: str) -> datetime:
+    """With its zone: without one, only the machine that wrote it knew when that was."""
     try:
-        return datetime.fromisoformat(value)
+        moment = datetime.fromisoformat(value)
     except (TypeError, ValueError) as problem:
         raise Damaged(f"its {name} is not a time: {quoted(value)}") from problem
+    if moment.tzinfo is None:
+        raise Damaged(f"its {name} has no time zone: {quoted(value)}")
+    return moment

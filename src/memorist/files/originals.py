@@ -119,7 +119,8 @@ def _of_items(value: Any, reading: _Reading) -> Original:
 def _item(id: str, item: Mapping[str, Any], reading: _Reading) -> tuple[Draft, Exported]:
     scope = _tier(item.get("source"), reading.home)
     draft = Items(reading.memory, scope)._draft(item_of({"context_item_id": id, **item}))
-    payload = item["payload"] if isinstance(item["payload"], Mapping) else {}
+    payload = draft.data.get("payload")
+    payload = payload if isinstance(payload, Mapping) else {}
     text = next((payload[name] for name in SAID if isinstance(payload.get(name), str)), draft.text)
     at = checks.moment(draft.at, "its time")
     draft = replace(draft, text=text, id=reading.id_of(f"{scope} {id}", at))
