@@ -41,6 +41,7 @@ def test_help_is_a_command(cli: Cli) -> None:
     assert cli.inside("help") == cli.inside("--help") == cli.inside()
     assert cli.inside("help", "recall") == cli.inside("recall", "--help")
     assert cli.inside("help", "design", "use") == cli.inside("design", "use", "--help")
+    assert cli.inside("--project", "x", "help", "recall") == cli.inside("recall", "--help")
     assert "did you mean 'recall'" in cli.inside("help", "recal").err
 
 

@@ -103,12 +103,12 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    if arguments[:1] == ["help"]:
-        arguments = [*arguments[1:], "--help"]
-    if not arguments or arguments[0] in ("--help", "-h"):
+    place, rest = _place_first(arguments)
+    if rest[:1] == ["help"]:
+        rest = [*rest[1:], "--help"]
+    if not rest or rest[0] in ("--help", "-h"):
         sys.stdout.write(_overview() + "\n")
         return 0
-    place, rest = _place_first(arguments)
     name, words = _named(rest)
     words = [*place, *words]
     from memorist.surfaces.cli import arguments as given
