@@ -266,6 +266,6 @@ def _moment(value: Any, name: str) -> datetime:
         moment = datetime.fromisoformat(value)
     except (TypeError, ValueError) as problem:
         raise Damaged(f"its {name} is not a time: {quoted(value)}") from problem
-    if moment.tzinfo is None:
+    if moment.tzinfo is None:  # local time is this computer's, and the file may be from another
         raise Damaged(f"its {name} has no time zone: {quoted(value)}")
     return moment
