@@ -388,10 +388,11 @@ class Memory(Engine):
         reserve: int | None = None,
         style: str | None = None,
         client: str | None = None,
-        mode: str = "balanced",
+        mode: str | None = None,
         profile: "str | Profile | None" = None,
+        shares: Mapping[str, float] | None = None,
         inject: str | None = None,
-        limit: int = 20,
+        limit: int | None = None,
         files: Sequence[str] = (),
         scope: str | None = None,
         user: str | None = None,
@@ -405,7 +406,7 @@ class Memory(Engine):
         gives an empty context that says why, never an error; wrong arguments do. `deadline` is for all of it, in seconds."""
         return self._context(
             prompt.context.Wish(query, limit, files, scope, user, session, task, kinds, where, budget, remaining, window,
-                                reserve, style, client, mode, profile, inject, deadline)
+                                reserve, style, client, mode, profile, inject, deadline, shares)
         )  # fmt: skip
 
     def receipt(self, id: str) -> Context:
