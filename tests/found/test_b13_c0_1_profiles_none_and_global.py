@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 
 from memorist import Memory
+from memorist.errors import Invalid
+from memorist.prompt.modes import Profile
 from memorist.testing import MovableClock
 
 pytestmark = pytest.mark.covers("B13", "C0-1")
@@ -42,6 +44,16 @@ def test_where_not_all_fit_the_latest_are_there(memory: Memory, clock: MovableCl
         if "day" in hit.record.text
     ]
     assert 2 < len(days) < 30 and set(days) == {f"On day {n} it rained" for n in range(30 - len(days), 30)}
+
+
+def test_a_profile_names_its_sources(memory: Memory) -> None:
+    memory.remember("The crane is green", tags=["paint"], scope="global")
+    role = Profile("painter", sources={"global": ["paint", "varnish"], "task": []})
+    made = memory.context("which colour has the crane?", profile=role, task="7")
+    texts = {hit.record.text for hit in made.items}
+    assert "The crane is green" in texts <= {"The crane is green", NOTES[2]}
+    with pytest.raises(Invalid, match="sources are tags by scope family"):
+        Profile("mine", sources=["global"])  # type: ignore[arg-type]
 
 
 def test_what_nobody_vouches_for_is_not_the_latest(memory: Memory) -> None:

@@ -316,7 +316,9 @@ class Look:
     def new(self, lane: str, hits: Iterable[Hit], best: float | None = None) -> tuple[Item, ...]:
         """The hits that no lane has yet, as items in the order in which they enter. With the `best` score of a family they are
         weighed by importance, and by how well they match."""
-        items = [self._item(lane, hit, best) for hit in hits if hit.record.id not in self.taken]
+        role = self.plan.profile if lane not in STEADY else None
+        hits = [hit for hit in hits if hit.record.id not in self.taken and (role is None or role.takes(hit.record))]
+        items = [self._item(lane, hit, best) for hit in hits]
         if lane not in STEADY:
             items.sort(key=lambda item: -item.weight)
         self.taken.update({item.record.id: item for item in items})

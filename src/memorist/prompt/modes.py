@@ -11,6 +11,7 @@ from pathlib import PurePath
 from typing import Literal, TypeVar, get_args
 
 from memorist import checks
+from memorist.access import family_of
 from memorist.errors import Invalid
 from memorist.records import Record
 from memorist.text.visible import quoted
@@ -49,6 +50,9 @@ class Profile:
     tags: Sequence[str] = ("bug_root_cause", "design_constraint")
     turns: int = TURNS  # last turns of the session, which come before anything else, with the system turn
     shares: Mapping[str, float] = field(default_factory=dict)  # of the budget, by lane; else as the design says
+    sources: Mapping[str, Sequence[str]] = field(
+        default_factory=dict
+    )  # families it reads, each with any-of tags; none: all
 
     def __post_init__(self) -> None:
         checks.label(self.name, "the name of a profile")
@@ -63,6 +67,17 @@ class Profile:
             checks.number(factor, f"the factor of {quoted(kind)}", 0.5, 2)
         if not isinstance(self.shares, Mapping):
             raise Invalid(f"shares are numbers by lane, such as {{'project': 0.5}}, not {quoted(self.shares)}")
+        if not isinstance(self.sources, Mapping):
+            raise Invalid(
+                f"sources are tags by scope family, such as {{'project': ['api']}}, not {quoted(self.sources)}"
+            )
+        for family, tags in self.sources.items():
+            checks.labels(tags, f"the tags of {quoted(family)}")
+
+    def takes(self, record: Record) -> bool:
+        """Whether a memory lies where this role looks."""
+        tags = self.sources.get(family_of(record.scope)) if self.sources else ()
+        return tags is not None and (not tags or not set(tags).isdisjoint(record.tags))
 
 
 FILE_FACTOR = 1.3
