@@ -113,8 +113,10 @@ class Plan:
     def longest(self, record: Record) -> int | None:
         """How many characters of it are shown; None: all."""
         ratio, most = self.compression.ratio, self.mode.longest
-        part = None if ratio is None else max(MODES["cheap"].longest or 0, lanes.part(ratio, len(record.text)))
-        return min((each for each in (part, most) if each is not None), default=None)
+        if ratio is None:
+            return most
+        part = max(MODES["cheap"].longest or 0, lanes.part(ratio, len(record.text)))
+        return part if most is None else min(part, most)
 
 
 def plan_of(
