@@ -14,7 +14,6 @@ from pathlib import Path
 from memorist import Memory
 from memorist.seeds import curated, tiers
 
-
 COLUMN = 12  # where what is said about a verb begins
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from memorist.recall.pipeline import Stage
 
 Clock = Callable[[], datetime]
+MOST_HITS = 1000  # that one may ask for
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +90,8 @@ class Job(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A part of a prompt's budget. Lanes are served in order; what one does not use goes to the next."""
+    """A part of a prompt's budget. Lanes are served in order; what one does not use goes to the next. Steady ones come first:
+    for them the share is what they get at least, and the floors of the others limit them."""
 
     name: str  # what goes in: one of LANES, or a scope family such as task, project, global
     share: float  # of the total or of the rest, 0 to 1
@@ -113,16 +115,39 @@ LANES = (*STEADY, "recall")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How many tokens a prompt may spend on memories: a fixed number, or a share of the remaining window where it is known."""
+    """What a prompt may spend on memories. Its tokens are a fixed number, or a share of the remaining window where it is known."""
 
     tokens: int = 1500
     share: float = 0.08
     most: int = 5000  # tokens that the share never exceeds
+    hits: int | None = None  # memories that are recalled for a question; None: as many as the tokens may hold
+    deadline: float | None = None  # seconds for all of it; None: no limit
 
     def __post_init__(self) -> None:
+        if self.hits is not None:
+            checks.whole(self.hits, "the hits of a budget", 1, MOST_HITS)
+        if self.deadline is not None:
+            checks.seconds(self.deadline, "the deadline of a budget")
         checks.whole(self.tokens, "the budget's tokens", 1, checks.LARGEST_PROMPT)
         checks.share(self.share, "the budget's share")
         checks.whole(self.most, "the most tokens of a budget", 1, checks.LARGEST_PROMPT)
+
+
+@dataclass(frozen=True, slots=True)
+class Compression:
+    """How a prompt saves tokens on long memories."""
+
+    mode: Literal["cheap", "balanced", "max_quality"] = "balanced"  # where the caller names none
+    ratio: float | None = None  # of a long memory's text that is kept
+    head_tail_preserve: int = 0  # so many at the start and at the end of a prompt are shown whole, if there are more
+    middle_compress: bool = False  # the others as short as in mode cheap
+
+    def __post_init__(self) -> None:
+        checks.one_of(self.mode, "the mode of a compression", ("cheap", "balanced", "max_quality"))
+        if self.ratio is not None:
+            checks.share(self.ratio, "the ratio of a compression")
+        checks.whole(self.head_tail_preserve, "head_tail_preserve", 0, MOST_HITS)
+        checks.flag(self.middle_compress, "middle_compress")
 
 
 Inject = Literal["pull", "core", "push"]  # nothing; the steady lanes; those and what matches the question
@@ -169,8 +194,9 @@ class Design:
     reads: tuple[str, ...]
     recall: tuple["Stage", ...]
     upkeep: tuple[Job, ...] = ()
-    lanes: tuple[Lane, ...] = (Lane("pinned", 0.3), Lane("recall", 1.0))
+    lanes: tuple[Lane, ...] = (Lane("pinned", 0.3), Lane("recall", 1.0, 300))
     budget: Budget = Budget()
+    compression: Compression = Compression()
     inject: Inject = "push"
     conflicts: Conflicts = "flag"
     promotion: Promotion = Promotion()
@@ -184,7 +210,8 @@ class Design:
         _all(self.recall, "recall", callable)
         _all(self.upkeep, "upkeep", lambda each: hasattr(each, "propose"))
         _all(self.lanes, "lanes", lambda each: isinstance(each, Lane))
-        for value, kind in ((self.budget, Budget), (self.promotion, Promotion), (self.due, Due)):
+        slots = ((self.budget, Budget), (self.compression, Compression), (self.promotion, Promotion), (self.due, Due))
+        for value, kind in slots:
             if not isinstance(value, kind):
                 raise Invalid(f"a design's {kind.__name__.lower()} is a {kind.__name__}, not {quoted(value)}")
 

@@ -563,17 +563,19 @@ class Engine:
             return Context("", empty_because=str(off))
         asked = recall.pipeline
         query = asked.Query(
-            asked.text_of(wish.query), wish.limit, "memory", wish.scope, wish.user, wish.session, wish.kinds, wish.where,
-            files=wish.files, task=wish.task,
+            asked.text_of(wish.query), scope=wish.scope, user=wish.user, session=wish.session, kinds=wish.kinds,
+            where=wish.where, files=wish.files, task=wish.task,
         )  # fmt: skip
         scopes = asked.scopes_of(query, self.access, self._homes, self.design)
         kinds = None if wish.kinds is None else asked.kinds_of(wish.kinds, caller.tools)
-        until = ends(wish.deadline)
-        plan = prompt.context.plan_of(wish, self.design, self._chosen_budget(), scopes, kinds)
+        until = ends(self.design.budget.deadline if wish.deadline is None else wish.deadline)
+        hurried = self._monitor.hurried
+        plan = prompt.context.plan_of(wish, self.design, self._chosen_budget(), scopes, kinds, hurried)
 
-        def recalled(scope: str | None) -> Recall:
+        def recalled(scope: str | None, limit: int, search: str) -> Recall:
             left = None if until is None else max(LEAST_TIME, until - time.perf_counter())
-            return self._answer(replace(query, scope=query.scope if scope is None else scope, deadline=left))
+            where = query.scope if scope is None else scope
+            return self._answer(replace(query, scope=where, limit=limit, search=search, deadline=left))
 
         def keep(answer: Recall, took: float, shown: "Shown", rendered: Mapping[str, Any]) -> None:
             read = [(scope, home) for scope in scopes for home in self.access.homes_of(scope)]

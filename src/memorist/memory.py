@@ -470,10 +470,11 @@ class Memory(Engine):
         self, query: str, *, budget: int | None = None, remaining: int | None = None, window: int | None = None,
         reserve: int | None = None, style: Literal["xml", "markdown", "plain", "json"] | None = None,
         client: Literal["claude-code", "gemini", "codex", "opencode"] | None = None,
-        mode: Literal["cheap", "balanced", "max_quality"] = "balanced", profile: "ProfileName | Profile | None" = None,
-        inject: Inject | None = None, limit: int = 20, files: Sequence[str] = (), scope: str | None = None,
-        user: str | None = None, session: str | None = None, task: str | None = None,
-        kinds: Sequence[KindName] | None = None, where: Filter | None = None, deadline: float | None = None,
+        mode: Literal["cheap", "balanced", "max_quality"] | None = None, profile: "ProfileName | Profile | None" = None,
+        shares: Mapping[str, float] | None = None, inject: Inject | None = None, limit: int | None = None,
+        files: Sequence[str] = (), scope: str | None = None, user: str | None = None, session: str | None = None,
+        task: str | None = None, kinds: Sequence[KindName] | None = None, where: Filter | None = None,
+        deadline: float | None = None,
     ) -> Context:  # fmt: skip
         """What matters for a question as text for a prompt, within a budget that is counted on that text. A failing store
         gives an empty context that says why, never an error; wrong arguments do.
@@ -482,14 +483,14 @@ class Memory(Engine):
         budget: tokens at most; or remaining: tokens left in the window, of which a share is used; or window: all of its tokens,
             less the reserve. Without any, what the project or the design has for usual
         style: how it is written; plain without it · client: who reads it, which sets the style
-        mode: how hard to save tokens · profile: the reader's role, and what it needs first
+        mode: how hard to save tokens · profile: the reader's role, and what it needs first · shares: of each lane or scope, by name
         inject: nothing (pull), what does not depend on the question (core), or that and what matches it (push)
         task: the current task, for designs that read the memories of tasks
         deadline: seconds for all of it, after which what is optional is skipped
         """
         return self._context(
             prompt.context.Wish(query, limit, files, scope, user, session, task, kinds, where, budget, remaining, window,
-                                reserve, style, client, mode, profile, inject, deadline)
+                                reserve, style, client, mode, profile, inject, deadline, shares)
         )  # fmt: skip
 
     def receipt(self, id: str) -> Context:

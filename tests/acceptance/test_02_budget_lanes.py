@@ -106,4 +106,5 @@ def test_the_ratio_is_what_was_given_of_what_there_was(tmp_path: Path, clock: Mo
             memory.context("deploy the gateway", budget=b, task="42").compression_ratio for b in (0, 300, 900, 99_999)
         ]
         assert ratios[0] == 0 < ratios[1] < ratios[2] < ratios[3] == 1.0
-        assert memory.context("zebra", budget=900).compression_ratio == 0.0
+    with Memory(":memory:", clock=clock, design=TIERS) as empty:
+        assert empty.context("zebra", budget=900).compression_ratio == 0.0

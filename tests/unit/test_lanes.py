@@ -71,11 +71,20 @@ def test_nobody_is_starved_and_nothing_is_wasted(tokens: int, lanes: list[Lane],
     wanted = data.draw(st.lists(st.integers(0, 10_000), min_size=len(lanes), max_size=len(lanes)))
     granted = allot(tokens, lanes, wanted, STEADY)
     assert sum(granted) <= tokens
+    steady = [lane.name in STEADY for lane in lanes]
+    floors = sum(lane.floor for lane, first in zip(lanes, steady, strict=True) if not first)
+    taken = sum(got for got, first in zip(granted, steady, strict=True) if first)
+    least = sum(q for q, first in zip(quotas(tokens, lanes), steady, strict=True) if first)
+    assert taken <= max(least, tokens - floors), "pins leave the floors of the others, or have their own quota"
     for lane, quota, want, got in zip(lanes, quotas(tokens, lanes), wanted, granted, strict=True):
-        assert min(quota, want) <= got <= want
-        assert lane.ceiling is None or got <= lane.ceiling
-        if lane.name in STEADY:
-            assert got == min(quota, want), "whatever the others want"
+        assert got <= want and (lane.ceiling is None or got <= lane.ceiling)
+        if lane.name in STEADY or not any(steady):
+            assert got >= min(quota, want)
+    asked = [want if first else 0 for want, first in zip(wanted, steady, strict=True)]
+    alone = allot(tokens, lanes, asked, STEADY)
+    assert [got for got, first in zip(alone, steady, strict=True) if first] == [
+        got for got, first in zip(granted, steady, strict=True) if first
+    ], "whatever the others want"
     unmet = [
         (lane, want, got) for lane, want, got in zip(lanes, wanted, granted, strict=True)
         if lane.name not in STEADY and got < (want if lane.ceiling is None else min(want, lane.ceiling))

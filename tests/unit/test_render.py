@@ -158,7 +158,8 @@ def test_the_last_turns_and_the_system_come_before_anything_else(memory: Memory,
     context = memory.context("lunch", session="s1", profile="assistant", budget=160)
     texts = [hit.record.text for hit in context.items]
     assert texts[-4:] == [f"turn {n} about lunch" for n in (0, 3, 4, 5)]
-    assert not any(hit.record.kind == "turn" for hit in memory.context("lunch", session="s1").items)
+    plain = memory.context("lunch", session="s1", budget=160)
+    assert [hit.record.text for hit in plain.items[-4:]] == texts[-4:], "they need no profile"
 
 
 # ---------------------------------------------------------------- budgets
@@ -262,7 +263,7 @@ def test_a_role_looks_at_its_own_things_first(memory: Memory, clock: MovableCloc
     clock.move(days=1)
     memory.remember("The checkout retries twice, says the newest", kind="note")
     assert first(profile="global") == "newest", "by time alone"
-    plain = memory.context("checkout retries twice", profile="none").items[0].record.number
+    plain = memory.context("checkout retries twice").items[0].record.number
     assert plain == memory.recall("checkout retries twice")[0].record.number
 
 
@@ -402,7 +403,7 @@ def test_a_receipt_is_only_for_those_who_may_read_what_it_shows(filled: Memory) 
 
 def test_erasing_a_memory_takes_the_receipts_that_showed_it(filled: Memory) -> None:
     shown = filled.context("which database runs in staging?")
-    other = filled.context("tabs or spaces", limit=1)
+    other = filled.context("tabs or spaces", inject="core")
     assert "Postgres" in shown.text and "Postgres" not in other.text
     filled.erase(1)
     with pytest.raises(NotFound):

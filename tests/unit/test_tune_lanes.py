@@ -35,7 +35,7 @@ most = 2000
 def test_a_file_can_say_lanes_and_budget(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(MINE)
     design = load(tmp_path / "mine.toml")
-    assert design.lanes == (Lane("pinned", 0.1, 0, 300), Lane("task", 0.5, 50, None, "rest"), Lane("recall", 1.0))
+    assert design.lanes == (Lane("pinned", 0.1, 0, 300), Lane("task", 0.5, 50, None, "rest"), Lane("recall", 1.0, 300))
     assert (design.budget, design.inject) == (Budget(900, 0.08, 2000), "core")
     again = tmp_path / "again.toml"
     again.write_text(text_of(design))
@@ -64,7 +64,7 @@ def test_every_design_is_written_with_its_lanes(tmp_path: Path, name: str) -> No
         ("[lane.attic]\nshare = 0.5", "lane.attic: lanes has no such name; it has pinned, recall"),
         ("lane = 5", "lane must be a table of tables"),
         ("[budget]\ntokens = -5", "budget.tokens must be a whole number"),
-        ("budget = 5", "budget must be a table with tokens, share, most"),
+        ("budget = 5", "budget must be a table with tokens, share, most, hits, deadline"),
         ('inject = "always"', "inject: there is no 'always'; it is one of pull, core, push"),
     ],
 )

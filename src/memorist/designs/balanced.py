@@ -26,7 +26,7 @@ BALANCED = Design(
         KeepBest(),
     ),
     upkeep=(Settle(), Prune(max_bytes=1024 * MEGABYTE)),
-    lanes=(Lane("pinned", 0.25), Lane("recall", 1.0)),
+    lanes=(Lane("pinned", 0.25), Lane("recall", 1.0, 300)),
     conflicts="supersede",
     promotion=Promotion("propose"),
 )

@@ -6,7 +6,7 @@ still. Words only: aliases, misspelt words and beginnings of words do what vecto
 
 from memorist.design import Budget, Design, Due, Lane, Promotion
 from memorist.recall.stages.gather import Understand
-from memorist.recall.stages.keep import Believed, DropTail, KeepBest, KeepTop, OneVoice, Spread
+from memorist.recall.stages.keep import Believed, DropTail, KeepBest, KeepTop, OneVoice, SayOnce, Spread
 from memorist.recall.stages.weigh import FavourKinds, FileAffinity, MarkConflicts, Rerank, Suspect, Weigh
 from memorist.recall.stages.words import ByFields, ExpandAliases, Widen
 from memorist.upkeep.retain import Expire, Retain, Settle
@@ -31,17 +31,18 @@ CURATED = Design(
         KeepTop(),
         DropTail(),
         Spread(),
+        SayOnce(),
         OneVoice(),
         KeepBest(pinned=5),
     ),
     upkeep=(Settle(), Expire(), Retain(max_items=3000), SuggestAliases()),
     lanes=(
-        Lane("pinned", 0.08, 200, 400),
+        Lane("pinned", 0.08, 200),  # safety-critical: never missing while there is room
         Lane("session", 0.5, 500, 3000, "rest"),  # what the agents of this session tell one another
         Lane("recall", 0.65, 300, 1500, "rest"),
         Lane("summaries", 1.0, 200, 600, "rest"),
     ),
-    budget=Budget(share=0.08, most=5000),
+    budget=Budget(share=0.08, most=5000, hits=5, deadline=0.2),
     conflicts="flag",
     promotion=Promotion("auto", "balanced"),
     due=Due(on_open=True, uses=50, hours=24),

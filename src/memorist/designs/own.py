@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from memorist import checks
-from memorist.design import LANES, Budget, Conflicts, Design, Due, Inject, Lane, Promotion
+from memorist.design import LANES, Budget, Compression, Conflicts, Design, Due, Inject, Lane, Promotion
 from memorist.designs import DESIGNS, NAME
 from memorist.errors import Invalid
 from memorist.recall.stages import gather, keep, weigh, words
@@ -318,6 +318,7 @@ STAGES: Mapping[str, Shape] = {
     "keep_top": _shape(keep.KeepTop, most=_pool),
     "drop_tail": _shape(keep.DropTail, rule=partial(one_of, known=("median", "lowest")), share=checks.share),
     "spread": _shape(keep.Spread, most=_pool),
+    "say_once": _shape(keep.SayOnce),
     "one_voice": _shape(keep.OneVoice),
     "mark_conflicts": _shape(weigh.MarkConflicts, weight=partial(checks.number, least=0.1, most=1)),
     "newest_of_slot": _shape(weigh.NewestOfSlot, most=partial(checks.whole, least=2, most=100)),
@@ -332,7 +333,21 @@ LANE = _shape(
     of=partial(one_of, known=("total", "rest")),
 )
 SLOTS: Mapping[str, Shape] = {
-    "budget": _shape(Budget, tokens=_tokens, share=checks.share, most=_tokens),
+    "budget": _shape(
+        Budget,
+        tokens=_tokens,
+        share=checks.share,
+        most=_tokens,
+        hits=_or_off("hits", _pool),
+        deadline=_or_off("deadline", checks.seconds),
+    ),
+    "compression": _shape(
+        Compression,
+        mode=partial(one_of, known=("cheap", "balanced", "max_quality")),
+        ratio=_or_off("ratio", checks.share),
+        head_tail_preserve=partial(checks.whole, least=0, most=1000),
+        middle_compress=checks.flag,
+    ),
     "promotion": _shape(
         Promotion,
         mode=partial(one_of, known=("manual", "propose", "auto", "direct")),

@@ -2,8 +2,9 @@
 
 Recall is passed in as an argument and runs once for the question. Only where its answer was full, and a lane belongs to one
 scope family, it runs again for the scopes of that family, so that a thousand memories of one family cannot keep those of
-another from being candidates. The budget is kept on the rendered text, frame and marks included, because that is what a
-model is charged for.
+another from being candidates; and once among documents, where there are any. Such a lane has room for more than what matches:
+the most important memories of its family are candidates for every question. The budget is kept on the rendered text, frame
+and marks included, because that is what a model is charged for.
 
 A prompt must not fail because memory did. Wrong arguments are raised, because the caller has to change them; any other
 failure gives an empty context that says why, and the details are logged.
@@ -21,30 +22,39 @@ from typing import Any, cast
 
 from memorist import checks
 from memorist.access import Access, family_of
-from memorist.design import STEADY, Design, Inject, Lane, Tools
+from memorist.design import LANES, MOST_HITS, STEADY, Budget, Compression, Design, Inject, Lane, Tools
 from memorist.errors import Invalid, MemoristError, OutOfScope
+from memorist.kinds import DOCUMENTS as LAYER
 from memorist.prompt import lanes
-from memorist.prompt.modes import Mode, Profile, mode_named, profile_named, weighed
+from memorist.prompt.modes import MODES, NONE, TURNS, Mode, Profile, mode_named, profile_named, weighed
 from memorist.prompt.render import Contradiction, Digest, Item, Page, Style, age_of, body_of, frame_cost, page, style_of
 from memorist.records import Context, Hit, Recall, Record, new_id
-from memorist.store.nouns import Receipt
+from memorist.store.nouns import Receipt, Shelf
 from memorist.store.protocol import Store
 from memorist.store.where import Order, Where
 from memorist.text.tokens import TokenCounter
+from memorist.text.twins import repeated
 from memorist.text.visible import quoted
 from memorist.text.words import query_terms
 from memorist.worth import vouched_for
 
 INJECTS = ("pull", "core", "push")
 PULLED = "this design puts nothing into a prompt by itself; ask with recall, or with inject='push'"
-MOST_HITS = 1000  # memories that recall may find
+UNWANTED = "the profile none puts nothing into a prompt"
 MOST_STEADY = 1000  # memories that a steady lane reads
-MOST_ALWAYS = 1000  # memories of a family that are candidates for every question
 MOST_SUMMARIES = 10
 MOST_CONTRADICTIONS = 2
-# Families whose memories, or those of one kind, are candidates whether they match the question or not.
-ALWAYS: Mapping[str, str | None] = {"task": None, "session": None, "global": "preference"}
-Recaller = Callable[[str | None], Recall]  # recalls the question, everywhere or in one scope
+FEWEST_HITS = 20  # that are recalled for a question, unless the design or the caller says otherwise
+USUAL, LEAST = 75, 25  # tokens of a memory in a prompt: usually, and in any case
+HURRIED_HITS = 3  # a hurried context recalls this part
+DOCUMENTS = 5  # that are recalled beside memories
+WHOLE = 3  # characters of a token: what is shown whole must leave room for the others that are
+ASIDE = 20  # hits that steady lanes may have taken already
+RELEVANT = 3  # how much more than its importance counts that a memory of a family matches the question
+OWN = ("task", "session")  # families that hold what was said there, by whomever
+Recaller = Callable[
+    [str | None, int, str], Recall
+]  # recalls the question: in one scope or everywhere, how many, which layers
 Shown = tuple[tuple[str, float], ...]
 Keep = Callable[[Recall, float, Shown, Mapping[str, Any]], None]  # puts a receipt into the recall log
 log = logging.getLogger("memorist")
@@ -58,7 +68,7 @@ class Wish:
     """The arguments of `Memory.context`, as given."""
 
     query: str
-    limit: int = 20
+    limit: int | None = None
     files: Sequence[str] = ()
     scope: str | None = None
     user: str | None = None
@@ -72,10 +82,11 @@ class Wish:
     reserve: int | None = None
     style: str | None = None
     client: str | None = None
-    mode: str = "balanced"
+    mode: str | None = None
     profile: str | Profile | None = None
     inject: str | None = None
     deadline: float | None = None  # seconds
+    shares: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +102,36 @@ class Plan:
     scopes: tuple[str, ...]
     lanes: tuple[Lane, ...]
     fingerprint: Mapping[str, Any]
+    limit: int  # hits of one recall
+    compression: Compression
+    hurried: bool  # recalls were slow lately
+    once: bool  # of near twins one is shown
+
+    def scopes_of(self, family: str) -> list[str]:
+        return [scope for scope in self.scopes if family_of(scope) == family]
+
+    def longest(self, record: Record) -> int | None:
+        """How many characters of it are shown; None: all."""
+        ratio, most = self.compression.ratio, self.mode.longest
+        if ratio is None:
+            return most
+        part = max(MODES["cheap"].longest or 0, lanes.part(ratio, len(record.text)))
+        return part if most is None else min(part, most)
 
 
-def plan_of(wish: Wish, design: Design, most: int | None, scopes: tuple[str, ...], kinds: Sequence[str] | None) -> Plan:
+def plan_of(
+    wish: Wish,
+    design: Design,
+    most: int | None,
+    scopes: tuple[str, ...],
+    kinds: Sequence[str] | None,
+    hurried: bool = False,
+) -> Plan:
     """The plan for a wish under that design, in these scopes and for these kinds; wrong arguments are raised here. `most` is
     the budget chosen for the project."""
-    profile, mode = profile_named(wish.profile), mode_named(wish.mode)
-    usual = design.budget if most is None else replace(design.budget, tokens=most, most=most)
-    usual = usual if profile is None or profile.tokens is None else replace(usual, tokens=profile.tokens)
-    total = lanes.total(wish.budget, wish.remaining, wish.window, wish.reserve, usual)
+    profile = profile_named(wish.profile)
+    mode = mode_named(design.compression.mode if wish.mode is None else wish.mode)
+    total = _total(wish, design.budget, most, profile)
     inject = design.inject if wish.inject is None else wish.inject
     if inject not in INJECTS:
         raise Invalid(f"there is no inject {quoted(inject)}; it is one of {', '.join(INJECTS)}")
@@ -108,16 +140,38 @@ def plan_of(wish: Wish, design: Design, most: int | None, scopes: tuple[str, ...
         wish.query, design=design.name, task=wish.task, files=list(files), kinds=list(kinds or ()), mode=mode.name,
         profile=profile.name if profile else None,
     )  # fmt: skip
-    style, limit = style_of(wish.style, wish.client), checks.whole(wish.limit, "limit", 1, MOST_HITS)
-    checked, tokens = replace(wish, files=files, limit=limit, kinds=kinds), lanes.part(mode.share, total)
-    return Plan(checked, tokens, style, mode, profile, cast(Inject, inject), scopes, _lanes(design, scopes), asked)
+    style, limit = style_of(wish.style, wish.client), _limit(wish.limit, design.budget.hits, total, hurried)
+    checked, tokens = replace(wish, files=files, kinds=kinds), lanes.part(mode.share, total)
+    shared = _lanes(design, scopes, (profile.shares if profile else {}) if wish.shares is None else wish.shares)
+    once = any(getattr(stage, "once", False) for stage in design.recall)
+    return Plan(
+        checked, tokens, style, mode, profile, cast(Inject, inject), scopes, shared, asked, limit, design.compression,
+        hurried, once,
+    )  # fmt: skip
 
 
-def _lanes(design: Design, scopes: tuple[str, ...]) -> tuple[Lane, ...]:
-    """Those of the design, and one for what a caller names and none of them would take."""
-    names = {lane.name for lane in design.lanes}
-    taken = "recall" in names or {family_of(scope) for scope in scopes} <= names
-    return design.lanes if taken else (*design.lanes, Lane("recall", 1.0))
+def _total(wish: Wish, usual: Budget, most: int | None, profile: Profile | None) -> int:
+    """The whole budget: the caller's, else the profile's, else what was chosen for the project, else the design's."""
+    usual = usual if most is None else replace(usual, tokens=most, most=most)
+    usual = usual if profile is None or profile.tokens is None else replace(usual, tokens=profile.tokens)
+    return lanes.total(wish.budget, wish.remaining, wish.window, wish.reserve, usual)
+
+
+def _limit(given: int | None, usual: int | None, tokens: int, hurried: bool) -> int:
+    """How many hits a recall may have: as the caller or the design says, else as many as the tokens may hold."""
+    if given is not None:
+        return checks.whole(given, "limit", 1, MOST_HITS)
+    many = max(FEWEST_HITS, min(MOST_HITS, tokens // USUAL)) if usual is None else usual
+    return max(min(many, DOCUMENTS), many // HURRIED_HITS) if hurried else many
+
+
+def _lanes(design: Design, scopes: tuple[str, ...], shares: Mapping[str, float]) -> tuple[Lane, ...]:
+    """Those of the design with these shares, and one for what a caller names and none of them would take. A family that is
+    not read needs no floor."""
+    names, read = {lane.name for lane in design.lanes}, {family_of(scope) for scope in scopes}
+    usual = lanes.shared(design.lanes, shares)
+    usual = tuple(lane if lane.name in read or lane.name in LANES else replace(lane, floor=0) for lane in usual)
+    return usual if "recall" in names or read <= names else (*usual, Lane("recall", 1.0))
 
 
 # ---------------------------------------------------------------- the context
@@ -125,8 +179,8 @@ def _lanes(design: Design, scopes: tuple[str, ...]) -> tuple[Lane, ...]:
 
 def context(plan: Plan, recall: Recaller, keep: Keep, who: Access, tools: Tools, digest: Digest) -> Context:
     """The context for this plan. A failure is reported in `empty_because`; only wrong arguments are raised."""
-    if plan.inject == "pull":
-        return Context("", budget=plan.total, empty_because=PULLED)
+    if plan.inject == "pull" or plan.wish.profile == NONE:
+        return Context("", budget=plan.total, empty_because=PULLED if plan.inject == "pull" else UNWANTED)
     try:
         started = time.perf_counter()
         found = candidates(plan, recall, who, tools)
@@ -212,8 +266,8 @@ def _fitted(
 
 
 def _strength(item: Item) -> tuple[bool, float]:
-    """Protected memories are dropped last, and keep their order."""
-    return item.protected, 0.0 if item.protected else item.weight
+    """Protected memories are dropped last."""
+    return item.protected, item.weight
 
 
 # ---------------------------------------------------------------- candidates
@@ -239,15 +293,14 @@ def candidates(plan: Plan, recall: Recaller, who: Access, tools: Tools) -> Candi
     look, names = Look(plan, who, tools, tools.clock(), {}, {}), [lane.name for lane in plan.lanes]
     for name in filter(STEADY.__contains__, names):
         look.lanes[name] = look.new(name, look.steady(name))
-    protected = look.new("turns", look.last_turns(), protected=True) if plan.profile else ()
+    protected = look.protected()
     because = None
     if plan.inject == "push":
-        found = recall(None)
-        because = found.empty_because
-        for name in sorted((name for name in names if name not in STEADY), key="recall".__eq__):
-            hits = found.hits if name == "recall" else look.of_family(name, found, recall)
-            look.lanes[name] = look.new(name, hits)
+        because = look.recalled(sorted((name for name in names if name not in STEADY), key="recall".__eq__), recall)
+    if plan.once:
+        look.say_once()
     contradictions = look.contradictions()
+    look.shape()
     return Candidates({name: look.lanes.get(name, ()) for name in names}, protected, contradictions, because)
 
 
@@ -262,19 +315,29 @@ class Look:
     lanes: dict[str, tuple[Item, ...]]
     taken: dict[str, Item]
 
-    def new(self, lane: str, hits: Iterable[Hit], protected: bool = False) -> tuple[Item, ...]:
-        """The hits that no lane has yet, as items in the order in which they enter."""
-        items = [self._item(lane, hit, protected) for hit in hits if hit.record.id not in self.taken]
-        if lane not in STEADY and not protected:
+    def new(self, lane: str, hits: Iterable[Hit], best: float | None = None) -> tuple[Item, ...]:
+        """The hits that no lane has yet, as items in the order in which they enter. With the `best` score of a family they are
+        weighed by importance, and by how well they match."""
+        role = self.plan.profile if lane not in STEADY else None
+        hits = [hit for hit in hits if hit.record.id not in self.taken and (role is None or role.takes(hit.record))]
+        items = [self._item(lane, hit, best) for hit in hits]
+        if lane not in STEADY:
             items.sort(key=lambda item: -item.weight)
         self.taken.update({item.record.id: item for item in items})
         return tuple(items)
 
-    def _item(self, lane: str, hit: Hit, protected: bool = False) -> Item:
+    def _item(self, lane: str, hit: Hit, best: float | None = None) -> Item:
         plan, record = self.plan, hit.record
+        score = hit.score if best is None else record.importance * (1 + RELEVANT * hit.score / best)
+        weight = weighed(record, score, plan.profile, plan.wish.files, plan.wish.query, self.now)
         age = None if lane in STEADY else age_of(record, self.now)
-        weight = weighed(hit, plan.profile, plan.wish.files, plan.wish.query, self.now)
-        return Item(hit, lane, body_of(record, plan.mode.longest), age, weight, protected)
+        return Item(hit, lane, self._body(record, lane, plan.longest(record)), age, weight)
+
+    def _body(self, record: Record, lane: str, longest: int | None) -> str:
+        """The text that is shown. That of a steady lane does not depend on the question."""
+        if longest is None or len(record.text) <= longest or lane in STEADY:
+            return body_of(record, longest)
+        return body_of(record, longest, [term for term in query_terms(self.plan.wish.query) if len(term) > 2])
 
     def steady(self, lane: str) -> list[Hit]:
         """The memories of a lane that does not depend on the question. Their order depends on stored fields and never on
@@ -291,42 +354,85 @@ class Look:
         found = self._vouched(where, "importance", MOST_STEADY)
         return [Hit(r, 1.0, {lane: 1.0}) for r in sorted(found, key=lambda r: (-r.importance, r.number))]
 
-    def last_turns(self) -> list[Hit]:
-        """The system turn and the last few turns of the session, in order."""
+    def protected(self) -> tuple[Item, ...]:
+        """The system turn and the last few turns of the session, the newest first: short of room, the oldest goes."""
         plan, find = self.plan, self.tools.store.find
-        if plan.wish.session is None or plan.profile is None or not plan.profile.turns:
-            return []
+        turns = plan.profile.turns if plan.profile else TURNS
+        if plan.wish.session is None or not turns:
+            return ()
         said = Where(self.who).also("session", "eq", plan.wish.session).also("home", "in", (None, self.who.home))
         said = said.also("kind", "eq", "turn")
         said = said.also("state", "eq", "active")
-        last = find(said, Order("at"), plan.profile.turns)
         system = find(said.also("role", "eq", "system").also("trust", "ne", "low"), Order("at", ascending=True), 1)
-        both = {record.id: record for record in (*system, *last[::-1])}
-        return [Hit(record, 1.0, {"protected": 1.0}) for record in both.values()]
+        both = {
+            record.id: record for record in (*system, *find(said, Order("at"), turns)) if record.id not in self.taken
+        }
+        items = [self._item("turns", Hit(record, 1.0, {"protected": 1.0})) for record in both.values()]
+        made = tuple(replace(item, weight=-place, protected=True) for place, item in enumerate(items))
+        self.taken.update({item.record.id: item for item in made})
+        return made
 
-    def of_family(self, family: str, found: Recall, recall: Recaller) -> list[Hit]:
-        """The hits of a family; if other scopes filled the answer, those of a recall in this family alone; and its permanent
-        candidates: everything of a task or session, and global preferences."""
-        scopes = self.plan.scopes
-        here = [scope for scope in scopes if family_of(scope) == family]
-        hits = [hit for hit in found.hits if hit.record.scope in here]
-        if self._crowded(found):
-            hits = [hit for scope in here for hit in recall(scope).hits]
-        return [*hits, *self._always(family, here, {hit.record.id for hit in hits})]
+    def recalled(self, names: Sequence[str], recall: Recaller) -> str | None:
+        """Fills these lanes with what matches the question, or with the latest; the reason if nothing was found."""
+        plan, again = self.plan, None
+        documents: tuple[Hit, ...] = ()
+        if plan.profile and plan.profile.policy == "recency":
+            found, most = Recall(plan.wish.query, tuple(self._held(plan.scopes, "at"))), MOST_HITS
+        else:
+            most = plan.limit
+            asked = min(MOST_HITS, most + min(len(self.taken), ASIDE))
+            found, documents = recall(None, asked, "memory"), self._documents(recall)
+            # Other scopes may have kept out those of a family: then each is asked for by itself, if there is time.
+            again = recall if len(found.hits) >= asked and len(plan.scopes) > 1 and self._has_time() else None
+        for name in names:
+            if name != "recall":
+                self.lanes[name] = self._of_family(name, (*found.hits, *documents), again)
+            else:
+                hits = [hit for hit in found.hits if hit.record.id not in self.taken]
+                self.lanes[name] = self.new(name, (*hits[:most], *documents))
+        return found.empty_because
 
-    def _crowded(self, found: Recall) -> bool:
-        """Whether other scopes may have kept out those of a family, and there is time to look."""
-        return len(found.hits) >= self.plan.wish.limit and len(self.plan.scopes) > 1 and not self.tools.over()
+    def _has_time(self) -> bool:
+        return not self.plan.hurried and not self.tools.over()
 
-    def _always(self, family: str, scopes: Sequence[str], known: set[str]) -> list[Hit]:
-        """The permanent candidates of a family."""
-        if family not in ALWAYS or not scopes:
-            return []
-        kind, where = ALWAYS[family], self._where(scopes)
-        where = where if kind is None else where.also("kind", "eq", kind)
-        rest = self.tools.store.find(where, Order("importance"), MOST_ALWAYS)
-        told = [record for record in rest if self._holds(record) and record.id not in known]
-        return [Hit(record, 0.0, {family: 1.0}) for record in told if kind is None or vouched_for(record)]
+    def _documents(self, recall: Recaller) -> tuple[Hit, ...]:
+        """What matches among documents; where there are none, it costs next to nothing."""
+        kinds, who, scopes = self.plan.wish.kinds, self.who, self.plan.scopes
+        if not (kinds is None or "document" in kinds) or not self._has_time():
+            return ()
+        shelves = [Shelf(who.space, scope, LAYER, home) for scope in scopes for home in who.homes_of(scope)]
+        some = self.tools.store.vocabulary("", shelves, Where(who), 1)
+        return recall(None, min(self.plan.limit, DOCUMENTS), "sources").hits if some else ()
+
+    def _of_family(self, family: str, found: Sequence[Hit], again: Recaller | None) -> tuple[Item, ...]:
+        """The hits of a family, with those of a recall in this family alone where other scopes filled the answer; and its most
+        important memories, which enter while there is room."""
+        here = self.plan.scopes_of(family)
+        hits = [hit for hit in found if hit.record.scope in here]
+        if again and len(hits) < len(found):
+            hits += [hit for scope in here for hit in again(scope, self.plan.limit, "memory")]
+        best = max((hit.score for hit in hits), default=0.0) or 1.0
+        both = {hit.record.id: hit for hit in (*self._held(here, "importance"), *hits)}
+        return self.new(family, both.values(), best)
+
+    def _held(self, scopes: Sequence[str], order: str) -> list[Hit]:
+        """The most important or the latest memories of these scopes, whatever is asked, as many as the tokens may hold. What
+        nobody vouches for is among them only where it was said for this task or session."""
+        most = max(FEWEST_HITS, min(MOST_HITS, self.plan.total // LEAST))
+        own = [scope for scope in scopes if family_of(scope) in OWN]
+        others = [scope for scope in scopes if scope not in own]
+        found = self.tools.store.find(self._where(own), Order(order), most) if own else []
+        if others:
+            found = [*found, *self._vouched(self._recallable(others), order, most)]
+        return [Hit(record, 0.0, {family_of(record.scope): 1.0}) for record in found if self._holds(record)]
+
+    def _recallable(self, scopes: Sequence[str]) -> Where:
+        """What a question would find in these scopes, whatever it asks."""
+        where = self._where(scopes)
+        if self.plan.wish.kinds is None:
+            for kind in (kind for kind in self.tools.kinds.values() if not kind.recalled):
+                where = where.also("kind", "ne", kind.name)
+        return where
 
     def _where(self, scopes: Sequence[str] | None = None) -> Where:
         """The caller's filter, in these scopes."""
@@ -339,18 +445,49 @@ class Look:
     def _vouched(self, where: Where, order: str, most: int) -> list[Record]:
         """Only memories that someone vouches for: text from a tool, a file or an import may be an answer, but is not shown
         as settled until a person confirms it."""
-        find = self.tools.store.find
-        found = find(where, Order(order), most)
-        if len(found) == most:  # untrusted memories must not crowd out the rest
-            said = find(where.also("trust", "ne", "low"), Order(order), most)
-            low = find(where.also("trust", "eq", "low").also("status", "eq", "confirmed"), Order(order), most)
-            best = (lambda r: (r.times.at, r.number)) if order == "at" else (lambda r: (r.importance, r.number))
-            found = sorted((*said, *low), key=best, reverse=True)[:most]
-        return [r for r in found if self._holds(r) and vouched_for(r)]
+        found = self.tools.store.find(where.also("verified", "eq", True), Order(order), most)
+        return [record for record in found if self._holds(record)]
 
     def _holds(self, record: Record) -> bool:
         start, end = record.times.valid_from, record.times.valid_to
         return (start is None or start <= self.now) and (end is None or self.now < end)
+
+    def say_once(self) -> None:
+        """Takes out what says the same as a better one, or as one that somebody vouches for; what is steady stays."""
+        loose = sorted(self._in(steady=False), key=lambda item: (not vouched_for(item.record), -item.weight))
+        steady = self._in(steady=True)
+        told = repeated((item.record.text, item.record.files) for item in (*steady, *loose))[len(steady) :]
+        again = {item.record.id for item, other in zip(loose, told, strict=True) if other is not None}
+        for name in self.lanes:
+            self.lanes[name] = tuple(item for item in self.lanes[name] if item.record.id not in again)
+        for id in again:
+            del self.taken[id]
+
+    def _in(self, steady: bool) -> list[Item]:
+        return [item for name, items in self.lanes.items() if (name in STEADY) is steady for item in items]
+
+    def shape(self) -> None:
+        """What stands at the beginning and the end is shown whole, and the middle short, where the design says so."""
+        wanted = self.plan.compression
+        ends, loose = 2 * wanted.head_tail_preserve, self._in(steady=False)
+        if len(loose) <= ends or not (ends or wanted.middle_compress):
+            return
+        ranked = sorted(loose, key=lambda item: -item.weight)
+        whole = [item for item in ranked[:ends] if len(item.record.text) * ends <= WHOLE * self.plan.total]
+        longest: dict[str, int | None] = {item.record.id: None for item in whole}
+        if wanted.middle_compress:
+            longest |= {item.record.id: MODES["cheap"].longest for item in ranked[ends:]}
+        self._resize(longest)
+
+    def _resize(self, longest: Mapping[str, int | None]) -> None:
+        """Shows these memories, by id, at other lengths."""
+        for name, items in self.lanes.items():
+            self.lanes[name] = tuple(
+                replace(item, body=self._body(item.record, name, longest[item.record.id]))
+                if item.record.id in longest
+                else item
+                for item in items
+            )
 
     def contradictions(self) -> tuple[Contradiction, ...]:
         """Open contradictions of the candidates, two at most. The other side becomes a candidate right after its partner."""

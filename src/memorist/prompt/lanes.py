@@ -1,17 +1,20 @@
 """The one allocator of a prompt's budget: a list of lanes in, tokens for each lane out.
 
 Lanes are served in order. A floor is granted only while tokens are left, so the sum never exceeds the total, however small
-that is; what a lane does not use goes to lanes that want more, and no lane can take the quota of another. A memory that does
-not fit is left out whole, and a shorter one after it may still enter. All numbers are whole tokens.
+that is; what a lane does not use goes to lanes that want more, and no lane can take the quota of another. Steady lanes are
+filled first, from the whole budget less the floors of the others: what must never be missing is there while there is room,
+and is the same whatever the question finds. A memory that does not fit is left out whole, and a shorter one after it may
+still enter. All numbers are whole tokens.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from memorist import checks
 from memorist.design import STEADY, Budget, Lane
 from memorist.errors import Invalid
 from memorist.prompt.render import Item
+from memorist.text.visible import quoted
 
 MOST_TOKENS = 10_000_000  # of a budget
 MILLIONTHS = 1_000_000  # shares are counted in these: 0.65 of 1840 is exactly 1196
@@ -31,32 +34,65 @@ def total(budget: int | None, remaining: int | None, window: int | None, reserve
     return max(0, window - kept) if window is not None else usual.tokens if budget is None else budget
 
 
-def quotas(total: int, lanes: Sequence[Lane]) -> tuple[int, ...]:
-    """What each lane is guaranteed, whatever the others want.
+def shared(lanes: Sequence[Lane], shares: Mapping[str, float]) -> tuple[Lane, ...]:
+    """The lanes with these shares; those that are not named keep theirs."""
+    if not isinstance(shares, Mapping):
+        raise Invalid(f"shares are numbers by lane, such as {{'project': 0.5}}, not {quoted(shares)}")
+    if not shares:
+        return tuple(lanes)
+    names = [lane.name for lane in lanes]
+    for name, share in shares.items():
+        checks.one_of(name, "a lane with a share", names)
+        checks.share(share, f"the share of {name}")
+    split = tuple(replace(lane, share=float(shares.get(lane.name, lane.share))) for lane in lanes)
+    # A lane that may have all takes what the others leave.
+    if sum(lane.share for lane in split if lane.of == "total" and lane.share < 1) > 1 + 1e-9:
+        raise Invalid(f"the shares of {', '.join(names)} add up to more than 1; make one of them smaller")
+    return split
+
+
+def quotas(total: int, lanes: Sequence[Lane], fixed: Mapping[str, int] | None = None) -> tuple[int, ...]:
+    """What each lane is guaranteed, whatever the others want; `fixed` lanes have their tokens already.
 
     >>> quotas(1000, [Lane("task", 0.4), Lane("project", 0.4), Lane("global", 0.2)])
     (400, 400, 200)
     """
-    given: list[int] = []
+    given = dict(fixed or {})
     for lane in lanes:
-        rest = total - sum(given)
-        wanted = max(lane.floor, part(lane.share, total if lane.of == "total" else rest))
-        given.append(min(rest, wanted if lane.ceiling is None else min(wanted, lane.ceiling)))
-    return tuple(given)
+        if lane.name not in given:
+            rest = max(0, total - sum(given.values()))
+            wanted = max(lane.floor, part(lane.share, total if lane.of == "total" else rest))
+            given[lane.name] = min(rest, _within(lane, wanted))
+    return tuple(given[lane.name] for lane in lanes)
 
 
 def allot(total: int, lanes: Sequence[Lane], wanted: Sequence[int], steady: Collection[str] = ()) -> tuple[int, ...]:
-    """What each lane gets of what it wants: up to its quota, and then, in order, what others leave. Steady lanes get no more
-    than their quota, so they never depend on what the others want."""
-    granted = [min(want, quota) for want, quota in zip(wanted, quotas(total, lanes), strict=True)]
+    """What each lane gets of what it wants. Steady lanes come first and never depend on what the others want; those get up to
+    their quota of what is left, and then, in order, what others leave."""
+    first = _first(total, lanes, wanted, steady)
+    granted = [min(want, quota) for want, quota in zip(wanted, quotas(total, lanes, first), strict=True)]
     spare = total - sum(granted)
     for place, lane in enumerate(lanes):
         if lane.name not in steady:
-            most = wanted[place] if lane.ceiling is None else min(wanted[place], lane.ceiling)
-            more = max(0, min(spare, most - granted[place]))
+            more = max(0, min(spare, _within(lane, wanted[place]) - granted[place]))
             granted[place] += more
             spare -= more
     return tuple(granted)
+
+
+def _first(total: int, lanes: Sequence[Lane], wanted: Sequence[int], steady: Collection[str]) -> dict[str, int]:
+    """What the steady lanes get: their quota, or more while the quotas of other steady lanes and all floors are left."""
+    wants = {lane.name: _within(lane, want) for lane, want in zip(lanes, wanted, strict=True)}
+    own = dict(zip(wants, quotas(total, lanes), strict=True))
+    first = {name: min(wants[name], own[name]) for name in wants if name in steady}
+    floors = sum(lane.floor for lane in lanes if lane.name not in steady)
+    for name in first:
+        first[name] += max(0, min(wants[name] - first[name], total - floors - sum(first.values())))
+    return first
+
+
+def _within(lane: Lane, tokens: int) -> int:
+    return tokens if lane.ceiling is None else min(tokens, lane.ceiling)
 
 
 def part(share: float, of: int) -> int:
@@ -104,7 +140,8 @@ def pack(
     costs: Mapping[str, int],
 ) -> Packed:
     """Fills each lane up to its grant; the remainder goes to any items that still fit. Steady lanes come first, and neither
-    protected items nor reported contradictions reduce them: they must not change with the question."""
+    protected items nor reported contradictions reduce them: they must not change with the question. Of the protected items
+    the first given are kept where not all fit."""
     wanted = [sum(costs[item.record.id] for item in found[lane.name]) for lane in lanes]
     granted = dict(zip(lanes, allot(room, lanes, wanted, STEADY), strict=True))
     loose = [lane for lane in lanes if lane.name not in STEADY]

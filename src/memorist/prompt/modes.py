@@ -1,7 +1,7 @@
 """Modes (how hard to save tokens) and profiles (for which role) of a context. Both are data.
 
 A profile weighs the hits for one kind of work. Its factors are small and bounded: they decide which of the matching memories
-enter first, and never add one that does not match.
+enter first, and never add one that does not match. Only the policy `recency` does not go by the question: it takes the latest.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,14 +11,17 @@ from pathlib import PurePath
 from typing import Literal, TypeVar, get_args
 
 from memorist import checks
+from memorist.access import family_of
 from memorist.errors import Invalid
-from memorist.records import Hit, Record
+from memorist.records import Record
 from memorist.text.visible import quoted
 
 Policy = Literal["recency", "semantic", "hybrid"]
 ProfileName = Literal["planner", "implementer", "reviewer", "assistant", "global", "none"]
 T = TypeVar("T")
 MOST_TURNS = 1000
+TURNS = 3
+NONE = "none"  # the profile of a prompt that gets nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,9 @@ class Mode:
 
     name: str
     share: float  # of the budget
-    longest: int | None  # characters of one memory; the middle of a longer one is left out, and the text says so
+    longest: (
+        int | None
+    )  # characters of one memory; of a longer one the sentences that matter are kept, and the text says so
 
 
 MODES: Mapping[str, Mode] = {
@@ -44,7 +49,11 @@ class Profile:
     tokens: int | None = None  # its own budget, where the caller gives none
     kinds: Mapping[str, float] = field(default_factory=dict)  # factors, 0.5 to 2
     tags: Sequence[str] = ("bug_root_cause", "design_constraint")
-    turns: int = 3  # last turns of the session, which come before anything else, with the system turn
+    turns: int = TURNS  # last turns of the session, which come before anything else, with the system turn
+    shares: Mapping[str, float] = field(default_factory=dict)  # of the budget, by lane; else as the design says
+    sources: Mapping[str, Sequence[str]] = field(
+        default_factory=dict
+    )  # families it reads, each with any-of tags; none: all
 
     def __post_init__(self) -> None:
         checks.label(self.name, "the name of a profile")
@@ -57,6 +66,19 @@ class Profile:
             raise Invalid(f"kinds are factors by kind, such as {{'decision': 1.25}}, not {quoted(self.kinds)}")
         for kind, factor in self.kinds.items():
             checks.number(factor, f"the factor of {quoted(kind)}", 0.5, 2)
+        if not isinstance(self.shares, Mapping):
+            raise Invalid(f"shares are numbers by lane, such as {{'project': 0.5}}, not {quoted(self.shares)}")
+        if not isinstance(self.sources, Mapping):
+            raise Invalid(
+                f"sources are tags by scope family, such as {{'project': ['api']}}, not {quoted(self.sources)}"
+            )
+        for family, tags in self.sources.items():
+            checks.labels(tags, f"the tags of {quoted(family)}")
+
+    def takes(self, record: Record) -> bool:
+        """Whether a memory lies where this role looks."""
+        tags = self.sources.get(family_of(record.scope)) if self.sources else ()
+        return tags is not None and (not tags or not set(tags).isdisjoint(record.tags))
 
 
 FILE_FACTOR = 1.3
@@ -84,9 +106,9 @@ def mode_named(name: object) -> Mode:
 
 def profile_named(name: object) -> Profile | None:
     """The profile of that name, or the caller's own; None where none is named, and for `none`."""
-    if name is None or name == "none":
+    if name is None or name == NONE:
         return None
-    return name if isinstance(name, Profile) else _named(name, PROFILES, "profile", "none")
+    return name if isinstance(name, Profile) else _named(name, PROFILES, "profile", NONE)
 
 
 def _named(name: object, known: Mapping[str, T], what: str, *more: str) -> T:
@@ -95,11 +117,12 @@ def _named(name: object, known: Mapping[str, T], what: str, *more: str) -> T:
     return known[name]
 
 
-def weighed(hit: Hit, profile: Profile | None, files: Sequence[str], query: str, now: datetime) -> float:
-    """The weight that decides how early a hit enters, for this role."""
+def weighed(
+    record: Record, score: float, profile: Profile | None, files: Sequence[str], query: str, now: datetime
+) -> float:
+    """The weight that decides how early a memory with that score enters, for this role."""
     if profile is None:
-        return hit.score
-    record = hit.record
+        return score
     days = max(0.0, (now - record.times.at).total_seconds() / 86400)
     if profile.policy == "recency":
         return 1 / (1 + days)
@@ -110,7 +133,7 @@ def weighed(hit: Hit, profile: Profile | None, files: Sequence[str], query: str,
         factor *= TAG_FACTOR
     if profile.policy == "hybrid" and record.kind in ("decision", "architecture") and days <= RECENT_DAYS:
         factor *= RECENT_DECISION
-    return hit.score * factor
+    return score * factor
 
 
 def _touches(record: Record, files: Sequence[str], query: str) -> bool:

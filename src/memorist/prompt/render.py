@@ -23,6 +23,7 @@ from datetime import datetime
 from typing import Protocol
 
 from memorist.errors import Invalid
+from memorist.prompt.shorten import GAP, shortened
 from memorist.records import Hit, Record
 from memorist.text.tokens import TokenCounter
 from memorist.text.visible import quoted, visible
@@ -32,6 +33,8 @@ ROLES = ("user", "assistant", "system", "tool")
 LETTERS = "bcdfghjkmnpqrstvwxz"  # no vowels: a mark is not a word, and no rule takes it for a secret
 MARK = 9  # letters: 38 bits
 FENCES = re.compile("`+")
+UNSAFE = re.compile(r"[^\w ./\\+@~-]")  # in a path that is shown among the facts
+LONGEST_PATH = 200
 NO_XML = re.compile("[\ufffe\uffff]")  # the two characters that XML cannot hold and that `visible` leaves
 Digest = Callable[[str], str]  # hexadecimal, under the store's secret key
 
@@ -56,11 +59,12 @@ class Item:
 
     @property
     def facts(self) -> dict[str, str]:
-        """The facts shown about a memory, in this order: our own values and checked names, never free text."""
+        """The facts shown about a memory, in this order: our own values and checked names, and of free text only a path."""
         record = self.record
         said = {
             "id": str(record.number),
             "kind": record.kind,
+            "file": place_of(record),
             "date": record.times.at.date().isoformat(),
             "age": self.age,
             "origin": record.origin,
@@ -84,14 +88,25 @@ class Contradiction:
         return f"{both} contradict each other; verify before relying on either."
 
 
-def body_of(record: Record, longest: int | None) -> str:
-    """The text to show. If the middle is left out, it says how much, and which memory has it."""
+def body_of(record: Record, longest: int | None, terms: Sequence[str] = ()) -> str:
+    """The text to show. Of one that is too long the sentences that matter are kept, those with `terms` of the question above
+    all; it says how much is left out, and which memory has it."""
     text = record.text
-    head, tail = 2 * (longest or 0) // 3, (longest or 0) // 3
-    if longest is None or len(text) <= head + tail:
+    if longest is None or len(text) <= longest:
         return visible(text)
-    note = f" […{len(text) - head - tail:,} characters left out, memory {record.number} has them…] "
-    return visible(text[:head]) + note + visible(text[len(text) - tail :])
+    kept = shortened(text, longest, terms)
+    out = f" […{len(text) - sum(map(len, kept)):,} characters left out, memory {record.number} has them…] "
+    first, *more = map(visible, kept)
+    return first + out + GAP.join(more)
+
+
+def place_of(record: Record) -> str | None:
+    """Where a part of a document lies: `docs/guide.md:12-40`. A path is free text: what could pass for a fact is taken out."""
+    if not record.files or (record.kind != "document" and "lines" not in record.data):
+        return None
+    path, lines = UNSAFE.sub("_", record.files[0])[:LONGEST_PATH], record.data.get("lines")
+    known = isinstance(lines, Sequence) and len(lines) == 2 and all(isinstance(line, int) for line in lines)
+    return f"{path}:{lines[0]}-{lines[1]}" if known and lines else path
 
 
 def age_of(record: Record, now: datetime) -> str:
@@ -278,9 +293,12 @@ def frame_cost(style: Style, steady: bool, count: TokenCounter) -> int:
 
 def arranged(items: Sequence[Item]) -> list[Item]:
     """The strongest first, the second strongest last, and so on towards the middle. Protected items, such as the last turns
-    of a conversation, stay in order at the very end."""
+    of a conversation, come at the very end, in the order in which they were said."""
     ranked = sorted((item for item in items if not item.protected), key=lambda item: -item.weight)
-    return [*ranked[0::2], *ranked[1::2][::-1], *(item for item in items if item.protected)]
+    said = sorted(
+        (item for item in items if item.protected), key=lambda item: (item.record.times.at, item.record.number)
+    )
+    return [*ranked[0::2], *ranked[1::2][::-1], *said]
 
 
 def _derived_mark(content: str, others: str, digest: Digest) -> str:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from memorist import checks
 from memorist.access import GLOBAL, Access
-from memorist.design import Design, Tools
+from memorist.design import MOST_HITS, Design, Tools
 from memorist.errors import Invalid
 from memorist.kinds import ARCHIVE, DOCUMENTS, KINDS, LAYERS, MEMORY, TURNS, kind_named
 from memorist.records import Hit, Moment, Recall, Record, Scope, Step, new_id, utc
@@ -183,7 +183,6 @@ def ordered(hits: Iterable[Hit]) -> list[Hit]:
 # It is turned into a search, and the search's end into an answer. Here it is decided which shelves a question reads: the
 # scopes its design names, as far as the access allows, on the layers that `search=` names. The rest is the design's stages.
 
-MOST_HITS = 1000  # that one may ask for
 HURRIED = Step("Monitor", 0, 0.0, note="hurried: recalls were slow lately, so less was looked at; see `status`")
 SEARCHES: Mapping[str, tuple[str, ...]] = {
     "memory": (MEMORY,),

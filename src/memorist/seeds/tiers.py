@@ -13,13 +13,12 @@ person to ask, it waits in `review`.
 import builtins
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, is_dataclass, replace
+from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any, Literal
 
 from memorist import engine
 from memorist.access import GLOBAL
-from memorist.design import Design
-from memorist.designs import TIERS
+from memorist.designs import DESIGNS, TIERS
 from memorist.errors import Invalid
 from memorist.memory import Memory
 from memorist.records import Outcome, Report
@@ -92,8 +91,9 @@ class Tiers:
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory.through(memory.access)
-        named = memory.design.name == TIERS.name
-        self._memory.design = memory.design if named else engine.tuned(TIERS, settings.load())
+        lanes = {lane.name for lane in memory.design.lanes}
+        own = memory.design.name not in DESIGNS or lanes.issuperset(NAMES)  # of the user's own, or with these tiers
+        self._memory.design = memory.design if own else engine.tuned(TIERS, settings.load())
         self.project = Items(self._memory, memory.home)
         self.everywhere = Items(self._memory, GLOBAL)
 
@@ -151,13 +151,17 @@ class Tiers:
     # ------------------------------------------------------------ the prompt, and the end of a task
 
     def build_context(
-        self, task_id: str, request: str, budget: int = 1500, shares: Mapping[str, float] | None = None, **more: Any
+        self,
+        task_id: str,
+        request: str,
+        budget: int | None = None,
+        shares: Mapping[str, float] | None = None,
+        **more: Any,
     ) -> ContextPackage:
-        """The three tiers within a budget, each with its share: 40 % task, 40 % project, 20 % global unless `shares` says
-        otherwise. `more` are other arguments of `Memory.context`: style, profile, mode, files …"""
-        memory = self._memory.through(self._memory.access)
-        memory.design = _shared(self._memory.design, shares)
-        made = memory.context(request, task=task_id, budget=budget, **more)
+        """The three tiers within a budget, else the one chosen for the project or the design's: each with its share, 40 % task,
+        40 % project, 20 % global unless `shares` says otherwise. `more` are other arguments of `Memory.context`: style,
+        profile, mode, files …"""
+        made = self._memory.context(request, task=task_id, budget=budget, shares=shares, **more)
         of = {self.project.scope: self.project, GLOBAL: self.everywhere}
         items = tuple(of.get(hit.record.scope, self.project)._item(hit.record) for hit in made.items)
         return ContextPackage(f"ctx-{task_id}", items, made.text, made.tokens, made.compression_ratio, made.receipt)
@@ -184,21 +188,6 @@ def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     return dict(value) if isinstance(value, Mapping) else text_of(value)
-
-
-def _shared(design: Design, shares: Mapping[str, float] | None) -> Design:
-    """The design with other shares for its tiers."""
-    if shares is None:
-        return design
-    unknown = sorted(set(shares) - set(NAMES))
-    if unknown:
-        raise Invalid(f"there is no tier {unknown[0]!r:.60}; tiers are {', '.join(NAMES)}")
-    if any(isinstance(s, bool) or not isinstance(s, int | float) or not 0 <= s <= 1 for s in shares.values()):
-        raise Invalid(f"a tier's share is a number from 0 to 1, not {dict(shares)!r:.80}")
-    lanes = tuple(replace(lane, share=float(shares.get(lane.name, lane.share))) for lane in design.lanes)
-    if sum(lane.share for lane in lanes) > 1 + 1e-9:
-        raise Invalid("the shares of the tiers add up to more than 1; make one of them smaller")
-    return replace(design, lanes=lanes)
 
 
 # ---------------------------------------------------------------- overrides

@@ -215,6 +215,23 @@ class Said:
         return group, claim.numbers, claim.negative, claim.turning
 
 
+def repeated(texts: Iterable[tuple[str, Hashable]]) -> list[int | None]:
+    """For each text the place of an earlier one of its group that says the same; None if it says something new.
+
+    >>> repeated([("Staging runs Postgres 16", ""), ("We decided to use Postgres 16 for staging", ""), ("It rains", "")])
+    [None, 0, None]
+    """
+    said, places, found = Said(), list[int](), list[int | None]()
+    for place, (text, group) in enumerate(texts):
+        claim = claim_of(text)
+        twin = said.find(claim, group)
+        found.append(None if twin is None else places[twin])
+        if twin is None:
+            said.add(claim, group)
+            places.append(place)
+    return found
+
+
 def _begins(claim: Claim) -> list[str]:
     """What its words begin with, each once, in order; one without words is known by that."""
     return list(dict.fromkeys(word[:SHORTEST_ROOT] for word in claim.words)) or [""]

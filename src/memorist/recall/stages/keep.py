@@ -31,6 +31,7 @@ from memorist.text.twins import (
     claim_of,
     jaccard,
     normalised,
+    repeated,
     trigrams,
 )  # fmt: skip
 from memorist.worth import held_up, logistic, vouched_for
@@ -263,6 +264,25 @@ class Spread:
                     continue
             kept.append(hit)
         return search.keeping(kept, lost)
+
+
+@dataclass(frozen=True, slots=True)
+class SayOnce:
+    """Of hits that say nearly the same about the same files only the best is shown, and rather one that somebody vouches for.
+    Pinned memories stay. With this stage a prompt as a whole says things once."""
+
+    optional: ClassVar[bool] = True
+    once: ClassVar[bool] = True
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        best = sorted(ordered(search.hits), key=lambda hit: not vouched_for(hit.record))
+        twins = repeated((hit.record.text, hit.record.files) for hit in best)
+        lost = {
+            hit.record.id: f"memory {best[twin].record.number} says nearly the same"
+            for hit, twin in zip(best, twins, strict=True)
+            if twin is not None and not held_up(hit.record)
+        }
+        return search.keeping([hit for hit in search.hits if hit.record.id not in lost], lost)
 
 
 class Heard:
