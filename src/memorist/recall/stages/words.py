@@ -25,6 +25,7 @@ from memorist.store.where import Order
 from memorist.text import bm25
 from memorist.text.twins import distance
 from memorist.text.words import chunks, query_terms, terms
+from memorist.worth import important
 
 Aliases = Mapping[str, tuple[str, ...]]
 USUAL: Aliases = {
@@ -46,6 +47,7 @@ SHORTEST_PREFIX, SHORTEST_FUZZY = 3, 4  # letters; shorter words are like everyt
 MOST_EDITS = 3
 ENDING = 3  # letters that a stem may have lost
 LOOKED_UP = 2000  # words of a vocabulary, for one beginning
+MOST_POOLS = 8  # each of more important memories than the one before
 OF_A_KIND = 50  # memories that are looked at because the question only names their kind
 Groups = Mapping[str, Mapping[str, float]]  # a term of the question → what stands for it, and what that counts
 
@@ -160,16 +162,30 @@ class ByWords:
     """
 
     pool: int = 60
+    important: bool = False  # importance is to weigh later: what it may lift is looked for beyond a full pool
     one_moment: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         if not search.terms:
             return search
-        pool = search.pool(max(self.pool, 4 * search.limit))
-        match = tools.store.match(search.terms, search.shelves, search.where, pool)
-        ceiling = match.yardstick.ceiling
-        records = tools.store.get(list(match.scores), search.where) if match.scores else []
-        return _found(search, [found(record, words=match.scores[record.number] / ceiling) for record in records])
+        pool, where, hits = search.pool(max(self.pool, 4 * search.limit)), search.where, dict[int, Hit]()
+        for _ in range(MOST_POOLS):
+            match = tools.store.match(search.terms, search.shelves, where, pool)
+            records = tools.store.get(list(match.scores), where) if match.scores else []
+            ceiling = match.yardstick.ceiling
+            hits |= {each.number: found(each, words=match.scores[each.number] / ceiling) for each in records}
+            full = self.important and len(records) >= pool and search.left() != 0
+            if not full or (level := _overtaking(hits, records, search)) >= 1:
+                break
+            where = search.where.also("importance", "gt", level)
+        return _found(search, list(hits.values()))
+
+
+def _overtaking(hits: Mapping[int, Hit], pool: Sequence[Record], search: Search) -> float:
+    """How important a memory must be to come before the best, if it fits no better than the least of the pool that left it
+    out. Twice as many best as are asked for, because later stages drop some."""
+    worth = sorted((hit.score * important(hit.record, search.now, {}) for hit in hits.values()), reverse=True)
+    return worth[2 * search.limit - 1] / min(hits[record.number].score for record in pool) + 1e-9  # equals do not count
 
 
 @dataclass(frozen=True, slots=True)
