@@ -26,8 +26,8 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: MovableClock) 
     [
         ("[warning] Mind the gap", "warning", "Mind the gap"),
         ("decision: one queue", "decision", "one queue"),
-        ("[discovery] The cache is cold", "note", "The cache is cold"),
-        ("[task_progress] Half of it", "progress", "Half of it"),
+        ("[discovery] The cache is cold", "discovery", "The cache is cold"),
+        ("[task_progress] Half of it", "task_progress", "Half of it"),
         ("error handling lives in core.py", "error", "error handling lives in core.py"),
         ("Never push on Fridays", "warning", "Never push on Fridays"),
         ("We decided on one queue", "decision", "We decided on one queue"),

@@ -106,11 +106,21 @@ def plan_of(wish: Wish, design: Design, most: int | None, scopes: tuple[str, ...
     files = checks.labels(wish.files, "files")
     asked = _fingerprint(
         wish.query, design=design.name, task=wish.task, files=list(files), kinds=list(kinds or ()), mode=mode.name,
-        profile=profile.name if profile else None,
+        tags=_tags(wish.where), profile=profile.name if profile else None,
     )  # fmt: skip
     style, limit = style_of(wish.style, wish.client), checks.whole(wish.limit, "limit", 1, MOST_HITS)
     checked, tokens = replace(wish, files=files, limit=limit, kinds=kinds), lanes.part(mode.share, total)
     return Plan(checked, tokens, style, mode, profile, cast(Inject, inject), scopes, _lanes(design, scopes), asked)
+
+
+def _tags(where: Mapping[str, Any] | None) -> list[str]:
+    """The tags that a filter asks for."""
+    asked = where.get("tags", ()) if isinstance(where, Mapping) else ()
+    told = chain.from_iterable(
+        each if isinstance(each, list | tuple | set) else ()
+        for each in (asked.values() if isinstance(asked, Mapping) else (asked,))
+    )
+    return sorted({tag for tag in told if isinstance(tag, str)})
 
 
 def _lanes(design: Design, scopes: tuple[str, ...]) -> tuple[Lane, ...]:
