@@ -88,7 +88,7 @@ class ContextItem:
 
     @property
     def text(self) -> str:
-        return text_of(self.payload)
+        return text_of(self.payload, self.kind)
 
 
 class Items:
@@ -291,7 +291,7 @@ def item_of(given: Any) -> ContextItem:
     """An item from a `ContextItem`, a dict with the founding document's field names, or an object that has such fields."""
     if isinstance(given, ContextItem):
         return replace(given, payload=plain(given.payload), metadata=plain(given.metadata))
-    given = given if isinstance(given, Mapping) else plain(given)
+    given = plain(given)
     if not isinstance(given, Mapping):
         raise Invalid(f"an item is a ContextItem or a dict of its fields, not {type(given).__name__}")
     said = {**given, "id": str(given.get("id") or given.get("context_item_id") or "")}
@@ -302,16 +302,15 @@ def item_of(given: Any) -> ContextItem:
     return item_of(ContextItem(**{**known, "tags": known.get("tags") or ()}))
 
 
-def text_of(payload: Any) -> str:
-    """The searchable text of a payload: its text, or the whole structure as JSON."""
+def text_of(payload: Any, kind: str) -> str:
+    """The searchable text of a payload: its text, the decision of a decision, or the whole structure as JSON."""
     if isinstance(payload, str):
         return payload
     if isinstance(payload, Mapping):
-        texts = [value for value in payload.values() if isinstance(value, str)]
-        if isinstance(payload.get("text"), str):
-            return str(payload["text"])
-        if len(texts) == 1 and len(payload) == 1:
-            return texts[0]
+        alone = next(iter(payload.values())) if len(payload) == 1 else None
+        told = next((each for each in (payload.get("text"), payload.get(kind), alone) if isinstance(each, str)), None)
+        if told is not None:
+            return told
     return written(payload)
 
 

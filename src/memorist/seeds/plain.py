@@ -63,7 +63,7 @@ def _fields(value: Any) -> Any:
     for dump in DUMPS:
         if callable(told := getattr(value, dump, None)):
             return told()
-    names: Mapping[str, Any] = getattr(value, "__dataclass_fields__", None) or getattr(value, "__dict__", None) or {}
+    names: Mapping[str, Any] = getattr(value, "__dataclass_fields__", getattr(value, "__dict__", {}))
     public = {name: getattr(value, name) for name in names if not name.startswith("_")}
     return public or (value if isinstance(value, tuple) else str(value))
 

@@ -66,7 +66,9 @@ class TaskItems(Items):
         self.task = task
 
     def add_reasoning(self, text: str, stage_id: str) -> ContextItem | None:
-        return self.add(ContextItem(text, kind="reasoning", source=self._source(stage_id), tags=("task", stage_id)))
+        return self.add(
+            ContextItem({"text": text}, kind="reasoning", source=self._source(stage_id), tags=("task", stage_id))
+        )
 
     def add_tool_output(self, tool_id: str, output: Any, stage_id: str | None = None) -> ContextItem | None:
         """With a stage, it counts among the outputs of that stage."""
@@ -131,7 +133,7 @@ class Tiers:
         return self._add(self.project, "decision", decision, tags)
 
     def add_convention(self, convention: str, scope: str) -> ContextItem | None:
-        return self._add(self.project, "convention", convention, [scope])
+        return self._add(self.project, "convention", convention, [scope], scope=scope)
 
     def add_failure(self, signature: Any, lesson: str) -> ContextItem | None:
         """`signature` says how it failed; its `code` becomes a tag."""
@@ -163,10 +165,10 @@ class Tiers:
     def add_preference(self, preference: str, category: str, require_confirmation: bool = True) -> ContextItem | None:
         """None if the person declined or could not be asked. Whatever `require_confirmation` says, they are asked: what
         would stand in the prompts of every project is theirs to decide."""
-        return self._add(self.everywhere, "preference", preference, [category])
+        return self._add(self.everywhere, "preference", preference, [category], category=category)
 
     def add_pattern(self, pattern: str, domain: str) -> ContextItem | None:
-        return self._add(self.everywhere, "pattern", pattern, [domain])
+        return self._add(self.everywhere, "pattern", pattern, [domain], domain=domain)
 
     def clear_all(self) -> bool:
         """Archives all that is global. False: a person has to agree first, or did not."""
@@ -201,9 +203,9 @@ class Tiers:
             raise Invalid(f"{task.scope} has no item {missing[:60]!r}; list_all() names them")
         return self._memory.finish(task.scope, outcome, keep=[record.id for record in found.values() if record])
 
-    def _add(self, items: Items, kind: str, text: str, tags: Sequence[str]) -> ContextItem | None:
+    def _add(self, items: Items, kind: str, text: str, tags: Sequence[str], **more: str) -> ContextItem | None:
         tier = "global" if items.scope == GLOBAL else "project"
-        return items.add(ContextItem(text, kind=kind, source=items.scope, tags=(tier, kind, *tags)))
+        return items.add(ContextItem({kind: text, **more}, kind=kind, source=items.scope, tags=(tier, kind, *tags)))
 
 
 def _query(items: Items, kind: str, tags: Sequence[str] | None) -> builtins.list[ContextItem]:
