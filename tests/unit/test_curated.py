@@ -91,7 +91,7 @@ def test_the_lanes_are_the_documents_where_it_agrees_with_itself(remaining: int,
 def test_all_nine_categories_are_kinds(memory: Memory) -> None:
     nine = "decision architecture pattern warning discovery error preference file_change task_progress".split()
     kept = [memory.remember(f"Thing {place}", kind=kind) for place, kind in enumerate(nine)]
-    assert [outcome.outcome for outcome in kept] == ["added"] * 9
+    assert [outcome.record.kind for outcome in kept if outcome.record] == nine
 
 
 @pytest.mark.covers("S3-8")

@@ -295,7 +295,7 @@ _tokens = partial(checks.whole, least=0, most=1_000_000)
 STAGES: Mapping[str, Shape] = {
     "understand": _shape(gather.Understand, most=_few, urls=checks.flag),
     "recognise": _shape(gather.Recognise),
-    "words": _shape(words.ByWords, pool=_pool, source=checks.flag),
+    "words": _shape(words.ByWords, pool=_pool, source=checks.flag, important=checks.flag),
     "gather": _shape(gather.Gather, words=_pool, meaning=_pool, around=_pool),
     "blend": _shape(weigh.Blend),
     "fuse_ranks": _shape(weigh.FuseRanks, k=_pool),

@@ -138,7 +138,7 @@ def plan_of(
     files = checks.labels(wish.files, "files")
     asked = _fingerprint(
         wish.query, design=design.name, task=wish.task, files=list(files), kinds=list(kinds or ()), mode=mode.name,
-        profile=profile.name if profile else None,
+        tags=_tags(wish.where), profile=profile.name if profile else None,
     )  # fmt: skip
     style, limit = style_of(wish.style, wish.client), _limit(wish.limit, design.budget.hits, total, hurried)
     checked, tokens = replace(wish, files=files, kinds=kinds), lanes.part(mode.share, total)
@@ -148,6 +148,16 @@ def plan_of(
         checked, tokens, style, mode, profile, cast(Inject, inject), scopes, shared, asked, limit, design.compression,
         hurried, once,
     )  # fmt: skip
+
+
+def _tags(where: Mapping[str, Any] | None) -> list[str]:
+    """The tags that a filter asks for."""
+    asked = where.get("tags", ()) if isinstance(where, Mapping) else ()
+    told = chain.from_iterable(
+        each if isinstance(each, list | tuple | set) else ()
+        for each in (asked.values() if isinstance(asked, Mapping) else (asked,))
+    )
+    return sorted({tag for tag in told if isinstance(tag, str)})
 
 
 def _total(wish: Wish, usual: Budget, most: int | None, profile: Profile | None) -> int:

@@ -2,47 +2,93 @@
 
     add, query, get, delete, list_all, clear, count
 
-An item keeps its original id, kind and structure; a question finds its text. An id is only ever the item's own: one that
-looks like a memory's number is not that memory. Items that differ in anything but their tags are different items, also when
-their texts are the same. Times are in UTC, deleting archives, and clearing needs a person's consent where the memory
+An item keeps its original id, kind and structure (`plain.py`); a question finds its text. An id is only ever the item's own:
+one that looks like a memory's number is not that memory. Items that differ in anything but their tags are different items, also
+when their texts are the same. Times are in UTC, deleting archives, and clearing needs a person's consent where the memory
 requires it.
 """
 
 import builtins
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from typing import Any
 
+from memorist import checks
 from memorist.errors import Invalid
 from memorist.kinds import ALIASES, KINDS
 from memorist.memory import Memory
 from memorist.records import Draft, Outcome, Record, Scope
-from memorist.store.where import FIELDS, canonical
+from memorist.seeds.plain import plain
+from memorist.store.nouns import parts
+from memorist.store.where import FIELDS, Where, canonical, holds
 from memorist.text.visible import quoted
 
 EVERYTHING = 1_000_000
+LONG = (
+    50_000  # characters of a payload as JSON; a longer one is the text itself, which may be ten times as long as data
+)
+IDS_AT_ONCE = 400  # ids in one filter
+JUST_USED = timedelta(days=1)
+OWN = ("id", "context_item_id", "kind", "source", "tags", "token_cost")  # what an item says, and no column holds
 RENAMED = {"context_item_id": "data.item_id", "id": "data.item_id", "source": "data.source", "timestamp": "at"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class ContextItem:
-    """One item of context. Missing fields get defaults when it is added."""
+    """One item of context. Missing fields get defaults when it is added. `context_item_id` is another name of `id`."""
 
     payload: Any
-    id: str = ""
-    kind: str = "note"
-    source: str = ""
-    timestamp: str = ""  # ISO 8601
-    tags: tuple[str, ...] = ()
-    importance: float | None = None
-    token_cost: int = 0  # counted, not given
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    id: str
+    kind: str
+    source: str
+    timestamp: str  # ISO 8601
+    tags: tuple[str, ...]
+    importance: float | None
+    token_cost: int  # counted, not given
+    metadata: Mapping[str, Any]
+
+    def __init__(
+        self,
+        payload: Any,
+        id: str = "",
+        kind: str = "note",
+        source: str = "",
+        timestamp: str = "",
+        tags: Collection[str] = (),
+        importance: float | None = None,
+        token_cost: int = 0,
+        metadata: Mapping[str, Any] | None = None,
+        *,
+        context_item_id: str = "",
+    ) -> None:
+        if id and context_item_id and id != context_item_id:
+            raise Invalid(f"an item has one id, and here are two ids: {id[:60]!r} and {context_item_id[:60]!r}")
+        if isinstance(tags, str) or not isinstance(tags, Collection):
+            raise Invalid(f"tags are a list such as ['bug_fix'], not {quoted(tags)}")
+        said = (
+            payload,
+            id or context_item_id,
+            kind,
+            source,
+            timestamp,
+            tuple(tags),
+            importance,
+            token_cost,
+            metadata or {},
+        )
+        for name, value in zip(self.__slots__, said, strict=True):
+            object.__setattr__(self, name, value)
+
+    @property
+    def context_item_id(self) -> str:
+        return self.id
 
     @property
     def text(self) -> str:
-        return text_of(self.payload)
+        return text_of(self.payload, self.kind)
 
 
 class Items:
@@ -66,7 +112,7 @@ class Items:
             raise Invalid(f"items must be a dict of ids and items, not {type(items).__name__}")
         named = [replace(item_of(item), id=str(id)) for id, item in items.items()]
         everything = self._memory.list({"scope": self.scope}, limit=EVERYTHING)
-        known = {id: record for record in reversed(everything) for id in _ids(record)}
+        known = {id: record for record in reversed(everything) for id in ids_of(record)}
         outcomes = self._memory.remember_many(self._draft(item) for item in named)
         for item, outcome in zip(named, outcomes, strict=True):
             self._settled(item, outcome, known.get(item.id))
@@ -76,10 +122,16 @@ class Items:
         self, filters: Mapping[str, Any] | None = None, limit: int = 100, order_by: str = "timestamp"
     ) -> builtins.list[ContextItem]:
         """The items that match, the highest `order_by` first; a leading - reverses it."""
-        down, name = order_by.startswith("-"), order_by.removeprefix("-")
-        order = ("-" if down else "") + RENAMED.get(name, name)
-        found = self._memory.list(self._where(filters or {}), order=order, limit=limit)
-        return [self._item(record) for record in found]
+        plainly = dict(filters or {})
+        cost = Where.of(self._memory.access, {"data.token_cost": plainly.pop("token_cost", {})}).clauses
+        sign, name = ("-", order_by[1:]) if order_by.startswith("-") else ("", order_by)
+        own, order = name in OWN, sign + RENAMED.get(name, name)
+        most = checks.whole(limit, "limit", 1, EVERYTHING)
+        found = self._memory.list(
+            self._where(plainly), order=sign + "at" if own else order, limit=EVERYTHING if own or cost else most
+        )
+        items = [item for item in map(self._item, found) if all(holds(each, item.token_cost) for each in cost)]
+        return (sorted(items, key=attrgetter(name), reverse=not sign) if own else items)[:most]
 
     def get(self, item_id: str) -> ContextItem | None:
         found = self._find(item_id)
@@ -102,6 +154,21 @@ class Items:
     def count(self) -> int:
         return self._memory.count({"scope": self.scope})
 
+    def enforce_retention(self, max_items: int) -> int:
+        """Archives what is over the limit, the least important first and of equals the oldest, and says how many. The newest,
+        the pinned and what was used within a day stay; hiding most of a large scope needs a person's consent."""
+        most = checks.whole(max_items, "max_items", 0, EVERYTHING)
+        held = self._memory.list({"scope": self.scope}, order="number", limit=EVERYTHING)
+        lately = self._memory._tools.clock() - JUST_USED
+        loose = [r for r in held[1:] if not r.pinned and (r.times.used is None or r.times.used < lately)]
+        lowest = sorted(loose, key=lambda record: (record.importance, record.times.at, record.number))
+        over = lowest[: max(0, len(held) - most)]
+        gone = 0
+        for some in parts(over, IDS_AT_ONCE):
+            where = {"scope": self.scope, "id": {"$in": [record.id for record in some]}}
+            gone += len(self._memory.forget(where=where, because=f"over the limit of {most:,} items").changed)
+        return gone
+
     # ------------------------------------------------------------ between items and records
 
     def _settled(self, item: ContextItem, outcome: Outcome, known: Record | None) -> Record | None:
@@ -118,7 +185,7 @@ class Items:
 
     def _let_go(self, record: Record, item_id: str, because: str) -> bool:
         """Archives the record, or removes just this id if it has others."""
-        others = [id for id in _ids(record) if id != item_id]
+        others = [id for id in ids_of(record) if id != item_id]
         if others:
             done = self._memory.revise(record.id, data={**record.data, "item_id": others}, because=because)
         else:
@@ -129,18 +196,18 @@ class Items:
         kind = item.kind if item.kind in KINDS or item.kind in ALIASES else "note"
         at = moment_of(item.timestamp) if item.timestamp else None
         data = self._data(item)
-        return Draft(item.text, kind, self.scope, tags=item.tags, data=data, importance=item.importance, at=at)
+        text = written(item.payload) if "written" in data else item.text
+        return Draft(text, kind, self.scope, tags=item.tags, data=data, importance=item.importance, at=at)
 
     def _data(self, item: ContextItem) -> dict[str, Any]:
         said = {
             "item_id": item.id,
             "item_kind": "" if item.kind in KINDS else item.kind,
             "source": item.source or self.scope,
-            "payload": None if item.payload == item.text else item.payload,
             "metadata": dict(item.metadata),
             "item": None if item.id else self._mark(item),
         }
-        return {name: value for name, value in said.items() if value is not None and value not in ("", {})}
+        return {name: value for name, value in said.items() if value not in (None, "", {})} | _kept(item)
 
     def _mark(self, item: ContextItem) -> str | None:
         """What tells an item without an id from others of the same text; None for a plain note."""
@@ -154,8 +221,8 @@ class Items:
     def _item(self, record: Record, id: str = "") -> ContextItem:
         data = record.data
         return ContextItem(
-            payload=data.get("payload", record.text),
-            id=id or next(iter(_ids(record)), record.id),
+            payload=_payload(record),
+            id=id or next(iter(ids_of(record)), record.id),
             kind=data.get("item_kind", record.kind),
             source=data.get("source", record.scope),
             timestamp=record.times.at.isoformat(),
@@ -170,7 +237,7 @@ class Items:
         wanted = str(item_id)
         for name in ({"data.item_id": wanted}, {"data.item_id": [wanted]}, {"id": wanted}):
             found = self._memory.list({"scope": self.scope, **name}, limit=1)
-            if found and ("id" not in name or not _ids(found[0])):
+            if found and ("id" not in name or not ids_of(found[0])):
                 return found[0]
         return None
 
@@ -191,24 +258,40 @@ def _kind_filter(wanted: Any) -> dict[str, Any]:
     return {"kind": ALIASES.get(wanted, wanted)}
 
 
+def _kept(item: ContextItem) -> dict[str, Any]:
+    """How the payload is kept beside the text: not at all where it is the text, or the text is to be all of it."""
+    if item.payload is None or item.payload == item.text:
+        return {}
+    return {"written": "json"} if len(canonical(item.payload)) > LONG else {"payload": item.payload}
+
+
+def _payload(record: Record) -> Any:
+    """As it was given; a long one is the text, as JSON."""
+    if record.data.get("written") != "json":
+        return record.data.get("payload", record.text)
+    try:
+        return json.loads(record.text)
+    except ValueError:  # a secret was taken out of it
+        return record.text
+
+
 def _field(name: str) -> str:
-    if name == "token_cost":
-        raise Invalid("token_cost is counted when an item is read; filter by another field, such as importance")
     if name in RENAMED:
         return RENAMED[name]
     return name if name in FIELDS or name.startswith("data.") else f"data.{name}"
 
 
-def _ids(record: Record) -> builtins.list[str]:
+def ids_of(record: Record) -> builtins.list[str]:
     """The item's id; several in a store where items of the same text were once kept as one."""
     known = record.data.get("item_id", [])
     return [known] if isinstance(known, str) else list(known)
 
 
-def item_of(given: ContextItem | Mapping[str, Any]) -> ContextItem:
-    """An item, or one from a dict with the founding document's field names."""
+def item_of(given: Any) -> ContextItem:
+    """An item from a `ContextItem`, a dict with the founding document's field names, or an object that has such fields."""
     if isinstance(given, ContextItem):
-        return given
+        return replace(given, payload=plain(given.payload), metadata=plain(given.metadata))
+    given = plain(given)
     if not isinstance(given, Mapping):
         raise Invalid(f"an item is a ContextItem or a dict of its fields, not {type(given).__name__}")
     said = {**given, "id": str(given.get("id") or given.get("context_item_id") or "")}
@@ -216,30 +299,28 @@ def item_of(given: ContextItem | Mapping[str, Any]) -> ContextItem:
     if said["payload"] in (None, ""):
         raise Invalid(f"item {said['id'][:60]!r} has no payload, and no text; give it one")
     known = {name: said[name] for name in ContextItem.__dataclass_fields__ if name in said}
-    tags = known.get("tags") or ()
-    if not isinstance(tags, list | tuple | set | frozenset):
-        raise Invalid(f"tags are a list such as ['bug_fix'], not {quoted(tags)}")
-    return ContextItem(**{**known, "tags": tuple(tags)})
+    return item_of(ContextItem(**{**known, "tags": known.get("tags") or ()}))
 
 
-def text_of(payload: Any) -> str:
-    """The searchable text of a payload: its text, or the whole structure as JSON."""
+def text_of(payload: Any, kind: str) -> str:
+    """The searchable text of a payload: its text, the decision of a decision, or the whole structure as JSON."""
     if isinstance(payload, str):
         return payload
     if isinstance(payload, Mapping):
-        texts = [value for value in payload.values() if isinstance(value, str)]
-        if isinstance(payload.get("text"), str):
-            return str(payload["text"])
-        if len(texts) == 1 and len(payload) == 1:
-            return texts[0]
-    return json.dumps(payload, ensure_ascii=False, default=str)
+        alone = next(iter(payload.values())) if len(payload) == 1 else None
+        told = next((each for each in (payload.get("text"), payload.get(kind), alone) if isinstance(each, str)), None)
+        if told is not None:
+            return told
+    return written(payload)
+
+
+def written(payload: Any) -> str:
+    return json.dumps(payload, ensure_ascii=False)
 
 
 def moment_of(stamp: str) -> datetime:
-    """A time. Without a zone, as in the founding document, it was some unknown local time; it is taken as UTC, so that items
-    keep their order."""
+    """A time. Without a zone, as in the founding document, it is local time."""
     try:
-        moment = datetime.fromisoformat(stamp)
-    except (TypeError, ValueError) as problem:
+        return datetime.fromisoformat(stamp).astimezone(UTC)
+    except (TypeError, ValueError, OverflowError) as problem:
         raise Invalid(f"a timestamp is ISO 8601, such as 2026-05-01T12:00:00+00:00, not {stamp!r:.60}") from problem
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -13,16 +13,18 @@ person to ask, it waits in `review`.
 import builtins
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from memorist import engine
+from memorist import checks, engine
 from memorist.access import GLOBAL
 from memorist.designs import DESIGNS, TIERS
 from memorist.errors import Invalid
 from memorist.memory import Memory
 from memorist.records import Outcome, Report
-from memorist.seeds.items import ContextItem, Items, text_of
+from memorist.seeds.items import ContextItem, Items
+from memorist.seeds.mirror import Mirrored
+from memorist.seeds.plain import plain
 from memorist.surfaces import settings
 from memorist.text.question import kinds_in
 from memorist.text.wishes import wished
@@ -46,6 +48,10 @@ class ContextPackage:
     receipt: str
     summary: str | None = None
 
+    @property
+    def context_package_id(self) -> str:
+        return self.id
+
     def __str__(self) -> str:
         return self.text
 
@@ -58,13 +64,27 @@ class TaskItems(Items):
         self.task = task
 
     def add_reasoning(self, text: str, stage_id: str) -> ContextItem | None:
-        return self.add(ContextItem(text, kind="reasoning", source=self._source(stage_id), tags=("task", stage_id)))
+        return self.add(
+            ContextItem({"text": text}, kind="reasoning", source=self._source(stage_id), tags=("task", stage_id))
+        )
 
     def add_tool_output(self, tool_id: str, output: Any, stage_id: str | None = None) -> ContextItem | None:
         """With a stage, it counts among the outputs of that stage."""
         tags = ("task", "tool", tool_id, *([stage_id] if stage_id else []))
         payload = {"tool_id": tool_id, "output": output}
         return self.add(ContextItem(payload, kind="tool_output", source=self._source(stage_id), tags=tags))
+
+    def add_artifact(
+        self, artifact_id: str, payload: Any, node_id: str = "", type: str = "", schema_ref: str = ""
+    ) -> ContextItem | None:
+        """Keeps what a step made; one of the same id is replaced."""
+        about = {"artifact_id": artifact_id, "task_id": self.task, "node_id": node_id, "type": type}
+        tags = ("task", "artifact", *filter(None, (type, node_id)))
+        about |= {"schema_ref": schema_ref}
+        return self.add(ContextItem(payload, artifact_id, "artifact", self.scope, tags=tags, metadata=about))
+
+    def query_artifacts(self, type: str | None = None) -> builtins.list[ContextItem]:
+        return _query(self, "artifact", None if type is None else [type])
 
     def get_stage_outputs(self, stage_id: str) -> builtins.list[ContextItem]:
         source = self._source(stage_id)
@@ -87,15 +107,21 @@ class TaskItems(Items):
 
 
 class Tiers:
-    """The three tiers of one memory."""
+    """The three tiers of one memory. A project and what is global can have a backend of the caller's own beside them."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Memory, backends: Mapping[str, Any] | None = None) -> None:
         self._memory = memory.through(memory.access)
         lanes = {lane.name for lane in memory.design.lanes}
-        own = memory.design.name not in DESIGNS or lanes.issuperset(NAMES)  # of the user's own, or with these tiers
-        self._memory.design = memory.design if own else engine.tuned(TIERS, settings.load())
-        self.project = Items(self._memory, memory.home)
-        self.everywhere = Items(self._memory, GLOBAL)
+        mine = memory.design.name not in DESIGNS or lanes.issuperset(NAMES)  # of the user's own, or with these tiers
+        self._memory.design = memory.design if mine else engine.tuned(TIERS, settings.load())
+        own = dict(backends or {})
+        self.project = self._items(memory.home, own.pop("project", None))
+        self.everywhere = self._items(GLOBAL, own.pop("global", None))
+        if own:
+            raise Invalid(f"there is no lasting tier {next(iter(own))!r:.60}; a backend is for project or global")
+
+    def _items(self, scope: str, backend: Any) -> Items:
+        return Items(self._memory, scope) if backend is None else Mirrored(self._memory, scope, backend)
 
     def task(self, task_id: str) -> TaskItems:
         return TaskItems(self._memory, task_id)
@@ -106,14 +132,14 @@ class Tiers:
         return self._add(self.project, "decision", decision, tags)
 
     def add_convention(self, convention: str, scope: str) -> ContextItem | None:
-        return self._add(self.project, "convention", convention, [scope])
+        return self._add(self.project, "convention", convention, [scope], scope=scope)
 
     def add_failure(self, signature: Any, lesson: str) -> ContextItem | None:
         """`signature` says how it failed; its `code` becomes a tag."""
-        said = _plain(signature)
-        code = str(said.get("code", "")) if isinstance(said, Mapping) else str(said)
+        said = plain(signature)
+        code = str(said.get("code", "") if isinstance(said, Mapping) else said)
         payload = {"failure": said, "lesson": lesson}
-        tags = ("project", "failure", *([code] if code else []))
+        tags = ("project", "failure", *([code] if 0 < len(code) <= checks.LONGEST_LABEL else []))
         item = ContextItem(payload, kind="failure", source=self.project.scope, tags=tags)
         return self.project.add(item)
 
@@ -135,12 +161,17 @@ class Tiers:
 
     # ------------------------------------------------------------ everywhere
 
-    def add_preference(self, preference: str, category: str) -> ContextItem | None:
-        """None if the person declined or could not be asked."""
-        return self._add(self.everywhere, "preference", preference, [category])
+    def add_preference(self, preference: str, category: str, require_confirmation: bool = True) -> ContextItem | None:
+        """None if the person declined or could not be asked. Whatever `require_confirmation` says, they are asked: what
+        would stand in the prompts of every project is theirs to decide."""
+        return self._add(self.everywhere, "preference", preference, [category], category=category)
 
     def add_pattern(self, pattern: str, domain: str) -> ContextItem | None:
-        return self._add(self.everywhere, "pattern", pattern, [domain])
+        return self._add(self.everywhere, "pattern", pattern, [domain], domain=domain)
+
+    def clear_all(self) -> bool:
+        """Archives all that is global. False: a person has to agree first, or did not."""
+        return self.everywhere.clear()
 
     def query_preferences(self, category: str | None = None) -> builtins.list[ContextItem]:
         return _query(self.everywhere, "preference", None if category is None else [category])
@@ -175,19 +206,13 @@ class Tiers:
             raise Invalid(f"{task.scope} has no item {missing[:60]!r}; list_all() names them")
         return self._memory.finish(task.scope, outcome, keep=[record.id for record in found.values() if record])
 
-    def _add(self, items: Items, kind: str, text: str, tags: Sequence[str]) -> ContextItem | None:
+    def _add(self, items: Items, kind: str, text: str, tags: Sequence[str], **more: str) -> ContextItem | None:
         tier = "global" if items.scope == GLOBAL else "project"
-        return items.add(ContextItem(text, kind=kind, source=items.scope, tags=(tier, kind, *tags)))
+        return items.add(ContextItem({kind: text, **more}, kind=kind, source=items.scope, tags=(tier, kind, *tags)))
 
 
 def _query(items: Items, kind: str, tags: Sequence[str] | None) -> builtins.list[ContextItem]:
     return items.query({"kind": kind} | ({"tags": list(tags)} if tags else {}), limit=100)
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
-    return dict(value) if isinstance(value, Mapping) else text_of(value)
 
 
 # ---------------------------------------------------------------- overrides

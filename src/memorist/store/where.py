@@ -210,10 +210,8 @@ def _clause(field: str, op: str, value: Any) -> Clause:
 def _value(field: str, value: Any, depth: int = 0) -> Any:
     if value is None or isinstance(value, bool):
         return value
-    if type_of(field) == "time" and isinstance(value, str):
+    if isinstance(value, datetime) or (type_of(field) == "time" and isinstance(value, date | str)):
         return utc(_moment(field, value), field)
-    if isinstance(value, date):
-        return utc(value, field)
     if isinstance(value, float) and not math.isfinite(value):
         raise Invalid(f"{field!r} cannot be compared with {value!r}; use a finite number")
     if isinstance(value, int) and abs(value) >= 2**63:
@@ -229,8 +227,10 @@ def _value(field: str, value: Any, depth: int = 0) -> Any:
     raise Invalid(f"{field!r} cannot be compared with a {type(value).__name__}")
 
 
-def _moment(field: str, value: str) -> datetime:
+def _moment(field: str, value: date | str) -> datetime:
+    """A moment; without a zone it is local time, and a day is its beginning."""
     try:
-        return datetime.fromisoformat(value)
-    except ValueError as problem:
-        raise Invalid(f"{field!r} takes a time such as 2026-05-01T12:00+00:00, not {value[:60]!r}") from problem
+        told = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+        return told if told.tzinfo else told.astimezone()
+    except (ValueError, OverflowError) as problem:
+        raise Invalid(f"{field!r} takes a time such as 2026-05-01T12:00+00:00, not {str(value)[:60]!r}") from problem

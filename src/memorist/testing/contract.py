@@ -6,6 +6,7 @@ store that forgets one of them leaks on that one. No mark is used that a user's 
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ REFUSED: tuple[tuple[Any, str], ...] = (
     ({"data.": 1}, "data.<key>"), ({"data.\ud800": 1}, "data.<key>"), ({"data.\x00": 1}, "data.<key>"),
     ({"kind": {"$like": "x"}}, "$gte"), ({"kind": {"": 1}}, "$gte"),
     ({"kind": {None: 1}}, "$gte"), ({"kind": {"$in": "fact"}}, "list"), ({"importance": float("nan")}, "finite"),
-    ({"number": 2**63}, "64"), ({"at": "soon"}, "2026"), ({"at": b"2026-01-01"}, "bytes"),
+    ({"number": 2**63}, "64"), ({"at": "soon"}, "2026"), ({"at": b"2026-01-01"}, "bytes"), ({"text": date(2026, 1, 1)}, "date"),
     ({"data.x": {"$eq": {}}}, "dict"), ("kind", "dict"),
 )  # fmt: skip
 

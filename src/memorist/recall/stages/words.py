@@ -25,6 +25,7 @@ from memorist.store.choices import chosen
 from memorist.text import bm25
 from memorist.text.twins import distance
 from memorist.text.words import chunks, query_terms, terms
+from memorist.worth import important
 
 Aliases = Mapping[str, tuple[str, ...]]
 USUAL: Aliases = {
@@ -46,6 +47,7 @@ SHORTEST_PREFIX, SHORTEST_FUZZY = 3, 4  # letters; shorter words are like everyt
 MOST_EDITS = 3
 ENDING = 3  # letters that a stem may have lost
 LOOKED_UP = 2000  # words of a vocabulary, for one beginning
+MOST_POOLS = 8  # each of more important memories than the one before
 Groups = Mapping[str, Mapping[str, float]]  # a term of the question → what stands for it, and what that counts
 
 
@@ -160,24 +162,47 @@ class ByWords:
 
     pool: int = 60
     source: bool = False  # whether the words for where a memory came from are looked for: conversation, migration …
+    important: bool = False  # importance is to weigh later: what it may lift is looked for beyond a full pool
     one_moment: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         if not search.terms:
             return search
-        pool = search.pool(max(self.pool, 4 * search.limit))
-        match = tools.store.match(search.terms, search.shelves, search.where, pool)
-        scores, whole = match.scores, match.yardstick.ceiling
-        records = tools.store.get(list(scores), search.where) if scores else []
+        held, whole = self._held(search, tools)
         labels = Labels.of(search.terms, tools.kinds, self.source)
         if not labels:
-            return _found(search, [found(record, words=scores[record.number] / whole) for record in records])
-        records = list({r.id: r for r in (*records, *labels.look_up(len(records), search, tools))}.values())
-        carried = [labels.on(record) for record in records]
-        label = share(sum(map(bool, carried)), len(records), whole, search.terms)
-        words = [scores.get(record.number, 0.0) / (whole or 1.0) for record in records]
-        own = zip(records, words, carried, strict=True)
-        return _found(search, [found(record, words=held + label * labels) for record, held, labels in own])
+            return _found(search, [found(record, words=words) for record, words in held.values()])
+        others = {each.number: (each, 0.0) for each in labels.look_up(len(held), search, tools)}
+        both = list((others | held).values())
+        carried = [labels.on(record) for record, _ in both]
+        label = share(sum(map(bool, carried)), len(both), whole, search.terms)
+        own = zip(both, carried, strict=True)
+        return _found(search, [found(record, words=words + label * labels) for (record, words), labels in own])
+
+    def _held(self, search: Search, tools: Tools) -> tuple[dict[int, tuple[Record, float]], float]:
+        """What holds words of the question, by number, each with its share of the question's weight; and that weight."""
+        pool, where, held = (
+            search.pool(max(self.pool, 4 * search.limit)),
+            search.where,
+            dict[int, tuple[Record, float]](),
+        )
+        for _ in range(MOST_POOLS):
+            match = tools.store.match(search.terms, search.shelves, where, pool)
+            whole = match.yardstick.ceiling
+            records = tools.store.get(list(match.scores), where) if match.scores else []
+            held |= {each.number: (each, match.scores[each.number] / whole) for each in records}
+            full = self.important and len(records) >= pool and search.left() != 0
+            if not full or (level := _overtaking(held, records, search)) >= 1:
+                break
+            where = search.where.also("importance", "gt", level)
+        return held, whole
+
+
+def _overtaking(held: Mapping[int, tuple[Record, float]], pool: Sequence[Record], search: Search) -> float:
+    """How important a memory must be to come before the best, if it fits no better than the least of the pool that left it
+    out. Twice as many best as are asked for, because later stages drop some."""
+    worth = sorted((words * important(record, search.now, {}) for record, words in held.values()), reverse=True)
+    return worth[2 * search.limit - 1] / min(held[record.number][1] for record in pool) + 1e-9  # equals do not count
 
 
 @dataclass(frozen=True, slots=True)
