@@ -152,7 +152,7 @@ def _scope_flaw(path: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What happened to a record, counted. Only `used` resets clocks; `surfaced` is telemetry."""
+    """What happened to a record, counted. To be used or said again resets clocks; `surfaced` is telemetry."""
 
     up: int = 0
     down: int = 0
@@ -164,7 +164,7 @@ class Counters:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """All in UTC. `at` is when it happened, `created` when it was stored, `used` when it last helped."""
+    """All in UTC. `at` is when it happened, `created` when it was stored, `used` when it last helped or was said again."""
 
     at: datetime
     created: datetime

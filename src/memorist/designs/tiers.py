@@ -16,7 +16,7 @@ TIERS = Design(
     about="task, project and global memory, each with its share of the prompt; the important first",
     reads=("task", "project", "global"),
     recall=(Understand(), ByWords(pool=200), Believed(), Weigh(factors=("important",)), KeepBest()),
-    upkeep=(Settle(), Retain(max_items=1000)),
+    upkeep=(Settle(), Retain(max_items=1000, order="importance")),
     lanes=(Lane("task", 0.4), Lane("project", 0.4), Lane("global", 0.2)),
     conflicts="flag",
     promotion=Promotion("manual"),
