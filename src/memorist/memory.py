@@ -283,7 +283,7 @@ class Memory(Engine):
         self, scope: str, outcome: str = "done", *, keep: Sequence[str | int] = (), dry_run: bool = False
     ) -> Report:
         """Ends a task or a session: what `keep` names and what is pinned moves to the project, the rest goes to the archive.
-        One `undo` takes it back."""
+        What `extract` found waits on to be promoted. One `undo` takes it back."""
         caller, said = self._caller, checks.label(outcome, "the outcome")
         named = [self._must_get(id) for id in checks.references(keep, "keep")]
         flag = checks.flag(dry_run, "dry_run")

@@ -224,10 +224,15 @@ class Retain:
         chosen = {b.id: (why, b.touched) for b in old if (why := self._fallen(b, now, tools.kinds))}
         kept = [brief for brief in briefs if brief.id not in chosen]
         items, bytes = len(kept), sum(brief.bytes for brief in kept)
-        new = self._new(kept, now)
-        lowest = sorted((b for b in kept if b.id not in new and not _in_use(b, now)), key=partial(self._rank, now=now))
+        lowest = free(self._lowest(kept, now), who, tools)
         because = f"evicted: the scope held {items:,} memories in {bytes / MEGABYTE:.1f} MB, this among the least worth"
-        return chosen | {b.id: (because, b.touched) for b in self._too_many(free(lowest, who, tools), items, bytes)}
+        return chosen | {b.id: (because, b.touched) for b in self._too_many(lowest, items, bytes)}
+
+    def _lowest(self, briefs: Sequence[Brief], now: datetime) -> list[Brief]:
+        """Those that may go, in the order in which they do."""
+        new = self._new(briefs, now)
+        loose = (brief for brief in briefs if brief.id not in new and not _in_use(brief, now))
+        return sorted(loose, key=partial(self._rank, now=now))
 
     def _new(self, briefs: Sequence[Brief], now: datetime) -> set[str]:
         """The newest of today, a tenth of the limit and at least one: nothing goes by its own arrival."""
