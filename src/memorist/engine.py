@@ -634,8 +634,10 @@ class Engine:
         shown = [line.at for line in mine if line.rendered is not None]
         size = asdict(store.size(Where(who)))
         done, used = size.pop("done"), size.pop("used")
+        began = [event.at.isoformat(timespec="seconds") for event in store.journal(before=2)]
         return {
             **size,
+            "created": next(iter(began), "not yet"),
             "promotions": sum(count for (verb, _), count in done.items() if verb == "promoted"),
             "evictions": sum(done.get((verb, upkeep.runner.UPKEEP), 0) for verb in ("evicted", "expired", "forgotten")),
             "accesses": used,

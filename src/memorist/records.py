@@ -164,8 +164,8 @@ def _scope_flaw(path: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Counters(Noun):
-    """What happened to a record, counted. Only `used` resets clocks; `surfaced` is telemetry. Votes stop counting where either
-    side is far ahead (`worth.bounded`); the journal has them all."""
+    """What happened to a record, counted. To be used or said again resets clocks; `surfaced` is telemetry. Votes stop counting
+    where either side is far ahead (`worth.bounded`)."""
 
     up: int = 0
     down: int = 0
@@ -177,7 +177,7 @@ class Counters(Noun):
 
 @dataclass(frozen=True, slots=True)
 class Times(Noun):
-    """All in UTC. `at` is when it happened, `created` when it was stored, `used` when it last helped."""
+    """All in UTC. `at` is when it happened, `created` when it was stored, `used` when it last helped or was said again."""
 
     at: datetime
     created: datetime

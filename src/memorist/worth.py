@@ -38,7 +38,17 @@ def votes(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
 
 def importance(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
     """0.9 to 1.1, by its importance and how often it was said again."""
-    return 0.9 + 0.2 * min(1.0, record.importance + 0.1 * record.counters.strength)
+    return 0.9 + 0.2 * said_importance(record.importance, record.counters)
+
+
+def said_importance(importance: float, counters: Counters) -> float:
+    """A tenth more for every time it was said again, 1 at most. The stored importance stays as it was given."""
+    return min(1.0, importance + 0.1 * counters.strength)
+
+
+def accesses(counters: Counters) -> int:
+    """How often it was needed: used, or said again. Being shown is neither."""
+    return counters.used + counters.strength
 
 
 def important(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
@@ -135,8 +145,8 @@ def age(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
 
 
 def access(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
-    """1 + 0.1 · log2(n + 1), at most 1.5, for n uses; being shown is not a use."""
-    return 1 + min(0.5, 0.1 * math.log2(record.counters.used + 1))
+    """1 + 0.1 · log2(n + 1), at most 1.5, for n uses and repetitions; being shown is neither."""
+    return 1 + min(0.5, 0.1 * math.log2(accesses(record.counters) + 1))
 
 
 def status(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
@@ -159,7 +169,24 @@ def proved(record: Record, now: datetime) -> bool:
 
 
 def _helped(record: Record) -> bool:
-    return record.times.used is not None and record.times.used >= record.times.updated
+    """Whether it was used since it was last changed. To be said again starts its clock, and proves nothing."""
+    used = record.times.used
+    return record.counters.used > 0 and used is not None and used >= record.times.updated
+
+
+def decayed(importance: float, status: str, accesses: int, days: float) -> float:
+    """What is left of an importance so many days after the last access: 5 % less every week, a tenth less for a candidate,
+    and half of it for what was never needed; ten accesses make that up.
+
+    >>> [round(decayed(0.8, "confirmed", accesses, days), 3) for accesses, days in ((0, 0), (10, 0), (10, 70), (0, 70))]
+    [0.4, 0.8, 0.479, 0.239]
+    """
+    return (
+        importance
+        * math.pow(0.95, days / 7)
+        * (0.9 if status == "candidate" else 1.0)
+        * min(1.0, 0.5 + 0.05 * accesses)
+    )
 
 
 # ---------------------------------------------------------------- confidence: the associative design

@@ -227,9 +227,9 @@ def test_what_was_forgotten_or_taken_back_in_the_project_does_not_come_back_by_i
 
 def test_a_project_that_switched_promotion_off_is_left_alone(memory: Memory) -> None:
     in_mode(memory, "auto")
-    memory._choose(auto=False)
     for session in ("s1", "s2"):
         memory.extract(DECISION, session=session)
+    memory._choose(auto=False)
     assert promoted(memory) == []
     assert "promotion is off for project/atlas" in weigh(memory)[0].because
     memory._choose(auto=True, preset="conservative")

@@ -128,7 +128,7 @@ def test_choices_are_kept_in_the_store(memory: Memory) -> None:
     assert slash(memory, "/memory budget").text == "the budget is the design's own"
     assert slash(memory, "/memory budget 900").text == "at most 900 tokens go into a prompt"
     assert "are promoted by" in slash(memory, "/memory auto").text
-    assert slash(memory, "/memory auto off").text == "findings are not promoted"
+    assert slash(memory, "/memory auto off").text == "findings are neither stored nor promoted"
     assert slash(memory, "/memory config").text.startswith("the preset is balanced")
     assert slash(memory, "/memory config aggressive").text.startswith("the preset is aggressive")
     path = memory._tools.store.path

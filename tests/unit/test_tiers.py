@@ -225,7 +225,7 @@ def test_a_file_says_how_each_tier_is_kept(tmp_path: Path) -> None:
                 "project": 0.3,
                 "global": 0.2,
             }
-            assert next(iter(memory.design.upkeep[1:])) == Retain(50, None, 30, None, ("project", "task"))
+            assert next(iter(memory.design.upkeep[1:])) == Retain(50, None, 30, None, ("project", "task"), "importance")
 
 
 @pytest.mark.covers("C0-4")

@@ -377,6 +377,7 @@ JOBS: Mapping[str, Shape] = {
         ttl_days=_or_off("ttl_days", partial(checks.number, least=1, most=100_000)),
         min_confidence=_or_off("min_confidence", checks.share),
         families=Key("families", partial(names, known=RETAINED), list),
+        order=partial(one_of, known=("decayed", "importance")),
     ),
     "suggest_aliases": _shape(suggest.SuggestAliases, most=_some, times=_some),
     "tune_lanes": _shape(suggest.TuneLanes, receipts=partial(checks.whole, least=1, most=10_000)),

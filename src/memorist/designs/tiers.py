@@ -23,7 +23,7 @@ TIERS = Design(
         Suspect(),
         KeepBest(),
     ),
-    upkeep=(Settle(), Retain(max_items=1000)),
+    upkeep=(Settle(), Retain(max_items=1000, order="importance")),
     lanes=(Lane("task", 0.4), Lane("project", 0.4), Lane("global", 0.2)),
     conflicts="flag",
     promotion=Promotion("manual"),

@@ -51,7 +51,7 @@ def _preset(value: Any) -> str:
 
 
 _CHECKS = {
-    "budget": lambda value: checks.whole(value, "budget", 1, checks.LARGEST_PROMPT),
+    "budget": lambda value: None if value is None else checks.whole(value, "budget", 1, checks.LARGEST_PROMPT),
     "auto": lambda value: checks.flag(value, "auto"),
     "preset": _preset,
 }

@@ -356,12 +356,12 @@ def _add(record: Clean, changes: Changes, because: str) -> Outcome:
 
 
 def _reinforce(twin: Record, record: Record, changes: Changes) -> Outcome:
-    """Counts the repetition and takes over new tags, files and the pin, where the twin is not the word of somebody more
-    trusted. The user saying it makes it the user's word."""
+    """Counts the repetition, which starts the twin's clock again, and takes over new tags, files and the pin, where the twin is
+    not the word of somebody more trusted. The user saying it makes it the user's word."""
     confirms = record.origin == "user" and twin.status == "candidate"
     because = "the same text was there" + (", and the user confirmed it" if confirms else "")
     counters = replace(twin.counters, strength=twin.counters.strength + 1)
-    counted: Record = replace(twin, counters=counters)
+    counted: Record = replace(twin, counters=counters, times=replace(twin.times, used=changes.now))
     joined = replace(
         counted,
         tags=_joined(twin.tags, record.tags),

@@ -12,7 +12,8 @@ the same was forgotten, revised or undone.
 Findings with enough points go to their project: proposed by upkeep, or after a person agreed; those promoted automatically
 stay candidates. An explicit call moves any memory: a task's lesson to its project, a project's pattern to `global`. At the
 end of a task or session the caller keeps the memories they name or have pinned; the rest goes to the archive, in the same
-batch, so one `undo` reopens the task as it was. Nothing is kept just because it looks important.
+batch, so one `undo` reopens the task as it was. Nothing is kept just because it looks important. Findings wait on: that a
+session is over takes nothing from what was found in it. Where a project has switched this off, nothing is looked for.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -60,6 +61,7 @@ DECLINED = "a person did not want it kept"
 STAY = ("project", "user", "global")  # scope families that do not end
 ENDING = ("task", "session")  # families whose end needs nobody's consent
 FINISHED = "finished"
+WAITS = "a finding, which waits to be promoted"
 
 
 # ---------------------------------------------------------------- findings
@@ -83,6 +85,9 @@ def keep(
     by.access.must_write(home, by.access.home_of(home))  # what is found is for there
     if message is not None:
         checks.whole(message, "message", 0, 1 << 53)
+    project = by.access.home_of(home) or home
+    if chosen(by.store, by.access.space, project).auto is False:
+        return [Outcome("refused", f"findings are switched off for {project}; `/memory auto on` switches them on")]
     from memorist.remember.extract import extract  # its rules take a while to load
 
     found = extract(checks.text(text), checks.optional_label(role, "the role"))
@@ -142,10 +147,15 @@ def agents_of(record: Record) -> set[str]:
 
 
 def findings(home: str | None, who: Access, tools: Tools) -> list[Record]:
-    where = Where(who).also("state", "eq", "active").also("status", "eq", "candidate").also("data.rule", "ne", None)
-    where = where.also("data.home", "ne", None) if home is None else where.also("data.home", "eq", home)
+    found = _found(Where(who) if home is None else Where(who).also("data.home", "eq", home), tools)
+    return [record for record in found if home is not None or _at_home(record)]
+
+
+def _found(where: Where, tools: Tools) -> list[Record]:
+    where = where.also("state", "eq", "active").also("status", "eq", "candidate")
+    where = where.also("data.rule", "ne", None).also("data.home", "ne", None)
     found = tools.store.find(where, Order("created", ascending=True), FINDINGS_AT_MOST)
-    return [record for record in found if is_finding(record) and (home is not None or _at_home(record))]
+    return [record for record in found if is_finding(record)]
 
 
 def _at_home(record: Record) -> bool:
@@ -481,7 +491,8 @@ def promote(find: edit.Find, scope: str, because: str, by: Caller, signals: Sequ
 
 
 def finish(scope: str, outcome: str, keep: Sequence[Record], target: str, by: Caller, dry_run: bool = False) -> Report:
-    """Moves the memories to keep to `target`, then archives the rest. A memory that `target` already says is not moved."""
+    """Moves the memories to keep to `target`, then archives the rest but for findings, which still count for others. A memory
+    that `target` already says is not moved."""
     home = by.access.home_of(scope)
     ends = _must_end(scope, home, keep, by)
     here = by.where.also("scope", "eq", ends).also("home", "eq", home).also("state", "eq", "active")
@@ -496,13 +507,14 @@ def finish(scope: str, outcome: str, keep: Sequence[Record], target: str, by: Ca
     by = ender
     move = edit.Sweep("promoted", partial(_kept_in, scope=goes_to, because=because), because, here, by)
     clear = edit.Sweep(FINISHED, partial(edit.archived, because=because), because, here, by)
+    waiting = {record.id: WAITS for record in _found(here, by.tools) if record.id not in wanted}
     if dry_run:
         saved = move.plan(wanted)
-        moved = {each.id for each in saved.changed}
-        rest = clear.plan([id for id in _ids(here, by.tools) if id not in moved])
-        return replace(rest, changed=(*saved.changed, *rest.changed), left={})
+        stay = dict.fromkeys((each.id for each in saved.changed), "kept") | waiting
+        rest = clear.plan([id for id in _ids(here, by.tools) if id not in stay])
+        return replace(rest, changed=(*saved.changed, *rest.changed), left=waiting)
     report = move.apply(wanted, Report(FINISHED))
-    stay = _outranking(users, goes_to, report, by)
+    stay = _outranking(users, goes_to, report, by) | waiting
     return clear.apply([id for id in _ids(here, by.tools) if id not in stay], replace(report, left=stay))
 
 

@@ -2,13 +2,16 @@
 
     /remember [category] text        keeps it, confirmed; the category is guessed where none is given
     /forget id-or-keyword            forgets the memory with that id; for a keyword, shows what it would forget
-    /pin id-or-keyword               pins it, or unpins it
-    /memory status | list [category] | search question | budget [tokens] | auto [on|off] | config [preset]
+    /pin id-or-keyword               pins it, or unpins it; a finding of a session becomes a memory of its project
+    /memory status | list [category] | search question | budget [tokens|default] | auto [on|off] | config [preset]
     /memory alias list | add word means… | remove word [means…]
 
 Each gives a `SlashReply` whose text is for the person. A keyword never deletes: what it finds is named, and forgotten only
-with `confirm=True`. A command acts with the access of the memory that is passed in: a program that passes on what a person
-typed opens one with `origin="user"`. A memory of any design can be passed in; only `/memory search` answers as that design does.
+with `confirm=True`. A number that no memory has is a keyword.
+
+The door decides whose word a command is. It acts with the access of the memory that is passed in, which is an agent's unless
+it was opened as somebody else's; a program that passes on what a person typed hands in that person's `access`. At a terminal
+(`memorist slash`) it is the user's. A memory of any design can be passed in; only `/memory search` answers as that design does.
 """
 
 import re
@@ -16,6 +19,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from memorist.access import Access, family_of
 from memorist.errors import Invalid, NotFound
 from memorist.kinds import ALIASES, KINDS
 from memorist.memory import Memory
@@ -27,6 +31,8 @@ from memorist.text.visible import quoted, visible
 IMPORTANCE = 0.8  # of memories that a person asks for
 CATEGORY = re.compile(r"\s*(?:\[(?P<marked>\w+)\]|(?P<said>\w+):(?=\s)|(?P<bare>\w+)(?=\s))\s*")
 REFERENCE = re.compile(r"\d+|\[id:\d+\]|m[0-7][0-9a-z]{2,25}")  # every id begins with m and a digit, and no word does
+DEFAULT = "default"  # instead of a number: what the design has
+DONE = ("changed", "unchanged")  # outcomes: it is as it was asked for
 FIRST = 5  # pinned memories that come first in an answer
 LISTED = 20
 SHOWN = 120  # characters of a memory in an answer
@@ -45,10 +51,15 @@ class SlashReply:
         return self.text
 
 
-def slash(memory: Memory, line: str, confirm: bool = False) -> SlashReply:
-    """Runs one command, such as "/remember We deploy on Mondays"."""
+def slash(memory: Memory, line: str, confirm: bool = False, access: Access | None = None) -> SlashReply:
+    """Runs one command, such as "/remember We deploy on Mondays". `access`: of whoever typed it, if that is not whoever the
+    memory was opened for, such as `replace(memory.access, origin="user", actor="ann")`; never from what the text says."""
     if not isinstance(line, str):
         raise Invalid(f"a command is a text such as '/remember …', not {type(line).__name__}")
+    if access is not None:
+        if not isinstance(access, Access):
+            raise Invalid(f"access is the Access of whoever typed the command, not {quoted(access)}")
+        memory = memory.through(access)
     name, rest = _halved(line)
     if name not in COMMANDS:
         raise Invalid(f"there is no command {quoted(name)}; commands are {', '.join(COMMANDS)}")
@@ -75,8 +86,7 @@ def remember(memory: Memory, text: str, confirm: bool) -> SlashReply:
 
 
 def forget(memory: Memory, what: str, confirm: bool) -> SlashReply:
-    named = _is_reference(what)
-    found = [memory.get(what)] if named else _search(memory, what, "/forget")
+    found, named = _meant(memory, what, "/forget")
     best = found[0]
     if not named and not confirm:
         lines = [f"would forget {_line(best)}", *(f"also found {_line(other)}" for other in found[1:])]
@@ -87,19 +97,26 @@ def forget(memory: Memory, what: str, confirm: bool) -> SlashReply:
 
 
 def pin(memory: Memory, what: str, confirm: bool) -> SlashReply:
-    record = memory.get(what) if _is_reference(what) else _search(memory, what, "/pin")[0]
+    record = _meant(memory, what, "/pin")[0][0]
     if record.pinned:
         done = memory.unpin(record.id)
         return SlashReply("/pin", _told(done, f"unpinned {_line(record)}"), (record.number,))
-    done = memory.pin(record.id)
-    pins = memory.count({"pinned": True})
+    found = family_of(record.scope) == "session"
+    done = (_held_back(memory, record) if found else None) or memory.pin(record.id)
+    pins, moved = memory.count({"pinned": True}), f" in {memory.home}" if found else ""
     many = f"; {pins} are pinned now, and {FIRST} of them come first in an answer" if pins > FIRST else ""
-    return SlashReply("/pin", _told(done, f"pinned {_line(record)}{many}"), (record.number,))
+    return SlashReply("/pin", _told(done, f"pinned{moved} {_line(record)}{many}"), (record.number,))
+
+
+def _held_back(memory: Memory, record: Record) -> Outcome | None:
+    """Promotes it; what kept it from becoming a memory of its project, if anything did."""
+    done = memory.promote(record.id, because="/pin")
+    return done if isinstance(done, Outcome) and done.outcome not in DONE else None
 
 
 def _told(done: Outcome, said: str) -> str:
     """What was done; or that it was not, and why."""
-    return said if done.outcome in ("changed", "unchanged") else f"{done.outcome}: {visible(done.because)}"
+    return said if done.outcome in DONE else f"{done.outcome}: {visible(done.because)}"
 
 
 def _categorised(text: str) -> tuple[str, str]:
@@ -114,10 +131,18 @@ def _categorised(text: str) -> tuple[str, str]:
     return next(iter(kinds_in(text)), "fact"), text
 
 
-def _is_reference(what: str) -> bool:
+def _meant(memory: Memory, what: str, command: str) -> tuple[list[Record], bool]:
+    """The memory with that number or id, and True; else those that the words find. A number that no memory has is a word,
+    such as a port or a year."""
     if not what:
         raise Invalid("name a memory by its number or id, or a keyword that finds it")
-    return REFERENCE.fullmatch(what) is not None
+    if REFERENCE.fullmatch(what):
+        try:
+            return [memory.get(what)], True
+        except NotFound:
+            if what.startswith("[") or not memory.recall(what):
+                raise
+    return _search(memory, what, command), False
 
 
 def _search(memory: Memory, words: str, command: str) -> list[Record]:
@@ -145,7 +170,7 @@ def _status(memory: Memory, rest: str) -> str:
         f"{memory.count(here):,} memories in {memory.home}: {counted or 'none yet'}",
         f"{memory.count(here | {'pinned': True}):,} pinned, {memory.count(here | {'status': 'candidate'}):,} candidates",
         f"promotions {facts['promotions']:,}, evictions {facts['evictions']:,}, accesses {facts['accesses']:,}",
-        f"last upkeep {facts['last_upkeep']}, last injection {facts['last_injection']}",
+        f"created {facts['created']}, last upkeep {facts['last_upkeep']}, last injection {facts['last_injection']}",
         f"auto {'off' if choices.auto is False else 'on'}, preset {choices.preset or memory.design.promotion.preset}",
         f"index: {facts['records']:,} records, {facts['rows_waiting']:,} rows wait for a vector; `memorist doctor` checks it",
     ]
@@ -169,9 +194,11 @@ def _found(memory: Memory, words: str) -> str:
 
 
 def _budget(memory: Memory, tokens: str) -> str:
-    if tokens:
+    if tokens == DEFAULT:
+        memory._choose(budget=None)
+    elif tokens:
         if not tokens.isdecimal() or len(tokens) > 12:
-            raise Invalid(f"/memory budget takes a number of tokens, not {quoted(tokens)}")
+            raise Invalid(f"/memory budget takes a number of tokens, or {DEFAULT}, not {quoted(tokens)}")
         memory._choose(budget=int(tokens))
     budget = memory._choices().budget
     return "the budget is the design's own" if budget is None else f"at most {budget:,} tokens go into a prompt"
@@ -182,7 +209,8 @@ def _auto(memory: Memory, word: str) -> str:
         raise Invalid(f"/memory auto takes on or off, not {quoted(word)}")
     if word:
         memory._choose(auto=word == "on")
-    return "findings are not promoted" if memory._choices().auto is False else "findings are promoted by their points"
+    off = memory._choices().auto is False
+    return "findings are neither stored nor promoted" if off else "findings are promoted by their points"
 
 
 def _config(memory: Memory, preset: str) -> str:

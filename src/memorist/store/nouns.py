@@ -123,7 +123,9 @@ class Brief:
     trust: str
     importance: float
     confidence: float
-    touched: datetime  # when it was last written or changed, or helped
+    touched: datetime  # when it was last written or changed, said again, or helped
+    at: datetime  # when it happened
+    created: datetime  # when it was stored
     home: str | None = None
 
 

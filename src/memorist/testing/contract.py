@@ -503,6 +503,7 @@ class StoreContract(MeaningContract):
         assert (found[big.id].status, found[big.id].importance) == (big.status, big.importance)
         assert (found[small.id].confidence, found[small.id].touched) == (small.confidence, moment(5))
         assert found[big.id].touched == big.times.updated
+        assert (found[small.id].at, found[small.id].created) == (small.times.at, small.times.created)
         assert hidden.id not in found
 
     def test_runs_are_kept_changed_and_listed_newest_first(self, store: Store) -> None:

@@ -8,9 +8,11 @@
 They look only at counters and the clock, so a second run right after the first has nothing to do. Everything is archived
 with its reason, and nothing is deleted.
 
-One guard protects memories from all of them: pinned ones, those in `global`, those written, changed or used within a day,
-and a memory that supersedes one that is still active: archiving it would bring back what it replaced. After the clock jumps,
-nothing is archived by age (promise P16).
+One guard protects memories from all of them: pinned ones, those in `global`, those written, changed, said again or used
+within a day, and a memory that supersedes one that is still active: archiving it would bring back what it replaced. Where a
+scope has too many, a day old is not young enough: else a thousand notes of one morning could not be brought to the limit. Then
+of those that were only written the newest stay, a tenth of the limit. After the clock jumps, nothing is archived by age
+(promise P16).
 """
 
 import heapq
@@ -18,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from memorist import remember
 from memorist.access import GLOBAL, Access, family_of
@@ -29,11 +31,11 @@ from memorist.records import Record
 from memorist.store.journal import jump
 from memorist.store.nouns import Brief, footprint, parts
 from memorist.store.where import Order, Where
-from memorist.worth import QUARANTINE, faded, proved, reinforced, score
+from memorist.worth import QUARANTINE, accesses, days_since, decayed, faded, proved, reinforced, said_importance, score
 
 A_DAY = timedelta(days=1)
 MEGABYTE = 1024 * 1024
-OFTEN_USED = 3  # so many uses protect a memory from expiry
+OFTEN_USED = 3  # so many uses, or times that it was said again, protect a memory from expiry
 LINKS_AT_ONCE = 200  # memories whose links are read together
 DOWN_TO = 0.9  # of a limit, so that the next write does not exceed it again
 CANDIDATES_AT_MOST = 10_000  # in one run; the next one continues
@@ -84,11 +86,11 @@ def _live_heads(ids: Sequence[str], who: Access, tools: Tools) -> set[str]:
     return {head for record in alive for head in older[record.id]}
 
 
-def refuse_guarded(record: Record, now: datetime) -> None:
-    """Checks again at the moment of the change: it may have been used since the proposal."""
+def refuse_guarded(record: Record, untouched_since: datetime) -> None:
+    """Checks again at the moment of the change: it may have been pinned, changed or used since the proposal."""
     if record.pinned:
         raise Refused(f"memory {record.number} was pinned in the meantime")
-    if now - max(record.times.updated, record.times.used or record.times.updated) < A_DAY:
+    if max(record.times.updated, record.times.used or record.times.updated) > untouched_since:
         raise Refused(f"memory {record.number} was changed or used in the meantime")
 
 
@@ -132,8 +134,8 @@ def _may_be_confirmed(record: Record, now: datetime) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Expire:
-    """Archives memories that were unused for longer than their kind is kept. Three uses, a pin, or coming from the user
-    protects them."""
+    """Archives memories that were unused for longer than their kind is kept. Three uses or repetitions, a pin, or coming from
+    the user protects them."""
 
     name: ClassVar[str] = "expire"
 
@@ -146,7 +148,7 @@ class Expire:
         ids = dict.fromkeys(brief.id for brief in free(loose(old, now), who, tools))
 
         def expire(record: Record) -> Record:
-            refuse_guarded(record, tools.clock())
+            refuse_guarded(record, tools.clock() - A_DAY)
             days = _days(tools.kinds[record.kind], record.scope)
             return remember.edit.archived(record, f"expired: a {record.kind} that nobody needed for {days:g} days")
 
@@ -165,7 +167,7 @@ def _outlived(kind: Kind, who: Access, tools: Tools, now: datetime) -> list[Brie
     least = min(kind.ttl_days or FINDING_DAYS, FINDING_DAYS)
     where = Where(who).also("state", "eq", "active").also("kind", "eq", kind.name).also("pinned", "eq", False)
     where = where.also("trust", "ne", "high").also("updated", "lt", now - timedelta(days=least))
-    rarely = (brief for brief in tools.store.briefs(where) if brief.counters.used < OFTEN_USED)
+    rarely = (brief for brief in tools.store.briefs(where) if accesses(brief.counters) < OFTEN_USED)
     return [brief for brief in rarely if (now - brief.touched).total_seconds() / 86400 > _days(kind, brief.scope)]
 
 
@@ -176,10 +178,11 @@ def _outlived(kind: Kind, who: Access, tools: Tools, now: datetime) -> list[Brie
 class Retain:
     """Archives by these rules in each scope of these families separately; each rule is off or a number.
 
-    max_items       above so many active memories in a scope, those worth least go, down to nine tenths of it
+    max_items       above so many active memories in a scope, the first by `order` go, down to nine tenths of it
     max_bytes       the same by size
     ttl_days        memories that were not touched for so long
     min_confidence  memories whose confidence today is lower, unless they were said again
+    order           decayed: the lowest importance first, as it has faded since the last use; importance: the lowest as given
     """
 
     max_items: int | None = None
@@ -187,11 +190,12 @@ class Retain:
     ttl_days: float | None = None
     min_confidence: float | None = None
     families: tuple[str, ...] = ("project",)
+    order: Literal["decayed", "importance"] = "decayed"
     name: ClassVar[str] = "retain"
 
     def propose(self, who: Access, tools: Tools) -> Proposal:
         now, moved = tools.clock(), jumped(tools)
-        chosen: dict[str, str] = {}
+        chosen: dict[str, tuple[str, datetime]] = {}
         for scope, held in tools.store.count(Where(who).also("state", "eq", "active")).items():
             if family_of(scope) in self.families and not self._has_room(held):
                 here = memories(who, lambda kind: kind.recalled).also("scope", "eq", scope)
@@ -199,8 +203,9 @@ class Retain:
                 chosen |= self._of_scope(briefs, now, bool(moved), who, tools)
 
         def evict(record: Record) -> Record:
-            refuse_guarded(record, tools.clock())
-            return remember.edit.archived(record, chosen[record.id])
+            because, touched = chosen[record.id]
+            refuse_guarded(record, touched)
+            return remember.edit.archived(record, because)
 
         advice = f"by time nothing was looked at: {moved}" if moved else None
         return Proposal("evicted", evict, EVICTED, list(chosen), advice)
@@ -213,21 +218,43 @@ class Retain:
 
     def _of_scope(
         self, briefs: Sequence[Brief], now: datetime, moved: bool, who: Access, tools: Tools
-    ) -> dict[str, str]:
-        rest = list(free(sorted(loose(briefs, now), key=lambda brief: _order(brief, now)), who, tools))
-        chosen = {} if moved else {b.id: why for b in rest if (why := self._fallen(b, now, tools.kinds))}
-        items = sum(brief.id not in chosen for brief in briefs)
-        bytes = sum(brief.bytes for brief in briefs if brief.id not in chosen)
-        kept = [brief for brief in rest if brief.id not in chosen]
-        for brief in self._too_many(kept, items, bytes):
-            chosen[brief.id] = (
-                f"evicted: the scope held {items:,} memories in {bytes / MEGABYTE:.1f} MB, this among the least worth"
-            )
-        return chosen
+    ) -> dict[str, tuple[str, datetime]]:
+        """Of those to archive: why, and when they were last touched."""
+        old = [] if moved else free(loose(briefs, now), who, tools)
+        chosen = {b.id: (why, b.touched) for b in old if (why := self._fallen(b, now, tools.kinds))}
+        kept = [brief for brief in briefs if brief.id not in chosen]
+        items, bytes = len(kept), sum(brief.bytes for brief in kept)
+        lowest = free(self._lowest(kept, now), who, tools)
+        because = f"evicted: the scope held {items:,} memories in {bytes / MEGABYTE:.1f} MB, this among the least worth"
+        return chosen | {b.id: (because, b.touched) for b in self._too_many(lowest, items, bytes)}
+
+    def _lowest(self, briefs: Sequence[Brief], now: datetime) -> list[Brief]:
+        """Those that may go, in the order in which they do."""
+        new = self._new(briefs, now)
+        loose = (brief for brief in briefs if brief.id not in new and not _in_use(brief, now))
+        return sorted(loose, key=partial(self._rank, now=now))
+
+    def _new(self, briefs: Sequence[Brief], now: datetime) -> set[str]:
+        """The newest of today, a tenth of the limit and at least one: nothing goes by its own arrival."""
+        new, bytes = set[str](), 0
+        for brief in sorted(briefs, key=lambda brief: brief.number, reverse=True):
+            bytes += brief.bytes
+            few = _is_tenth(len(new) + 1, self.max_items) and _is_tenth(bytes, self.max_bytes)
+            if now - brief.created >= A_DAY or (new and not few):
+                break
+            new.add(brief.id)
+        return new
+
+    def _rank(self, brief: Brief, now: datetime) -> tuple[float, datetime, int]:
+        """The least important first; of equals, the oldest."""
+        said = said_importance(brief.importance, brief.counters)
+        if self.order == "decayed":
+            said = decayed(said, brief.status, accesses(brief.counters), days_since(brief.since, now))
+        return said, brief.at, brief.number
 
     def _fallen(self, brief: Brief, now: datetime, kinds: Mapping[str, Kind]) -> str | None:
         """Why it is archived regardless of the room left."""
-        if brief.counters.used >= OFTEN_USED or brief.trust == "high":
+        if accesses(brief.counters) >= OFTEN_USED or brief.trust == "high":
             return None
         if self.ttl_days is not None and (now - brief.touched).total_seconds() > self.ttl_days * 86400:
             return f"evicted: not touched for {self.ttl_days:g} days"
@@ -252,18 +279,21 @@ def _within(number: int, limit: int | None) -> bool:
     return limit is None or number <= int(limit * DOWN_TO)
 
 
+def _is_tenth(number: int, limit: int | None) -> bool:
+    """Whether so many fit into what an eviction makes room for."""
+    return limit is None or number <= limit - int(limit * DOWN_TO)
+
+
+def _in_use(brief: Brief, now: datetime) -> bool:
+    """Pinned or global; or changed, said again or used within a day."""
+    return brief.pinned or brief.scope == GLOBAL or (brief.touched > brief.created and now - brief.touched < A_DAY)
+
+
 def believed(brief: Brief, now: datetime, kinds: Mapping[str, Kind]) -> float:
     """Its confidence today, halved for every half-life of its kind since it last helped."""
     half_life = kinds[brief.kind].half_life_days
     days = max(0.0, (now - brief.since).total_seconds() / 86400)
     return brief.confidence if half_life is None else brief.confidence * 0.5 ** (days / half_life)
-
-
-def _order(brief: Brief, now: datetime) -> tuple[float, datetime, int]:
-    """Sort key: the least useful first; of equals, the one untouched for longest."""
-    doubt = 0.9 if brief.status == "candidate" else 1.0
-    weighed = min(1.0, brief.importance + 0.1 * brief.counters.strength) * doubt
-    return weighed * reinforced(score(brief.counters)) * faded(brief.since, now), brief.touched, brief.number
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,5 +345,5 @@ class Prune:
 
 
 def _pruned(record: Record, now: Clock) -> Record:
-    refuse_guarded(record, now())
+    refuse_guarded(record, now() - A_DAY)
     return remember.edit.archived(record, PRUNED)

@@ -517,13 +517,13 @@ class Reader:
         last, vector = 0, sum(generation.bytes + 8 for generation in self.generations())
         while rows := ascending(self._brief_rows(where, last), last):
             for row in rows:
-                (number, id, bytes, pinned, at, updated, used, scope, kind, status, trust, importance, confidence,
+                (number, id, bytes, pinned, at, created, updated, used, scope, kind, status, trust, importance, confidence,
                  home, *counted) = row  # fmt: skip
                 counters = Counters(*counted) if counted[0] is not None else UNCOUNTED
                 since, touched = from_micros(used or at), from_micros(max(updated, used or updated))
                 yield Brief(
                     id, number, footprint(bytes, vector), bool(pinned), since, counters, scope, kind, status, trust,
-                    importance, confidence, touched, home,
+                    importance, confidence, touched, from_micros(at), from_micros(created), home,
                 )  # fmt: skip
             last = rows[-1][0]
 
@@ -532,7 +532,7 @@ class Reader:
         with self._connections as one, one_moment(one):
             condition, values = self._condition(where)
             sql = (
-                f"SELECT r.number, r.id, {content}, r.pinned, r.at, r.updated, c.last_used,"
+                f"SELECT r.number, r.id, {content}, r.pinned, r.at, r.created, r.updated, c.last_used,"
                 f" s.named, r.kind, r.status, r.trust, r.importance, r.confidence, s.home,"
                 f" {', '.join(f'c.{name}' for name in COUNTERS)} {FROM}"
                 f" WHERE r.number > ? AND {condition} ORDER BY r.number LIMIT ?"

@@ -366,8 +366,10 @@ def _extracted(result: Result, screen: Screen) -> None:
         said = f"[id:{record.number}] {record.kind}: {one_line(record.text)}" if record else one_line(outcome.because)
         screen.line(f"{screen.styled(outcome.outcome, 'good' if record else 'bad')} {said}")
     _advised(outcomes, screen)
-    found = "nothing was found" if not outcomes else "1 finding" if len(outcomes) == 1 else f"{len(outcomes)} findings"
-    screen.line(screen.styled(f"{found}; `memorist promote` weighs them", "dim"))
+    kept = sum(outcome.record is not None for outcome in outcomes)
+    found = "nothing was found" if not outcomes else "1 finding" if kept == 1 else f"{kept} findings"
+    if kept or not outcomes:
+        screen.line(screen.styled(f"{found}; `memorist promote` weighs them", "dim"))
 
 
 def _promoted(result: Result, screen: Screen) -> None:
