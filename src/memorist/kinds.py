@@ -8,6 +8,7 @@
     entity        a person, a place, a thing            note          what may be worth knowing for a while
     file_change   what was changed in a file            progress      how far something has come
     reasoning     a thought on the way                  tool_output   what a tool returned
+    discovery     what was found out, as a note         task_progress how far a task has come, as progress
     summary       the short form of something longer
 
 Not recalled unless they are asked for, with `kinds=` or `search=`:
@@ -16,8 +17,8 @@ Not recalled unless they are asked for, with `kinds=` or `search=`:
     narrative     the story of a session                task          something to be done
     gap           what was asked, and nobody knew       cluster       memories that belong together
 
-Names that other tools use are understood too: claim and memory are facts, negative is a warning, failure an error, discovery
-a note, task_progress progress, message a turn, source a document. You add your own with a `[kinds]` table in the settings or
+Names that other tools use are understood too: claim and memory are facts, negative is a warning, failure an error,
+message a turn, source a document. You add your own with a `[kinds]` table in the settings or
 with Memory(kinds={"recipe": Kind("recipe")}).
 
 The numbers of the table are the founding documents' own, merged (importance, days until the archive may take it, half-life in
@@ -34,8 +35,8 @@ from memorist.errors import Invalid
 KindName = (
     Literal[
         "decision", "architecture", "convention", "pattern", "preference", "correction", "warning", "error", "procedure",
-        "fact", "entity", "note", "file_change", "progress", "reasoning", "tool_output", "summary", "turn", "document",
-        "narrative", "task", "gap", "cluster",
+        "fact", "entity", "note", "discovery", "file_change", "progress", "task_progress", "reasoning", "tool_output",
+        "summary", "turn", "document", "narrative", "task", "gap", "cluster",
     ]
     | str  # one of your own
 )  # fmt: skip

@@ -551,9 +551,13 @@ class Memory(Engine):
         after: int | None = None,
         limit: int = 100,
     ) -> builtins.list[Event]:
-        """The journal of all that may be read: who did what to which memory, when and because of what. The last `limit` events
-        that fit, oldest first: from `since` until `until`, of an actor, through a door (`surface`), of these verbs, of a memory,
-        in a scope where it lay then. `after` is the number of the last event that is known already."""
+        """The journal of all that may be read: who did what to which memory, when and because of what. The last events that fit,
+        oldest first.
+
+        since, until: when · actor: who · surface: through which door · verbs: what was done, such as "revised"
+        id: of this memory only · scope: where it lay then · after: the number of the last event that is known already
+        limit: how many at most
+        """
         caller, limit = self._caller, checks.whole(limit, "limit", 1, 1_000_000)
         wanted = recall.lookup.Wanted(
             checks.moment(since, "since"), checks.moment(until, "until"), checks.optional_label(actor, "the actor"),

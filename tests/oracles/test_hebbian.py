@@ -81,9 +81,12 @@ class Differs(Model):
         return [(self.rows[id], rank + label * (id in named)) for id, rank in found.items()]
 
     def store(self, id: int, content: str, tags: str = "", source: str = "agent") -> int:
-        """Twins are merged: the same text again is the same row, so that its votes are not split."""
+        """Twins are merged: the same text again is the same row, so that its votes are not split, and starts its clock."""
         twin = next((row.id for row in self.rows.values() if row.content == content), None)
-        return Model.store(self, id, content, tags, source) if twin is None else twin
+        if twin is None:
+            return Model.store(self, id, content, tags, source)
+        self.rows[twin].last_hit_at = self.clock()
+        return twin
 
     def prune(self, size: int) -> list[int]:
         """Pruning ends: the size is that of the active rows, because the file does not shrink, and steps of so many percent go

@@ -18,7 +18,7 @@ from memorist.redact.formats import password
 from memorist.redact.scan import Found, compiled, set_of
 from memorist.text.patterns import regex
 
-SHORTEST, LONGEST = 6, 200  # characters of a value
+FEWEST, LONGEST = 6, 200  # characters of a value
 NAMES_IN_A_RUN = 4
 PASSWORD, KEY = "password", "key"
 
@@ -116,7 +116,7 @@ _PORT = regex(r"\d{1,5}(?:[/?#]|$)")
 
 @lru_cache(maxsize=1)
 def _names() -> tuple[Any, Any]:
-    anywhere = rf"(?:{'|'.join(_HERE)})[^\s\x00]{{{SHORTEST}}}"
+    anywhere = rf"(?:{'|'.join(_HERE)})[^\s\x00]{{{FEWEST}}}"
     return compiled(anywhere, captures=False, memory=32 << 20), set_of(_HERE)
 
 
@@ -133,7 +133,7 @@ def named_in(data: bytes) -> Iterator[Found]:
     judged: dict[tuple[bytes, int, bool], bool] = {}  # a text may repeat itself
     matches = anywhere.finditer(data)
     while match := next(matches, None):
-        first, at = match.start(), match.end() - SHORTEST
+        first, at = match.start(), match.end() - FEWEST
         if first < done:  # inside of what was found
             matches, done = anywhere.finditer(data, done), 0
             continue
@@ -178,7 +178,7 @@ def _value(data: bytes, at: int, which: int) -> tuple[int, int, bool]:
 
 def _is_secret(value: bytes, which: int, quoted: bool) -> bool:
     is_key = which in _OF_KEYS
-    if len(value) < (10 if is_key else SHORTEST) or not (_DIGIT.search(value) or (not is_key and _SIGN.search(value))):
+    if len(value) < (10 if is_key else FEWEST) or not (_DIGIT.search(value) or (not is_key and _SIGN.search(value))):
         return False  # most are turned away here
     text = value.decode("utf-8", "replace")
     looks = _opaque(text) if is_key else _chosen(text)
