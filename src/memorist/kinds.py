@@ -8,7 +8,7 @@
     entity        a person, a place, a thing            note          what may be worth knowing for a while
     file_change   what was changed in a file            progress      how far something has come
     reasoning     a thought on the way                  tool_output   what a tool returned
-    discovery     what was found out, as a note         task_progress how far a task has come, as progress
+    discovery     what was found out                     task_progress  how far a task has come
     summary       the short form of something longer
 
 Not recalled unless they are asked for, with `kinds=` or `search=`:
