@@ -41,7 +41,8 @@ def console_lines(page: str) -> list[str]:
 
 def says(said: str, shown: str) -> bool:
     """Whether the answer has these words, however it was wrapped."""
-    return re.search(".*?".join(map(re.escape, shown.split("…"))), " ".join(said.split())) is not None
+    parts = (re.escape(part.strip()) for part in shown.split("…"))
+    return re.search(".*?".join(parts), " ".join(said.split())) is not None
 
 
 def python_answers(page: str) -> tuple[str, list[str]]:
@@ -136,7 +137,7 @@ def test_the_readme_holds_for_a_built_wheel(tmp_path: Path) -> None:
     for _ in range(2):  # the second time it knows, and stores nothing twice
         said = place.run(sys.executable, "-c", code)
         assert said.index("Staging runs Postgres 16") < said.index("Recalled")
-        assert said.count("An empty body signs as ''") == 1
+        assert said.partition("Recalled")[2].count("Staging runs Postgres 16") == 1
     for line in console_lines(README):
         if line.startswith("memorist"):
             said = place.run("sh", "-c", line)
