@@ -484,3 +484,20 @@ def test_who_knows_vectors_keeps_those_of_the_neighbours(tmp_path: Path) -> None
         stored(store, replace(records[3], text="another"), replace(records[5], state="archived"))
         assert numbers_near(store, generation) == {*range(1, 11)} - {4, 6}
         assert numbers_near(store, generation, SHELVES[2]) == {6}
+
+
+@pytest.mark.parametrize("machine", [VectorMachine, VectorsInRam, VectorsInJson])
+def test_a_generation_that_is_taken_up_again_is_read_anew(machine: type[VectorMachine]) -> None:
+    """Part of its vectors were dropped while it was retired, and the process still had them in memory."""
+    state = machine()
+    state.begin()
+    for _ in range(2):
+        state.write(count=1, kind="fact", scope="project/atlas", text="a")
+    state.embed(fails=False, many=True, pick=0, vector=(0.0, 0.0, 0.0))
+    state.both_answer_the_same()
+    state.set_generation(pick=0, state="retired")
+    state.drop(most=1)
+    state.both_answer_the_same()
+    state.set_generation(pick=0, state="current")
+    state.both_answer_the_same()
+    state.teardown()

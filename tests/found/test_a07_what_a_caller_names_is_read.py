@@ -20,7 +20,7 @@ def memory(request: pytest.FixtureRequest) -> Memory:
 def test_what_a_caller_names_is_read_whatever_the_design(memory: Memory, name: str) -> None:
     memory.remember("The heron nests at the weir", scope=NAMED[name])
     asked = {name: "ann"}
-    assert "heron" in str(memory.context("where does the heron nest?", **asked))  # type: ignore[arg-type]
+    assert "heron" in str(memory.context("where does the heron nest?", inject="push", **asked))  # type: ignore[arg-type]
     assert memory.recall("where does the heron nest?").hits == ()
     if name != "task":
         answer = memory.recall("where does the heron nest?", **asked)  # type: ignore[arg-type]

@@ -289,12 +289,12 @@ def test_21_numbers_of_the_verbs_that_judge(two: Memory, value: Any) -> None:
     if value is not None:
         refused(lambda: two.extract("We decided on tea, for everybody.", session="s", message=value), Invalid)
         refused(lambda: two.upkeep(seconds=value if value != 1e308 else math.nan), Invalid)
+        refused(lambda: two.context("trains", limit=value), Invalid)
     refused(lambda: two.conflicts(limit=value), Invalid)
-    refused(lambda: two.context("trains", limit=value), Invalid)
     assert two.count() == 2
 
 
-@pytest.mark.parametrize("value", [0, -1, 10**9, HUGE, 1.5, "5", None, True, math.nan])
+@pytest.mark.parametrize("value", [0, -1, 10**9, HUGE, 1.5, "5", True, math.nan])
 def test_21_limits_of_the_verbs_that_judge(two: Memory, value: Any) -> None:
     refused(lambda: two.conflicts(limit=value), Invalid)
     names(refused(lambda: two.context("trains", limit=value), Invalid), "limit", "1 to 1,000")

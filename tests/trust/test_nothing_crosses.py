@@ -237,6 +237,7 @@ def verbs(tmp_path: Path) -> dict[str, tuple[float, Callable[[Player], Any]]]:
         "get": (2, lambda p: m(p).get(p.id())), "list": (2, lambda p: m(p).list(p.where(), limit=1000)),
         "count": (1, lambda p: m(p).count(p.where())), "links": (1, lambda p: m(p).links(p.id())),
         "timeline": (1, lambda p: m(p).timeline(limit=50)), "history": (3, lambda p: m(p).history(p.id())),
+        "log": (2, lambda p: m(p).log(id=p.dice.choice((None, None, p.id())), limit=1000)),
         "explain": (1, lambda p: m(p).explain(query(p), **asked(p))),
         "why_not": (1, lambda p: m(p).why_not(p.id(), query(p), **asked(p))),
         "projects": (0.5, lambda p: m(p).projects()),

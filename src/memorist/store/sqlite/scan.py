@@ -357,6 +357,11 @@ class VectorCache:
             self._bound(len(held))
             yield scans
 
+    def leave(self, generation: int) -> None:
+        """Its vectors are dropped bit by bit, which no shelf counts: if it is taken up again, they are read anew."""
+        with self._lock:
+            self._held = {key: held for key, held in self._held.items() if key[0] != generation}
+
     def _forget(self, one: apsw.Connection, generation: Generation) -> None:
         """Lets go of generations that nobody reads any more."""
         if all(key[0] == generation.id for key in list(self._held)):
@@ -422,6 +427,7 @@ class VectorMatcher(Reader):
         with self._connections as one, one_moment(one):
             view, known = self._shelves.now(one), self._shelves.generation(one, generation)
             if known is None or known.state == "retired":
+                self._vector_cache.leave(generation)
                 return Near()
             ids = view.readable(shelves, where.access)
             question, visible = direction(vector, known.dimension), _seen_through(one, ids, shelves, where)
