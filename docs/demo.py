@@ -154,10 +154,12 @@ def saturday(path: Path) -> None:
             say(f"  conflicts {each.reason}: [id:{each.a.number}] and [id:{each.b.number}]")
         asked = memory.remember("Answers are short", kind="preference", scope="global")
         say(f"  remember  {asked.outcome}: {asked.because}")
-        memory.extract(
-            "We decided to use one queue for refunds. Never retry a refund twice.", session="s9", role="user"
-        )
-        for found in memory.promote(dry_run=True):
+        for day, agent, said in (
+            ("monday", "claude", "We decided to use Kafka for events. Never retry a refund twice."),
+            ("thursday", "gemini", "As discussed, we are going with Kafka for the events."),
+        ):
+            memory.extract(said, session=day, agent=agent)
+        for found in memory.promote():
             say(f"  promote   {found.points} points, {found.outcome}: {found.text}")
 
 
