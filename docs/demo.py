@@ -144,7 +144,7 @@ def friday(path: Path) -> None:
 
 def saturday(path: Path) -> None:
     say("\nSaturday. Facts change, and some things are for a person to decide.")
-    with Memory(path, project="payments") as memory:
+    with Memory(path, project="shop") as memory:
         memory.remember("The gateway listens on port 8080", kind="fact")
         done = memory.remember("The gateway listens on port 9090", kind="fact")
         say(f"  remember  {done.because}")
