@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench import pages, quality, report, sets
+from bench import notes, pages, quality, report, sets
 from bench.baselines import Embed, vectors_of
 from bench.growth import answering, growth
 from bench.speed import Measure, command_line, designs, erasing, isolation, json_file, prompts, redacting, writing
@@ -95,11 +95,17 @@ def _quality(options: argparse.Namespace, vectors: Embed | None, told: Told) -> 
         if name not in there:
             told.say(f"{name}: {options.data / sets.FILES[name]} is not there; name the folder with --data.\n")
             continue
-        test, digest = sets.half(sets.load(name, options.data), options.half), sets.digest(name, options.data)
-        results = quality.run(test, options.embed, vectors, lambda line: told.say(f"({line})\n"))
-        text = report.of_set(test, digest, results)
+        text, data = _of_set(name, options, vectors, told)
         told.say(text)
-        told.part(f"quality {name}", text, report.as_data(test, digest, results))
+        told.part(f"quality {name}", text, data)
+
+
+def _of_set(name: str, options: argparse.Namespace, vectors: Embed | None, told: Told) -> tuple[str, dict[str, Any]]:
+    if name == "notes":
+        return notes.run(options.data, options.embed, vectors)
+    test, digest = sets.half(sets.load(name, options.data), options.half), sets.digest(name, options.data)
+    results = quality.run(test, options.embed, vectors, lambda line: told.say(f"({line})\n"))
+    return report.of_set(test, digest, results), report.as_data(test, digest, results)
 
 
 def _speed(quick: bool, vectors: Embed | None) -> Iterator[Measure]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,7 @@ FILES = {
     "memdaily": "memdaily-dev.json.gz",
     "conflict": "conflict-dev.json.gz",
     "locomo-plus": "locomo-plus-dev.json.gz",
+    "notes": "notes-dev.json.gz",
 }
 NAMES = ("synthetic", *FILES)
 
@@ -131,7 +132,10 @@ def digest(name: str, data: Path) -> str:
     return f"sha256 {total.hexdigest()[:32]}"
 
 
+def open_text(path: Path) -> IO[str]:
+    return (lzma.open if path.suffix == ".xz" else gzip.open)(path, "rt", encoding="utf-8")
+
+
 def read_json(path: Path) -> Any:
-    opener = lzma.open if path.suffix == ".xz" else gzip.open
-    with opener(path, "rt", encoding="utf-8") as file:
+    with open_text(path) as file:
         return json.load(file)
