@@ -166,7 +166,10 @@ class Items:
         gone = 0
         for some in parts(over, IDS_AT_ONCE):
             where = {"scope": self.scope, "id": {"$in": [record.id for record in some]}}
-            gone += len(self._memory.forget(where=where, because=f"over the limit of {most:,} items").changed)
+            done = self._memory.forget(where=where, because=f"over the limit of {most:,} items")
+            gone += len(done.changed)
+            if len(done.changed) < len(some):
+                break  # a person has to agree to these; what is more important does not go in their place
         return gone
 
     # ------------------------------------------------------------ between items and records
