@@ -429,6 +429,10 @@ def test_an_item_keeps_its_kind_and_its_payload(memory: Memory) -> None:
     assert [item.id for item in items.query({"kind": "claim"})] == ["1"]
     assert {item.id for item in items.query({"kind": {"$ne": "claim"}})} == {"0", "2", "3"}
     assert [item.id for item in items.query({"kind": {"$eq": "code"}})] == ["2"]
+    items.add(ContextItem("a plain note", "note"))
+    assert [item.id for item in items.query({"kind": "note"})] == ["note", "3"], "an own kind is stored as a note, and is none"
+    assert {item.id for item in items.query({"kind": {"$in": ["code", "note"]}})} == {"2", "3", "note"}
+    assert {item.id for item in items.query({"kind": {"$ne": "note"}})} == {"0", "1", "2"}
     for odd in ({"payload": "x", "tags": "abc"}, {"payload": "x", "tags": 5}, {"payload": None}):
         with pytest.raises(Invalid):
             items.add(odd)
