@@ -140,7 +140,8 @@ class Both:
 
 STEPS: tuple[Callable[[Both], None], ...] = (
     Both.reasons, Both.runs_a_tool, Both.decides, Both.agrees_on_a_convention, Both.fails, Both.prefers,
-    Both.finds_a_pattern, Both.adds_an_item, Both.deletes, Both.clears_everything_global, Both.promotes, Both.ends_a_task, Both.asks, Both.asks,
+    Both.finds_a_pattern, Both.adds_an_item, Both.deletes, Both.clears_everything_global, Both.promotes, Both.ends_a_task,
+    Both.asks, Both.asks,
 )  # fmt: skip
 ORDERS = ("timestamp", "-timestamp", "importance", "-importance", "source", "-source", "kind", "-kind")
 
