@@ -21,7 +21,7 @@ from memorist.errors import Invalid
 from memorist.kinds import ALIASES, KINDS
 from memorist.memory import Memory
 from memorist.records import Draft, Outcome, Record, Scope
-from memorist.seeds.plain import plain
+from memorist.seeds.plain import data_of
 from memorist.store.nouns import parts
 from memorist.store.where import FIELDS, Where, canonical, holds
 from memorist.text.visible import quoted
@@ -292,8 +292,8 @@ def ids_of(record: Record) -> builtins.list[str]:
 def item_of(given: Any) -> ContextItem:
     """An item from a `ContextItem`, a dict with the founding document's field names, or an object that has such fields."""
     if isinstance(given, ContextItem):
-        return replace(given, payload=plain(given.payload), metadata=plain(given.metadata))
-    given = plain(given)
+        return replace(given, payload=data_of(given.payload), metadata=data_of(given.metadata))
+    given = data_of(given)
     if not isinstance(given, Mapping):
         raise Invalid(f"an item is a ContextItem or a dict of its fields, not {type(given).__name__}")
     said = {**given, "id": str(given.get("id") or given.get("context_item_id") or "")}

@@ -24,7 +24,7 @@ from memorist.memory import Memory
 from memorist.records import Outcome, Report
 from memorist.seeds.items import ContextItem, Items
 from memorist.seeds.mirror import Mirrored
-from memorist.seeds.plain import plain
+from memorist.seeds.plain import data_of
 from memorist.surfaces import settings
 from memorist.text.question import kinds_in
 from memorist.text.wishes import wished
@@ -140,7 +140,7 @@ class Tiers:
 
     def add_failure(self, failure: Any, lesson: str) -> ContextItem | None:
         """`failure` says how it failed; its `code` becomes a tag."""
-        said = plain(failure)
+        said = data_of(failure)
         code = str(said.get("code", "") if isinstance(said, Mapping) else said)
         payload = {"failure": said, "lesson": lesson}
         tags = ("project", "failure", *([code] if 0 < len(code) <= checks.LONGEST_LABEL else []))
