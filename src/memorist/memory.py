@@ -352,8 +352,8 @@ class Memory(Engine):
     def finish(
         self, scope: str, outcome: str = "done", *, keep: Sequence[str | int] = (), dry_run: bool = False
     ) -> Report:
-        """Ends a task or a session: what is kept or pinned moves to the project, the rest goes to the archive. What `extract`
-        found waits on to be promoted. One `undo` takes it back.
+        """Ends a task or a session: what is kept or pinned, and a session's summary, moves to the project, the rest goes to the
+        archive. What `extract` found waits on to be promoted. One `undo` takes it back.
 
         scope: what ends, such as "task/42" · outcome: how it ended, in a word · keep: memories that move to the project
         dry_run: whether to show only what would happen

@@ -24,6 +24,16 @@ SAID = {
     "It turns out the CSV export skips archived users.": "note",
     "Every time the VPN reconnects, the tunnel loses its DNS entries.": "pattern",
     "The migration is done, only the cleanup remains.": "progress",
+    "Mein Geburtstag ist am 3. Juni.": "fact",
+    "Mein Geburtstag ist am 3. oder 4. Juni, je nach Kalender.": "fact",
+    "Lass uns Kafka verwenden.": "decision",
+    "Fehler: Modul 'x' nicht gefunden": "error",
+    "We moved the auth code into services/auth.": "file_change",
+    "Nein, der Port ist 8081, nicht 8080.": "correction",
+    "No, the port is 8081, not 8080.": "correction",
+    "The port is 8081, not 8080.": "correction",
+    "Make sure you use tabs, not spaces.": "convention",
+    "Use tabs, not spaces.": "convention",
 }
 
 
@@ -32,6 +42,22 @@ SAID = {
 @pytest.mark.parametrize(("said", "kind"), SAID.items())
 def test_what_people_say_is_found(said: str, kind: str, role: str | None) -> None:
     assert [(found.kind, found.text) for found in extract(said, role)] == [(kind, said)]
+
+
+@pytest.mark.covers("B11")
+@pytest.mark.parametrize(
+    "said", ["He said we should never use Kafka, but I disagree.", "We should never use Kafka? I disagree."]
+)
+def test_what_nobody_here_holds_is_not_found(said: str) -> None:
+    assert extract(said, "user") == []
+
+
+@pytest.mark.covers("B11")
+def test_a_number_may_end_a_sentence() -> None:
+    assert [found.text for found in extract("My size is 42. My name is Ann.", "user")] == [
+        "My size is 42.",
+        "My name is Ann.",
+    ]
 
 
 @pytest.mark.covers("B11")

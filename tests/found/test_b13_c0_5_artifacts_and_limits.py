@@ -1,6 +1,7 @@
 """B13, C0-5: artifacts of a task with all their fields, and a limit that is kept when it is asked for."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,21 @@ def test_more_than_a_filter_can_name(memory: Memory) -> None:
     memory.remember_many([{"text": f"item {n}", "scope": "task/1", "importance": n / 1500} for n in range(1200)])
     assert items.enforce_retention(300) == 900 and items.count() == 300
     assert min(item.importance or 0 for item in items.list_all()) == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize("origin", ["user", "agent"])
+@pytest.mark.parametrize("answer", [True, False, None])
+def test_what_waits_for_a_person_is_not_replaced_by_what_is_more_important(origin: str, answer: bool | None) -> None:
+    asked: list[str] = []
+
+    def confirm(question: object) -> bool | str:
+        asked.append(str(question))
+        return "queue" if answer is None else answer
+
+    with Memory(":memory:", project="atlas", embed="none", confirm=confirm) as memory:
+        memory.remember_many([{"text": f"item {n}", "importance": n / 1000} for n in range(900)])
+        items = Items(memory.through(replace(memory.access, origin=origin)), "project/atlas")
+        gone = items.enforce_retention(5)
+        left = sorted(item.importance or 0 for item in items.list_all())
+        assert left == pytest.approx([n / 1000 for n in range(gone, 900)]) and len(left) == 900 - gone
+        assert gone == 895 if answer else gone < 895 and len(asked) <= 1

@@ -27,6 +27,17 @@ from memorist.seeds.tiers import override_of
         ("Merk dir, dass ich Tabs bevorzuge", "ich Tabs bevorzuge", "project"),
         ("Für alle Projekte: die Lizenz ist MIT", "die Lizenz ist MIT", "global"),
         ("Nur für dieses Projekt: I prefer spaces", "I prefer spaces", "project"),
+        ("The licence is MIT (for all projects).", "The licence is MIT.", "global"),
+        ("Tabs (in this project) are 4 wide", "Tabs are 4 wide", "project"),
+        ("The port is 80 (as in this project)", "The port is 80 (as in this project)", "project"),
+        ("Backups run for all projects at night", "Backups run for all projects at night", "project"),
+        ("tests in every project are run by CI", "tests in every project are run by CI", "project"),
+        (
+            "Never use eval in this project because it runs on servers",
+            "Never use eval in this project because it runs on servers",
+            "project",
+        ),
+        ("I prefer tabs in this project because of Go", "I prefer tabs in this project because of Go", "project"),
         ("The parser for this projection is slow", "The parser for this projection is slow", "project"),
     ],
 )

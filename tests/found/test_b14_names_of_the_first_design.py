@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -56,6 +57,47 @@ def test_items_of_ones_own_class(memory: Memory) -> None:
 def test_a_package_has_the_documents_id(memory: Memory) -> None:
     made = tiers(memory).build_context("7", "anything")
     assert isinstance(made, ContextPackage) and made.context_package_id == made.id == "ctx-7"
+
+
+@pytest.mark.covers("S0-17")
+def test_a_task_and_a_request_may_be_objects(memory: Memory) -> None:
+    three = tiers(memory)
+    for n in range(30):
+        three.add_decision(f"Deploys of service {n} run from the release branch, after the tests of the day are green")
+    whole = three.build_context(
+        task=SimpleNamespace(task_id="7", metadata={}), request=SimpleNamespace(query="deploys")
+    )
+    assert whole.context_package_id == "ctx-7" and whole.items
+    request = SimpleNamespace(budget_tokens=200, tags=["db"])  # the document's has no question
+    some = three.build_context(task={"task_id": 7}, request=request)
+    assert some.context_package_id == "ctx-7" and 0 < some.tokens <= 200 < whole.tokens
+    assert three.build_context("7", request, budget=300).tokens > 200, "what the caller says counts"
+    for wrong in (object(), None, ""):
+        with pytest.raises(Invalid):
+            three.build_context(wrong, "deploys")
+    with pytest.raises(Invalid):
+        three.build_context("7", None)
+
+
+def test_a_failure_is_named_as_in_the_document(memory: Memory) -> None:
+    three = tiers(memory)
+    item = three.add_failure(failure={"code": "E1"}, lesson="Retry once")
+    assert item is not None and [found.id for found in three.query_failures("E1")] == [item.id]
+    memory.remember("The build failed", kind="failure")
+    assert len(three.query_failures()) == 2 and len(three.project.query({"kind": "failure"})) == 1
+
+
+def test_an_item_without_importance_has_that_of_its_kind(memory: Memory) -> None:
+    items = Items(memory, "task/1")
+    items.add(ContextItem("a note", "n"))
+    items.add(ContextItem("a decision", "d", "decision"))
+    assert [(item.id, item.importance) for item in items.query(order_by="-importance")] == [("n", 0.5), ("d", 0.9)]
+
+
+@pytest.mark.parametrize("wrong", [{"order_by": "payload"}, {"order_by": "nothing"}, {"limit": 0}])
+def test_what_cannot_be_sorted_by_is_an_error(memory: Memory, wrong: dict[str, Any]) -> None:
+    with pytest.raises(Invalid):
+        Items(memory, "task/1").query(**wrong)
 
 
 @pytest.mark.covers("S0-14", "S0-15", "W0-5")

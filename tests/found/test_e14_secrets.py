@@ -46,6 +46,37 @@ def test_tier_two_recall_is_90_in_100_and_no_part_is_left() -> None:
     assert missed <= 0.1 * len(NAMED) * each
 
 
+@pytest.mark.parametrize(
+    ("frame", "password", "left"),
+    [
+        ("password = {}", "hunter2XYZ99!", ""),
+        ("password: {}\nuser: ann", "hunter2XYZ99!?", "\nuser: ann"),
+        ("mysql --password {}", "hunter2XYZ99!!", ""),
+        ("<password>{}</password>", "hunter2XYZ99!", "</password>"),
+        ("password = {}! Tell nobody.", "hunter2XYZ99", "! Tell nobody."),
+        ("the password is {}!", "hunter2XYZ99", "!"),
+        ("the password is {}.", "x9Kq2LmP7v", "."),
+        ("(password: {})", "hunter2XYZ99", ")"),
+    ],
+)
+def test_the_signs_at_the_end_of_a_password_are_part_of_it(frame: str, password: str, left: str) -> None:
+    redacted = redactor.redact(frame.format(password))
+    assert redacted.partition("[secret:")[2].partition("]")[2] == left and password[:5] not in redacted
+
+
+@pytest.mark.parametrize("said", ["Password: Forgotten!", "password = Required!", "password: Nope!!"])
+def test_a_sign_makes_no_password(said: str) -> None:
+    assert redactor.redact(said) == said
+
+
+@pytest.mark.parametrize(
+    "said", ["Write to ann.smith@example.com", "Build 7f3KqP9zXw2LmT8vRb4NcY6d is the last green one"]
+)
+def test_addresses_and_what_merely_looks_random_are_no_secrets(said: str) -> None:
+    """By decision, not by oversight (docs/why/0031): e-mail addresses, and a rule that goes by entropy alone."""
+    assert redactor.redact(said) == said
+
+
 @pytest.mark.parametrize("way", HIDING)
 def test_a_known_key_is_found_however_it_is_hidden(way: str) -> None:
     rng, hide = random.Random(way), HIDING[way]

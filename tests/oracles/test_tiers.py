@@ -96,6 +96,12 @@ class Both:
         text, domain = self.text(), self.draw.choice(TAGS)
         same(self.model.add_pattern(text, domain), self.engine.add_pattern(text, domain))
 
+    def adds_an_item(self) -> None:
+        name, naive, items = self.draw.choice([each for each in self.tiers() if each[0] != "global"])
+        text, kind, worth = self.text(), self.draw.choice(("note", "code", "error")), self.draw.choice((0.2, 0.7))
+        item = document.Item(text, kind, items.scope, self.clock().isoformat(), [name], worth, {"text": text})
+        same(naive.add(item), items.add(ContextItem({"text": text}, kind=kind, tags=[name], importance=worth)))
+
     def deletes(self) -> None:
         _, naive, items = self.draw.choice(list(self.tiers()))
         if naive is not self.model.everywhere and naive.count():
@@ -134,14 +140,19 @@ class Both:
 
 STEPS: tuple[Callable[[Both], None], ...] = (
     Both.reasons, Both.runs_a_tool, Both.decides, Both.agrees_on_a_convention, Both.fails, Both.prefers,
-    Both.finds_a_pattern, Both.deletes, Both.clears_everything_global, Both.promotes, Both.ends_a_task, Both.asks, Both.asks,
+    Both.finds_a_pattern, Both.adds_an_item, Both.deletes, Both.clears_everything_global, Both.promotes, Both.ends_a_task,
+    Both.asks, Both.asks,
 )  # fmt: skip
 ORDERS = ("timestamp", "-timestamp", "importance", "-importance", "source", "-source", "kind", "-kind")
 
 
+KINDS = ("decision", "failure", "error", "preference", "reasoning", "note", "code", {"$ne": "note"}, {"$ne": "decision"},
+         {"$gte": "note", "$lt": "tool"}, ["note"])  # fmt: skip
+
+
 def a_filter(draw: random.Random) -> dict[str, Any]:
     some = {
-        "kind": draw.choice(("decision", "failure", "preference", "reasoning", {"$ne": "decision"})),
+        "kind": draw.choice(KINDS),
         "tags": draw.sample(TAGS, draw.randint(1, 2)),
         "importance": draw.choice(
             (0.9, {"$gte": 0.7}, {"$gt": 0.5, "$lt": 0.9}, {"$lte": 0.85}, {"$ne": 0.7}, {"$eq": 0.8})

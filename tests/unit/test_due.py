@@ -324,5 +324,11 @@ def test_the_watch_of_the_command_line_stops_cleanly(tmp_path: Path, signal: str
     child.send_signal(getattr(signals, signal))
     _, err = child.communicate(timeout=30)
     assert (child.returncode, err) == (0, b"")
+    for said, wanted in ((), b"0 4 * * *"), (("--json",), b"30 5 * * *"):
+        child = cli.start("upkeep", "--watch", *said)
+        assert child.stderr is not None and b"upkeep at " + wanted + b" (UTC)" in child.stderr.readline()
+        child.send_signal(getattr(signals, signal))
+        assert child.communicate(timeout=30) and child.returncode == 0
+        cli("config", "set", "prune_schedule", "30 5 * * *")
     wrong = cli("upkeep", "--watch", "0 4 * *")
     assert wrong.code == 2 and "five fields" in wrong.err

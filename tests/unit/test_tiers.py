@@ -429,11 +429,28 @@ def test_an_item_keeps_its_kind_and_its_payload(memory: Memory) -> None:
     assert [item.id for item in items.query({"kind": "claim"})] == ["1"]
     assert {item.id for item in items.query({"kind": {"$ne": "claim"}})} == {"0", "2", "3"}
     assert [item.id for item in items.query({"kind": {"$eq": "code"}})] == ["2"]
+    items.add(ContextItem("a plain note", "note"))
+    assert [item.id for item in items.query({"kind": "note"})] == ["note", "3"], (
+        "an own kind is stored as a note, and is none"
+    )
+    assert {item.id for item in items.query({"kind": {"$in": ["code", "note"]}})} == {"2", "3", "note"}
+    assert {item.id for item in items.query({"kind": {"$ne": "note"}})} == {"0", "1", "2"}
     for odd in ({"payload": "x", "tags": "abc"}, {"payload": "x", "tags": 5}, {"payload": None}):
         with pytest.raises(Invalid):
             items.add(odd)
     items.add({"context_item_id": 7, "payload": "by number"})
     assert getattr(items.get("7"), "payload", None) == "by number"
+
+
+@pytest.mark.covers("S0-10", "S0-22")
+def test_clearing_a_task_ends_it_and_asks_nobody() -> None:
+    with Memory(":memory:", design="tiers", embed="none") as memory:
+        three, task = tiers(memory), tiers(memory).task("7")
+        task.add_all({str(n): ContextItem(f"step {n}") for n in range(60)})
+        memory.remember("never log the key", scope="task/7", pinned=True)
+        assert task.clear() and task.count() == 0 and memory.review() == []
+        assert [item.text for item in three.project.list_all()] == ["never log the key"]
+        assert task.clear(), "a second time there is nothing to do"
 
 
 def test_who_may_only_write_tasks_can_end_one_that_leaves_nothing_to_the_project(memory: Memory) -> None:

@@ -60,6 +60,8 @@ _STOP = re.compile(
     rb"[,;.:!?)\]}*_|\\\0]+\Z|(?:\\n|\\r|\\t|;\s*\w+\s*=|&(?:amp;)?\w+=|\[secret:|\0|\xe3\x80\x82|\xef\xbc\x8c).*\Z",
     re.S,
 )
+_SIGNS = re.compile(rb"[!?]+(?![ \t!?])")  # a sentence that goes on has a blank behind them
+_TOLD = re.compile(rb"(?i:\b(?:is|was|ist|lautet|are|est|es)(?: now)?[ \t])\Z")
 
 _REFERENCE = regex(  # not the secret, but where it is kept
     "|".join(
@@ -143,6 +145,7 @@ def named_in(data: bytes) -> Iterator[Found]:
         if value not in judged:
             judged[value] = _is_secret(*value)
         if judged[value] and not _goes_on(data, first, at, which):
+            end = end if quoted or which in _OF_KEYS else _with_signs(data, at, end)
             yield (KEY if which in _OF_KEYS else PASSWORD, start, end)
             done = end
             continue
@@ -174,6 +177,13 @@ def _value(data: bytes, at: int, which: int) -> tuple[int, int, bool]:
     if plain is None or plain[0].isalnum():  # nothing to take off
         return at, plain.end() if plain else at, False
     return at, at + len(_STOP.sub(b"", plain[0])), False
+
+
+def _with_signs(data: bytes, at: int, end: int) -> int:
+    """Where a password ends that is set and not told in a sentence: `!` and `?` at its end are part of it. They say nothing
+    about whether it is one."""
+    signs = None if _TOLD.search(data, max(0, at - 12), at) else _SIGNS.match(data, end)
+    return signs.end() if signs else end
 
 
 def _is_secret(value: bytes, which: int, quoted: bool) -> bool:

@@ -28,7 +28,11 @@ CONFIDENCE = 0.6  # in a rule's reading of a text, however plain it seems
 
 # ---------------------------------------------------------------- the rules
 
-SENTENCE_END = re.compile(r"[.!?…](?=[\"')\]”’]?(?:\s|$))[\"')\]”’]?|[。！？]|\n")
+_OF_A_DATE = (  # "am 3. Juni", "am 3. und 4. Juni"
+    r"(?<=\d\.)\s(?:(?:und|bis|oder) \d|(?:Jan(?:uar)?|Jänner|Feb(?:ruar)?|März|Apr(?:il)?|Mai|Juni?|Juli?|Aug(?:ust)?"
+    r"|Sept?(?:ember)?|Okt(?:ober)?|Nov(?:ember)?|Dez(?:ember)?)\b)"
+)
+SENTENCE_END = re.compile(rf"[.!?…](?!{_OF_A_DATE})(?=[\"')\]”’]?(?:\s|$))[\"')\]”’]?|[。！？]|\n")
 
 FENCE = re.compile(r"^\s*(?:```|~~~)")
 QUOTED_LINE = re.compile(r"^\s*(?:>|\|)")
@@ -50,13 +54,17 @@ TRACEBACK = re.compile(r"^\s*Traceback \(most recent call last\):")
 EXCEPTION = re.compile(r"^\s*(?:[A-Za-z_][\w.]{0,100})(?:Error|Exception|Warning|Interrupt|Exit|Failure)\b:?.{0,400}$")
 ERROR_LINE = re.compile(
     r"^\s*(?:E\s{2,6}\S|(?:\S{1,200}[:)]\s)?[Ee]rror(?:(?:\[\w{1,12}\])?:\s| [A-Z]{1,6}\d{2,6}\b)|npm ERR!"
-    r"|fatal:\s|panic:\s|FAILED\s\S|ERROR\s{0,2}[:\[ -]\s?\S|Uncaught \w|\[ERROR\]\s)"
+    r"|Fehler:\s|fatal:\s|panic:\s|FAILED\s\S|ERROR\s{0,2}[:\[ -]\s?\S|Uncaught \w|\[ERROR\]\s)"
 )
 PATH = r"(?P<path>(?:[\w.@~-]{1,80}[/\\]){0,20}[\w.@-]{1,100}\.[A-Za-z]\w{0,7})"
 A_PATH = re.compile(rf"(?<![\w/\\.]){PATH}(?![\w/\\])")
 CHANGED_FILE = re.compile(
     rf"^\W{{0,6}}(?:(?:i|we)(?:'ve| have)? )?(?:edit(?:ed)?|wrote|write|creat(?:ed|e)|updat(?:ed|e)|modif(?:ied|y)|chang(?:ed|e)"
     rf"|renamed?|delet(?:ed|e)|remov(?:ed|e)|mov(?:ed|e)|add(?:ed)?)\b[ :(](?:the |a |new |file |to |in ){{0,3}}[`\"'(]?{PATH}",
+    re.IGNORECASE,
+)
+MOVED_CODE = re.compile(  # into a folder
+    r"^\W{0,6}(?:i|we)(?:'ve| have)? moved (?:\S{1,80} ){1,6}(?:in)?to [`\"']?(?P<path>(?:[\w.@~-]{1,80}/){1,20}[\w@-]{0,100})",
     re.IGNORECASE,
 )
 READ_FILE = re.compile(
@@ -193,7 +201,8 @@ def _files(lines: Sequence[_Line]) -> Iterator[Finding]:
     for line in lines:
         if line.code or QUOTED_LINE.match(line.text):
             continue
-        changed, read = CHANGED_FILE.match(line.text), READ_FILE.match(line.text)
+        changed = CHANGED_FILE.match(line.text) or MOVED_CODE.match(line.text)
+        read = READ_FILE.match(line.text)
         if changed:
             finding = _of(line, "file_change", "file changed", FILE_CHANGED)
             yield replace(finding, files=(changed["path"],))

@@ -497,7 +497,7 @@ def finish(scope: str, outcome: str, keep: Sequence[Record], target: str, by: Ca
     ends = _must_end(scope, home, keep, by)
     here = by.where.also("scope", "eq", ends).also("home", "eq", home).also("state", "eq", "active")
     users = _users(here, by)
-    wanted = list(dict.fromkeys([*(record.id for record in keep), *_pinned(here, by.tools), *users]))
+    wanted = list(dict.fromkeys([*(record.id for record in keep), *_lasting(ends, here, by.tools), *users]))
     because = f"{ends} finished: {outcome}"
     # Without the right to write there, a task can end that keeps nothing.
     goes_to = by.access.must_write(target, by.access.home_of(target)) if wanted else target
@@ -547,10 +547,12 @@ def _outranking(users: Sequence[str], target: str, report: Report, by: Caller) -
     }
 
 
-def _pinned(here: Where, tools: Tools) -> list[str]:
-    """Memories whose pin counts: the pin of an untrusted text does not keep it."""
-    pins = here.also("pinned", "eq", True)
-    return [*_ids(pins.also("trust", "ne", "low"), tools), *_ids(pins.also("status", "eq", "confirmed"), tools)]
+def _lasting(ends: str, here: Where, tools: Tools) -> list[str]:
+    """What is pinned, and the summary of a session: it is for those that follow. Neither keeps an untrusted text."""
+    lasting = [here.also("pinned", "eq", True)]
+    lasting += [here.also("kind", "eq", "summary")] if family_of(ends) == "session" else []
+    vouched = ("trust", "ne", "low"), ("status", "eq", "confirmed")
+    return [id for each in lasting for clause in vouched for id in _ids(each.also(*clause), tools)]
 
 
 def _users(here: Where, by: Caller) -> list[str]:

@@ -78,7 +78,9 @@ correction 0.8
     (we|i|it|that|they|is|are|do|does)('s|'re|'m)? no longer (?!work)\w+
     it('s| is) not … (it's|it is|but)
     ^no, (it|my|the|our|we|i|that)('s| \w+)? (?!mean\b)(\S+ ){0,9}?not
-    (?<=, )(and )?not (in |on |at |the |to )?\S+( \S+)?$
+    ^(?!((please|just|always) )*(make|be sure|use|write|prefer|indent|put|name|keep)\b)(\S+ ){1,40}?(?<=, )(and )?not (in |on |at
+        |the |to )?\S+( \S+)?$
+    ^nein, (der|die|das|es|er|sie|(mein|unser)e?) (\S+ ){0,4}?(ist|sind|war|waren|heißt|liegt|läuft|beginnt) (\S+ ){0,6}?\S+, nicht
     (stimmt|passt) (\w+ )?nicht[,;:.] \S+
     (das|es|die|der) \w* ?(ist|war) (leider )?(falsch|veraltet|überholt|nicht richtig|ein irrtum)
     ich habe? mich (vertan|geirrt|verschrieben|vertippt|versprochen)|(lag|liege|liegst) (\w+ )?(falsch|daneben)
@@ -171,6 +173,7 @@ decision 0.8
         |moved to(?! the)|went with the|resolved to|concluded)
     it(| is|'s| was| has been) (decided|agreed|settled|approved)
     (decision|decided|final (call|decision)|verdict|agreed|entscheidung|beschluss|beschlossen|entschieden|vereinbart) ?:
+    _lasst? uns … (verwenden|nutzen|benutzen|nehmen|einsetzen|behalten)
     let's (go with|stick (with|to)|stay with|use|keep|adopt|settle on|standardi[sz]e)(?! (the time|going)\b)
     <we> ((going|sticking) with|staying (with|on)|dropping|(switching|moving|migrating) (to|from|over|off|away)|adopting
         |replacing|retiring|deprecating|abandoning|keeping|not going to|taking the|(going|planning) to (use|switch|move|drop
@@ -210,6 +213,7 @@ convention 0.75
         |push|pull|use)
     ^to \w+( \S+){0,6}, (first |just |simply )?(run|use|call|start|execute|type|open|set|go|press|edit|copy)|^first … then \w+
     ^use … (for|instead of|and not|rather than)(?!.* this\b)
+    ^((please|just|always) )*((make|be) sure (that )?(you|we|to) )?(use|write|prefer|indent|put|name|keep) … (?<=, )(and )?not \S+
     ^(run|start|check|update|bump|ask|test|make|rebase|format|lint) … (before|after) (each|every|any|you|\w+ing|an?)
     when(ever)? (\w+ing|you (add|create|change|rename|remove)) … (?<=, )(also|always|please|add|register|update|run|put|write
         |make|check|use)
@@ -336,6 +340,7 @@ _UNSURE = r"""
     what if|suppos(e|ing)|imagine|maybe|perhaps|possibly|probably|wonder(ing|s)?|not sure|unsure|might|hypothetical\w*|could (be
         |also)
     (if|wenn|falls) … (would|could|wouldn't|were|würden?|wären?|könnten?|hätten?)
+    (i|we) (disagree|don't agree|do not agree|don't think so)|(ich|wir) (sehe|sehen) das anders
     (haven't|have not|hasn't|not yet|didn't) (\w+ )?(decided?|agreed?|chosen|choose)|still (undecided|deciding|thinking)
     (decision|question) is (still )?(open|pending)|(thinking|thought) (about|of) \w+ing|^we could|can't decide
     ^(wer|was|warum|wieso|weshalb|wo|wohin|woher|wann|welche[rsmn]?)|^wie (?!sich)\w+

@@ -21,7 +21,7 @@ from memorist.errors import Invalid
 from memorist.kinds import ALIASES, KINDS
 from memorist.memory import Memory
 from memorist.records import Draft, Outcome, Record, Scope
-from memorist.seeds.plain import plain
+from memorist.seeds.plain import data_of
 from memorist.store.nouns import parts
 from memorist.store.where import FIELDS, Where, canonical, holds
 from memorist.text.visible import quoted
@@ -32,6 +32,7 @@ LONG = (
 )
 IDS_AT_ONCE = 400  # ids in one filter
 JUST_USED = timedelta(days=1)
+READ = ("kind", "token_cost")  # what an item says, and no filter of the store can
 OWN = ("id", "context_item_id", "kind", "source", "tags", "token_cost")  # what an item says, and no column holds
 RENAMED = {"context_item_id": "data.item_id", "id": "data.item_id", "source": "data.source", "timestamp": "at"}
 
@@ -123,14 +124,15 @@ class Items:
     ) -> builtins.list[ContextItem]:
         """The items that match, the highest `order_by` first; a leading - reverses it."""
         plainly = dict(filters or {})
-        cost = Where.of(self._memory.access, {"data.token_cost": plainly.pop("token_cost", {})}).clauses
+        read = {f"data.{name}": plainly.get(name, {}) for name in READ}
+        clauses = Where.of(self._memory.access, read).clauses
         sign, name = ("-", order_by[1:]) if order_by.startswith("-") else ("", order_by)
         own, order = name in OWN, sign + RENAMED.get(name, name)
         most = checks.whole(limit, "limit", 1, EVERYTHING)
         found = self._memory.list(
-            self._where(plainly), order=sign + "at" if own else order, limit=EVERYTHING if own or cost else most
+            self._where(plainly), order=sign + "at" if own else order, limit=EVERYTHING if own or clauses else most
         )
-        items = [item for item in map(self._item, found) if all(holds(each, item.token_cost) for each in cost)]
+        items = [i for i in map(self._item, found) if all(holds(c, getattr(i, c.field[5:])) for c in clauses)]
         return (sorted(items, key=attrgetter(name), reverse=not sign) if own else items)[:most]
 
     def get(self, item_id: str) -> ContextItem | None:
@@ -166,7 +168,10 @@ class Items:
         gone = 0
         for some in parts(over, IDS_AT_ONCE):
             where = {"scope": self.scope, "id": {"$in": [record.id for record in some]}}
-            gone += len(self._memory.forget(where=where, because=f"over the limit of {most:,} items").changed)
+            done = self._memory.forget(where=where, because=f"over the limit of {most:,} items")
+            gone += len(done.changed)
+            if len(done.changed) < len(some):
+                break  # a person has to agree to these; what is more important does not go in their place
         return gone
 
     # ------------------------------------------------------------ between items and records
@@ -193,11 +198,10 @@ class Items:
         return done.outcome == "changed"
 
     def _draft(self, item: ContextItem) -> Draft:
-        kind = item.kind if item.kind in KINDS or item.kind in ALIASES else "note"
         at = moment_of(item.timestamp) if item.timestamp else None
         data = self._data(item)
         text = written(item.payload) if "written" in data else item.text
-        return Draft(text, kind, self.scope, tags=item.tags, data=data, importance=item.importance, at=at)
+        return Draft(text, _stored(item.kind), self.scope, tags=item.tags, data=data, importance=item.importance, at=at)
 
     def _data(self, item: ContextItem) -> dict[str, Any]:
         said = {
@@ -223,7 +227,7 @@ class Items:
         return ContextItem(
             payload=_payload(record),
             id=id or next(iter(ids_of(record)), record.id),
-            kind=data.get("item_kind", record.kind),
+            kind=said if (said := data.get("item_kind")) and _stored(said) == record.kind else record.kind,
             source=data.get("source", record.scope),
             timestamp=record.times.at.isoformat(),
             tags=record.tags,
@@ -244,18 +248,16 @@ class Items:
     def _where(self, filters: Mapping[str, Any]) -> dict[str, Any]:
         where: dict[str, Any] = {"scope": self.scope}
         for name, wanted in filters.items():
-            where |= _kind_filter(wanted) if name == "kind" else {_field(name): wanted}
+            if name not in READ:
+                where[_field(name)] = wanted
+            elif name == "kind" and isinstance(wanted, str):
+                where["kind"] = {"$in": [_stored(wanted), wanted]}
         return where
 
 
-def _kind_filter(wanted: Any) -> dict[str, Any]:
-    """Known kinds are compared under any of their names; a caller's own kind as it was given."""
-    values = wanted.values() if isinstance(wanted, Mapping) else [wanted]
-    if not all(isinstance(value, str) and (value in KINDS or value in ALIASES) for value in values):
-        return {"data.item_kind": wanted}
-    if isinstance(wanted, Mapping):
-        return {"kind": {operator: ALIASES.get(value, value) for operator, value in wanted.items()}}
-    return {"kind": ALIASES.get(wanted, wanted)}
+def _stored(kind: str) -> str:
+    """The kind of the memory that an item of this kind is."""
+    return ALIASES.get(kind, kind if kind in KINDS else "note")
 
 
 def _kept(item: ContextItem) -> dict[str, Any]:
@@ -290,8 +292,8 @@ def ids_of(record: Record) -> builtins.list[str]:
 def item_of(given: Any) -> ContextItem:
     """An item from a `ContextItem`, a dict with the founding document's field names, or an object that has such fields."""
     if isinstance(given, ContextItem):
-        return replace(given, payload=plain(given.payload), metadata=plain(given.metadata))
-    given = plain(given)
+        return replace(given, payload=data_of(given.payload), metadata=data_of(given.metadata))
+    given = data_of(given)
     if not isinstance(given, Mapping):
         raise Invalid(f"an item is a ContextItem or a dict of its fields, not {type(given).__name__}")
     said = {**given, "id": str(given.get("id") or given.get("context_item_id") or "")}

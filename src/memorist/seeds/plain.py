@@ -20,19 +20,19 @@ DEEPEST = 20  # levels, as deep as `data` may be
 LARGEST = 2**63  # numbers below it are stored as numbers
 
 
-def plain(value: Any, depth: int = 0) -> Any:
+def data_of(value: Any, depth: int = 0) -> Any:
     """The same in dicts, lists, texts and numbers.
 
     >>> from pathlib import Path
-    >>> plain({"file": Path("a.py"), "ids": {2, 1}, "raw": b"ok"})
+    >>> data_of({"file": Path("a.py"), "ids": {2, 1}, "raw": b"ok"})
     {'file': 'a.py', 'ids': [1, 2], 'raw': 'ok'}
     """
     if depth > DEEPEST:
         raise Invalid(f"a payload is nested more than {DEEPEST} levels deep, or holds itself; flatten it")
     told = _told(value)
     if isinstance(told, Mapping):
-        return {str(plain(key, depth + 1)): plain(each, depth + 1) for key, each in told.items()}
-    return [plain(each, depth + 1) for each in told] if isinstance(told, list | tuple) else told
+        return {str(data_of(key, depth + 1)): data_of(each, depth + 1) for key, each in told.items()}
+    return [data_of(each, depth + 1) for each in told] if isinstance(told, list | tuple) else told
 
 
 def _told(value: Any) -> Any:

@@ -24,7 +24,7 @@ from memorist.memory import Memory
 from memorist.records import Outcome, Report
 from memorist.seeds.items import ContextItem, Items
 from memorist.seeds.mirror import Mirrored
-from memorist.seeds.plain import plain
+from memorist.seeds.plain import data_of
 from memorist.surfaces import settings
 from memorist.text.question import kinds_in
 from memorist.text.wishes import wished
@@ -102,6 +102,10 @@ class TaskItems(Items):
         assert isinstance(done, Outcome)
         return done
 
+    def clear(self) -> bool:
+        """Ends the task, as `cleanup_task` does, whoever asks: it takes its items along, and what is pinned moves on."""
+        return bool(self._memory.finish(self.scope, "cleared"))
+
     def _source(self, stage_id: str | None) -> str:
         return f"{self.scope}/{stage_id}" if stage_id else self.scope
 
@@ -134,9 +138,9 @@ class Tiers:
     def add_convention(self, convention: str, scope: str) -> ContextItem | None:
         return self._add(self.project, "convention", convention, [scope], scope=scope)
 
-    def add_failure(self, signature: Any, lesson: str) -> ContextItem | None:
-        """`signature` says how it failed; its `code` becomes a tag."""
-        said = plain(signature)
+    def add_failure(self, failure: Any, lesson: str) -> ContextItem | None:
+        """`failure` says how it failed; its `code` becomes a tag."""
+        said = data_of(failure)
         code = str(said.get("code", "") if isinstance(said, Mapping) else said)
         payload = {"failure": said, "lesson": lesson}
         tags = ("project", "failure", *([code] if 0 < len(code) <= checks.LONGEST_LABEL else []))
@@ -150,7 +154,8 @@ class Tiers:
         return _query(self.project, "convention", None if scope is None else [scope])
 
     def query_failures(self, code: str | None = None) -> builtins.list[ContextItem]:
-        return _query(self.project, "failure", None if code is None else [code])
+        """Also what was remembered as an error, without these verbs."""
+        return _query(self.project, {"$in": ["failure", "error"]}, None if code is None else [code])
 
     def remember(self, said: str) -> ContextItem | None:
         """Keeps free text such as "remember this: …": in the project, or globally if it is an obvious preference."""
@@ -183,16 +188,21 @@ class Tiers:
 
     def build_context(
         self,
-        task_id: str,
-        request: str,
+        task: Any,
+        request: Any,
         budget: int | None = None,
         shares: Mapping[str, float] | None = None,
         **more: Any,
     ) -> ContextPackage:
         """The three tiers within a budget, else the one chosen for the project or the design's: each with its share, 40 % task,
         40 % project, 20 % global unless `shares` says otherwise. `more` are other arguments of `Memory.context`: style,
-        profile, mode, files …"""
-        made = self._memory.context(request, task=task_id, budget=budget, shares=shares, **more)
+        profile, mode, files … `task` is an id, or what has a `task_id`; `request` the question, or what has it as its `query`
+        or `text`, if it has one, and perhaps `budget_tokens`."""
+        task_id = str(_said(task, "task_id") or "")
+        plainly = request is None or isinstance(request, str)
+        asked = request if plainly else _said(request, "query", "text") or ""
+        tokens = budget if plainly or budget is not None else _said(request, "budget_tokens")
+        made = self._memory.context(asked, task=task_id, budget=tokens, shares=shares, **more)
         of = {self.project.scope: self.project, GLOBAL: self.everywhere}
         items = tuple(of.get(hit.record.scope, self.project)._item(hit.record) for hit in made.items)
         return ContextPackage(f"ctx-{task_id}", items, made.text, made.tokens, made.compression_ratio, made.receipt)
@@ -211,7 +221,15 @@ class Tiers:
         return items.add(ContextItem({kind: text, **more}, kind=kind, source=items.scope, tags=(tier, kind, *tags)))
 
 
-def _query(items: Items, kind: str, tags: Sequence[str] | None) -> builtins.list[ContextItem]:
+def _said(given: Any, *names: str) -> Any:
+    """The first of these fields that an object or a dict has; a plain value is what it says itself."""
+    if isinstance(given, str | int):
+        return given
+    told = given if isinstance(given, Mapping) else {name: getattr(given, name, None) for name in names}
+    return next((told[name] for name in names if told.get(name) is not None), None)
+
+
+def _query(items: Items, kind: Any, tags: Sequence[str] | None) -> builtins.list[ContextItem]:
     return items.query({"kind": kind} | ({"tags": list(tags)} if tags else {}), limit=100)
 
 

@@ -17,7 +17,7 @@ _PLACES: dict[Place, str] = {
     "global": r"(?:for|in|across) (?:all|every)(?: (?:of )?(?:my|our))? projects?|(?:für|in) allen? projekten?",
 }
 PLACES: dict[Place, re.Pattern[str]] = {
-    place: re.compile(rf"^\s*(?:{words})\b\s*[:,–-]?\s*|[,;]?\s{{0,3}}\(?\b(?:{words})\b\)?:?", re.IGNORECASE)
+    place: re.compile(rf"[,;]?\s{{0,3}}(?:\((?:{words})\)|\b(?:{words})\b):?", re.IGNORECASE)
     for place, words in _PLACES.items()
 }
 
@@ -30,7 +30,19 @@ def wished(said: str) -> tuple[str, Place | None]:
     >>> wished("note this down: the cache is cold")
     ('the cache is cold', None)
     """
-    place = next((place for place, pattern in PLACES.items() if pattern.search(said)), None)
-    text = PLACES[place].sub("", said, count=1).strip() if place else said
+    text, place = _placed(said)
     asked = WISH.match(text)
     return text[asked.end() :].strip() if asked else text.strip(), place
+
+
+def _placed(said: str) -> tuple[str, Place | None]:
+    """The text without words that say where it holds, and the place. They are cut out at the beginning, after the wish, at the
+    end and in brackets; elsewhere they are part of what is said, and can only narrow it."""
+    for place, pattern in PLACES.items():
+        for found in pattern.finditer(said):
+            before, after = said[: found.start()], said[found.end() :]
+            if not before.strip():
+                return after.lstrip(" \t:,–-"), place
+            if "(" in found[0] or not after.strip(" \t\n.!") or WISH.fullmatch(before + " "):
+                return before + after, place
+    return said, "project" if PLACES["project"].search(said) else None

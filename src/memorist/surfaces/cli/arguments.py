@@ -92,8 +92,9 @@ BATCH = Option("batch", "One memory per line of standard input: plain text, or a
 WHY = Option("why", "Shows the factors of each score.", "--why", "flag")
 YES = Option("yes", "Does not ask before it erases.", "--yes", "flag")
 WATCH = Option(
-    "watch", "Stays, and runs at the times of a cron line in UTC, until it is stopped.", "--watch", placeholder="CRON"
-)
+    "watch", "Stays, and runs at the times of a cron line in UTC, else of prune_schedule or at four, until it is stopped.",
+    "--watch", placeholder="[CRON]",
+)  # fmt: skip
 FOLLOW = Option("follow", "Stays, and shows what is done from now on, until it is stopped.", "--follow", "flag")
 EXTRAS: Mapping[str, tuple[Option, ...]] = {
     "log": (FOLLOW,),
@@ -155,7 +156,7 @@ def parse(command: Command, words: Sequence[str]) -> dict[str, Any]:
     short = "".join(flag[1:] + ":" * (option.type != "flag") for flag, option in flagged.items() if len(flag) == 2)
     long = [flag[2:] + "=" * (option.type != "flag") for flag, option in flagged.items() if len(flag) > 2]
     try:
-        pairs, rest = getopt.gnu_getopt(list(words), short, long)
+        pairs, rest = getopt.gnu_getopt(_with_values(words), short, long)
     except getopt.GetoptError as problem:
         advice = _advice(problem, flagged) if "not recognized" in problem.msg else ""
         raise Invalid(f"{problem.msg}{advice}; see `memorist {command.name} --help`") from problem
@@ -163,6 +164,12 @@ def parse(command: Command, words: Sequence[str]) -> dict[str, Any]:
     for flag, said in pairs:
         flagged[flag].take(said, values)
     return values if "help" in values else _placed(command, rest, values)
+
+
+def _with_values(words: Sequence[str]) -> list[str]:
+    """The same, where `--watch` may stand without its value: getopt knows no option that may."""
+    bare = [next is None or next.startswith("-") for _, next in zip_longest(words, words[1:])]
+    return [f"{word}=" if word == WATCH.flag and alone else word for word, alone in zip(words, bare, strict=True)]
 
 
 def _advice(problem: getopt.GetoptError, flags: Iterable[str]) -> str:

@@ -21,7 +21,7 @@ from memorist.text import toml
 
 # Settings and the keys of designs they cover. The schedule is none of them: it says when, not what.
 TUNED = {"reinforce_weight": "reinforce", "demote_weight": "demote", "max_size": "max_size", "prune_percent": "percent"}
-UNSCHEDULED = "nothing runs by itself: the schedule is only kept; `memorist upkeep --watch CRON` stays and keeps it"
+UNSCHEDULED = "nothing runs by itself: the schedule is only kept; `memorist upkeep --watch` stays and keeps it"
 MOVES_LATER = "`memorist upkeep` moves the store to it; words find everything meanwhile"
 
 # ---------------------------------------------------------------- settings

@@ -278,9 +278,8 @@ def _reports(result: Result, screen: Screen) -> None:
         _report(report, result.memory, screen)
     if not result.value:
         screen.line("this design has nothing to keep in order")
-    schedule = settings.load().prune_schedule
-    if schedule:
-        aside(f"prune_schedule starts nothing by itself; `memorist upkeep --watch '{schedule}'` stays and keeps it")
+    if settings.load().prune_schedule:
+        aside("prune_schedule starts nothing by itself; `memorist upkeep --watch` stays and keeps it")
 
 
 def _report(report: Report, memory: "Memory", screen: Screen) -> None:

@@ -17,12 +17,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from memorist.errors import MemoristError
+from memorist.surfaces import settings
 from memorist.surfaces.cli import show
 from memorist.surfaces.cli.screen import Screen, aside, one_line
 from memorist.surfaces.cli.verbs import Place, opened
 from memorist.upkeep import cron
 from memorist.upkeep.runner import LATER
 
+AT_FOUR = "0 4 * * *"
 LOOK = 30.0  # seconds between two looks at the clock, which may be set meanwhile, or have slept
 A_SECOND = 1.0  # between two looks at the journal
 MOST_AT_ONCE = 10_000  # events of one second
@@ -37,7 +39,7 @@ def stay(place: Place, arguments: dict[str, Any]) -> int:
 
 
 def watch(place: Place, line: str, arguments: dict[str, Any]) -> int:
-    schedule = cron.parse(line, "--watch")
+    schedule = cron.parse(line or settings.load().prune_schedule or AT_FOUR, "--watch")
     screen = Screen.of(place.json)
     with _until_stopped() as stop:
         first = schedule.after(datetime.now(UTC))
