@@ -24,7 +24,7 @@ from memorist.kinds import KINDS, Kind, Kinds
 from memorist.models.embed import NONE, Choice, Embedder, chosen, shown
 from memorist.noun import SHOWN_IN_A_CELL, line
 from memorist.project import Project, resolve_project
-from memorist.records import Context, Draft, Link, LinkKind, Outcome, Recall, Record, Report, Scope, now_utc
+from memorist.records import Context, Draft, Link, LinkKind, Outcome, Recall, Record, Reference, Report, Scope, now_utc
 from memorist.store import checkouts, choices
 from memorist.store.fork import must_be_ours
 from memorist.store.meaning import Meaning
@@ -388,11 +388,11 @@ class Engine:
 
     # ------------------------------------------------------------ which memories are meant
 
-    def _must_get(self, id: str | int) -> Record:
+    def _must_get(self, id: Reference) -> Record:
         caller = self._caller
-        return recall.lookup.resolve(id, caller.store, caller.where)
+        return recall.lookup.resolve(checks.reference(id), caller.store, caller.where)
 
-    def _both(self, a: str | int, b: str | int) -> tuple[Record, Record]:
+    def _both(self, a: Reference, b: Reference) -> tuple[Record, Record]:
         return self._must_get(a), self._must_get(b)
 
     def _where(self, filter: Filter | None) -> Where:
@@ -400,7 +400,7 @@ class Engine:
         where = Where.of(self.access, filter)
         return where if where.speaks_of("state") else where.also("state", "eq", "active")
 
-    def _chosen(self, id: str | int | None, filter: Filter | None, states: Sequence[str]) -> tuple[Where, list[str]]:
+    def _chosen(self, id: Reference | None, filter: Filter | None, states: Sequence[str]) -> tuple[Where, list[str]]:
         """The memories that are meant: one by its id, or all that match a filter, which must not be empty. In these states,
         unless the filter speaks of states itself. What is chosen must still fit when it is changed."""
         if (id is None) == (filter is None):
@@ -417,12 +417,12 @@ class Engine:
 
     # ------------------------------------------------------------ steps of writing
 
-    def _edit(self, id: str | int, verb: str, edit: Callable[[Record], Record], because: str) -> Outcome:
+    def _edit(self, id: Reference, verb: str, edit: Callable[[Record], Record], because: str) -> Outcome:
         find = partial(self._must_get, id)
         return self._tell(remember.edit.edit(find, verb, edit, self._caller, because))
 
     def _relate(
-        self, a: str | int, b: str | int, kind: LinkKind, weight: float | None, evidence: str | None
+        self, a: Reference, b: Reference, kind: LinkKind, weight: float | None, evidence: str | None
     ) -> Outcome:
         find = partial(self._both, a, b)
         return self._tell(remember.edit.relate(find, kind, self._caller, weight, evidence))

@@ -36,6 +36,7 @@ from memorist.records import (
     Outcome,
     Recall,
     Record,
+    Reference,
     Report,
     SearchName,
 )
@@ -72,11 +73,11 @@ class Memory(Engine):
     confirm: is asked what a person has to agree to · wait: seconds to wait for another writer
     clock, count_tokens: the time now, and how many tokens a text has
 
-    In every verb: `id` (or `a`, `b`) is a memory's number, its id, or a unique beginning or end of the id. A time is a
-    datetime, a date, or a text in ISO form; without a zone it is local time, and a date is the beginning of that day. A
-    scope is "global", or a name and an id such as "project/atlas" or "user/ann". `where` is a filter such as
-    {"kind": "decision", "importance": {"$gte": 0.7}}. `because` is the reason, for the journal. `dry_run` only shows what
-    would happen. `limit` is how many at most.
+    In every verb: `id` (or `a`, `b`) is a memory's number, its id, a unique beginning or end of the id, or the hit,
+    record or outcome that a verb gave. A time is a datetime, a date, or a text in ISO form; without a zone it is local
+    time, and a date is the beginning of that day. A scope is "global", or a name and an id such as "project/atlas" or
+    "user/ann". `where` is a filter such as {"kind": "decision", "importance": {"$gte": 0.7}}. `because` is the reason,
+    for the journal. `dry_run` only shows what would happen. `limit` is how many at most.
     """
 
     # ------------------------------------------------------------ writing
@@ -155,7 +156,7 @@ class Memory(Engine):
         return [next(stored) if isinstance(turn, Draft) else turn for turn in turns]
 
     def revise(
-        self, id: str | int, text: str | None = None, *, title: str | None = None, kind: KindName | None = None,
+        self, id: Reference, text: str | None = None, *, title: str | None = None, kind: KindName | None = None,
         scope: str | None = None, importance: float | None = None, confidence: float | None = None,
         valid_from: Moment | None = None, valid_to: Moment | None = None, tags: Sequence[str] | None = None,
         data: Mapping[str, Any] | None = None, used: bool = False, expected_version: int | None = None,
@@ -177,7 +178,7 @@ class Memory(Engine):
         find = partial(self._must_get, id)
         return self._tell(remember.edit.revise(find, changes, caller, expected_version, because, used))
 
-    def pin(self, id: str | int) -> Outcome:
+    def pin(self, id: Reference) -> Outcome:
         """Marks the memory `id` as always important. What the user pins is the user's word; the pin of what nobody vouches for
         does not count until then. A turn is never pinned."""
         caller = self._caller
@@ -189,11 +190,11 @@ class Memory(Engine):
 
         return self._edit(id, "pinned", pin, "pinned")
 
-    def unpin(self, id: str | int) -> Outcome:
+    def unpin(self, id: Reference) -> Outcome:
         """Takes that mark away from the memory `id`."""
         return self._edit(id, "unpinned", lambda record: replace(record, pinned=False), "unpinned")
 
-    def tag(self, id: str | int, *tags: str, remove: Sequence[str] = ()) -> Outcome:
+    def tag(self, id: Reference, *tags: str, remove: Sequence[str] = ()) -> Outcome:
         """Adds `tags` to the memory `id`, and removes those in `remove`."""
         added, gone = checks.labels(tags, "tags"), set(checks.labels(remove, "tags"))
         if not added and not gone:
@@ -207,8 +208,8 @@ class Memory(Engine):
 
     def link(
         self,
-        a: str | int,
-        b: str | int,
+        a: Reference,
+        b: Reference,
         kind: LinkKind = "relates_to",
         *,
         weight: float = 1.0,
@@ -221,15 +222,15 @@ class Memory(Engine):
         """
         return self._relate(a, b, kind, weight, evidence)
 
-    def unlink(self, a: str | int, b: str | int, kind: LinkKind = "relates_to") -> Outcome:
+    def unlink(self, a: Reference, b: Reference, kind: LinkKind = "relates_to") -> Outcome:
         """Removes the relation of that `kind` between the memories `a` and `b`."""
         return self._relate(a, b, kind, None, None)
 
-    def feedback(self, id: str | int, verdict: Literal["useful", "irrelevant", "wrong"]) -> Outcome:
+    def feedback(self, id: Reference, verdict: Literal["useful", "irrelevant", "wrong"]) -> Outcome:
         """Tells how the recalled memory `id` did. `verdict`: useful is a vote for it, wrong one against it."""
         return self._tell(remember.edit.vote(partial(self._must_get, id), verdict, self._caller))
 
-    def used(self, receipt: str, answer: str | None = None, *, ids: Sequence[str | int] | None = None) -> Report:
+    def used(self, receipt: str, answer: str | None = None, *, ids: Sequence[Reference] | None = None) -> Report:
         """Tells what of a context or a recall was used. Only use resets a memory's clock; it is counted once for each receipt.
 
         receipt: of the context or the recall · answer: what the model said; memories whose words are in it were used
@@ -240,12 +241,12 @@ class Memory(Engine):
         return self._tell_all(remember.edit.use(receipt, answer, named, caller))
 
     @overload
-    def forget(self, id: str | int, *, because: str = ...) -> Outcome: ...
+    def forget(self, id: Reference, *, because: str = ...) -> Outcome: ...
     @overload
     def forget(self, *, where: Filter, dry_run: bool = ..., because: str = ...) -> Report: ...
     def forget(
         self,
-        id: str | int | None = None,
+        id: Reference | None = None,
         *,
         where: Filter | None = None,
         dry_run: bool = False,
@@ -265,14 +266,14 @@ class Memory(Engine):
         by = remember.consent.to_clear("forget", chosen, ids, reason, caller)
         return by if isinstance(by, Report) else self._tell_all(replace(sweep, by=by).apply_or_ask(ids))
 
-    def restore(self, id: str | int, *, because: str = "restored on request") -> Outcome:
+    def restore(self, id: Reference, *, because: str = "restored on request") -> Outcome:
         """Brings the forgotten memory `id` back with everything it had; `because` is the reason, for the journal."""
         back = partial(remember.edit.brought_back, store=self._tools.store)
         return self._edit(id, "restored", back, checks.label(because, "the reason"))
 
     def erase(
         self,
-        id: str | int | None = None,
+        id: Reference | None = None,
         *,
         where: Filter | None = None,
         dry_run: bool = False,
@@ -322,7 +323,7 @@ class Memory(Engine):
 
     def promote(
         self,
-        id: str | int | None = None,
+        id: Reference | None = None,
         *,
         scope: str | None = None,
         dry_run: bool = False,
@@ -350,7 +351,7 @@ class Memory(Engine):
         return found
 
     def finish(
-        self, scope: str, outcome: str = "done", *, keep: Sequence[str | int] = (), dry_run: bool = False
+        self, scope: str, outcome: str = "done", *, keep: Sequence[Reference] = (), dry_run: bool = False
     ) -> Report:
         """Ends a task or a session: what is kept or pinned moves to the project, the rest goes to the archive. What `extract`
         found waits on to be promoted. One `undo` takes it back.
@@ -369,12 +370,12 @@ class Memory(Engine):
         store, limit = self._caller.store, checks.whole(limit, "limit", 1, 10_000)
         return remember.conflicts.disputes(self._where(where).also("state", "eq", "active"), limit, store)
 
-    def resolve(self, a: str | int, b: str | int, keep: str | int, *, because: str = "resolved on request") -> Outcome:
+    def resolve(self, a: Reference, b: Reference, keep: Reference, *, because: str = "resolved on request") -> Outcome:
         """Closes the conflict of `a` and `b`: `keep` is "a", "b", "both", or one of the two by its number or id. The other one
         is superseded, and found by `as_of` and in the archive only; a memory that was superseded by mistake comes back this
         way. `because` is the reason, for the journal."""
         find = partial(self._both, a, b)
-        return self._tell(remember.conflicts.resolve(find, keep, because, self._caller))
+        return self._tell(remember.conflicts.resolve(find, checks.named(keep), because, self._caller))
 
     def review(
         self, id: str | None = None, *, decide: Literal["approve", "deny"] | None = None
@@ -500,7 +501,7 @@ class Memory(Engine):
         line = remember.edit.receipt_of(id, self.access, caller.store)
         return prompt.context.shown_again(line, caller.store, caller.where)
 
-    def get(self, id: str | int) -> Record:
+    def get(self, id: Reference) -> Record:
         """One record: `id` is its id, its short number, or a unique beginning or end of the id."""
         record = self._must_get(id)
         self.bus.emit(
@@ -518,22 +519,20 @@ class Memory(Engine):
         """How many match the filter `where`."""
         return sum(self._caller.store.count(self._where(where)).values())
 
-    def links(self, id: str | int) -> builtins.list[Link]:
+    def links(self, id: Reference) -> builtins.list[Link]:
         """The relations of the memory `id`, to others that may be read."""
         caller = self._caller
         return caller.store.links(caller.where, [self._must_get(id).id])
 
     def timeline(
-        self, around: str | int | date | None = None, *, limit: int = 20, where: Filter | None = None
+        self, around: Reference | date | None = None, *, limit: int = 20, where: Filter | None = None
     ) -> builtins.list[Record]:
         """Records in the order in which they happened, `limit` at most, those that match the filter `where`: `around` a time
         or a memory, or the latest."""
         store, limit = self._caller.store, checks.whole(limit, "limit", 1, 10_000)
-        if isinstance(around, int) or (isinstance(around, str) and "-" not in around):  # which times have, and no id
-            around = self._must_get(around).times.at
-        return recall.lookup.timeline(around, limit, self._where(where), store)
+        return recall.lookup.timeline(recall.lookup.when(around, self._must_get), limit, self._where(where), store)
 
-    def history(self, id: str | int) -> builtins.list[Event]:
+    def history(self, id: Reference) -> builtins.list[Event]:
         """The journal of the memory `id`, oldest first."""
         caller = self._caller
         return recall.lookup.told(self._must_get(id), caller.store, caller.where)
@@ -546,7 +545,7 @@ class Memory(Engine):
         actor: str | None = None,
         surface: str | None = None,
         verbs: Sequence[str] = (),
-        id: str | int | None = None,
+        id: Reference | None = None,
         scope: str | None = None,
         after: int | None = None,
         limit: int = 100,
@@ -572,7 +571,7 @@ class Memory(Engine):
         """A recall that is not logged and counts nothing, for looking at its trace: `query` and `arguments` as in `recall`."""
         return self._answer(recall.pipeline.Query.of(query, arguments))
 
-    def why_not(self, id: str | int, query: str, **arguments: Any) -> str:
+    def why_not(self, id: Reference, query: str, **arguments: Any) -> str:
         """Why the memory `id` is not among the hits: where it was lost, and the reason. `query` and `arguments` as in `recall`."""
         record, answer = self._must_get(id), self.explain(query, **arguments)
         return recall.pipeline.why_not(record, answer, arguments.get("search", "memory"))

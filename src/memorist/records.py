@@ -456,6 +456,11 @@ class Hit(Noun):
         return self.record.text
 
 
+Reference = (
+    str | int | Record | Hit | Outcome
+)  # how a caller names a memory: by its number, its id, or what a verb gave
+
+
 @dataclass(frozen=True, slots=True)
 class Step(Noun):
     """What one stage of a recall did: how many it kept, how long it took, whom it dropped and why: by id, or by `#number`
