@@ -18,7 +18,7 @@ from dataclasses import replace
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, overload
 
 from memorist import checks, prompt, recall, remember, upkeep
 from memorist.design import Inject
@@ -53,8 +53,17 @@ if TYPE_CHECKING:
     from memorist.store.journal import Audit
 
 BATCH = 250  # drafts in one transaction of remember_many
-Messages = Sequence[Mapping[str, Any]]  # a conversation, each message with its role and its content
 Role = Literal["user", "assistant", "system", "tool"] | str
+
+
+class Message(Protocol):
+    """An object that holds what was said, with a role or a type that says by whom."""
+
+    @property
+    def content(self) -> Any: ...
+
+
+Messages = Iterable[Mapping[str, Any] | Message] | Mapping[str, Any] | Message  # a conversation, or one message of it
 
 
 class Memory(Engine):
@@ -109,7 +118,7 @@ class Memory(Engine):
         """Keeps one memory, and says what became of it: added, reinforced, restored, repeated, refused or needs_consent. The
         outcome is false if it was refused or waits for a person; its `advice` tells of secrets that were replaced.
 
-        text: what to remember; or a list of chat messages {"role": …, "content": …}, kept as the turns of `session`: then the
+        text: what to remember; or chat messages {"role": …, "content": …}, kept as the turns of `session`: then the
             answer is a list of outcomes, one for each turn, and each gets a `key` of its own
         kind: what it is; help(memorist.kinds) lists the kinds · title: a title
         scope: where it goes; the project without it · user: short for a user's scope, "ann" for "user/ann"
@@ -126,7 +135,7 @@ class Memory(Engine):
             cast(str, text), kind, remember.gate.scope_of(scope, user), title, tags, files, data or {}, importance, confidence,
             pinned, at, valid_from, valid_to, session, role, speaker, agent, task, season, key, home=home,
         )  # fmt: skip
-        if isinstance(text, list | tuple | Mapping):
+        if remember.turns.is_conversation(text):
             return self._turns(remember.turns.turns_of(text, draft))
         return self.remember_many([draft])[0]
 
@@ -303,7 +312,7 @@ class Memory(Engine):
 
     def extract(
         self,
-        text: str,
+        text: str | Messages,
         *,
         session: str | None = None,
         agent: str | None = None,
@@ -314,12 +323,16 @@ class Memory(Engine):
         What is found is a piece of the text; `promote` decides what becomes a memory of the project. Under a design that promotes
         directly they are candidates of the project at once.
 
-        text: what was said · session: where; it must be named · agent: whose text it is · role: of the speaker
-        message: the number of the message in its session
+        text: what was said; or chat messages as in `remember`, each with its own role, and one `undo` for all of them
+        session: where; it must be named · agent: whose text it is · role: of the speaker
+        message: the number of the message in its session; of several, of the first
         """
-        direct = self.design.promotion.mode == "direct"
-        found = remember.promotion.keep(text, session, agent, role, message, self._caller, self.home, direct)
-        return [self._tell(outcome) for outcome in found]
+        direct, caller = self.design.promotion.mode == "direct", self._caller
+        outcomes: builtins.list[Outcome] = []
+        for who, said, number in remember.turns.pieces_of(text, role, message):
+            batch = next((outcome.batch for outcome in outcomes if outcome.batch), None)
+            outcomes += remember.promotion.keep(said, session, agent, who, number, caller, self.home, direct, batch)
+        return [self._tell(outcome) for outcome in outcomes]
 
     def promote(
         self,

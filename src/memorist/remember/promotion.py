@@ -76,6 +76,7 @@ def keep(
     by: Caller,
     home: str,
     direct: bool = False,
+    batch: str | None = None,
 ) -> list[Outcome]:
     """Stores the findings of a text in its session, as candidates for `home`; `direct`: in `home`, where any question finds
     them at once."""
@@ -98,7 +99,7 @@ def keep(
     common = Draft("", scope=place, session=session, role=role, agent=agent, doubtful=True, messages=span)
     drafts = [_filled(common, each, home) for each in found]
     finder = by.through(replace(by.access, origin=_origin(role, by.access)))
-    outcomes = gate.admit(drafts, finder, home)
+    outcomes = gate.admit(drafts, finder, home, batch)
     return [_also_by(agent, outcome, finder) for outcome in outcomes]
 
 
