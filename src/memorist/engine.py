@@ -29,7 +29,7 @@ from memorist.store import checkouts, choices
 from memorist.store.fork import must_be_ours
 from memorist.store.meaning import Meaning
 from memorist.store.open import IN_RAM, open_store
-from memorist.store.where import Where, everywhere
+from memorist.store.where import Order, Where, everywhere
 from memorist.store.writer import Writer
 from memorist.surfaces import settings
 from memorist.text.dates import TimeReader, reader_named
@@ -455,6 +455,10 @@ class Engine:
                 self._keep_checkout()
         return outcome
 
+    def _kept(self, draft: Draft, outcome: Outcome) -> Outcome:
+        """What became of a draft, with the scope that it has or would have had."""
+        return self._tell(outcome if outcome.scope else replace(outcome, scope=draft.scope or self.home))
+
     def _told(self, done: Outcome | Report) -> Outcome | Report:
         return self._tell(done) if isinstance(done, Outcome) else self._tell_all(done)
 
@@ -634,10 +638,9 @@ class Engine:
         shown = [line.at for line in mine if line.rendered is not None]
         size = asdict(store.size(Where(who)))
         done, used = size.pop("done"), size.pop("used")
-        began = [event.at.isoformat(timespec="seconds") for event in store.journal(before=2)]
         return {
             **size,
-            "created": next(iter(began), "not yet"),
+            "created": self._began(),
             "promotions": sum(count for (verb, _), count in done.items() if verb == "promoted"),
             "evictions": sum(done.get((verb, upkeep.runner.UPKEEP), 0) for verb in ("evicted", "expired", "forgotten")),
             "accesses": used,
@@ -645,6 +648,13 @@ class Engine:
             "last_injection": shown[0].isoformat(timespec="seconds") if shown else "never",
             **self._monitor.shown([line.ms for line in mine]),
         }
+
+    def _began(self) -> str:
+        """When this space got its first memory."""
+        store = self._tools.store
+        first = store.find(everywhere(self.space), Order("number", ascending=True), 1)
+        events = store.journal(record=first[0].id) if first else []
+        return events[0].at.isoformat(timespec="seconds") if events else "not yet"
 
     def _vectors(self) -> dict[str, Any]:
         """Which embedder this process has, which vectors the store has, how many rows wait for one, and what to do then."""

@@ -148,13 +148,13 @@ class Memory(Engine):
         try:
             caller = self._caller
         except Refused as off:
-            return [Outcome("refused", str(off)) for _ in wanted]
+            return [Outcome("refused", str(off), scope=draft.scope or self.home) for draft in wanted]
         outcomes: builtins.list[Outcome] = []
         batch: str | None = None
         for some in parts(wanted, BATCH):
             first = len(outcomes) + 1
             stored = remember.gate.admit(some, caller, self.home, batch, self.design.conflicts, first)
-            outcomes += map(self._tell, stored)
+            outcomes += map(self._kept, some, stored)
             batch = next((outcome.batch for outcome in outcomes if outcome.batch), None)
         while len(wanted) > BATCH and caller.store.tidy():
             pass

@@ -28,7 +28,7 @@ from memorist.access import GLOBAL, Access, family_of
 from memorist.design import Ask, Promotion, Proposal, Tools
 from memorist.errors import Invalid, Refused
 from memorist.kinds import ARCHIVE, MEMORY
-from memorist.noun import Noun
+from memorist.noun import Noun, line
 from memorist.records import Draft, Origin, Outcome, Record, Report, Scope
 from memorist.remember import consent, edit, gate
 from memorist.remember.authority import RANK, Held, least, users_word
@@ -202,7 +202,7 @@ PRESETS: Mapping[str, Preset] = {
 Worked = dict[str, dict[str, tuple[datetime, int]]]  # project → command → when it last worked
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Weighed(Noun):
     """A finding with its points, and what happened to it. `others` say the same and were found elsewhere."""
 
@@ -219,6 +219,9 @@ class Weighed(Noun):
     because: str
     others: tuple[str, ...] = ()
     pending: str | None = None  # the question that waits for a person
+
+    def _line(self) -> str:
+        return f"[id:{self.number}] {self.kind}, {_counted(self.points)}, {self.outcome}: {line(self.text)}"
 
 
 def weighed(promotion: Promotion, home: str | None, who: Access, tools: Tools) -> list[Weighed]:

@@ -21,22 +21,10 @@ ROLES = {
     "developer": "system", "tool": "tool", "function": "tool",
 }  # fmt: skip
 SHAPE = '{"role": "user", "content": "…"}'
-ATTRIBUTES = (
-    "role",
-    "type",
-    "name",
-    "content",
-    "parts",
-    "text",
-    "thought",
-    "output",
-)  # of a message or a block, that are read
-TEXT_TYPES = (
-    None,
-    "text",
-    "input_text",
-    "output_text",
-)  # blocks of these types hold what was said; others may hold thoughts
+# What is read of a message or a block.
+ATTRIBUTES = ("role", "type", "name", "content", "parts", "text", "thought", "output")
+# Blocks of these types hold what was said; others with a text may hold thoughts.
+TEXT_TYPES = (None, "text", "input_text", "output_text")
 
 
 def is_conversation(given: Any) -> bool:
