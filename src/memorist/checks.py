@@ -3,13 +3,13 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from operator import index
 from typing import Any, SupportsIndex
 
 from memorist.errors import Invalid
 from memorist.noun import Noun
-from memorist.records import Reference, utc
+from memorist.records import Reference, iso, utc
 from memorist.store.where import canonical
 from memorist.text.visible import flaw, is_blank, quoted
 
@@ -57,6 +57,13 @@ def labels(values: Any, what: str) -> tuple[str, ...]:
         raise Invalid(f"{len(values):,} {what} were given; {MOST_LABELS} are allowed")
     checked = (label(value, f"one of the {what}").strip() for value in values)
     return tuple(dict.fromkeys(checked))
+
+
+def files(values: Any) -> tuple[str, ...]:
+    """The files that something is about, by path or name."""
+    if isinstance(values, Sequence | set | frozenset) and not isinstance(values, str):
+        values = [os.fspath(value) if isinstance(value, os.PathLike) else value for value in values]
+    return labels(values, "files")
 
 
 def named(value: Any) -> Any:
@@ -206,11 +213,13 @@ def _plain(value: Any, depth: int) -> Any:
         return {key: _plain(each, depth + 1) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(each, depth + 1) for each in value]
+    if isinstance(value, date):
+        return iso(value)
     if isinstance(value, str):
         if bad := flaw(value):
             raise Invalid(f"a value of data holds {bad}; remove it")
     elif value is not None and not (isinstance(value, int | float) and abs(value) < 2**63):  # nor is not-a-number below
         raise Invalid(
-            f"data can hold texts, finite numbers below 2^63, true, false, null, lists and dicts; not {quoted(value)}"
+            f"data can hold texts, times, finite numbers below 2^63, true, false, null, lists and dicts; not {quoted(value)}"
         )
     return value

@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 from functools import partial
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, overload
 
@@ -94,7 +95,7 @@ class Memory(Engine):
     @overload
     def remember(
         self, text: str, *, kind: KindName = ..., scope: str | None = ..., title: str | None = ...,
-        tags: Sequence[str] = ..., files: Sequence[str] = ..., data: Mapping[str, Any] | None = ...,
+        tags: Sequence[str] = ..., files: Sequence[PathLike[str] | str] = ..., data: Mapping[str, Any] | None = ...,
         importance: float | None = ..., confidence: float | None = ..., pinned: bool = ..., at: Moment | None = ...,
         valid_from: Moment | None = ..., valid_to: Moment | None = ..., user: str | None = ..., session: str | None = ...,
         role: Role | None = ..., speaker: str | None = ..., agent: str | None = ..., task: str | None = ...,
@@ -103,13 +104,13 @@ class Memory(Engine):
     @overload
     def remember(
         self, text: Messages, *, session: str, scope: str | None = ..., user: str | None = ..., title: str | None = ...,
-        tags: Sequence[str] = ..., files: Sequence[str] = ..., data: Mapping[str, Any] | None = ...,
+        tags: Sequence[str] = ..., files: Sequence[PathLike[str] | str] = ..., data: Mapping[str, Any] | None = ...,
         at: Moment | None = ..., speaker: str | None = ..., agent: str | None = ..., task: str | None = ...,
         season: str | None = ..., key: str | None = ..., home: str | None = ...,
     ) -> "builtins.list[Outcome]": ...  # fmt: skip
     def remember(
         self, text: str | Messages, *, kind: KindName = "fact", scope: str | None = None, title: str | None = None,
-        tags: Sequence[str] = (), files: Sequence[str] = (), data: Mapping[str, Any] | None = None,
+        tags: Sequence[str] = (), files: Sequence[PathLike[str] | str] = (), data: Mapping[str, Any] | None = None,
         importance: float | None = None, confidence: float | None = None, pinned: bool = False, at: Moment | None = None,
         valid_from: Moment | None = None, valid_to: Moment | None = None, user: str | None = None,
         session: str | None = None, role: Role | None = None, speaker: str | None = None, agent: str | None = None,
@@ -122,7 +123,8 @@ class Memory(Engine):
             answer is a list of outcomes, one for each turn, and each gets a `key` of its own
         kind: what it is; help(memorist.kinds) lists the kinds · title: a title
         scope: where it goes; the project without it · user: short for a user's scope, "ann" for "user/ann"
-        tags, files: words to find it by, and the files it is about · data: your own structure, as for JSON
+        tags, files: words to find it by, and the files it is about, as texts or Paths
+        data: your own structure, as for JSON; times in it become texts
         importance, confidence: from 0 to 1; the kind's own importance, and 1, without them
         pinned: whether it is always important
         at: when it happened; now without it · valid_from, valid_to: from when and until when it holds
@@ -462,7 +464,7 @@ class Memory(Engine):
         as_of: Moment | None = None,
         deadline: float | None = None,
         exact: bool = False,
-        files: Sequence[str] = (),
+        files: Sequence[PathLike[str] | str] = (),
     ) -> Recall:
         """Finds what matters for a question, best first. Nothing found is an answer, and `empty_because` explains it.
 
@@ -486,7 +488,7 @@ class Memory(Engine):
         client: Literal["claude-code", "gemini", "codex", "opencode"] | None = None,
         mode: Literal["cheap", "balanced", "max_quality"] | None = None, profile: "ProfileName | Profile | None" = None,
         shares: Mapping[str, float] | None = None, inject: Inject | None = None, limit: int | None = None,
-        files: Sequence[str] = (), scope: str | None = None, user: str | None = None, session: str | None = None,
+        files: Sequence[PathLike[str] | str] = (), scope: str | None = None, user: str | None = None, session: str | None = None,
         task: str | None = None, kinds: Sequence[KindName] | None = None, where: Filter | None = None,
         deadline: float | None = None,
     ) -> Context:  # fmt: skip
@@ -503,8 +505,8 @@ class Memory(Engine):
         deadline: seconds for all of it, after which what is optional is skipped
         """
         return self._context(
-            prompt.context.Wish(query, limit, files, scope, user, session, task, kinds, where, budget, remaining, window,
-                                reserve, style, client, mode, profile, inject, deadline, shares)
+            prompt.context.Wish(query, limit, checks.files(files), scope, user, session, task, kinds, where, budget, remaining,
+                                window, reserve, style, client, mode, profile, inject, deadline, shares)
         )  # fmt: skip
 
     def receipt(self, id: str) -> Context:

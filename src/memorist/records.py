@@ -77,6 +77,11 @@ def utc(given: Moment, what: str = "a time") -> datetime:
         raise Invalid(f"{what} is outside the years 1 to 9999 once in UTC: {moment.isoformat()}") from problem
 
 
+def iso(given: date) -> str:
+    """A time or a day as it stands in `data`, which holds texts."""
+    return utc(given).isoformat() if isinstance(given, datetime) else given.isoformat()
+
+
 def zoned(given: Moment, what: str = "a time") -> datetime:
     """A time with a zone: its own, or UTC."""
     return given if isinstance(given, datetime) and given.utcoffset() is not None else utc(given, what)
@@ -306,7 +311,7 @@ class Draft(Noun):
     scope: str | None = None
     title: str | None = None
     tags: Sequence[str] = ()
-    files: Sequence[str] = ()
+    files: Sequence[os.PathLike[str] | str] = ()
     data: Mapping[str, Any] = field(default_factory=dict, hash=False)
     importance: float | None = None
     confidence: float | None = None
