@@ -3,11 +3,13 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import Any
+from datetime import date, datetime
+from operator import index
+from typing import Any, SupportsIndex
 
 from memorist.errors import Invalid
-from memorist.records import utc
+from memorist.noun import Noun
+from memorist.records import Reference, iso, utc
 from memorist.store.where import canonical
 from memorist.text.visible import flaw, is_blank, quoted
 
@@ -57,8 +59,32 @@ def labels(values: Any, what: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(checked))
 
 
-def references(values: Any, what: str) -> Sequence[str | int]:
-    """A list of memories, each by its number or id, which are looked up one by one."""
+def files(values: Any) -> tuple[str, ...]:
+    """The files that something is about, by path or name."""
+    if isinstance(values, Sequence | set | frozenset) and not isinstance(values, str):
+        values = [os.fspath(value) if isinstance(value, os.PathLike) else value for value in values]
+    return labels(values, "files")
+
+
+def named(value: Any) -> Any:
+    """What a caller names a memory by; of what a verb gave, its id."""
+    return getattr(value, "id", None) if isinstance(value, Noun) else value
+
+
+def reference(value: Any) -> str | int:
+    """The number, the id, or a part of the id of one memory."""
+    given = named(value)
+    if isinstance(given, str):
+        return given
+    if isinstance(given, bool) or not isinstance(given, SupportsIndex):
+        raise Invalid(
+            f"{quoted(value)} names no memory; give its number, its id, or the hit or record that a verb gave"
+        )
+    return index(given)
+
+
+def references(values: Any, what: str) -> Sequence[Reference]:
+    """A list of memories, which are looked up one by one."""
     if isinstance(values, str | bytes) or not isinstance(values, Sequence | set | frozenset):
         raise Invalid(f"{what} is a list of memories such as [12, 14], not {quoted(values)}")
     return tuple(values)
@@ -187,11 +213,13 @@ def _plain(value: Any, depth: int) -> Any:
         return {key: _plain(each, depth + 1) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(each, depth + 1) for each in value]
+    if isinstance(value, date):
+        return iso(value)
     if isinstance(value, str):
         if bad := flaw(value):
             raise Invalid(f"a value of data holds {bad}; remove it")
     elif value is not None and not (isinstance(value, int | float) and abs(value) < 2**63):  # nor is not-a-number below
         raise Invalid(
-            f"data can hold texts, finite numbers below 2^63, true, false, null, lists and dicts; not {quoted(value)}"
+            f"data can hold texts, times, finite numbers below 2^63, true, false, null, lists and dicts; not {quoted(value)}"
         )
     return value

@@ -24,12 +24,12 @@ from memorist.kinds import KINDS, Kind, Kinds
 from memorist.models.embed import NONE, Choice, Embedder, chosen, shown
 from memorist.noun import SHOWN_IN_A_CELL, line
 from memorist.project import Project, resolve_project
-from memorist.records import Context, Draft, Link, LinkKind, Outcome, Recall, Record, Report, Scope, now_utc
+from memorist.records import Context, Draft, Link, LinkKind, Outcome, Recall, Record, Reference, Report, Scope, now_utc
 from memorist.store import checkouts, choices
 from memorist.store.fork import must_be_ours
 from memorist.store.meaning import Meaning
 from memorist.store.open import IN_RAM, open_store
-from memorist.store.where import Where, everywhere
+from memorist.store.where import Order, Where, everywhere
 from memorist.store.writer import Writer
 from memorist.surfaces import settings
 from memorist.text.dates import TimeReader, reader_named
@@ -388,11 +388,11 @@ class Engine:
 
     # ------------------------------------------------------------ which memories are meant
 
-    def _must_get(self, id: str | int) -> Record:
+    def _must_get(self, id: Reference) -> Record:
         caller = self._caller
-        return recall.lookup.resolve(id, caller.store, caller.where)
+        return recall.lookup.resolve(checks.reference(id), caller.store, caller.where)
 
-    def _both(self, a: str | int, b: str | int) -> tuple[Record, Record]:
+    def _both(self, a: Reference, b: Reference) -> tuple[Record, Record]:
         return self._must_get(a), self._must_get(b)
 
     def _where(self, filter: Filter | None) -> Where:
@@ -400,7 +400,7 @@ class Engine:
         where = Where.of(self.access, filter)
         return where if where.speaks_of("state") else where.also("state", "eq", "active")
 
-    def _chosen(self, id: str | int | None, filter: Filter | None, states: Sequence[str]) -> tuple[Where, list[str]]:
+    def _chosen(self, id: Reference | None, filter: Filter | None, states: Sequence[str]) -> tuple[Where, list[str]]:
         """The memories that are meant: one by its id, or all that match a filter, which must not be empty. In these states,
         unless the filter speaks of states itself. What is chosen must still fit when it is changed."""
         if (id is None) == (filter is None):
@@ -417,12 +417,12 @@ class Engine:
 
     # ------------------------------------------------------------ steps of writing
 
-    def _edit(self, id: str | int, verb: str, edit: Callable[[Record], Record], because: str) -> Outcome:
+    def _edit(self, id: Reference, verb: str, edit: Callable[[Record], Record], because: str) -> Outcome:
         find = partial(self._must_get, id)
         return self._tell(remember.edit.edit(find, verb, edit, self._caller, because))
 
     def _relate(
-        self, a: str | int, b: str | int, kind: LinkKind, weight: float | None, evidence: str | None
+        self, a: Reference, b: Reference, kind: LinkKind, weight: float | None, evidence: str | None
     ) -> Outcome:
         find = partial(self._both, a, b)
         return self._tell(remember.edit.relate(find, kind, self._caller, weight, evidence))
@@ -454,6 +454,10 @@ class Engine:
             if not self._is_known and outcome.record.scope in self._homes:
                 self._keep_checkout()
         return outcome
+
+    def _kept(self, draft: Draft, outcome: Outcome) -> Outcome:
+        """What became of a draft, with the scope that it has or would have had."""
+        return self._tell(outcome if outcome.scope else replace(outcome, scope=draft.scope or self.home))
 
     def _told(self, done: Outcome | Report) -> Outcome | Report:
         return self._tell(done) if isinstance(done, Outcome) else self._tell_all(done)
@@ -634,10 +638,9 @@ class Engine:
         shown = [line.at for line in mine if line.rendered is not None]
         size = asdict(store.size(Where(who)))
         done, used = size.pop("done"), size.pop("used")
-        began = [event.at.isoformat(timespec="seconds") for event in store.journal(before=2)]
         return {
             **size,
-            "created": next(iter(began), "not yet"),
+            "created": self._began(),
             "promotions": sum(count for (verb, _), count in done.items() if verb == "promoted"),
             "evictions": sum(done.get((verb, upkeep.runner.UPKEEP), 0) for verb in ("evicted", "expired", "forgotten")),
             "accesses": used,
@@ -645,6 +648,13 @@ class Engine:
             "last_injection": shown[0].isoformat(timespec="seconds") if shown else "never",
             **self._monitor.shown([line.ms for line in mine]),
         }
+
+    def _began(self) -> str:
+        """When this space got its first memory."""
+        store = self._tools.store
+        first = store.find(everywhere(self.space), Order("number", ascending=True), 1)
+        events = store.journal(record=first[0].id) if first else []
+        return events[0].at.isoformat(timespec="seconds") if events else "not yet"
 
     def _vectors(self) -> dict[str, Any]:
         """Which embedder this process has, which vectors the store has, how many rows wait for one, and what to do then."""

@@ -17,8 +17,9 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 from functools import partial
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, overload
 
 from memorist import checks, prompt, recall, remember, upkeep
 from memorist.design import Inject
@@ -36,6 +37,7 @@ from memorist.records import (
     Outcome,
     Recall,
     Record,
+    Reference,
     Report,
     SearchName,
 )
@@ -52,8 +54,17 @@ if TYPE_CHECKING:
     from memorist.store.journal import Audit
 
 BATCH = 250  # drafts in one transaction of remember_many
-Messages = Sequence[Mapping[str, Any]]  # a conversation, each message with its role and its content
 Role = Literal["user", "assistant", "system", "tool"] | str
+
+
+class Message(Protocol):
+    """An object that holds what was said, with a role or a type that says by whom."""
+
+    @property
+    def content(self) -> Any: ...
+
+
+Messages = Iterable[Mapping[str, Any] | Message] | Mapping[str, Any] | Message  # a conversation, or one message of it
 
 
 class Memory(Engine):
@@ -72,11 +83,11 @@ class Memory(Engine):
     confirm: is asked what a person has to agree to · wait: seconds to wait for another writer
     clock, count_tokens: the time now, and how many tokens a text has
 
-    In every verb: `id` (or `a`, `b`) is a memory's number, its id, or a unique beginning or end of the id. A time is a
-    datetime, a date, or a text in ISO form; without a zone it is local time, and a date is the beginning of that day. A
-    scope is "global", or a name and an id such as "project/atlas" or "user/ann". `where` is a filter such as
-    {"kind": "decision", "importance": {"$gte": 0.7}}. `because` is the reason, for the journal. `dry_run` only shows what
-    would happen. `limit` is how many at most.
+    In every verb: `id` (or `a`, `b`) is a memory's number, its id, a unique beginning or end of the id, or the hit,
+    record or outcome that a verb gave. A time is a datetime, a date, or a text in ISO form; without a zone it is local
+    time, and a date is the beginning of that day. A scope is "global", or a name and an id such as "project/atlas" or
+    "user/ann". `where` is a filter such as {"kind": "decision", "importance": {"$gte": 0.7}}. `because` is the reason,
+    for the journal. `dry_run` only shows what would happen. `limit` is how many at most.
     """
 
     # ------------------------------------------------------------ writing
@@ -84,7 +95,7 @@ class Memory(Engine):
     @overload
     def remember(
         self, text: str, *, kind: KindName = ..., scope: str | None = ..., title: str | None = ...,
-        tags: Sequence[str] = ..., files: Sequence[str] = ..., data: Mapping[str, Any] | None = ...,
+        tags: Sequence[str] = ..., files: Sequence[PathLike[str] | str] = ..., data: Mapping[str, Any] | None = ...,
         importance: float | None = ..., confidence: float | None = ..., pinned: bool = ..., at: Moment | None = ...,
         valid_from: Moment | None = ..., valid_to: Moment | None = ..., user: str | None = ..., session: str | None = ...,
         role: Role | None = ..., speaker: str | None = ..., agent: str | None = ..., task: str | None = ...,
@@ -93,13 +104,13 @@ class Memory(Engine):
     @overload
     def remember(
         self, text: Messages, *, session: str, scope: str | None = ..., user: str | None = ..., title: str | None = ...,
-        tags: Sequence[str] = ..., files: Sequence[str] = ..., data: Mapping[str, Any] | None = ...,
+        tags: Sequence[str] = ..., files: Sequence[PathLike[str] | str] = ..., data: Mapping[str, Any] | None = ...,
         at: Moment | None = ..., speaker: str | None = ..., agent: str | None = ..., task: str | None = ...,
         season: str | None = ..., key: str | None = ..., home: str | None = ...,
     ) -> "builtins.list[Outcome]": ...  # fmt: skip
     def remember(
         self, text: str | Messages, *, kind: KindName = "fact", scope: str | None = None, title: str | None = None,
-        tags: Sequence[str] = (), files: Sequence[str] = (), data: Mapping[str, Any] | None = None,
+        tags: Sequence[str] = (), files: Sequence[PathLike[str] | str] = (), data: Mapping[str, Any] | None = None,
         importance: float | None = None, confidence: float | None = None, pinned: bool = False, at: Moment | None = None,
         valid_from: Moment | None = None, valid_to: Moment | None = None, user: str | None = None,
         session: str | None = None, role: Role | None = None, speaker: str | None = None, agent: str | None = None,
@@ -108,11 +119,12 @@ class Memory(Engine):
         """Keeps one memory, and says what became of it: added, reinforced, restored, repeated, refused or needs_consent. The
         outcome is false if it was refused or waits for a person; its `advice` tells of secrets that were replaced.
 
-        text: what to remember; or a list of chat messages {"role": …, "content": …}, kept as the turns of `session`: then the
+        text: what to remember; or chat messages {"role": …, "content": …}, kept as the turns of `session`: then the
             answer is a list of outcomes, one for each turn, and each gets a `key` of its own
         kind: what it is; help(memorist.kinds) lists the kinds · title: a title
         scope: where it goes; the project without it · user: short for a user's scope, "ann" for "user/ann"
-        tags, files: words to find it by, and the files it is about · data: your own structure, as for JSON
+        tags, files: words to find it by, and the files it is about, as texts or Paths
+        data: your own structure, as for JSON; times in it become texts
         importance, confidence: from 0 to 1; the kind's own importance, and 1, without them
         pinned: whether it is always important
         at: when it happened; now without it · valid_from, valid_to: from when and until when it holds
@@ -125,7 +137,7 @@ class Memory(Engine):
             cast(str, text), kind, remember.gate.scope_of(scope, user), title, tags, files, data or {}, importance, confidence,
             pinned, at, valid_from, valid_to, session, role, speaker, agent, task, season, key, home=home,
         )  # fmt: skip
-        if isinstance(text, list | tuple | Mapping):
+        if remember.turns.is_conversation(text):
             return self._turns(remember.turns.turns_of(text, draft))
         return self.remember_many([draft])[0]
 
@@ -138,13 +150,13 @@ class Memory(Engine):
         try:
             caller = self._caller
         except Refused as off:
-            return [Outcome("refused", str(off)) for _ in wanted]
+            return [Outcome("refused", str(off), scope=draft.scope or self.home) for draft in wanted]
         outcomes: builtins.list[Outcome] = []
         batch: str | None = None
         for some in parts(wanted, BATCH):
             first = len(outcomes) + 1
             stored = remember.gate.admit(some, caller, self.home, batch, self.design.conflicts, first)
-            outcomes += map(self._tell, stored)
+            outcomes += map(self._kept, some, stored)
             batch = next((outcome.batch for outcome in outcomes if outcome.batch), None)
         while len(wanted) > BATCH and caller.store.tidy():
             pass
@@ -155,7 +167,7 @@ class Memory(Engine):
         return [next(stored) if isinstance(turn, Draft) else turn for turn in turns]
 
     def revise(
-        self, id: str | int, text: str | None = None, *, title: str | None = None, kind: KindName | None = None,
+        self, id: Reference, text: str | None = None, *, title: str | None = None, kind: KindName | None = None,
         scope: str | None = None, importance: float | None = None, confidence: float | None = None,
         valid_from: Moment | None = None, valid_to: Moment | None = None, tags: Sequence[str] | None = None,
         data: Mapping[str, Any] | None = None, used: bool = False, expected_version: int | None = None,
@@ -177,7 +189,7 @@ class Memory(Engine):
         find = partial(self._must_get, id)
         return self._tell(remember.edit.revise(find, changes, caller, expected_version, because, used))
 
-    def pin(self, id: str | int) -> Outcome:
+    def pin(self, id: Reference) -> Outcome:
         """Marks the memory `id` as always important. What the user pins is the user's word; the pin of what nobody vouches for
         does not count until then. A turn is never pinned."""
         caller = self._caller
@@ -189,11 +201,11 @@ class Memory(Engine):
 
         return self._edit(id, "pinned", pin, "pinned")
 
-    def unpin(self, id: str | int) -> Outcome:
+    def unpin(self, id: Reference) -> Outcome:
         """Takes that mark away from the memory `id`."""
         return self._edit(id, "unpinned", lambda record: replace(record, pinned=False), "unpinned")
 
-    def tag(self, id: str | int, *tags: str, remove: Sequence[str] = ()) -> Outcome:
+    def tag(self, id: Reference, *tags: str, remove: Sequence[str] = ()) -> Outcome:
         """Adds `tags` to the memory `id`, and removes those in `remove`."""
         added, gone = checks.labels(tags, "tags"), set(checks.labels(remove, "tags"))
         if not added and not gone:
@@ -207,8 +219,8 @@ class Memory(Engine):
 
     def link(
         self,
-        a: str | int,
-        b: str | int,
+        a: Reference,
+        b: Reference,
         kind: LinkKind = "relates_to",
         *,
         weight: float = 1.0,
@@ -221,15 +233,15 @@ class Memory(Engine):
         """
         return self._relate(a, b, kind, weight, evidence)
 
-    def unlink(self, a: str | int, b: str | int, kind: LinkKind = "relates_to") -> Outcome:
+    def unlink(self, a: Reference, b: Reference, kind: LinkKind = "relates_to") -> Outcome:
         """Removes the relation of that `kind` between the memories `a` and `b`."""
         return self._relate(a, b, kind, None, None)
 
-    def feedback(self, id: str | int, verdict: Literal["useful", "irrelevant", "wrong"]) -> Outcome:
+    def feedback(self, id: Reference, verdict: Literal["useful", "irrelevant", "wrong"]) -> Outcome:
         """Tells how the recalled memory `id` did. `verdict`: useful is a vote for it, wrong one against it."""
         return self._tell(remember.edit.vote(partial(self._must_get, id), verdict, self._caller))
 
-    def used(self, receipt: str, answer: str | None = None, *, ids: Sequence[str | int] | None = None) -> Report:
+    def used(self, receipt: str, answer: str | None = None, *, ids: Sequence[Reference] | None = None) -> Report:
         """Tells what of a context or a recall was used. Only use resets a memory's clock; it is counted once for each receipt.
 
         receipt: of the context or the recall · answer: what the model said; memories whose words are in it were used
@@ -240,12 +252,12 @@ class Memory(Engine):
         return self._tell_all(remember.edit.use(receipt, answer, named, caller))
 
     @overload
-    def forget(self, id: str | int, *, because: str = ...) -> Outcome: ...
+    def forget(self, id: Reference, *, because: str = ...) -> Outcome: ...
     @overload
     def forget(self, *, where: Filter, dry_run: bool = ..., because: str = ...) -> Report: ...
     def forget(
         self,
-        id: str | int | None = None,
+        id: Reference | None = None,
         *,
         where: Filter | None = None,
         dry_run: bool = False,
@@ -265,14 +277,14 @@ class Memory(Engine):
         by = remember.consent.to_clear("forget", chosen, ids, reason, caller)
         return by if isinstance(by, Report) else self._tell_all(replace(sweep, by=by).apply_or_ask(ids))
 
-    def restore(self, id: str | int, *, because: str = "restored on request") -> Outcome:
+    def restore(self, id: Reference, *, because: str = "restored on request") -> Outcome:
         """Brings the forgotten memory `id` back with everything it had; `because` is the reason, for the journal."""
         back = partial(remember.edit.brought_back, store=self._tools.store)
         return self._edit(id, "restored", back, checks.label(because, "the reason"))
 
     def erase(
         self,
-        id: str | int | None = None,
+        id: Reference | None = None,
         *,
         where: Filter | None = None,
         dry_run: bool = False,
@@ -302,7 +314,7 @@ class Memory(Engine):
 
     def extract(
         self,
-        text: str,
+        text: str | Messages,
         *,
         session: str | None = None,
         agent: str | None = None,
@@ -313,16 +325,20 @@ class Memory(Engine):
         What is found is a piece of the text; `promote` decides what becomes a memory of the project. Under a design that promotes
         directly they are candidates of the project at once.
 
-        text: what was said · session: where; it must be named · agent: whose text it is · role: of the speaker
-        message: the number of the message in its session
+        text: what was said; or chat messages as in `remember`, each with its own role, and one `undo` for all of them
+        session: where; it must be named · agent: whose text it is · role: of the speaker
+        message: the number of the message in its session; of several, of the first
         """
-        direct = self.design.promotion.mode == "direct"
-        found = remember.promotion.keep(text, session, agent, role, message, self._caller, self.home, direct)
-        return [self._tell(outcome) for outcome in found]
+        direct, caller = self.design.promotion.mode == "direct", self._caller
+        outcomes: builtins.list[Outcome] = []
+        for who, said, number in remember.turns.pieces_of(text, role, message):
+            batch = next((outcome.batch for outcome in outcomes if outcome.batch), None)
+            outcomes += remember.promotion.keep(said, session, agent, who, number, caller, self.home, direct, batch)
+        return [self._tell(outcome) for outcome in outcomes]
 
     def promote(
         self,
-        id: str | int | None = None,
+        id: Reference | None = None,
         *,
         scope: str | None = None,
         dry_run: bool = False,
@@ -350,7 +366,7 @@ class Memory(Engine):
         return found
 
     def finish(
-        self, scope: str, outcome: str = "done", *, keep: Sequence[str | int] = (), dry_run: bool = False
+        self, scope: str, outcome: str = "done", *, keep: Sequence[Reference] = (), dry_run: bool = False
     ) -> Report:
         """Ends a task or a session: what is kept or pinned, and a session's summary, moves to the project, the rest goes to the
         archive. What `extract` found waits on to be promoted. One `undo` takes it back.
@@ -369,12 +385,12 @@ class Memory(Engine):
         store, limit = self._caller.store, checks.whole(limit, "limit", 1, 10_000)
         return remember.conflicts.disputes(self._where(where).also("state", "eq", "active"), limit, store)
 
-    def resolve(self, a: str | int, b: str | int, keep: str | int, *, because: str = "resolved on request") -> Outcome:
+    def resolve(self, a: Reference, b: Reference, keep: Reference, *, because: str = "resolved on request") -> Outcome:
         """Closes the conflict of `a` and `b`: `keep` is "a", "b", "both", or one of the two by its number or id. The other one
         is superseded, and found by `as_of` and in the archive only; a memory that was superseded by mistake comes back this
         way. `because` is the reason, for the journal."""
         find = partial(self._both, a, b)
-        return self._tell(remember.conflicts.resolve(find, keep, because, self._caller))
+        return self._tell(remember.conflicts.resolve(find, checks.named(keep), because, self._caller))
 
     def review(
         self, id: str | None = None, *, decide: Literal["approve", "deny"] | None = None
@@ -448,7 +464,7 @@ class Memory(Engine):
         as_of: Moment | None = None,
         deadline: float | None = None,
         exact: bool = False,
-        files: Sequence[str] = (),
+        files: Sequence[PathLike[str] | str] = (),
     ) -> Recall:
         """Finds what matters for a question, best first. Nothing found is an answer, and `empty_because` explains it.
 
@@ -472,7 +488,7 @@ class Memory(Engine):
         client: Literal["claude-code", "gemini", "codex", "opencode"] | None = None,
         mode: Literal["cheap", "balanced", "max_quality"] | None = None, profile: "ProfileName | Profile | None" = None,
         shares: Mapping[str, float] | None = None, inject: Inject | None = None, limit: int | None = None,
-        files: Sequence[str] = (), scope: str | None = None, user: str | None = None, session: str | None = None,
+        files: Sequence[PathLike[str] | str] = (), scope: str | None = None, user: str | None = None, session: str | None = None,
         task: str | None = None, kinds: Sequence[KindName] | None = None, where: Filter | None = None,
         deadline: float | None = None,
     ) -> Context:  # fmt: skip
@@ -489,8 +505,8 @@ class Memory(Engine):
         deadline: seconds for all of it, after which what is optional is skipped
         """
         return self._context(
-            prompt.context.Wish(query, limit, files, scope, user, session, task, kinds, where, budget, remaining, window,
-                                reserve, style, client, mode, profile, inject, deadline, shares)
+            prompt.context.Wish(query, limit, checks.files(files), scope, user, session, task, kinds, where, budget, remaining,
+                                window, reserve, style, client, mode, profile, inject, deadline, shares)
         )  # fmt: skip
 
     def receipt(self, id: str) -> Context:
@@ -500,7 +516,7 @@ class Memory(Engine):
         line = remember.edit.receipt_of(id, self.access, caller.store)
         return prompt.context.shown_again(line, caller.store, caller.where)
 
-    def get(self, id: str | int) -> Record:
+    def get(self, id: Reference) -> Record:
         """One record: `id` is its id, its short number, or a unique beginning or end of the id."""
         record = self._must_get(id)
         self.bus.emit(
@@ -518,22 +534,20 @@ class Memory(Engine):
         """How many match the filter `where`."""
         return sum(self._caller.store.count(self._where(where)).values())
 
-    def links(self, id: str | int) -> builtins.list[Link]:
+    def links(self, id: Reference) -> builtins.list[Link]:
         """The relations of the memory `id`, to others that may be read."""
         caller = self._caller
         return caller.store.links(caller.where, [self._must_get(id).id])
 
     def timeline(
-        self, around: str | int | date | None = None, *, limit: int = 20, where: Filter | None = None
+        self, around: Reference | date | None = None, *, limit: int = 20, where: Filter | None = None
     ) -> builtins.list[Record]:
         """Records in the order in which they happened, `limit` at most, those that match the filter `where`: `around` a time
         or a memory, or the latest."""
         store, limit = self._caller.store, checks.whole(limit, "limit", 1, 10_000)
-        if isinstance(around, int) or (isinstance(around, str) and "-" not in around):  # which times have, and no id
-            around = self._must_get(around).times.at
-        return recall.lookup.timeline(around, limit, self._where(where), store)
+        return recall.lookup.timeline(recall.lookup.when(around, self._must_get), limit, self._where(where), store)
 
-    def history(self, id: str | int) -> builtins.list[Event]:
+    def history(self, id: Reference) -> builtins.list[Event]:
         """The journal of the memory `id`, oldest first."""
         caller = self._caller
         return recall.lookup.told(self._must_get(id), caller.store, caller.where)
@@ -546,7 +560,7 @@ class Memory(Engine):
         actor: str | None = None,
         surface: str | None = None,
         verbs: Sequence[str] = (),
-        id: str | int | None = None,
+        id: Reference | None = None,
         scope: str | None = None,
         after: int | None = None,
         limit: int = 100,
@@ -572,7 +586,7 @@ class Memory(Engine):
         """A recall that is not logged and counts nothing, for looking at its trace: `query` and `arguments` as in `recall`."""
         return self._answer(recall.pipeline.Query.of(query, arguments))
 
-    def why_not(self, id: str | int, query: str, **arguments: Any) -> str:
+    def why_not(self, id: Reference, query: str, **arguments: Any) -> str:
         """Why the memory `id` is not among the hits: where it was lost, and the reason. `query` and `arguments` as in `recall`."""
         record, answer = self._must_get(id), self.explain(query, **arguments)
         return recall.pipeline.why_not(record, answer, arguments.get("search", "memory"))

@@ -4,7 +4,6 @@
 obey or hide, and tables escape everything.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date
@@ -28,17 +27,27 @@ class Noun:
         """The same as dicts, lists, texts and numbers, for JSON: times in ISO form, bytes in hex."""
         return {field.name: plain(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
 
+    def __repr__(self) -> str:  # of those that are dataclasses with repr=False
+        return f"<{type(self).__name__} {self._line()}>"
+
+    def _line(self) -> str:
+        """What it is, on one line."""
+        return ", ".join(f"{name}: {line(in_words(value))}" for name, value in self._told())
+
     def _table(self) -> Table:
-        """What a notebook shows: its fields that say anything."""
-        rows = [(name, value) for name, value in self.to_dict().items() if value not in (None, "", [], {})]
-        return (type(self).__name__, ""), rows
+        """What a notebook shows."""
+        return (type(self).__name__, ""), self._told()
+
+    def _told(self) -> list[tuple[str, Any]]:
+        """Its fields that say anything."""
+        told = ((field.name, getattr(self, field.name)) for field in fields(self))  # type: ignore[arg-type]
+        return [(name, value) for name, value in told if value not in (None, "", (), [], {})]
 
     def _repr_html_(self) -> str:
         import html
 
         def row(cells: Sequence[Any], tag: str) -> str:
-            said = (cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False) for cell in cells)
-            shown = (html.escape(line(text, SHOWN_IN_A_CELL)) for text in said)
+            shown = (html.escape(line(in_words(cell), SHOWN_IN_A_CELL)) for cell in cells)
             return "<tr>" + "".join(f"<{tag}>{text}</{tag}>" for text in shown) + "</tr>"
 
         heads, rows = self._table()
@@ -56,6 +65,17 @@ def plain(value: Any) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [plain(each) for each in value]
     return next((write(value) for kind, write in AS_TEXT.items() if isinstance(value, kind)), value)
+
+
+def in_words(value: Any) -> str:
+    """A value for people, without brackets and quotes."""
+    if isinstance(value, Noun):
+        return value._line()
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {in_words(each)}" for key, each in value.items())
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return ", ".join(map(in_words, value))
+    return f"{value:.3g}" if isinstance(value, float) else str(plain(value))
 
 
 def line(text: str, longest: int = SHOWN_ON_A_LINE) -> str:

@@ -77,6 +77,11 @@ def utc(given: Moment, what: str = "a time") -> datetime:
         raise Invalid(f"{what} is outside the years 1 to 9999 once in UTC: {moment.isoformat()}") from problem
 
 
+def iso(given: date) -> str:
+    """A time or a day as it stands in `data`, which holds texts."""
+    return utc(given).isoformat() if isinstance(given, datetime) else given.isoformat()
+
+
 def zoned(given: Moment, what: str = "a time") -> datetime:
     """A time with a zone: its own, or UTC."""
     return given if isinstance(given, datetime) and given.utcoffset() is not None else utc(given, what)
@@ -236,7 +241,10 @@ class Record(Noun):
     home: str | None = None  # the project that a task, a session or an agent belongs to
 
     def __repr__(self) -> str:
-        return f"<Record {self._mark} {self.kind} in {line(self.scope)}: {line(self.text)}>"
+        return f"<Record {self._line()}>"
+
+    def _line(self) -> str:
+        return f"{self._mark} {self.kind} in {line(self.scope)}: {line(self.text)}"
 
     @property
     def _mark(self) -> str:
@@ -303,7 +311,7 @@ class Draft(Noun):
     scope: str | None = None
     title: str | None = None
     tags: Sequence[str] = ()
-    files: Sequence[str] = ()
+    files: Sequence[os.PathLike[str] | str] = ()
     data: Mapping[str, Any] = field(default_factory=dict, hash=False)
     importance: float | None = None
     confidence: float | None = None
@@ -337,6 +345,7 @@ class Draft(Noun):
 # ---------------------------------------------------------------- answers
 
 HITS_SHOWN = 5  # lines of a recall's repr
+TEXT_SHOWN = 48  # characters of the text in the line of an outcome
 
 
 def _day(moment: datetime) -> str:
@@ -359,22 +368,36 @@ class Outcome(Noun):
     batch: str | None = None
     advice: str | None = None
     pending: str | None = None  # the question that waits for a person, for `review`
+    scope: str | None = None  # where the memory lies, or would have gone
+
+    def __post_init__(self) -> None:
+        if self.record is not None:
+            object.__setattr__(self, "scope", self.record.scope)
 
     def __bool__(self) -> bool:
         """Whether it is as was asked for; not if it was refused, or waits for a person."""
         return self.outcome not in ("refused", "needs_consent")
 
     def __repr__(self) -> str:
-        which = self.record._mark if self.record else self.pending or self.id or ""
-        return f"<Outcome {self.outcome} {which}".rstrip() + f": {line(self.because)}{_and(self.advice)}>"
+        return f"<Outcome {self._line()}>"
+
+    def _line(self) -> str:
+        which = self.pending or self.id or ""
+        if self.record:
+            which = f"{self.record._mark} {self.record.kind} “{line(self.record.text, TEXT_SHOWN)}”"
+        return f"{self.outcome} {which}".rstrip() + f": {line(self.because)}{_and(self.advice)}"
 
     @property
-    def scope(self) -> str | None:
-        """Where the memory lies, if there is one."""
-        return self.record.scope if self.record else None
+    def number(self) -> int | None:
+        return self.record.number if self.record else None
 
-    def to_dict(self) -> dict[str, Any]:
-        return {**Noun.to_dict(self), "scope": self.scope}
+    @property
+    def kind(self) -> str | None:
+        return self.record.kind if self.record else None
+
+    @property
+    def text(self) -> str | None:
+        return self.record.text if self.record else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,6 +431,11 @@ class Report(Noun):
         left = f", {len(self.left):,} left as they were" if self.left else ""
         batch = f", batch {self.batch}" if self.batch else ""
         return f"<Report {self.verb}{dry}: {memories(len(self.changed))}{left}{batch}{_and(self.advice)}>"
+
+    def _table(self) -> Table:
+        changed = [(f"[id:{each.number}]", each.because) for each in self.changed]
+        more = [("", said) for said in (self.advice, self.pending and f"waits as {self.pending}") if said]
+        return (self.verb + (", dry run" if self.dry_run else ""), ""), [*changed, *self.left.items(), *more]
 
 
 @dataclass(frozen=True, slots=True)
@@ -454,6 +482,11 @@ class Hit(Noun):
     @property
     def text(self) -> str:
         return self.record.text
+
+
+Reference = (
+    str | int | Record | Hit | Outcome
+)  # how a caller names a memory: by its number, its id, or what a verb gave
 
 
 @dataclass(frozen=True, slots=True)
@@ -539,3 +572,8 @@ class Context(Noun):
     def __repr__(self) -> str:
         said = line(self.text) if self.text else f"empty; {line(self.empty_because or 'nothing fits')}"
         return f"<Context {self.tokens:,} of {self.budget:,} tokens, {memories(len(self.items))}: {said}>"
+
+    def _table(self) -> Table:
+        rows = [(hit.record._mark, hit.text) for hit in self.items]
+        none = [] if self.text else [("", self.empty_because or "nothing fits")]
+        return ("Context", f"{self.tokens:,} of {self.budget:,} tokens, receipt {self.receipt}"), [*rows, *none]

@@ -174,3 +174,18 @@ def test_a_design_is_looked_at(change: dict[str, Any]) -> None:
 @pytest.mark.parametrize("design", list(designs.DESIGNS.values()), ids=lambda design: design.name)
 def test_what_is_built_in_is_right(design: Design) -> None:
     assert replace(design) == design
+
+
+def test_files_are_texts_or_paths() -> None:
+    with Memory(":memory:", design="curated") as memory:
+        assert memory.remember("The parser is slow", files=[Path("a/b.py"), "c.py"], key="k").record.files == (
+            "a/b.py",
+            "c.py",
+        )  # type: ignore[union-attr]
+        assert memory.remember("The parser is slow", files=["a/b.py", "c.py"], key="k").outcome == "repeated"
+        assert memory.recall("parser", files=[Path("a/b.py")]) and memory.context("parser", files=[Path("a/b.py")])
+        assert memory.explain("parser", files=[Path("a/b.py")])
+        with pytest.raises(Invalid, match="files must be"):
+            memory.remember("x", files=Path("a/b.py"))  # type: ignore[call-overload]
+        with pytest.raises(Invalid, match="one of the files must be text"):
+            memory.remember("x", files=[Place(b"x")])

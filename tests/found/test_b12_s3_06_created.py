@@ -22,3 +22,7 @@ def test_a_store_knows_since_when_it_is_there(tmp_path: Path, clock: MovableCloc
     with Memory(tmp_path / name, project="atlas", clock=clock, design="curated") as memory:
         assert memory.status()["created"] == began
         assert f"created {began}" in slash(memory, "/memory status").text
+    with Memory(tmp_path / name, project="atlas", clock=clock, space="other") as memory:
+        assert memory.status()["created"] == "not yet", "what another space holds is not told"
+        memory.remember("The tide is low")
+        assert memory.status()["created"] == clock().isoformat(timespec="seconds") != began

@@ -183,7 +183,7 @@ def test_times_without_a_zone_are_local_in_items_and_in_filters(
     finally:
         monkeypatch.undo()
         time.tzset()
-    with pytest.raises(Invalid, match="takes a time such as"):
+    with pytest.raises(Invalid, match="at must be a time such as"):
         memory.list({"at": {"$gt": "yesterdayish"}})
 
 

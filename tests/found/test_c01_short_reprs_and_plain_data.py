@@ -11,6 +11,7 @@ import pytest
 
 from memorist import Access, Context, Draft, Hit, Link, Memory, Outcome, Recall, Record
 from memorist.access import access_for
+from memorist.files.transfer import import_files
 from memorist.noun import Noun
 from memorist.records import Report
 from memorist.store.journal import Audit
@@ -65,7 +66,7 @@ def test_everything_else_is_one_line(filled: Memory) -> None:
         assert said.startswith(f"<{type(value).__name__} ")
     assert repr(answer[0].record) in repr([answer[0].record])
     assert "[id:" in repr(answer[0]) and "decision" in repr(answer[0])
-    assert "added [id:9]" in repr(outcome)
+    assert repr(outcome).startswith("<Outcome added [id:9] fact “Lunch is at noon”: ")
 
 
 def test_a_memory_says_which_it_is(tmp_path: Path) -> None:
@@ -103,6 +104,31 @@ def test_a_notebook_shows_a_table_with_everything_escaped(memory: Memory) -> Non
             assert raw not in table
 
 
+def test_a_cell_of_a_notebook_is_for_people(filled: Memory) -> None:
+    for name, value in all_nouns(filled).items():
+        table = value._repr_html_()
+        assert not [part for part in ("{", "[&quot;", "null", "datetime(") if part in table], name
+    report = filled.forget(where={"kind": "decision"}, dry_run=True)._repr_html_()
+    assert "forgotten, dry run" in report and "<td>[id:1]</td>" in report
+    assert "<td>[id:8]</td><td>Staging runs" in filled.context("what does staging run?")._repr_html_()
+
+
+def test_every_answer_of_a_verb_is_one_short_line(filled: Memory, tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text(f"# Notes\n\n- {LONG}\n- {HOSTILE}\n", encoding="utf-8")
+    dry = import_files(filled, [tmp_path / "notes.md"], dry_run=True)
+    done = import_files(filled, [tmp_path / "notes.md"])
+    assert json.loads(json.dumps(done.to_dict())) == done.to_dict() and hash(done)
+    nouns = all_nouns(filled)
+    for value in (dry, done, *(nouns[name] for name in ("weighed", "pending", "diagnosis", "audit", "holding"))):
+        said = repr(value)
+        assert (
+            said.startswith(f"<{type(value).__name__} ")
+            and len(said) <= 260
+            and "\n" not in said
+            and "\x1b" not in said
+        )
+
+
 def test_a_notebook_shows_why_nothing_was_found(memory: Memory) -> None:
     memory.remember("Lunch is at noon")
     found = memory.recall("zebra")
@@ -117,6 +143,13 @@ def test_a_hit_has_what_one_reaches_for(filled: Memory) -> None:
     assert (hit.text, hit.id, hit.kind, hit.number) == (
         hit.record.text, hit.record.id, hit.record.kind, hit.record.number,
     )  # fmt: skip
+
+
+def test_so_has_an_outcome(memory: Memory) -> None:
+    outcome = memory.remember("Lunch is at noon")
+    assert (outcome.text, outcome.kind, outcome.number) == ("Lunch is at noon", "fact", 1)
+    refused = memory.remember("AKIA" + "Q3EGR7TSTNOV2XYZ")
+    assert (refused.text, refused.kind, refused.number) == (None, None, None)
 
 
 # ---------------------------------------------------------------- plain data
@@ -199,6 +232,14 @@ def test_an_outcome_says_where_its_memory_lies(memory: Memory) -> None:
     outcome = memory.remember("Lunch is at one", user="ann")
     assert outcome.scope == outcome.to_dict()["scope"] == "user/ann"
     assert Outcome("refused", "no").scope is None
+
+
+def test_an_outcome_says_where_its_memory_would_have_gone(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = memory.through(replace(memory.access, origin="agent"))
+    assert agent.remember("I prefer tea", kind="preference", scope="global").scope == "global"
+    assert memory.remember("AKIA" + "Q3EGR7TSTNOV2XYZ", user="ann").scope == "user/ann"
+    monkeypatch.setenv("MEMORIST_OFF", "1")
+    assert memory.remember("Lunch is at one").to_dict()["scope"] == "project/default"
 
 
 # ---------------------------------------------------------------- hashes

@@ -11,6 +11,7 @@ import pytest
 from memorist import Draft, Memory
 from memorist.errors import Conflict, Invalid
 from memorist.records import utc
+from memorist.seeds.items import moment_of
 from memorist.testing import MovableClock
 
 pytestmark = pytest.mark.covers("C2")
@@ -152,3 +153,22 @@ def test_what_waits_for_a_person_keeps_its_time(memory: Memory) -> None:
     memory.access = replace(memory.access, origin="user")
     done = memory.review(asked.pending, decide="approve")
     assert memory.get(done.id).times.at == datetime(2026, 4, 30, 22, tzinfo=UTC)  # type: ignore[union-attr,arg-type]
+
+
+@pytest.mark.usefixtures("berlin")
+def test_a_time_is_read_in_one_way(memory: Memory) -> None:
+    """In a filter and from a founding document as in a verb: blanks around it do not matter, and it ends in UTC."""
+    expected = datetime(2025, 12, 31, 23, tzinfo=UTC)
+    memory.remember("New year", at=" 2026-01-01 ")
+    assert memory.get(1).times.at == moment_of(" 2026-01-01 ") == expected
+    assert memory.count({"at": " 2026-01-01 "}) == 1
+
+
+def test_times_in_data_are_texts(memory: Memory) -> None:
+    memory.remember("The lease ends", data={"on": date(2026, 5, 1), "at": datetime(2026, 5, 1, 12, tzinfo=UTC)})
+    assert memory.get(1).data == {"on": "2026-05-01", "at": "2026-05-01T12:00:00+00:00"}
+    assert (
+        memory.count({"data.on": date(2026, 5, 1)})
+        == memory.count({"data.at": {"$gt": datetime(2026, 5, 1, 11, tzinfo=UTC)}})
+        == 1
+    )

@@ -1,12 +1,13 @@
 """C5: a list of chat messages given to `remember` is kept as the turns of its session, in the shapes of OpenAI and Anthropic."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from memorist import Memory, Outcome
+from memorist import Draft, Memory, Outcome
 from memorist.errors import Conflict, Invalid
 from memorist.records import Record
 
@@ -99,6 +100,74 @@ def test_anthropic_blocks_and_tools(memory: Memory) -> None:
     assert origins == ["agent", "tool", "user"], "what a tool returned never speaks as the user"
 
 
+def test_items_of_openais_responses(memory: Memory) -> None:
+    memory.access = replace(memory.access, origin="user")
+    chat = [
+        {"role": "user", "content": "What is six by seven?"},
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Easy."}]},
+        Model(type="function_call", call_id="c1", name="multiply", arguments="{}"),
+        {"type": "function_call_output", "call_id": "c1", "output": "42"},
+        {"type": "function_call_output", "call_id": "c2", "output": [{"type": "input_text", "text": "forty-two"}]},
+        {"type": "computer_call_output", "call_id": "c3", "output": {"type": "computer_screenshot", "image_url": "data:x"}},
+        {"type": "message", "role": "assistant", "content": [
+            {"type": "reasoning", "text": "They want a number."}, {"type": "output_text", "text": "It is 42."}]},
+    ]  # fmt: skip
+    outcomes = memory.remember(chat, session="s1")
+    kept = [outcome for outcome in outcomes if outcome.record]
+    assert turns(kept) == [
+        ("user", "What is six by seven?"), ("tool", "42"), ("tool", "forty-two"), ("assistant", "It is 42."),
+    ]  # fmt: skip
+    assert [outcome.record.origin for outcome in kept if outcome.record] == ["user", "tool", "tool", "agent"]
+    assert len(outcomes) == 7 and len(kept) == 4
+
+
+@dataclass
+class Said:
+    role: str
+    content: Any
+
+
+@dataclass(slots=True)
+class Typed:
+    type: str
+    content: Any
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "human", "content": "Hello"}, Said("user", "Hello"), Said("human", [{"type": "text", "text": "Hello"}]),
+        SimpleNamespace(role="user", content=[SimpleNamespace(type="text", text="Hello")]), Typed("human", "Hello"),
+        Model(type="human", content="Hello", name=None), {"role": "user", "parts": [{"text": "Hello"}]},
+    ],
+)  # fmt: skip
+def test_messages_of_other_libraries(memory: Memory, message: Any) -> None:
+    said = [message, {"role": "model", "parts": [{"text": "Hm", "thought": True}, {"text": "Hi"}]}, Said("ai", "Well")]
+    assert turns(memory.remember(iter(said), session="s1")) == [
+        ("user", "Hello"),
+        ("assistant", "Hi"),
+        ("assistant", "Well"),
+    ]
+    assert turns(memory.remember(message, session="s2")) == [("user", "Hello")], "one message is a conversation of one"
+
+
+def test_what_was_remembered_can_be_extracted(memory: Memory) -> None:
+    memory.access = replace(memory.access, origin="user")
+    chat = [
+        {"role": "user", "content": "Please always answer in French from now on."},
+        {"role": "assistant", "content": "We decided to use Postgres 16 for staging."},
+        {"role": "user", "content": [{"type": "tool_result", "content": "We decided to use MySQL 8 for staging."}]},
+    ]  # fmt: skip
+    found = [outcome.record for outcome in memory.extract(chat, session="s1", message=4) if outcome.record]
+    assert {record.provenance.role: record.provenance.messages for record in found} == {
+        "user": (4, 4), "assistant": (5, 5), "tool": (6, 6),
+    }  # fmt: skip
+    assert {record.origin for record in found if record.provenance.role == "tool"} == {"tool"}
+    assert len(memory.undo().changed) == len(found), "one undo takes all of it back"
+    with pytest.raises(Invalid, match="leave role out"):
+        memory.extract(chat, session="s1", role="user")
+
+
 def test_a_conversation_that_has_grown_is_sent_again(memory: Memory) -> None:
     memory.remember(CHAT[:2], session="s1", key="chat-1")
     again = memory.remember(CHAT, session="s1", key="chat-1")
@@ -120,10 +189,13 @@ def test_an_empty_conversation_is_nothing_to_do(memory: Memory) -> None:
         (CHAT, {"session": "s1", "kind": "decision"}, "leave kind and role out"),
         (["Lunch is at noon"], {"session": "s1"}, "message 1 is 'Lunch is at noon'.*remember_many keeps a list of texts"),
         ([*CHAT, {"text": "x"}], {"session": "s1"}, "message 4 is"),
-        ([{"role": "wizard", "content": "x"}], {"session": "s1"}, "message 1 has the role 'wizard'; roles are user, assistant"),
+        ([*CHAT, {"type": "text", "text": "x"}], {"session": "s1"}, "message 4 is"),
+        ([*CHAT, {"type": "message", "content": "x"}], {"session": "s1"}, "message 4 is"),
+        (b"Lunch is at noon", {"session": "s1"}, "the text must be text, not bytes"),
+        (Draft("Lunch is at noon"), {"session": "s1"}, "the text must be text, not Draft"),
+        ([{"role": "wizard", "content": "x"}], {"session": "s1"}, "has the role 'wizard'; roles are user, human, assistant"),
         ([{"role": "user", "content": 5}], {"session": "s1"}, "content of message 1 must be a text or a list of blocks"),
         ([{"role": "user", "content": [5]}], {"session": "s1"}, "message 1 has a block 5"),
-        ({"role": "user", "content": "x"}, {"session": "s1"}, r"put it into a list"),
         (5, {}, "the text must be text, not int"),
         (None, {}, "the text must be text, not NoneType"),
     ],

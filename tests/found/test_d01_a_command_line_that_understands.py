@@ -97,7 +97,7 @@ def test_every_option_for_a_time_takes_words(cli: Cli) -> None:
     assert cli.inside("remember", "The tide is low", "--valid-from", "last week", "--valid-to", "2030-01-01").code == 0
     assert cli.inside("revise", "1", "--valid-to", "tomorrow").code == 0
     assert cli.inside("recall", "sky", "--as-of", "2025-01-01").out.startswith(
-        "what was found was dropped: was stored later"
+        "what was found was dropped: it was stored later, on 20"
     )
     assert cli.inside("recall", "sky", "--as-of", "yesterday").code == 0
     assert "blue" in cli.inside("recall", "what about the sky yesterday?", "--at", "now").out

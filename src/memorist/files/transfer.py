@@ -20,7 +20,8 @@ from memorist.files import documents, jsonl, originals, sources
 from memorist.files.markdown import Entry, memories_in
 from memorist.kinds import KINDS, MEMORY
 from memorist.memory import Memory
-from memorist.records import LIVING, Draft, Link, Outcome, Record, now_utc
+from memorist.noun import Noun
+from memorist.records import LIVING, Draft, Link, Outcome, Record, memories, now_utc
 from memorist.redact import Redactor
 from memorist.remember.authority import FROM_FILES
 from memorist.remember.bring import Exported, Import
@@ -33,18 +34,24 @@ OF_PAST = "it says that it is the past text of a past text; remove its supersede
 NOT_OWN = "only the user brings an export back as it was: do it at a terminal, or with an access of origin='user'"
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
+@dataclass(frozen=True, slots=True, repr=False)
+class Imported(Noun):
     """The result of an import. `memory.undo(batch)` takes all of it back."""
 
     batch: str | None
     files: tuple[str, ...]
     # added, unchanged, refused, linked; `left out`: not active in another's export; `replaced`: pieces of documents
-    outcomes: Mapping[str, int]
+    outcomes: Mapping[str, int] = field(hash=False)
     problems: tuple[str, ...] = ()  # "FILE:LINE: what"
-    reasons: Mapping[str, int] = field(default_factory=dict)  # why memories are unchanged → how many
+    reasons: Mapping[str, int] = field(default_factory=dict, hash=False)  # why memories are unchanged → how many
     dry_run: bool = False
     drafts: tuple[Draft, ...] = ()  # of a dry run
+
+    def _line(self) -> str:
+        counts = ", ".join(f"{count:,} {name}" for name, count in self.outcomes.items()) or "nothing"
+        done = f"dry run: {memories(len(self.drafts))}" if self.dry_run else f"{counts}, batch {self.batch}"
+        number = len(self.files)
+        return f"{number:,} {'file' if number == 1 else 'files'}, {done}; {len(self.problems):,} problems"
 
 
 # ---------------------------------------------------------------- out

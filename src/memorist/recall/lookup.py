@@ -4,13 +4,13 @@ A memory is meant by its full id, its short number, or a unique beginning or end
 looked at, so an error never names a memory of another project.
 """
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime
 from itertools import islice
 
-from memorist.errors import Ambiguous, NotFound
-from memorist.records import Event, Moment, Record, utc
+from memorist.errors import Ambiguous, Invalid, NotFound
+from memorist.records import Event, Moment, Record, Reference, utc
 from memorist.store.journal import EVENTS_AT_ONCE
 from memorist.store.protocol import Store
 from memorist.store.where import Order, Where, everywhere
@@ -36,7 +36,7 @@ def resolve(reference: str | int, store: Store, where: Where) -> Record:
 
 def _written(reference: str | int) -> str:
     try:
-        return "" if isinstance(reference, bool) else str(reference).strip().lower()
+        return str(reference).strip().lower()
     except ValueError:  # a number of more digits than Python writes out
         return ""
 
@@ -51,6 +51,16 @@ def _candidates(wanted: str, store: Store, where: Where) -> list[Record]:
         return store.find(where.also("number", "eq", int(wanted) if len(wanted) < 19 else 0), Order("number"), 1)
     begins = where.also("id", "gte", wanted).also("id", "lt", wanted + "\x7f")  # ids are letters and digits
     return store.find(begins, Order("number"), 6) or store.find(where.also("id", "ends", wanted), Order("number"), 6)
+
+
+def when(around: Reference | date | None, find: Callable[[Reference], Record]) -> Moment | None:
+    """The time that is meant: a time, or that of a memory."""
+    if around is None or isinstance(around, date) or (isinstance(around, str) and "-" in around):  # which no id has
+        return around
+    try:
+        return find(around).times.at
+    except (Invalid, NotFound) as problem:
+        raise type(problem)(f"{problem}; a time is a datetime, a date, or a text such as '2026-05-01'") from problem
 
 
 def timeline(around: Moment | None, limit: int, where: Where, store: Store) -> list[Record]:

@@ -20,6 +20,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from operator import attrgetter
+from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from memorist import checks
@@ -210,7 +211,7 @@ class Query:
     deadline: float | None = None
     at: Moment | None = None
     exact: bool = False
-    files: Sequence[str] = ()
+    files: Sequence[PathLike[str] | str] = ()
     task: str | None = None
 
     @classmethod
@@ -325,7 +326,7 @@ def _search(
     where, filtered = _where(query, who, tools), bool(query.where or query.kinds)
     moment = None if query.at is None else utc(query.at, "at")
     exact = checks.flag(query.exact, "exact")
-    files = checks.labels(query.files, "files") if query.files else ()
+    files = checks.files(query.files) if query.files else ()
     return Search(
         query.text, shelves, where, limit, tools.clock(), as_of, filtered, layers, moment, exact, files, hurried, until
     )

@@ -19,7 +19,7 @@ from typing import Any, Literal, cast
 from memorist.access import GLOBAL, Access, is_homed
 from memorist.design import Answer, Ask, Tools
 from memorist.errors import Conflict, Invalid, NotFound
-from memorist.noun import Noun
+from memorist.noun import Noun, line
 from memorist.records import Draft, Outcome, Record, Report
 from memorist.redact import nothing_but_marks
 from memorist.remember.authority import (
@@ -56,7 +56,7 @@ ANSWERS = ("approve", "deny", "queue")
 FULL = "so many questions wait for a person that no more are taken; `memorist review` lists them, decide some first"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Pending(Noun):
     """One waiting question: what would be done and why, who asked and when."""
 
@@ -69,7 +69,10 @@ class Pending(Noun):
     actor: str
     surface: str
     danger: str | None = None
-    details: Mapping[str, Any] | None = field(default=None, repr=False, hash=False)
+    details: Mapping[str, Any] | None = field(default=None, hash=False)
+
+    def _line(self) -> str:
+        return f"{self.id} {self.verb} in {line(self.scope)}: {line(self.summary)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,7 +198,7 @@ def _record(draft: Draft, who: Access, home: str, now: datetime, kinds: Mapping[
         text=checks.text(draft.text),
         title=checks.optional_label(draft.title, "the title"),
         tags=checks.labels(draft.tags, "tags") if draft.tags else (),
-        files=checks.labels(draft.files, "files") if draft.files else (),
+        files=checks.files(draft.files) if draft.files else (),
         data=checks.data(draft.data) if draft.data else {},
         importance=kind.importance if draft.importance is None else checks.share(draft.importance, "importance"),
         confidence=1.0 if draft.confidence is None else checks.share(draft.confidence, "confidence"),

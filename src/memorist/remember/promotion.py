@@ -28,7 +28,7 @@ from memorist.access import GLOBAL, Access, family_of
 from memorist.design import Ask, Promotion, Proposal, Tools
 from memorist.errors import Invalid, Refused
 from memorist.kinds import ARCHIVE, MEMORY
-from memorist.noun import Noun
+from memorist.noun import Noun, line
 from memorist.records import Draft, Origin, Outcome, Record, Report, Scope
 from memorist.remember import consent, edit, gate
 from memorist.remember.authority import RANK, Held, least, users_word
@@ -76,6 +76,7 @@ def keep(
     by: Caller,
     home: str,
     direct: bool = False,
+    batch: str | None = None,
 ) -> list[Outcome]:
     """Stores the findings of a text in its session, as candidates for `home`; `direct`: in `home`, where any question finds
     them at once."""
@@ -98,7 +99,7 @@ def keep(
     common = Draft("", scope=place, session=session, role=role, agent=agent, doubtful=True, messages=span)
     drafts = [_filled(common, each, home) for each in found]
     finder = by.through(replace(by.access, origin=_origin(role, by.access)))
-    outcomes = gate.admit(drafts, finder, home)
+    outcomes = gate.admit(drafts, finder, home, batch)
     return [_also_by(agent, outcome, finder) for outcome in outcomes]
 
 
@@ -201,7 +202,7 @@ PRESETS: Mapping[str, Preset] = {
 Worked = dict[str, dict[str, tuple[datetime, int]]]  # project → command → when it last worked
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Weighed(Noun):
     """A finding with its points, and what happened to it. `others` say the same and were found elsewhere."""
 
@@ -218,6 +219,9 @@ class Weighed(Noun):
     because: str
     others: tuple[str, ...] = ()
     pending: str | None = None  # the question that waits for a person
+
+    def _line(self) -> str:
+        return f"[id:{self.number}] {self.kind}, {_counted(self.points)}, {self.outcome}: {line(self.text)}"
 
 
 def weighed(promotion: Promotion, home: str | None, who: Access, tools: Tools) -> list[Weighed]:

@@ -1,44 +1,79 @@
-"""A conversation as programs hand it to a model, a list of messages with a role and a content, as the turns of a session.
+"""A conversation as programs hand it to a model, messages with a role and a content, as the turns of a session.
 
-A content is a text, or a list of blocks as OpenAI and Anthropic have them, as dicts or as the objects of their libraries. Texts
-are kept. What a tool returned is a turn of the role `tool`, also where it stands in a message of the user's: the role of a turn may
-lower its origin, and a tool must not speak as the user. Pictures, calls of tools and thoughts are not said to anybody, and are
-not kept.
+Messages are dicts, the objects of the vendors' libraries, or any objects with these attributes, as OpenAI (also the items of its
+Responses), Anthropic, Google and LangChain have them. A content is a text or a list of blocks. Texts are kept. What a tool returned
+is a turn of the role `tool`, also where it stands in a message of the user's: the role of a turn may lower its origin, and a tool
+must not speak as the user. Pictures, calls of tools and thoughts are not said to anybody, and are not kept.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+from memorist import checks
 from memorist.errors import Invalid
 from memorist.records import Draft, Outcome
 from memorist.text.visible import is_blank, quoted
 
 ROLES = {
-    "user": "user", "assistant": "assistant", "system": "system", "developer": "system", "tool": "tool", "function": "tool",
+    "user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "model": "assistant", "system": "system",
+    "developer": "system", "tool": "tool", "function": "tool",
 }  # fmt: skip
 SHAPE = '{"role": "user", "content": "…"}'
+# What is read of a message or a block.
+ATTRIBUTES = ("role", "type", "name", "content", "parts", "text", "thought", "output")
+# Blocks of these types hold what was said; others with a text may hold thoughts.
+TEXT_TYPES = (None, "text", "input_text", "output_text")
 
 
-def turns_of(messages: Sequence[Any] | Mapping[str, Any], common: Draft) -> list[Draft | Outcome]:
+def is_conversation(given: Any) -> bool:
+    """Whether it is messages, or one: anything but a text that can be gone through, or that has what a message has."""
+    return not isinstance(given, str | bytes | bytearray) and (
+        isinstance(given, Iterable) or _as_dict(given) is not None
+    )
+
+
+def turns_of(messages: Any, common: Draft) -> list[Draft | Outcome]:
     """The turns, each with what is common to all; of a message without any text, what is to be said about it."""
-    if isinstance(messages, Mapping):
-        raise Invalid(f"a message is one of a conversation; put it into a list: remember([{SHAPE}], session='…')")
     if common.session is None:
         raise Invalid("messages are kept as the turns of a session; name it, such as session='2026-05-01'")
     if common.kind not in ("fact", "turn") or common.role is not None:  # fact: nothing was said about it
         raise Invalid("messages are turns, each with its own role; leave kind and role out")
     turns: list[Draft | Outcome] = []
-    for number, given in enumerate(messages, 1):
-        message = _as_dict(given)
-        if message is None or "role" not in message:
-            raise Invalid(f"message {number} is {quoted(given)}, not {SHAPE}; remember_many keeps a list of texts")
+    for number, message in enumerate(_messages(messages), 1):
         said = list(_said(message, number))
         turns += [_turn(role, text, message, common) for role, text in said]
         if not said:
             turns.append(Outcome("unchanged", f"message {number} holds no text, so nothing of it was kept"))
     return _with_keys(turns, common.key)
+
+
+def pieces_of(given: Any, role: str | None, first: int | None) -> list[tuple[str | None, Any, int | None]]:
+    """Who said it, what was said, and the number of its message: of a text, or of each in a conversation from `first` on."""
+    if not is_conversation(given):
+        return [(role, given, first)]
+    if role is not None:
+        raise Invalid("messages have each a role of their own; leave role out")
+    least = None if first is None else checks.whole(first, "message", 0, 1 << 53)
+    return [
+        (who, text, None if least is None else least + place)
+        for place, message in enumerate(_messages(given))
+        for who, text in _said(message, place + 1)
+    ]
+
+
+def _messages(given: Any) -> Iterator[Mapping[str, Any]]:
+    for number, each in enumerate(given if _as_dict(given) is None else [given], 1):
+        message = _as_dict(each)
+        if message is None or not (message.get("role") or _is_item(message)):
+            raise Invalid(f"message {number} is {quoted(each)}, not {SHAPE}; remember_many keeps a list of texts")
+        yield message
+
+
+def _is_item(message: Mapping[str, Any]) -> bool:
+    """Whether it says by its type what it is, as LangChain's messages do, and calls, outputs and thoughts in OpenAI's Responses."""
+    return isinstance(message.get("type"), str) and message["type"] not in (*TEXT_TYPES, "message")
 
 
 def _turn(role: str, text: str, message: Mapping[str, Any], common: Draft) -> Draft:
@@ -54,10 +89,14 @@ def _with_keys(turns: list[Draft | Outcome], key: str | None) -> list[Draft | Ou
 
 def _said(message: Mapping[str, Any], number: int) -> Iterator[tuple[str, str]]:
     """What was said in a message, and in which role; what stands together in one role is one turn."""
-    role = message["role"]
-    if not isinstance(role, str) or role not in ROLES:
+    role = message.get("role") or message["type"]
+    if isinstance(role, str) and role in ROLES:
+        pieces = _pieces(ROLES[role], message.get("content") or message.get("parts"), number)
+    elif message.get("role"):
         raise Invalid(f"message {number} has the role {quoted(role)}; roles are {', '.join(ROLES)}")
-    pieces = _pieces(ROLES[role], message.get("content"), number)
+    else:
+        output = message.get("output")  # a picture of a screen is a dict
+        pieces = _pieces("tool", output if isinstance(output, str | list | tuple) else None, number)
     for who, some in groupby(pieces, key=lambda piece: piece[0]):
         text = "\n".join(text for _, text in some)
         if not is_blank(text):
@@ -78,12 +117,16 @@ def _pieces(role: str, content: Any, number: int, inside: bool = False) -> Itera
             raise Invalid(f"message {number} has a block {quoted(given)}; blocks are dicts with a type")
         if block.get("type") == "tool_result" and not inside:
             yield from _pieces("tool", block.get("content"), number, inside=True)
-        elif isinstance(block.get("text"), str):
+        elif block.get("type") in TEXT_TYPES and isinstance(block.get("text"), str) and not block.get("thought"):
             yield role, block["text"]
 
 
 def _as_dict(given: Any) -> Mapping[str, Any] | None:
     """A message or a block; those of the vendors' libraries are pydantic models."""
+    if isinstance(given, Mapping):
+        return given
     if hasattr(given, "model_dump"):
-        given = given.model_dump()
-    return given if isinstance(given, Mapping) else None
+        return dict(given.model_dump())
+    if hasattr(given, "content") or hasattr(given, "type"):
+        return {name: getattr(given, name) for name in ATTRIBUTES if hasattr(given, name)}
+    return None

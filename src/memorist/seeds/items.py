@@ -12,7 +12,7 @@ import builtins
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Any
 
@@ -20,7 +20,7 @@ from memorist import checks
 from memorist.errors import Invalid
 from memorist.kinds import ALIASES, KINDS
 from memorist.memory import Memory
-from memorist.records import Draft, Outcome, Record, Scope
+from memorist.records import Draft, Outcome, Record, Scope, utc
 from memorist.seeds.plain import data_of
 from memorist.store.nouns import parts
 from memorist.store.where import FIELDS, Where, canonical, holds
@@ -322,7 +322,4 @@ def written(payload: Any) -> str:
 
 def moment_of(stamp: str) -> datetime:
     """A time. Without a zone, as in the founding document, it is local time."""
-    try:
-        return datetime.fromisoformat(stamp).astimezone(UTC)
-    except (TypeError, ValueError, OverflowError) as problem:
-        raise Invalid(f"a timestamp is ISO 8601, such as 2026-05-01T12:00:00+00:00, not {stamp!r:.60}") from problem
+    return utc(stamp, "a timestamp")

@@ -63,7 +63,7 @@ class Neighbour:
         return f"{memories(self.memories)} {lie} in {self.scope} ({self.what}); {self.advice}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Holding(Noun):
     """A project and how many active memories it has."""
 

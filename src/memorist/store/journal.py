@@ -53,7 +53,7 @@ EVENTS_LOOKED_AT = 200  # events that are read one by one; of those before, only
 log = logging.getLogger("memorist")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Audit(Noun):
     """What an audit saw: true if all is well. `problems` is empty then; each names the place."""
 

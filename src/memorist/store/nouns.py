@@ -247,7 +247,7 @@ class Size:
     done: Mapping[tuple[str, str], int] = field(default_factory=dict)  # how often what was done, by verb and surface
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Diagnosis(Noun):
     """One check of the doctor, and its result: true if all is well."""
 

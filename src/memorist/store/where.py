@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 from memorist.access import Access
 from memorist.errors import Invalid
-from memorist.records import Record, utc
+from memorist.records import Record, iso, utc
 from memorist.text.visible import flaw
 
 Type = Literal["text", "number", "bool", "time", "list", "any"]
@@ -210,8 +210,10 @@ def _clause(field: str, op: str, value: Any) -> Clause:
 def _value(field: str, value: Any, depth: int = 0) -> Any:
     if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, datetime) or (type_of(field) == "time" and isinstance(value, date | str)):
-        return utc(_moment(field, value), field)
+    if type_of(field) == "time" and isinstance(value, date | str):
+        return utc(value, field)
+    if isinstance(value, date):
+        return iso(value) if type_of(field) == "any" else utc(value, field)
     if isinstance(value, float) and not math.isfinite(value):
         raise Invalid(f"{field!r} cannot be compared with {value!r}; use a finite number")
     if isinstance(value, int) and abs(value) >= 2**63:
@@ -225,12 +227,3 @@ def _value(field: str, value: Any, depth: int = 0) -> Any:
             raise Invalid(f"{field[:60]!r} is compared with lists nested more than {DEEPEST} deep; flatten them")
         return tuple(_value(field, each, depth + 1) for each in value)
     raise Invalid(f"{field!r} cannot be compared with a {type(value).__name__}")
-
-
-def _moment(field: str, value: date | str) -> datetime:
-    """A moment; without a zone it is local time, and a day is its beginning."""
-    try:
-        told = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
-        return told if told.tzinfo else told.astimezone()
-    except (ValueError, OverflowError) as problem:
-        raise Invalid(f"{field!r} takes a time such as 2026-05-01T12:00+00:00, not {str(value)[:60]!r}") from problem

@@ -187,7 +187,7 @@ def not_believed(record: Record, search: Search, tools: Tools) -> str | None:
 def _not_yet_or_no_more(record: Record, moment: datetime, search: Search, tools: Tools) -> str | None:
     """Why it was not a memory at that moment."""
     if record.times.created > moment:
-        return f"was stored later, at {record.times.created.isoformat()}"
+        return f"it was stored later, on {record.times.created:%Y-%m-%d at %H:%M} UTC"
     if tools.kinds[record.kind].layer not in search.layers:
         return f"is a {record.kind}, which was not asked for"
     return "was forgotten then" if _forgotten_then(record, moment, tools.store) else None

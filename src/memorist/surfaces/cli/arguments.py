@@ -293,6 +293,8 @@ def well_formed(argument: str, name: str) -> str:
 
 def moment(text: str, name: str) -> datetime:
     """A time in ISO form or in words. A day, or whatever is longer, means its first moment; without a zone it is local."""
+    from memorist.records import zoned
+
     found: datetime | None
     try:
         found = datetime.fromisoformat(text.strip())
@@ -300,12 +302,7 @@ def moment(text: str, name: str) -> datetime:
         found = in_words(text, datetime.now())
     if found is None:
         raise Invalid(f"{name} takes a time such as 2026-05-01, {EXAMPLE}, yesterday or 'last week', not {text[:60]!r}")
-    try:
-        return found if found.tzinfo else found.astimezone()
-    except (OverflowError, ValueError, OSError) as problem:
-        raise Invalid(
-            f"{name} has no zone, and local time is unknown then: {text[:60]!r}; add one, as in {EXAMPLE}"
-        ) from problem
+    return zoned(found, name)
 
 
 def in_words(text: str, here: datetime) -> datetime | None:

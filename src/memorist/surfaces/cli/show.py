@@ -378,7 +378,8 @@ def _promoted(result: Result, screen: Screen) -> None:
     findings: Sequence[Weighed] = result.value
     for each in findings:
         word = screen.styled(each.outcome, "good" if each.outcome in ("promoted", "enough", "asked") else "dim")
-        screen.line(f"{_mark(each.number, screen)} {each.points:>2} points, {word}: {one_line(each.text)}")
+        counted = f"{each.points:>2} {'point' if each.points == 1 else 'points'}"
+        screen.line(f"{_mark(each.number, screen)} {counted}, {word}: {one_line(each.text)}")
         screen.line(screen.styled(f"  {one_line(each.because)}", "dim"))
     if not findings:
         screen.line(f"no findings wait for {one_line(result.scope)}; `memorist extract` finds some in a text")
