@@ -5,13 +5,14 @@ stored passes through `one_line` or `safe` on its way.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memorist.noun import plain
-from memorist.records import LIVING, Context, Event, Hit, Link, Outcome, Recall, Record, Report, memories
+from memorist.records import Context, Event, Hit, Link, Outcome, Recall, Record, Report, memories
+from memorist.store.where import Where
 from memorist.surfaces import settings
 from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
 from memorist.text.injection import LABEL, gives_orders
@@ -59,7 +60,8 @@ def _changed(result: Result, screen: Screen) -> None:
         if isinstance(each, Report):
             _report(each, result.memory, screen)
         else:
-            screen.line(f"{_named(each, screen)}: {one_line(each.because)}")
+            batch = f", batch {each.batch}" if each.batch else ""
+            screen.line(f"{_named(each, screen)}: {one_line(each.because)}{batch}")
     _advised([each for each in outcomes if isinstance(each, Outcome)], screen)
 
 
@@ -146,7 +148,7 @@ def _explained(result: Result, screen: Screen) -> None:
 def _context(result: Result, screen: Screen) -> None:
     context: Context = result.value
     if context.text:
-        screen.line(safe(context.text))
+        screen.verbatim(context.text)
     else:
         nothing = f"nothing for a prompt from {result.scope}: {one_line(context.empty_because or 'nothing fits')}"
         if context.empty_because and result.verb == "receipt":
@@ -173,7 +175,7 @@ def _whole(record: Record, screen: Screen) -> None:
     for name, value in _facts(record):
         screen.line(f"{screen.styled(f'{name}:', 'dim')} {one_line(value)}")
     screen.line()
-    screen.line(safe(record.text))
+    screen.verbatim(record.text)
 
 
 def _facts(record: Record) -> list[tuple[str, str]]:
@@ -226,10 +228,24 @@ def _marked(record: Record) -> str:
 
 def _links(result: Result, screen: Screen) -> None:
     links: Sequence[Link] = result.value
-    rows = [(link.a, link.kind, link.b, f"{link.weight:g}", link.evidence or "") for link in links]
-    screen.rows(("memory", "relation", "memory", "weight", "evidence"), rows)
+    known = _by_id(result.memory, [id for link in links for id in (link.a, link.b)])
+    asked = result.memory._must_get(result.arguments["id"]).id
+    rows = [_link(link, asked, known) for link in links]
+    screen.rows(("memory", "relation", "memory", "weight", "the other one", "evidence"), rows)
     if not links:
         aside("this memory is related to no other")
+
+
+def _link(link: Link, asked: str, known: Mapping[str, Record]) -> Sequence[str]:
+    """Both sides, since a relation may have a direction; the text is that of the other one."""
+    a, b = (f"[id:{known[id].number}]" if id in known else id for id in (link.a, link.b))
+    other = known.get(link.b if link.a == asked else link.a)
+    return a, link.kind, b, f"{link.weight:g}", other.text if other else "", link.evidence or ""
+
+
+def _by_id(memory: "Memory", ids: Iterable[str]) -> dict[str, Record]:
+    """Those that may be read, in whatever state; any number of them."""
+    return {record.id: record for record in memory._tools.store.get(list(dict.fromkeys(ids)), Where(memory.access))}
 
 
 def _aliases(result: Result, screen: Screen) -> None:
@@ -239,35 +255,30 @@ def _aliases(result: Result, screen: Screen) -> None:
 
 def _events(result: Result, screen: Screen) -> None:
     events: Sequence[Event] = result.value
-    rows = [(str(e.seq), _minute(e.at), e.verb, f"{e.actor} through {e.surface}", e.because or "") for e in events]
-    screen.rows(("event", "when", "what", "who", "because"), rows)
+    rows = [(str(e.seq), _minute(e.at), e.verb, _who(e), e.because or "", e.batch) for e in events]
+    screen.rows(("event", "when", "what", "who", "because", "batch"), rows)
 
 
 def _log(result: Result, screen: Screen) -> None:
     events: Sequence[Event] = result.value
-    ids = list({event.record for event in events})
-    found = result.memory.list({"id": {"$in": ids}, "state": {"$in": STATES}}, limit=len(ids)) if ids else []
-    numbers = {record.id: f"[id:{record.number}]" for record in found}
+    known = _by_id(result.memory, (event.record for event in events))
+    numbers = {id: f"[id:{record.number}]" for id, record in known.items()}
     rows = [
-        (
-            str(e.seq),
-            _minute(e.at),
-            numbers.get(e.record, ""),
-            e.verb,
-            f"{e.actor} through {e.surface}",
-            e.because or "",
-        )
+        (str(e.seq), _minute(e.at), numbers.get(e.record, ""), e.verb, _who(e), e.because or "", e.batch)
         for e in events
     ]
-    screen.rows(("event", "when", "memory", "what", "who", "because"), rows)
+    screen.rows(("event", "when", "memory", "what", "who", "because", "batch"), rows)
     if not events:
         aside(f"no event fits; this access reads {', '.join(result.memory.access.reads)}")
+
+
+def _who(event: Event) -> str:
+    return f"{event.actor} through {event.surface}"
 
 
 # ---------------------------------------------------------------- several at once
 
 SHOWN_AT_MOST = 20
-STATES = (*LIVING, "erased")
 UNCONFIRMED = {"status": "candidate", "trust": "low"}
 DERIVED = "derived from"  # how the reason begins where a memory goes with another
 DRY = {verb: f"would be {verb}" for verb in ("forgotten", "erased", "rescanned")}
