@@ -27,7 +27,7 @@ from memorist.store.files import write_new
 from memorist.store.open import noting_copy
 from memorist.surfaces.cli import arguments, progress, show
 from memorist.surfaces.cli.arguments import PLACE, Option
-from memorist.surfaces.cli.screen import Screen, aside, filled, one_line, safe
+from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
 from memorist.surfaces.cli.verbs import Place, exit_code, opened
 from memorist.text.visible import decoded, is_blank
 
@@ -195,17 +195,16 @@ def export_command(
         elif screen.json:
             screen.document([json.loads(line) for line in lines] if style == "jsonl" else {"markdown": "".join(lines)})
         else:
-            _write_out(lines, style, screen)
+            _write_out(lines, screen)
         if not all:
             _name_left_out(memory, where or {})
     return 0
 
 
-def _write_out(lines: Iterator[str], style: str, screen: Screen) -> None:
+def _write_out(lines: Iterator[str], screen: Screen) -> None:
     progress.end()
     for line in lines:
-        shown = safe(line) if screen.terminal else line
-        sys.stdout.write(filled(shown, 2) if style == "markdown" else shown)
+        sys.stdout.write(safe(line) if screen.terminal else line)
 
 
 def _refuse_odd(style: str, everything: bool, place: Place) -> None:
