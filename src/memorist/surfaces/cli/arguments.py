@@ -23,9 +23,10 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
 
 from memorist.commands import meaning
-from memorist.errors import Invalid, Refused
+from memorist.errors import Invalid, Refused, meant
+from memorist.store.where import FIELDS
 from memorist.surfaces.cli import progress
-from memorist.surfaces.cli.screen import filled, one_line, two_columns
+from memorist.surfaces.cli.screen import aside, filled, one_line, two_columns
 from memorist.text.visible import decoded
 
 TYPES: Mapping[Any, str] = {
@@ -35,6 +36,16 @@ SEVERAL = ("texts", "paths")  # what may be given more than once
 PLACEHOLDERS = {"text": "TEXT", "texts": "TEXT", "whole": "N", "number": "NUMBER", "time": "TIME", "json": "JSON"}
 FLAGS = {"tags": "--tag", "files": "--file", "kinds": "--kind", "pinned": "--pin", "ids": "--id", "verbs": "--verb"}
 SHORT = {"limit": "n", "help": "h", "follow": "f"}
+# What other programs call an option.
+ELSEWHERE = {
+    **dict.fromkeys(("type", "category"), "kind"),
+    **dict.fromkeys(("top", "top-k", "count", "max", "max-results"), "limit"),
+    **dict.fromkeys(("label", "labels"), "tag"),
+    **dict.fromkeys(("format", "output"), "style"),
+    **dict.fromkeys(("force", "assume-yes"), "yes"),
+    "namespace": "scope",
+    "pinned": "pin",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +168,7 @@ def parse(command: Command, words: Sequence[str]) -> dict[str, Any]:
     try:
         pairs, rest = getopt.gnu_getopt(list(words), short, long)
     except getopt.GetoptError as problem:
-        advice = _advice(problem, flagged) if "not recognized" in problem.msg else ""
+        advice = _advice(problem.opt, flagged) if "not recognized" in problem.msg else ""
         raise Invalid(f"{problem.msg}{advice}; see `memorist {command.name} --help`") from problem
     values: dict[str, Any] = {}
     for flag, said in pairs:
@@ -165,12 +176,17 @@ def parse(command: Command, words: Sequence[str]) -> dict[str, Any]:
     return values if "help" in values else _placed(command, rest, values)
 
 
-def _advice(problem: getopt.GetoptError, flags: Iterable[str]) -> str:
-    """The option that was meant, if one is like it."""
-    from difflib import get_close_matches
-
-    alike = get_close_matches(f"--{problem.opt}", flags, 1)
-    return f"; did you mean {alike[0]}?" if alike else "; text that begins with a dash goes after --"
+def _advice(word: str, flags: Iterable[str]) -> str:
+    """The option that was meant, if one is like it, or the filter."""
+    known = {flag[2:]: flag for flag in flags if flag.startswith("--")}
+    if (other := ELSEWHERE.get(word)) in known:
+        return f"; did you mean --{other}?"
+    if alike := meant(word, known):
+        return alike.replace("'", "--", 1).replace("'", "")
+    if word in FIELDS and "where" in known:
+        value = "true" if FIELDS[word].type == "bool" else '"…"'
+        return f"; did you mean --where '{{\"{word}\": {value}}}'?"
+    return "; text that begins with a dash goes after --"
 
 
 def _flagged(command: Command) -> dict[str, Option]:
@@ -237,6 +253,12 @@ def agreed(question: str) -> bool:
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
+def declined() -> int:
+    """The person said no. → the exit code."""
+    aside("nothing was done")
+    return 1
+
+
 def text_or_stdin(text: str | None, what: str, *, required: bool) -> str | None:
     """The text itself; standard input for `-`, and for a missing text that is needed while something is piped in."""
     if text is not None and text != "-":
@@ -290,7 +312,7 @@ def moment(text: str, name: str) -> datetime:
     try:
         found = datetime.fromisoformat(text.strip())
     except ValueError:
-        found = in_words(text, datetime.now())
+        found = in_words(text, datetime.now()) or in_words(f"in {text.strip()}", datetime.now())  # "May", "2025"
     if found is None:
         raise Invalid(f"{name} takes a time such as 2026-05-01, {EXAMPLE}, yesterday or 'last week', not {text[:60]!r}")
     try:

@@ -62,7 +62,7 @@ def _restore(place: Place, file: Path, yes: bool) -> int:
     if store is None:
         raise Refused(f"a backup is restored into a file, not into {db}")
     if not yes and not arguments.agreed(f"replace {store} by {file}? What is there is kept beside it."):
-        return 1
+        return arguments.declined()
     kept = restore(store, file, datetime.now(UTC))
     screen = Screen.of(place.json)
     return screen.answer(
@@ -122,7 +122,7 @@ def import_command(
 ) -> int:
     with opened(place, narrowed=False) as memory:
         if own and not _vouched(memory, yes or dry_run):
-            return 1
+            return arguments.declined()
         done = transfer.import_files(memory, paths, scope=place.scope, dry_run=dry_run, own=own, document=document)
         home = memory.home
     screen = Screen.of(place.json)

@@ -80,6 +80,8 @@ class Screen:
                 self.line("\t".join(map(one_line, row)))
             return
         progress.end()
+        if not rows:  # a head alone says nothing
+            return
         if columns() < NARROW:
             for row in rows:
                 self.line("  ".join(_side_by_side(row)))

@@ -6,10 +6,12 @@ stored passes through `one_line` or `safe` on its way.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from memorist.access import EVERY_PROJECT
+from memorist.commands import EVENTS
 from memorist.noun import plain
 from memorist.records import Context, Event, Hit, Link, Outcome, Recall, Record, Report, memories
 from memorist.store.where import Where
@@ -209,9 +211,18 @@ def _records(result: Result, screen: Screen) -> None:
     rows = [(f"[id:{r.number}]", r.kind, _day(r.times.at), r.scope, _marked(r)) for r in records]
     screen.rows(("id", "kind", "happened", "scope", "text"), rows)
     if not records:
-        aside(f"no memory fits; this access reads {', '.join(result.memory.access.reads)}")
+        aside(f"no memory fits; {_reach(result.memory)}")
         if elsewhere := result.memory._whose().get("elsewhere"):
             aside(elsewhere)
+
+
+def _reach(memory: "Memory") -> str:
+    """Where was looked, in words."""
+    reads = memory.access.reads
+    named = ["every project" if scope == EVERY_PROJECT else scope for scope in reads if scope != "*"]
+    if "*" in reads:
+        named.append("what belongs to no project, such as global")
+    return f"this access reads {' and '.join(filter(None, (', '.join(named[:-1]), *named[-1:]))) or 'nothing'}"
 
 
 def _marked(record: Record) -> str:
@@ -269,7 +280,9 @@ def _log(result: Result, screen: Screen) -> None:
     ]
     screen.rows(("event", "when", "memory", "what", "who", "because", "batch"), rows)
     if not events:
-        aside(f"no event fits; this access reads {', '.join(result.memory.access.reads)}")
+        unknown = [verb for verb in result.arguments.get("verbs", ()) if verb not in EVENTS]
+        verbs = f"; verbs are {', '.join(EVENTS)}" if unknown else ""
+        aside(f"no event fits; {_reach(result.memory)}{verbs}")
 
 
 def _who(event: Event) -> str:
@@ -343,8 +356,8 @@ def _would_change(report: Report, memory: "Memory", screen: Screen) -> None:
 
 
 def _reviewed(result: Result, screen: Screen) -> None:
-    if not isinstance(result.value, list) or result.arguments.get("decide"):
-        return _changed(result, screen)
+    if not isinstance(result.value, list) or (result.value and result.arguments.get("decide")):
+        return _decided(result, screen)
     questions: Sequence[Pending] = result.value
     said = [each.summary + (f" ({each.danger})" if each.danger else "") for each in questions]
     rows = [(q.id, _minute(q.at), q.actor, what, q.because) for q, what in zip(questions, said, strict=True)]
@@ -356,6 +369,15 @@ def _reviewed(result: Result, screen: Screen) -> None:
         aside(
             f"{memories(unconfirmed)} nobody vouches for; `memorist review BATCH --decide approve` confirms an import"
         )
+
+
+def _decided(result: Result, screen: Screen) -> None:
+    """What became of each question, and the memory it was about."""
+    done = result.value if isinstance(result.value, list) else [result.value]
+    for each in done:
+        _changed(replace(result, value=each), screen)
+        if isinstance(each, Outcome) and each.record:
+            screen.line(f"  {one_line(each.record.text)}")
 
 
 def _conflicts(result: Result, screen: Screen) -> None:
