@@ -12,7 +12,7 @@ import pytest
 from conftest import rounds
 from found.test_d02_manners import screened
 from memorist import Memory
-from memorist.surfaces.cli import watch
+from memorist.surfaces.cli import progress, watch
 from surfaces.conftest import Cli
 
 pytestmark = pytest.mark.covers("D2")
@@ -117,3 +117,69 @@ def test_relations_are_shown_by_number_and_text(cli: Cli) -> None:
         ["[id:1]", "supersedes", "[id:2]", "1", "Two is green", ""],
         ["[id:3]", "relates_to", "[id:1]", "1", "Three is blue", ""],
     ]
+
+
+# ---------------------------------------------------------------- a conversation
+
+SAID = [{"role": "user", "content": "Marie visits me in May"}, {"role": "assistant", "content": "How nice!"}]
+
+
+@pytest.mark.parametrize("lines", [False, True])
+@pytest.mark.parametrize("piped", [False, True])
+def test_a_conversation_is_kept_turn_by_turn(cli: Cli, piped: bool, lines: bool) -> None:
+    text = "\n".join(map(json.dumps, SAID)) if lines else json.dumps(SAID, indent=2)
+    (cli.folder / "talk.json").write_text(text)
+    said = cli.inside("remember", "--messages", "-" if piped else "talk.json", "--session", "s1", stdin=text)
+    assert (said.code, said.out) == (0, "2 added in project/atlas\n")
+    turns = cli.inside("list", "--kind", "turn", "--order", "-number", "--json").json
+    assert [(each["text"], each["provenance"]["role"]) for each in turns] == [
+        (message["content"], message["role"]) for message in SAID
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--messages", "-"], "such as --session"),
+        (["--messages", "-", "--session", "s", "--batch"], "leave the text and --batch out"),
+        (["a text", "--messages", "-", "--session", "s"], "leave the text and --batch out"),
+        (["--messages", "gone.json", "--session", "s"], "No such file or directory: gone.json"),
+        (["--messages", "-", "--session", "s"], "line 1 of --messages takes a JSON object"),
+    ],
+)
+def test_what_is_no_conversation_is_refused(cli: Cli, words: list[str], told: str) -> None:
+    said = cli.inside("remember", *words, stdin="hello")
+    assert said.code and told in said.err and cli.inside("count").out == "0\n"
+
+
+def test_a_conversation_that_is_stored_as_a_text_is_told(cli: Cli) -> None:
+    assert "--messages keeps its turns" in cli.inside("remember", "--session", "s1", stdin=json.dumps(SAID)).err
+    assert cli.inside("remember", "[1] is a footnote").err == cli.inside("remember", '["a", "list"]').err == ""
+
+
+# ---------------------------------------------------------------- questions
+
+
+def test_a_decision_tells_what_it_was_about(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cli.by_hand("review", "all", "--decide", "approve").err == "memorist: nothing waits for a decision\n"
+    assert screened(cli, monkeypatch, 80, "review") == "memorist: nothing waits for a decision\n"
+    cli.inside("remember", "Ann prefers tea", "--kind", "preference", "--scope", "global")
+    assert "Ann prefers tea" in cli.by_hand("review", "q1", "--decide", "approve").out
+
+
+def test_who_says_no_is_told_that_nothing_was_done(cli: Cli) -> None:
+    cli.inside("remember", "One")
+    cli.inside("export", "out.jsonl")
+    for words in (["import", "out.jsonl", "--own"], ["erase", "1"], ["backup", "--restore", "out.jsonl"]):
+        said = cli.by_hand(*words, typed="n\n")
+        assert said.code == 1 and said.err.endswith("memorist: nothing was done\n")
+
+
+def test_the_time_of_a_question_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    line = progress._Line("erase")
+    monkeypatch.setattr(progress, "_now", line)
+    with progress.apart():
+        now[0] = 60.0
+    assert line.begun == 60.0

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import partial
 from itertools import zip_longest
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
 
@@ -100,6 +101,10 @@ FILTERS = (
     USER,
 )
 BATCH = Option("batch", "One memory per line of standard input: plain text, or a JSON object.", "--batch", "flag")
+MESSAGES = Option(
+    "messages", "A conversation, kept as the turns of --session: a file of chat messages, as a JSON list or one JSON object per "
+    "line; - reads standard input.", "--messages", "path", placeholder="FILE",
+)  # fmt: skip
 WHY = Option("why", "Shows the factors of each score.", "--why", "flag")
 YES = Option("yes", "Does not ask before it erases.", "--yes", "flag")
 WATCH = Option(
@@ -109,7 +114,7 @@ FOLLOW = Option("follow", "Stays, and shows what is done from now on, until it i
 EXTRAS: Mapping[str, tuple[Option, ...]] = {
     "log": (FOLLOW,),
     "upkeep": (WATCH,),
-    "remember": (BATCH,), "recall": (WHY,), "list": FILTERS, "count": FILTERS, "timeline": FILTERS,
+    "remember": (BATCH, MESSAGES), "recall": (WHY,), "list": FILTERS, "count": FILTERS, "timeline": FILTERS,
     "forget": FILTERS, "erase": (*FILTERS, YES),
 }  # fmt: skip
 # Verbs on one memory that take several at a shell; `tag` and `feedback` do not, since what follows the id is no id there.
@@ -280,6 +285,34 @@ def drafts(defaults: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
         if words:
             given = json_object(words, f"line {number}") if words.startswith("{") else {"text": words}
             yield number, {**defaults, **given, **_times(given, number)}
+
+
+def conversation(path: str, given: Mapping[str, Any]) -> list[Any]:
+    """Chat messages: a JSON list of them, or one to a line."""
+    if "text" in given or "batch" in given:
+        raise Invalid("--messages is all there is to remember; leave the text and --batch out")
+    if "session" not in given:
+        raise Invalid("a conversation is kept as the turns of a session; name it, such as --session 2026-05-01")
+    read = _stdin(LARGEST_BATCH) if path == "-" else Path(path).expanduser().read_bytes()
+    text = decoded(read, "--messages").strip()
+    if (found := _list_in(text)) is not None:
+        return found
+    lines = enumerate(text.split("\n"), 1)
+    return [json_object(line, f"line {number} of --messages") for number, line in lines if line.strip()]
+
+
+def is_conversation(text: object) -> bool:
+    """Whether it is a list of chat messages that was handed in as a text."""
+    found = _list_in(text) if isinstance(text, str) else None
+    return bool(found) and all(isinstance(each, dict) and {"role", "content"} <= each.keys() for each in found or ())
+
+
+def _list_in(text: str) -> list[Any] | None:
+    try:
+        found = json.loads(text) if text.startswith("[") else None
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, list) else None
 
 
 def _times(draft: dict[str, Any], line: int) -> dict[str, datetime]:

@@ -103,7 +103,11 @@ def _perform(verb: Verb, place: Place, **given: Any) -> int:
 
         return watch.stay(place, given)
     why, batch = given.pop("why", False), verb.name == "remember" and given.pop("batch", False)
+    if "messages" in given:
+        given["text"] = arguments.conversation(given.pop("messages"), {**given, **({"batch": True} if batch else {})})
     scoped = _fill_in(verb, place, given, batch)
+    if verb.name == "remember" and arguments.is_conversation(given.get("text")):
+        aside("this is a conversation, and is kept as one text; --messages keeps its turns")
     # At a terminal `erase` asks before it begins; down a pipe nobody can say yes for the user.
     confirm: Confirmer | None = (lambda ask: True) if verb.name == "erase" and arguments.at_terminal() else None
     with opened(place, narrowed=not scoped, wait=PATIENCE[verb.part], confirm=confirm) as memory:
