@@ -90,7 +90,10 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
         "b": "The second memory.",
         "text": "The text.",
         "query": "The question, in any words.",
-        "kind": "Its kind: fact, decision, preference, warning, …",
+        "kind": "Its kind: decision, architecture, convention, pattern, preference, correction, warning, error, procedure, fact, "
+        "entity, note, discovery, file_change, progress, task_progress, reasoning, tool_output, summary, turn, document, "
+        "narrative, task, gap, cluster, or one of your own; default: fact.",
+        "revise.kind": "Its new kind; `memorist remember --help` lists them.",
         "link.kind": "relates_to, supersedes, contradicts, derived_from or in_cluster.",
         "unlink.kind": "relates_to, supersedes, contradicts, derived_from or in_cluster.",
         "kinds": "Only this kind; may be repeated.",
@@ -187,6 +190,15 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
 )
 
 
+# What the journal may say was done to a memory; an upkeep job of your own may say more.
+EVENTS = (
+    "added", "reinforced", "said again", "found again", "revised", "superseded", "pinned", "unpinned", "tagged", "linked",
+    "unlinked", "feedback", "used", "counted", "promoted", "confirmed", "lowered", "forgotten", "evicted", "expired",
+    "finished", "restored", "undone", "moved", "assigned", "rescanned", "erased",
+)  # fmt: skip
+
+
 def meaning(verb: str, argument: str) -> str:
     """What an argument of a verb means, for people."""
-    return ARGUMENTS.get(f"{verb}.{argument}") or ARGUMENTS[argument]
+    own = {"explain": "recall", "why_not": "recall"}.get(verb, verb)  # which take what recall takes
+    return ARGUMENTS.get(f"{own}.{argument}") or ARGUMENTS[argument]

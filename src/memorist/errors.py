@@ -18,6 +18,7 @@ idempotency key was given.
 """
 
 import errno
+from collections.abc import Iterable
 from typing import ClassVar
 
 FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
@@ -117,3 +118,15 @@ def unavailable(problem: OSError, what: str = "the store") -> StoreUnavailable:
     if problem.errno == errno.EIO:
         return StoreUnavailable(f"the disk failed while {what} was used ({said}); look after the disk, then try again")
     return StoreUnavailable(f"{what} cannot be used ({said}); check the disk and the permissions, then try again")
+
+
+def meant(word: object, known: Iterable[str]) -> str:
+    """What was probably meant, as a part of a message; nothing where none of the known words is much like it.
+
+    >>> meant("descision", ["decision", "fact"])
+    "; did you mean 'decision'?"
+    """
+    from difflib import get_close_matches  # which only a mistake needs
+
+    alike = get_close_matches(str(word)[:60].lower(), list(known), 1, 0.75)
+    return f"; did you mean {alike[0]!r}?" if alike else ""

@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
-from memorist.errors import Invalid
+from memorist.errors import Invalid, meant
 
 KindName = (
     Literal[
@@ -139,7 +139,7 @@ def kind_named(name: str, kinds: Mapping[str, Kind] = KINDS) -> Kind:
     """
     found = kinds.get(ALIASES.get(name, name)) if isinstance(name, str) else None
     if found is None:
-        raise Invalid(f"there is no kind {str(name)[:60]!r}; kinds are {', '.join(sorted(kinds))}")
+        raise Invalid(f"there is no kind {str(name)[:60]!r}{meant(name, kinds)}; kinds are {', '.join(sorted(kinds))}")
     return found
 
 

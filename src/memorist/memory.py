@@ -404,7 +404,7 @@ class Memory(Engine):
         if id == "all" and decide is not None:
             return [self._told(done) for done in remember.review.decide_all(decide, caller)]
         if decide is not None and id is None:
-            raise Invalid("name the question to decide, such as 'q3'; review() lists them")
+            raise Invalid("name the question to decide, such as 'q3', or 'all'; `review` lists them")
         if id in (None, "all"):
             return remember.consent.waiting(self.access, caller.store)
         if decide is None:

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from memorist import Memory
+from memorist.commands import ARGUMENTS
+from memorist.kinds import KINDS
 from memorist.surfaces.cli.app import COMMANDS, ELSEWHERE, SHELL
 from memorist.surfaces.cli.arguments import ON_SEVERAL, in_words, moment
 from surfaces.conftest import Cli
@@ -20,7 +22,9 @@ pytestmark = pytest.mark.covers("D1")
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [("add", "remember"), ("search", "recall"), ("delete", "forget"), ("rm", "forget"), ("ls", "list"), ("show", "get"),
-     ("rember", "remember"), ("recal", "recall"), ("DOCTOR", "doctor"), ("desing", "design"), ("Search", "recall")],
+     ("rember", "remember"), ("recal", "recall"), ("DOCTOR", "doctor"), ("desing", "design"), ("Search", "recall"),
+     ("version", "--version"), ("set", "config set"), ("reset", "erase"), ("clear", "erase"), ("drop", "forget"),
+     ("new", "remember"), ("memories", "list"), ("DOCTR", "doctor")],
 )  # fmt: skip
 def test_the_right_command_is_offered(cli: Cli, typed: str, meant: str) -> None:
     said = cli.inside(typed, "x")
@@ -29,23 +33,30 @@ def test_the_right_command_is_offered(cli: Cli, typed: str, meant: str) -> None:
 
 
 def test_a_word_that_is_like_nothing_leads_to_the_overview(cli: Cli) -> None:
-    assert cli.inside("xyzzy").err == "memorist: there is no command 'xyzzy'; see `memorist --help`\n"
+    for word in ("xyzzy", "init", "pinned"):
+        assert cli.inside(word).err == f"memorist: there is no command {word!r}; see `memorist --help`\n"
 
 
 def test_every_word_of_another_program_leads_to_a_command_of_ours() -> None:
     known = {name.partition(" ")[0] for name in (*COMMANDS, *SHELL)}
-    assert set(ELSEWHERE.values()) <= known and not set(ELSEWHERE) & known
+    assert {word.partition(" ")[0] for word in ELSEWHERE.values()} <= known | {"--version"} and not set(
+        ELSEWHERE
+    ) & known
 
 
 def test_help_is_a_command(cli: Cli) -> None:
-    assert cli.inside("help") == cli.inside("--help") == cli.inside()
+    assert cli.inside("help") == cli.inside("--help") == cli.inside() == cli.inside("help", "help")
     assert cli.inside("help", "recall") == cli.inside("recall", "--help")
     assert cli.inside("help", "design", "use") == cli.inside("design", "use", "--help")
     assert cli.inside("--project", "x", "help", "recall") == cli.inside("recall", "--help")
     assert "did you mean 'recall'" in cli.inside("help", "recal").err
 
 
-@pytest.mark.parametrize(("typed", "meant"), [("--limt", "--limit"), ("--kinds", "--kind"), ("--as_of", "--as-of")])
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("--limt", "--limit"), ("--kinds", "--kind"), ("--as_of", "--as-of"), ("--top", "--limit"), ("--type", "--kind"),
+     ("--pinned", """--where '{"pinned": true}'"""), ("--speaker", """--where '{"speaker": "…"}'""")],
+)  # fmt: skip
 def test_the_right_option_is_offered(cli: Cli, typed: str, meant: str) -> None:
     said = cli.inside("recall", "x", typed, "3")
     assert said.code == 2 and f"option {typed} not recognized; did you mean {meant}?" in said.err
@@ -53,6 +64,44 @@ def test_the_right_option_is_offered(cli: Cli, typed: str, meant: str) -> None:
 
 def test_text_that_looks_like_an_option_is_still_told_where_to_go(cli: Cli) -> None:
     assert "text that begins with a dash goes after --" in cli.inside("remember", "--xyzzyx").err
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [(("remember", "x", "--kind", "descision"), "decision"), (("recall", "x", "--search", "session"), "sessions"),
+     (("config", "set", "desing", "x"), "design"), (("config", "get", "xyzzy"), None)],
+)  # fmt: skip
+def test_the_right_value_is_offered(cli: Cli, words: tuple[str, ...], meant: str | None) -> None:
+    said = cli.inside(*words)
+    assert said.code == 2
+    assert f"; did you mean {meant!r}?" in said.err if meant else "did you mean" not in said.err
+
+
+def test_the_help_lists_every_kind(cli: Cli) -> None:
+    listed = ARGUMENTS["kind"].removeprefix("Its kind: ").partition(", or one")[0].split(", ")
+    assert listed == list(KINDS) and "tool_output" in cli.inside("remember", "--help").out
+
+
+def test_a_verb_that_the_journal_does_not_have_gets_those_it_has(cli: Cli) -> None:
+    cli.inside("remember", "One")
+    said = cli.inside("log", "--verb", "foo")
+    assert said.code == 0 and "verbs are added, reinforced," in said.err
+    assert "verbs are" not in cli.inside("log", "--verb", "erased").err
+
+
+def test_refusals_speak_as_a_shell_does(cli: Cli) -> None:
+    for words in (["forget"], ["erase", "--yes"]):
+        assert cli.inside(*words).err == "memorist: name memories, or give a filter such as --tag or --where\n"
+    for words in (["forget", "1", "--kind", "fact"], ["forget", "1", "2", "--kind", "fact"]):
+        assert "such as --tag or --where; not both" in cli.inside(*words).err
+    assert "`review` lists them" in cli.inside("review", "--decide", "approve").err
+    assert "project/atlas and what belongs to no project, such as global" in cli.inside("list").err
+    assert "set `inject` to push" in cli.inside("context", "x", "--inject", "pull").err
+
+
+@pytest.mark.parametrize("verb", ["explain", "why-not"])
+def test_the_moment_of_asking_is_told_as_such(cli: Cli, verb: str) -> None:
+    assert "The moment of asking" in " ".join(cli.inside(verb, "--help").out.split())
 
 
 # ---------------------------------------------------------------- times
@@ -90,6 +139,12 @@ def test_a_time_without_a_zone_is_that_of_the_clock_on_the_wall(monkeypatch: pyt
     finally:
         monkeypatch.undo()
         time.tzset()
+
+
+def test_a_month_and_a_year_alone_are_times_but_a_number_is_a_memory(cli: Cli) -> None:
+    assert moment("2025", "--since") == datetime(2025, 1, 1).astimezone()
+    assert moment("May", "--at").month == 5
+    assert "no memory '2025'" in cli.inside("timeline", "2025").err
 
 
 def test_every_option_for_a_time_takes_words(cli: Cli) -> None:

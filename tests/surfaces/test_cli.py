@@ -46,7 +46,7 @@ def test_a_memory_from_its_first_day_to_its_last(cli: Cli) -> None:
     found = cli("recall", "which Postgres does staging run?", "--why")
     assert found.out.startswith("[id:1] ") and "decision" in found.out
     assert "words " in found.out and "1 memory from project/atlas, global" in found.out
-    assert cli("revise", "1", "Staging runs Postgres 17").out == "changed [id:1]: revised\n"
+    assert cli("revise", "1", "Staging runs Postgres 17").out == "changed [id:1]: revised, batch b2\n"
     shown = cli("get", "1").out
     assert shown.endswith("\n\nStaging runs Postgres 17\n") and "tags: db, ops" in shown
     assert cli("list", "--state", "superseded").out.count("(superseded) Staging runs Postgres 16") == 1
@@ -63,7 +63,7 @@ def test_marks_tags_relations_and_verdicts(cli: Cli) -> None:
     assert cli.inside("pin", "1").code == 0
     assert cli.inside("tag", "1", "a", "b", "--remove", "c").code == 0
     assert "(pinned) The old way #a #b" in cli.inside("list", "--tag", "a").out
-    assert cli.inside("unpin", "1").out == "changed [id:1]: unpinned\n"
+    assert cli.inside("unpin", "1").out == "changed [id:1]: unpinned, batch b5\n"
     assert cli.inside("link", "2", "1", "supersedes", "--evidence", "the vote").code == 0
     assert cli.inside("links", "1", "--json").json[0]["evidence"] == "the vote"
     assert cli.inside("unlink", "2", "1", "supersedes").out.startswith("changed")
@@ -375,7 +375,7 @@ def editor(tmp_path: Path, script: str) -> str:
 def test_an_editor_revises_a_memory(cli: Cli, tmp_path: Path) -> None:
     cli("remember", "Staging runs\nPostgres 16")
     change = editor(tmp_path, "path.write_text(path.read_text().replace('16', '17'))")
-    assert cli("edit", "1", EDITOR=change, VISUAL=None).out == "changed [id:1]: edited\n"
+    assert cli("edit", "1", EDITOR=change, VISUAL=None).out == "changed [id:1]: edited, batch b2\n"
     assert cli("get", "1", "--json").json["text"] == "Staging runs\nPostgres 17"
     assert cli("edit", "1", EDITOR="true", VISUAL=None).out.startswith("unchanged")
     assert cli("edit", "1", EDITOR="false", VISUAL=None).code == 5

@@ -39,7 +39,7 @@ from memorist.text.words import query_terms
 from memorist.worth import vouched_for
 
 INJECTS = ("pull", "core", "push")
-PULLED = "this design puts nothing into a prompt by itself; ask with recall, or with inject='push'"
+PULLED = "this design puts nothing into a prompt by itself; ask with `recall`, or set `inject` to push"
 UNWANTED = "the profile none puts nothing into a prompt"
 MOST_STEADY = 1000  # memories that a steady lane reads
 MOST_SUMMARIES = 10

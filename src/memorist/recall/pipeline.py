@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from memorist import checks
 from memorist.access import GLOBAL, Access
 from memorist.design import MOST_HITS, Design, Tools
-from memorist.errors import Invalid
+from memorist.errors import Invalid, meant
 from memorist.kinds import ARCHIVE, DOCUMENTS, KINDS, LAYERS, MEMORY, TURNS, kind_named
 from memorist.records import Hit, Moment, Recall, Record, Scope, Step, new_id, utc
 from memorist.store.index import index_rows
@@ -318,7 +318,9 @@ def _search(
     text_of(query.text)
     limit = checks.whole(query.limit, "limit", 1, MOST_HITS)
     if not isinstance(query.search, str) or query.search not in SEARCHES:
-        raise Invalid(f"there is no search {quoted(query.search)}; searches are {', '.join(SEARCHES)}")
+        raise Invalid(
+            f"there is no search {quoted(query.search)}{meant(query.search, SEARCHES)}; searches are {', '.join(SEARCHES)}"
+        )
     as_of = None if query.as_of is None else utc(query.as_of, "as_of")
     layers = SEARCHES[query.search]
     read = dict.fromkeys((*layers, ARCHIVE) if as_of else layers)

@@ -26,7 +26,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from memorist import checks
-from memorist.errors import Invalid
+from memorist.errors import Invalid, meant
 from memorist.kinds import Kind, own_kinds
 from memorist.models.embed import checked_name
 from memorist.project import repository_root, resolve_project
@@ -461,7 +461,7 @@ def known(key: str) -> str:
     """The setting of that name, however it is spelled."""
     own = _own_name(key)
     if own not in CHECKS:
-        raise Invalid(f"there is no setting {quoted(key)}; settings are {', '.join(CHECKS)}")
+        raise Invalid(f"there is no setting {quoted(key)}{meant(key, CHECKS)}; settings are {', '.join(CHECKS)}")
     return own
 
 

@@ -14,7 +14,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from memorist.commands import VERBS
-from memorist.errors import Invalid, MemoristError
+from memorist.errors import Invalid, MemoristError, meant
 
 if TYPE_CHECKING:
     from memorist.surfaces.cli.arguments import Command
@@ -61,15 +61,17 @@ MODULES = {
 }
 # What other programs call it.
 ELSEWHERE = {
-    **dict.fromkeys(("add", "store", "save", "put", "note"), "remember"),
+    **dict.fromkeys(("add", "store", "save", "put", "note", "new"), "remember"),
     **dict.fromkeys(("search", "find", "query", "ask"), "recall"),
-    **dict.fromkeys(("delete", "del", "rm", "remove"), "forget"),
+    **dict.fromkeys(("delete", "del", "rm", "remove", "drop"), "forget"),
     **dict.fromkeys(("show", "cat", "view"), "get"),
     **dict.fromkeys(("update", "change"), "revise"),
     **dict.fromkeys(("info", "stats"), "status"),
     **dict.fromkeys(("gc", "vacuum"), "compact"),
-    **dict.fromkeys(("wipe", "purge"), "erase"),
-    "ls": "list",
+    **dict.fromkeys(("wipe", "purge", "clear", "reset"), "erase"),
+    **dict.fromkeys(("ls", "memories"), "list"),
+    "set": "config set",
+    "version": "--version",
     "dump": "export",
     "load": "import",
     "check": "doctor",
@@ -104,7 +106,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     place, rest = _place_first(arguments)
-    if rest[:1] == ["help"]:
+    while rest[:1] == ["help"]:
         rest = [*rest[1:], "--help"]
     if not rest or rest[0] in ("--help", "-h"):
         sys.stdout.write(_overview() + "\n")
@@ -150,16 +152,13 @@ def _named(arguments: list[str]) -> tuple[str, list[str]]:
     longer = [name for name in SHELL if name.startswith(f"{word} ")]
     if longer:
         raise Invalid(f"{word} is no command by itself; there are {', '.join(longer)}")
-    meant = ELSEWHERE.get(word.lower()) or _alike(word)
-    advice = f"; did you mean {meant!r}?" if meant else "; see `memorist --help`"
-    raise Invalid(f"there is no command {word[:60]!r}{advice}")
+    raise Invalid(f"there is no command {word[:60]!r}{_advice(word) or '; see `memorist --help`'}")
 
 
-def _alike(word: str) -> str | None:
-    from difflib import get_close_matches
-
-    known = dict.fromkeys([*COMMANDS, *(name.partition(" ")[0] for name in SHELL), "help"])
-    return next(iter(get_close_matches(word.lower(), known, 1)), None)
+def _advice(word: str) -> str:
+    if known := ELSEWHERE.get(word.lower()):
+        return f"; did you mean {known!r}?"
+    return meant(word, dict.fromkeys([*COMMANDS, *(name.partition(" ")[0] for name in SHELL), "help"]))
 
 
 def command_named(name: str) -> "Command":

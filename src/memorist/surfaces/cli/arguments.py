@@ -19,13 +19,15 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import partial
 from itertools import zip_longest
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
 
 from memorist.commands import meaning
-from memorist.errors import Invalid, Refused
+from memorist.errors import Invalid, Refused, meant
+from memorist.store.where import FIELDS
 from memorist.surfaces.cli import progress
-from memorist.surfaces.cli.screen import filled, one_line, two_columns
+from memorist.surfaces.cli.screen import aside, filled, one_line, two_columns
 from memorist.text.visible import decoded
 
 TYPES: Mapping[Any, str] = {
@@ -35,6 +37,16 @@ SEVERAL = ("texts", "paths")  # what may be given more than once
 PLACEHOLDERS = {"text": "TEXT", "texts": "TEXT", "whole": "N", "number": "NUMBER", "time": "TIME", "json": "JSON"}
 FLAGS = {"tags": "--tag", "files": "--file", "kinds": "--kind", "pinned": "--pin", "ids": "--id", "verbs": "--verb"}
 SHORT = {"limit": "n", "help": "h", "follow": "f"}
+# What other programs call an option.
+ELSEWHERE = {
+    **dict.fromkeys(("type", "category"), "kind"),
+    **dict.fromkeys(("top", "top-k", "count", "max", "max-results"), "limit"),
+    **dict.fromkeys(("label", "labels"), "tag"),
+    **dict.fromkeys(("format", "output"), "style"),
+    **dict.fromkeys(("force", "assume-yes"), "yes"),
+    "namespace": "scope",
+    "pinned": "pin",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +101,10 @@ FILTERS = (
     USER,
 )
 BATCH = Option("batch", "One memory per line of standard input: plain text, or a JSON object.", "--batch", "flag")
+MESSAGES = Option(
+    "messages", "A conversation, kept as the turns of --session: a file of chat messages, as a JSON list or one JSON object per "
+    "line; - reads standard input.", "--messages", "path", placeholder="FILE",
+)  # fmt: skip
 WHY = Option("why", "Shows the factors of each score.", "--why", "flag")
 YES = Option("yes", "Does not ask before it erases.", "--yes", "flag")
 WATCH = Option(
@@ -99,7 +115,7 @@ FOLLOW = Option("follow", "Stays, and shows what is done from now on, until it i
 EXTRAS: Mapping[str, tuple[Option, ...]] = {
     "log": (FOLLOW,),
     "upkeep": (WATCH,),
-    "remember": (BATCH,), "recall": (WHY,), "list": FILTERS, "count": FILTERS, "timeline": FILTERS,
+    "remember": (BATCH, MESSAGES), "recall": (WHY,), "list": FILTERS, "count": FILTERS, "timeline": FILTERS,
     "forget": FILTERS, "erase": (*FILTERS, YES),
 }  # fmt: skip
 # Verbs on one memory that take several at a shell; `tag` and `feedback` do not, since what follows the id is no id there.
@@ -158,7 +174,7 @@ def parse(command: Command, words: Sequence[str]) -> dict[str, Any]:
     try:
         pairs, rest = getopt.gnu_getopt(_with_values(words), short, long)
     except getopt.GetoptError as problem:
-        advice = _advice(problem, flagged) if "not recognized" in problem.msg else ""
+        advice = _advice(problem.opt, flagged) if "not recognized" in problem.msg else ""
         raise Invalid(f"{problem.msg}{advice}; see `memorist {command.name} --help`") from problem
     values: dict[str, Any] = {}
     for flag, said in pairs:
@@ -172,12 +188,17 @@ def _with_values(words: Sequence[str]) -> list[str]:
     return [f"{word}=" if word == WATCH.flag and alone else word for word, alone in zip(words, bare, strict=True)]
 
 
-def _advice(problem: getopt.GetoptError, flags: Iterable[str]) -> str:
-    """The option that was meant, if one is like it."""
-    from difflib import get_close_matches
-
-    alike = get_close_matches(f"--{problem.opt}", flags, 1)
-    return f"; did you mean {alike[0]}?" if alike else "; text that begins with a dash goes after --"
+def _advice(word: str, flags: Iterable[str]) -> str:
+    """The option that was meant, if one is like it, or the filter."""
+    known = {flag[2:]: flag for flag in flags if flag.startswith("--")}
+    if (other := ELSEWHERE.get(word)) in known:
+        return f"; did you mean --{other}?"
+    if alike := meant(word, known):
+        return alike.replace("'", "--", 1).replace("'", "")
+    if word in FIELDS and "where" in known:
+        value = "true" if FIELDS[word].type == "bool" else '"…"'
+        return f"; did you mean --where '{{\"{word}\": {value}}}'?"
+    return "; text that begins with a dash goes after --"
 
 
 def _flagged(command: Command) -> dict[str, Option]:
@@ -244,6 +265,12 @@ def agreed(question: str) -> bool:
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
+def declined() -> int:
+    """The person said no. → the exit code."""
+    aside("nothing was done")
+    return 1
+
+
 def text_or_stdin(text: str | None, what: str, *, required: bool) -> str | None:
     """The text itself; standard input for `-`, and for a missing text that is needed while something is piped in."""
     if text is not None and text != "-":
@@ -265,6 +292,34 @@ def drafts(defaults: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
         if words:
             given = json_object(words, f"line {number}") if words.startswith("{") else {"text": words}
             yield number, {**defaults, **given, **_times(given, number)}
+
+
+def conversation(path: str, given: Mapping[str, Any]) -> list[Any]:
+    """Chat messages: a JSON list of them, or one to a line."""
+    if "text" in given or "batch" in given:
+        raise Invalid("--messages is all there is to remember; leave the text and --batch out")
+    if "session" not in given:
+        raise Invalid("a conversation is kept as the turns of a session; name it, such as --session 2026-05-01")
+    read = _stdin(LARGEST_BATCH) if path == "-" else Path(path).expanduser().read_bytes()
+    text = decoded(read, "--messages").strip()
+    if (found := _list_in(text)) is not None:
+        return found
+    lines = enumerate(text.split("\n"), 1)
+    return [json_object(line, f"line {number} of --messages") for number, line in lines if line.strip()]
+
+
+def is_conversation(text: object) -> bool:
+    """Whether it is a list of chat messages that was handed in as a text."""
+    found = _list_in(text) if isinstance(text, str) else None
+    return bool(found) and all(isinstance(each, dict) and {"role", "content"} <= each.keys() for each in found or ())
+
+
+def _list_in(text: str) -> list[Any] | None:
+    try:
+        found = json.loads(text) if text.startswith("[") else None
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, list) else None
 
 
 def _times(draft: dict[str, Any], line: int) -> dict[str, datetime]:
@@ -299,7 +354,7 @@ def moment(text: str, name: str) -> datetime:
     try:
         found = datetime.fromisoformat(text.strip())
     except ValueError:
-        found = in_words(text, datetime.now())
+        found = in_words(text, datetime.now()) or in_words(f"in {text.strip()}", datetime.now())  # "May", "2025"
     if found is None:
         raise Invalid(f"{name} takes a time such as 2026-05-01, {EXAMPLE}, yesterday or 'last week', not {text[:60]!r}")
     return zoned(found, name)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import get_args
 
 from memorist import designs
+from memorist.commands import EVENTS
 from memorist.design import Inject
 from memorist.errors import Invalid
 from memorist.kinds import KINDS
@@ -33,6 +34,7 @@ VALUES: Mapping[str, Iterable[str]] = {
     "kind": KINDS, "kinds": KINDS, "link.kind": _LINKS, "unlink.kind": _LINKS, "state": (*LIVING, "erased"),
     "style": STYLES, "export.style": ("jsonl", "markdown"), "mode": MODES, "profile": PROFILES, "client": CLIENTS,
     "inject": get_args(Inject), "search": SEARCHES, "verdict": VERDICTS, "derived": DERIVED, "decide": DECISIONS,
+    "verbs": [verb for verb in EVENTS if " " not in verb],
     "config get.key": settings.CHECKS, "config set.key": settings.CHECKS, "config unset.key": settings.CHECKS,
     "design show.name": designs.DESIGNS, "design use.name": designs.DESIGNS, "shell": ("bash", "zsh", "fish"),
 }  # fmt: skip
@@ -105,11 +107,17 @@ def _value_lines(command: Command) -> list[str]:
         if option.flag and option.type != "flag":
             short = [f"-{SHORT[option.name]}"] if option.name in SHORT else []
             by_values.setdefault(_values(command, option), []).extend([option.flag, *short])
+    before = [f'"{command.name}/{word}") echo "{" ".join(words)}"; return ;;' for word, words in _after(command)]
     spelled = {words: "|".join(f'"{command.name}/{flag}"' for flag in flags) for words, flags in by_values.items()}
-    return [
+    return before + [
         f"{pattern}) {f'echo {chr(34)}{words}{chr(34)}; ' if words else ''}return ;;"
         for words, pattern in spelled.items()
     ]
+
+
+def _after(command: Command) -> Iterable[tuple[str, Iterable[str]]]:
+    """What may follow a word that stands by position."""
+    return [("design", designs.DESIGNS)] if command.name == "config set" else []
 
 
 def _own(command: Command) -> str:
@@ -171,6 +179,9 @@ def fish(known: list[Command]) -> str:
 def _fish_lines(command: Command) -> Iterable[str]:
     seen = "; and ".join(f"__fish_seen_subcommand_from {word}" for word in command.name.split())
     start = f"complete -c memorist -n {_quoted(seen)}"
+    for word, known in _after(command):
+        after = f"{seen}; and __fish_seen_subcommand_from {word}"
+        yield f"complete -c memorist -n {_quoted(after)} -a {_quoted(' '.join(known))}"
     for option in command.options:
         words = _values(command, option)
         taken = " -r -F" if words == FILES else f" -a {_quoted(words)}" if words else ""

@@ -107,8 +107,11 @@ def show_design(place: Place, name: str | None = None) -> int:
     found = settings.all_settings(Path.cwd())
     tuned = [(key, value, source) for key in TUNED for value, source in [found[key]] if value is not None]
     covers = [f"# {k} = {one_line(value)} in {one_line(source)} covers what stands here" for k, value, source in tuned]
-    document = {"name": wanted, **toml.parse(text, Path(wanted))}
-    return Screen.of(place.json).answer(document, *covers, safe(text).rstrip("\n"))
+    screen = Screen.of(place.json)
+    if screen.json:
+        return screen.answer({"name": wanted, **toml.parse(text, Path(wanted))})
+    screen.verbatim("\n".join([*covers, text.rstrip("\n")]))
+    return 0
 
 
 def use_design(place: Place, name: str) -> int:

@@ -27,7 +27,7 @@ from memorist.store.files import write_new
 from memorist.store.open import noting_copy
 from memorist.surfaces.cli import arguments, progress, show
 from memorist.surfaces.cli.arguments import PLACE, Option
-from memorist.surfaces.cli.screen import Screen, aside, filled, one_line, safe
+from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
 from memorist.surfaces.cli.verbs import Place, exit_code, opened
 from memorist.text.visible import decoded, is_blank
 
@@ -62,7 +62,7 @@ def _restore(place: Place, file: Path, yes: bool) -> int:
     if store is None:
         raise Refused(f"a backup is restored into a file, not into {db}")
     if not yes and not arguments.agreed(f"replace {store} by {file}? What is there is kept beside it."):
-        return 1
+        return arguments.declined()
     kept = restore(store, file, datetime.now(UTC))
     screen = Screen.of(place.json)
     return screen.answer(
@@ -122,7 +122,7 @@ def import_command(
 ) -> int:
     with opened(place, narrowed=False) as memory:
         if own and not _vouched(memory, yes or dry_run):
-            return 1
+            return arguments.declined()
         done = transfer.import_files(memory, paths, scope=place.scope, dry_run=dry_run, own=own, document=document)
         home = memory.home
     screen = Screen.of(place.json)
@@ -195,17 +195,16 @@ def export_command(
         elif screen.json:
             screen.document([json.loads(line) for line in lines] if style == "jsonl" else {"markdown": "".join(lines)})
         else:
-            _write_out(lines, style, screen)
+            _write_out(lines, screen)
         if not all:
             _name_left_out(memory, where or {})
     return 0
 
 
-def _write_out(lines: Iterator[str], style: str, screen: Screen) -> None:
+def _write_out(lines: Iterator[str], screen: Screen) -> None:
     progress.end()
     for line in lines:
-        shown = safe(line) if screen.terminal else line
-        sys.stdout.write(filled(shown, 2) if style == "markdown" else shown)
+        sys.stdout.write(safe(line) if screen.terminal else line)
 
 
 def _refuse_odd(style: str, everything: bool, place: Place) -> None:

@@ -88,9 +88,13 @@ def apart() -> Iterator[None]:
     if _now is None:
         yield
         return
-    with _now.lock:
-        _now.wipe()
-        yield
+    line, begun = _now, time.monotonic()
+    with line.lock:
+        line.wipe()
+        try:
+            yield
+        finally:
+            line.begun += time.monotonic() - begun  # the time of people is not ours
 
 
 def follow(memory: "Memory") -> None:

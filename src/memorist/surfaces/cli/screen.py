@@ -43,6 +43,11 @@ class Screen:
         inner = len(text) - len(text.lstrip(" ")) + 2
         sys.stdout.write(filled(text, inner) + "\n")
 
+    def verbatim(self, text: str) -> None:
+        """A text to be copied, such as a prompt or a TOML file: a terminal breaks its lines itself, and copies them whole."""
+        progress.end()
+        sys.stdout.write(safe(text) + "\n")
+
     def document(self, value: Any) -> None:
         """The answer as JSON: one document, whatever is in it."""
         progress.end()
@@ -75,9 +80,11 @@ class Screen:
                 self.line("\t".join(map(one_line, row)))
             return
         progress.end()
+        if not rows:  # a head alone says nothing
+            return
         if columns() < NARROW:
             for row in rows:
-                self.line("  ".join(filter(None, map(one_line, row))))
+                self.line("  ".join(_side_by_side(row)))
             return
         from rich.console import Console
         from rich.table import Table
@@ -87,6 +94,13 @@ class Screen:
         for row in rows:
             table.add_row(*(Text(one_line(cell)) for cell in row))
         Console(file=sys.stdout, color_system="auto" if self.colour else None, no_color=not self.colour).print(table)
+
+
+def _side_by_side(row: Sequence[str]) -> Iterator[str]:
+    """The cells where no head says which is which: an empty one between others has a dash, so that none takes its place."""
+    filled_in = [place for place, cell in enumerate(row) if cell]
+    for cell in row[min(filled_in, default=0) : max(filled_in, default=0) + 1]:
+        yield one_line(cell) or "-"
 
 
 def aside(text: str) -> None:

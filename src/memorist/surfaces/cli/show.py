@@ -5,13 +5,16 @@ stored passes through `one_line` or `safe` on its way.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from memorist.access import EVERY_PROJECT
+from memorist.commands import EVENTS
 from memorist.noun import plain
-from memorist.records import LIVING, Context, Event, Hit, Link, Outcome, Recall, Record, Report, memories
+from memorist.records import Context, Event, Hit, Link, Outcome, Recall, Record, Report, memories
+from memorist.store.where import Where
 from memorist.surfaces import settings
 from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
 from memorist.text.injection import LABEL, gives_orders
@@ -59,7 +62,8 @@ def _changed(result: Result, screen: Screen) -> None:
         if isinstance(each, Report):
             _report(each, result.memory, screen)
         else:
-            screen.line(f"{_named(each, screen)}: {one_line(each.because)}")
+            batch = f", batch {each.batch}" if each.batch else ""
+            screen.line(f"{_named(each, screen)}: {one_line(each.because)}{batch}")
     _advised([each for each in outcomes if isinstance(each, Outcome)], screen)
 
 
@@ -146,7 +150,7 @@ def _explained(result: Result, screen: Screen) -> None:
 def _context(result: Result, screen: Screen) -> None:
     context: Context = result.value
     if context.text:
-        screen.line(safe(context.text))
+        screen.verbatim(context.text)
     else:
         nothing = f"nothing for a prompt from {result.scope}: {one_line(context.empty_because or 'nothing fits')}"
         if context.empty_because and result.verb == "receipt":
@@ -173,7 +177,7 @@ def _whole(record: Record, screen: Screen) -> None:
     for name, value in _facts(record):
         screen.line(f"{screen.styled(f'{name}:', 'dim')} {one_line(value)}")
     screen.line()
-    screen.line(safe(record.text))
+    screen.verbatim(record.text)
 
 
 def _facts(record: Record) -> list[tuple[str, str]]:
@@ -207,9 +211,18 @@ def _records(result: Result, screen: Screen) -> None:
     rows = [(f"[id:{r.number}]", r.kind, _day(r.times.at), r.scope, _marked(r)) for r in records]
     screen.rows(("id", "kind", "happened", "scope", "text"), rows)
     if not records:
-        aside(f"no memory fits; this access reads {', '.join(result.memory.access.reads)}")
+        aside(f"no memory fits; {_reach(result.memory)}")
         if elsewhere := result.memory._whose().get("elsewhere"):
             aside(elsewhere)
+
+
+def _reach(memory: "Memory") -> str:
+    """Where was looked, in words."""
+    reads = memory.access.reads
+    named = ["every project" if scope == EVERY_PROJECT else scope for scope in reads if scope != "*"]
+    if "*" in reads:
+        named.append("what belongs to no project, such as global")
+    return f"this access reads {' and '.join(filter(None, (', '.join(named[:-1]), *named[-1:]))) or 'nothing'}"
 
 
 def _marked(record: Record) -> str:
@@ -226,10 +239,24 @@ def _marked(record: Record) -> str:
 
 def _links(result: Result, screen: Screen) -> None:
     links: Sequence[Link] = result.value
-    rows = [(link.a, link.kind, link.b, f"{link.weight:g}", link.evidence or "") for link in links]
-    screen.rows(("memory", "relation", "memory", "weight", "evidence"), rows)
+    known = _by_id(result.memory, [id for link in links for id in (link.a, link.b)])
+    asked = result.memory._must_get(result.arguments["id"]).id
+    rows = [_link(link, asked, known) for link in links]
+    screen.rows(("memory", "relation", "memory", "weight", "the other one", "evidence"), rows)
     if not links:
         aside("this memory is related to no other")
+
+
+def _link(link: Link, asked: str, known: Mapping[str, Record]) -> Sequence[str]:
+    """Both sides, since a relation may have a direction; the text is that of the other one."""
+    a, b = (f"[id:{known[id].number}]" if id in known else id for id in (link.a, link.b))
+    other = known.get(link.b if link.a == asked else link.a)
+    return a, link.kind, b, f"{link.weight:g}", other.text if other else "", link.evidence or ""
+
+
+def _by_id(memory: "Memory", ids: Iterable[str]) -> dict[str, Record]:
+    """Those that may be read, in whatever state; any number of them."""
+    return {record.id: record for record in memory._tools.store.get(list(dict.fromkeys(ids)), Where(memory.access))}
 
 
 def _aliases(result: Result, screen: Screen) -> None:
@@ -239,35 +266,32 @@ def _aliases(result: Result, screen: Screen) -> None:
 
 def _events(result: Result, screen: Screen) -> None:
     events: Sequence[Event] = result.value
-    rows = [(str(e.seq), _minute(e.at), e.verb, f"{e.actor} through {e.surface}", e.because or "") for e in events]
-    screen.rows(("event", "when", "what", "who", "because"), rows)
+    rows = [(str(e.seq), _minute(e.at), e.verb, _who(e), e.because or "", e.batch) for e in events]
+    screen.rows(("event", "when", "what", "who", "because", "batch"), rows)
 
 
 def _log(result: Result, screen: Screen) -> None:
     events: Sequence[Event] = result.value
-    ids = list({event.record for event in events})
-    found = result.memory.list({"id": {"$in": ids}, "state": {"$in": STATES}}, limit=len(ids)) if ids else []
-    numbers = {record.id: f"[id:{record.number}]" for record in found}
+    known = _by_id(result.memory, (event.record for event in events))
+    numbers = {id: f"[id:{record.number}]" for id, record in known.items()}
     rows = [
-        (
-            str(e.seq),
-            _minute(e.at),
-            numbers.get(e.record, ""),
-            e.verb,
-            f"{e.actor} through {e.surface}",
-            e.because or "",
-        )
+        (str(e.seq), _minute(e.at), numbers.get(e.record, ""), e.verb, _who(e), e.because or "", e.batch)
         for e in events
     ]
-    screen.rows(("event", "when", "memory", "what", "who", "because"), rows)
+    screen.rows(("event", "when", "memory", "what", "who", "because", "batch"), rows)
     if not events:
-        aside(f"no event fits; this access reads {', '.join(result.memory.access.reads)}")
+        unknown = [verb for verb in result.arguments.get("verbs", ()) if verb not in EVENTS]
+        verbs = f"; verbs are {', '.join(EVENTS)}" if unknown else ""
+        aside(f"no event fits; {_reach(result.memory)}{verbs}")
+
+
+def _who(event: Event) -> str:
+    return f"{event.actor} through {event.surface}"
 
 
 # ---------------------------------------------------------------- several at once
 
 SHOWN_AT_MOST = 20
-STATES = (*LIVING, "erased")
 UNCONFIRMED = {"status": "candidate", "trust": "low"}
 DERIVED = "derived from"  # how the reason begins where a memory goes with another
 DRY = {verb: f"would be {verb}" for verb in ("forgotten", "erased", "rescanned")}
@@ -331,8 +355,8 @@ def _would_change(report: Report, memory: "Memory", screen: Screen) -> None:
 
 
 def _reviewed(result: Result, screen: Screen) -> None:
-    if not isinstance(result.value, list) or result.arguments.get("decide"):
-        return _changed(result, screen)
+    if not isinstance(result.value, list) or (result.value and result.arguments.get("decide")):
+        return _decided(result, screen)
     questions: Sequence[Pending] = result.value
     said = [each.summary + (f" ({each.danger})" if each.danger else "") for each in questions]
     rows = [(q.id, _minute(q.at), q.actor, what, q.because) for q, what in zip(questions, said, strict=True)]
@@ -344,6 +368,15 @@ def _reviewed(result: Result, screen: Screen) -> None:
         aside(
             f"{memories(unconfirmed)} nobody vouches for; `memorist review BATCH --decide approve` confirms an import"
         )
+
+
+def _decided(result: Result, screen: Screen) -> None:
+    """What became of each question, and the memory it was about."""
+    done = result.value if isinstance(result.value, list) else [result.value]
+    for each in done:
+        _changed(replace(result, value=each), screen)
+        if isinstance(each, Outcome) and each.record:
+            screen.line(f"  {one_line(each.record.text)}")
 
 
 def _conflicts(result: Result, screen: Screen) -> None:

@@ -103,13 +103,17 @@ def _perform(verb: Verb, place: Place, **given: Any) -> int:
 
         return watch.stay(place, given)
     why, batch = given.pop("why", False), verb.name == "remember" and given.pop("batch", False)
+    if "messages" in given:
+        given["text"] = arguments.conversation(given.pop("messages"), {**given, **({"batch": True} if batch else {})})
     scoped = _fill_in(verb, place, given, batch)
+    if verb.name == "remember" and arguments.is_conversation(given.get("text")):
+        aside("this is a conversation, and is kept as one text; --messages keeps its turns")
     # At a terminal `erase` asks before it begins; down a pipe nobody can say yes for the user.
     confirm: Confirmer | None = (lambda ask: True) if verb.name == "erase" and arguments.at_terminal() else None
     with opened(place, narrowed=not scoped, wait=PATIENCE[verb.part], confirm=confirm) as memory:
         _name_all(memory, verb.name, given)
         if verb.name == "erase" and not _may_erase(memory, given):
-            return 1
+            return arguments.declined()
         answer = _batch(memory, given) if batch else _each(memory, verb.name, given)
         show.show(show.Result(verb.name, answer, memory, given, why), Screen.of(place.json))
         sys.stdout.flush()  # before the recall log is written, which may have to wait
@@ -157,13 +161,13 @@ def _may_erase(memory: Memory, given: dict[str, Any]) -> bool:
 def _name_all(memory: Memory, verb: str, given: dict[str, Any]) -> None:
     """One id as it is; several as the full ids of what they name. `forget` and `erase` take them as one filter."""
     named: list[str] = given.pop("id", []) if verb in arguments.ON_SEVERAL else []
+    if verb in ("forget", "erase") and bool(named) == bool(given.get("where")):
+        raise Invalid(f"name memories, or give a filter such as --tag or --where{'; not both' if named else ''}")
     if len(named) == 1:
         given["id"] = named[0]
     elif named:
         given["id"] = list(dict.fromkeys(memory._must_get(each).id for each in named))
         if "where" in arguments.parameters_of(verb):
-            if given.get("where"):
-                raise Invalid("name memories, or give a filter; not both")
             given["where"] = {"id": {"$in": given.pop("id")}}
 
 

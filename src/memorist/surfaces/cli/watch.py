@@ -27,7 +27,7 @@ from memorist.upkeep.runner import LATER
 AT_FOUR = "0 4 * * *"
 LOOK = 30.0  # seconds between two looks at the clock, which may be set meanwhile, or have slept
 A_SECOND = 1.0  # between two looks at the journal
-MOST_AT_ONCE = 10_000  # events of one second
+MOST_AT_ONCE = 1_000_000  # events of one look: as many as `log` gives, since the older ones would be lost
 PIECE = 1.0  # seconds of upkeep between two looks at whether to stop
 Wait = Callable[[float], bool]  # waits so many seconds; True as soon as it is time to stop
 
