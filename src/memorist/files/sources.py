@@ -86,9 +86,9 @@ def backup_of(source: Source) -> Source | None:
 
 
 def name_in(root: Path | None, source: Source) -> str:
-    """The path of a document below the project's folder, or the current one; the whole path of one elsewhere."""
-    path, top = _real(source.path), _real(root or Path())
-    label = readable((path.relative_to(top) if path.is_relative_to(top) else path).as_posix())
+    """The path of a document below the project's folder; the whole path of one elsewhere, or where the project has none."""
+    path, top = _real(source.path), None if root is None else _real(root)
+    label = readable((path.relative_to(top) if top and path.is_relative_to(top) else path).as_posix())
     return label if len(label) <= LONGEST_LABEL else "…" + label[1 - LONGEST_LABEL :]
 
 

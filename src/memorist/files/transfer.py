@@ -4,8 +4,8 @@ An export is whole: every memory of the project in every state, with its votes, 
 them. Other scopes are exported where they are named. An import goes through the gate like any other write, with the origin
 `import`: it is redacted, of low trust, and a candidate until a person confirms it. With `own` the user brings an export of
 their own back, and everything is as it was (`remember/bring.py`); a store knows what it wrote itself by its seal. An import is
-one batch, so one undo takes it back; and it can be repeated, because memories that exist, or were forgotten, revised or erased
-here, stay as they are.
+one batch, so one undo takes it back, but for aliases and settings, which are no memories; and it can be repeated, because
+memories that exist, or were forgotten, revised or erased here, stay as they are.
 """
 
 from collections import Counter
@@ -35,7 +35,7 @@ NOT_OWN = "only the user brings an export back as it was: do it at a terminal, o
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """The result of an import. `memory.undo(batch)` takes all of it back."""
+    """The result of an import. `memory.undo(batch)` takes all of it back but aliases and settings."""
 
     batch: str | None
     files: tuple[str, ...]
@@ -242,7 +242,7 @@ def _choose(read: _Read, memory: Memory) -> None:
                 memory.alias(word, *means)
             if original.choices:
                 memory._choose(**original.choices)
-        except (MemoristError, TypeError) as problem:
+        except MemoristError as problem:
             read.problems.append(f"its aliases or settings were left out: {problem}")
 
 
@@ -364,7 +364,9 @@ def _read_one(source: sources.Source, read: _Read, memory: Memory, document: boo
         _take_lines(_json(raw, source, read, memory), read, memory)
     else:
         writer, text = memory._writer, documents.text_of(raw, source.shown)
-        name = writer.redact(sources.name_in(memory.project.root, source))
+        # A project that was named is no folder: the same name in two folders is two documents.
+        root = None if memory.project.how == "named" else memory.project.root
+        name = writer.redact(sources.name_in(root, source))
         read.found += documents.pieces_of(writer.redact_lines(text), name, modified, source.shown)
         read.documents.add(name)
     read.files.append(source.shown)
