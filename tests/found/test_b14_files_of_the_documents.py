@@ -89,7 +89,7 @@ def test_the_other_shapes_of_a_backend(user: Memory, tmp_path: Path, shape: Call
 def test_two_projects_of_one_store_may_have_the_same_file(tmp_path: Path) -> None:
     for name in ("alpha", "beta"):
         with Memory(tmp_path / "m.db", project=name) as memory:
-            done = import_files(memory, [ITEMS])
+            done = import_files(memory.through(replace(memory.access, origin="user")), [ITEMS])
             there = {"added": 7} if name == "alpha" else {"added": 5, "unchanged": 2}
             assert done.outcomes == there, "what is global is there once"
             assert memory.count({"scope": f"project/{name}"}) == 3
