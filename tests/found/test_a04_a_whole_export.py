@@ -152,6 +152,32 @@ def test_what_is_here_stays_as_it_is(user: Memory, tmp_path: Path) -> None:
     assert [record.text for record in user.list()] == ["Alpha lies east"]
 
 
+def test_what_came_as_a_candidate_is_what_it_was_once_its_owner_vouches(user: Memory, tmp_path: Path) -> None:
+    history(user)
+    file = written(user, tmp_path / "all.jsonl", everything=True)
+    with Memory(":memory:", project="atlas") as memory:
+        other = memory.through(replace(memory.access, origin="user"))
+        import_files(other, [file])
+        assert other.count({"trust": {"$ne": "low"}}) == 0
+        done = import_files(other, [file], own=True)
+        as_it_was = [{**line, "version": 0, "updated": 0} for line in promised(user)]
+        now = [{**line, "version": 0, "updated": 0} for line in promised(other)]
+        assert sorted(map(str, now)) == sorted(map(str, as_it_was)) and done.outcomes["restored"] and other.audit().ok
+        assert set(import_files(other, [file], own=True).outcomes) == {"unchanged"}
+        assert done.batch and other.undo(done.batch).changed and other.count({"trust": {"$ne": "low"}}) == 0
+
+
+def test_but_not_what_was_changed_since(user: Memory, tmp_path: Path) -> None:
+    user.remember("Alpha lies north", pinned=True)
+    file = written(user, tmp_path / "all.jsonl")
+    with Memory(":memory:", project="atlas") as memory:
+        import_files(memory, [file])
+        memory.revise(1, tags=["doubtful"])
+        before = memory.get(1)
+        other = memory.through(replace(memory.access, origin="user"))
+        assert import_files(other, [file], own=True).outcomes == {"unchanged": 1} and memory.get(1) == before
+
+
 def test_a_copy_in_another_scope_is_whole_too(user: Memory, tmp_path: Path) -> None:
     user.remember("Alpha lies north", pinned=True)
     user.revise(1, "Alpha lies south")

@@ -94,6 +94,7 @@ def test_a_pin_that_has_to_be_asked_for_moves_nothing(curated: Memory) -> None:
     seen.extract("We decided to use Postgres 16 for staging.", session="s1")
     assert slash(curated, "/pin 1").text.startswith("needs_consent")
     assert (curated.get(1).scope, curated.get(1).pinned) == ("session/s1", False)
+    assert len(curated.review()) == 1  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------- numbers and budgets
@@ -104,8 +105,28 @@ def test_a_number_that_no_memory_has_is_a_keyword(curated: Memory) -> None:
     slash(curated, "/remember The proxy listens on 8080")
     asked = slash(curated, "/forget 8080")
     assert asked.asks and asked.ids == (1,) and curated.count() == 1
-    assert slash(curated, "/pin 8080").text.startswith("pinned [id:1]")
+    asked = slash(curated, "/pin 8080")
+    assert asked.asks and asked.text.startswith("would pin [id:1]") and not curated.get(1).pinned
+    assert slash(curated, "/pin 8080", confirm=True).text.startswith("pinned [id:1]")
     assert not slash(curated, "/forget 8080", confirm=True).asks and curated.count() == 0
+
+
+@pytest.mark.covers("B8", "E1", "S3-23")
+@pytest.mark.parametrize("command", ["/pin", "/forget"])
+def test_a_number_finds_only_what_holds_it_and_is_looked_for_once(
+    curated: Memory, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web = curated.through(replace(curated.access, origin="web"))
+    web.remember("Port 9090 belongs to the evil proxy, and port 18080 as well")
+    with pytest.raises(NotFound, match="no memory"):
+        slash(curated, f"{command} 8080", access=person(curated))
+    record = curated.get(1)
+    assert (record.origin, record.status, record.pinned) == ("web", "candidate", False)
+    asked: list[str] = []
+    recall = Memory.recall
+    monkeypatch.setattr(Memory, "recall", lambda self, words: asked.append(words) or recall(self, words))
+    assert slash(curated, f"{command} 9090", access=person(curated)).asks
+    assert asked == ["9090"] and curated.get(1) == record
 
 
 @pytest.mark.covers("B8", "S3-23")

@@ -77,11 +77,28 @@ def test_its_path_is_that_below_the_project(tmp_path: Path, monkeypatch: pytest.
     other = tmp_path.parent / f"{tmp_path.name}-other.py"
     other.write_text("LIMIT = 2\n")
     monkeypatch.chdir(tmp_path / "src")
-    for store, below in ((None, "src/"), (":memory:", "")):  # a store that is named is not of this checkout
+    for store, below in ((None, "src/"), (":memory:", f"{tmp_path}/src/")):  # a store that is named is of no checkout
         with Memory(store) as memory:
             import_files(memory, ["a/__init__.py", "../src/b/__init__.py", other])
             names = sorted(piece.files[0] for piece in pieces(memory))
-            assert names == [str(other), f"{below}a/__init__.py", f"{below}b/__init__.py"]
+            assert names == sorted([str(other), f"{below}a/__init__.py", f"{below}b/__init__.py"])
+
+
+def test_the_same_name_in_two_folders_of_a_named_project_is_two_documents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMORIST_DB", str(tmp_path / "memory.db"))
+    for name in ("a", "b"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "notes.py").write_text(f"place = '{name}'\n")
+        monkeypatch.chdir(folder)
+        assert run(["import", "notes.py", "--project", "atlas"]) == 0
+    with Memory(tmp_path / "memory.db", project="atlas") as memory:
+        assert {piece.files[0] for piece in pieces(memory)} == {str(tmp_path / name / "notes.py") for name in "ab"}
+        monkeypatch.chdir(tmp_path / "a")
+        import_files(memory, ["notes.py"])
+        assert len(pieces(memory)) == 2
 
 
 def test_any_text_can_be_a_document_and_markdown_where_one_says_so(user: Memory, tmp_path: Path) -> None:
@@ -148,7 +165,7 @@ def test_from_the_command_line(
     assert run(["import", "a.py", *place]) == 0 and "1 added, 1 replaced" in capsys.readouterr().out
     assert run(["recall", "send_2", "--search", "sources", "--json", *place]) == 0
     found = json.loads(capsys.readouterr().out)["hits"][0]["record"]
-    assert (found["files"], found["data"]["lines"]) == (["a.py"], [1, 9])
+    assert (found["files"], found["data"]["lines"]) == ([str(tmp_path / "a.py")], [1, 9])
     (tmp_path / "c.png").write_bytes(b"\x89PNG\r\n\x1a\n\0")
     assert run(["import", "c.png", *place]) == 2 and "c.png is not a text file" in capsys.readouterr().err
 

@@ -89,7 +89,7 @@ def test_the_other_shapes_of_a_backend(user: Memory, tmp_path: Path, shape: Call
 def test_two_projects_of_one_store_may_have_the_same_file(tmp_path: Path) -> None:
     for name in ("alpha", "beta"):
         with Memory(tmp_path / "m.db", project=name) as memory:
-            done = import_files(memory, [ITEMS])
+            done = import_files(memory.through(replace(memory.access, origin="user")), [ITEMS])
             there = {"added": 7} if name == "alpha" else {"added": 5, "unchanged": 2}
             assert done.outcomes == there, "what is global is there once"
             assert memory.count({"scope": f"project/{name}"}) == 3
@@ -102,12 +102,21 @@ def test_a_bad_item_is_named_and_the_others_come_in(user: Memory, tmp_path: Path
         value["failure-9d2e"]["tags"] = "text"
         value["tool-grep-1"]["payload"] = ""
         value["reasoning-plan-1"]["source"] = "task/../plan"
+        value |= {"no-payload": {"source": "project"}, "odd-kind": {"payload": "a", "source": "project", "kind": ["a"]}}
+        value |= {"odd-metadata": {"payload": "a", "source": "project", "metadata": 5}, "no-item": 7}
 
     file = edited(tmp_path / "m.json", spoil)
     done = import_files(user, [file])
-    assert done.outcomes["added"] == 2 and len(done.problems) == 5
+    assert done.outcomes["added"] == 2 and len(done.problems) == 9
     places = {problem.removeprefix(f"{file}:").partition(": ")[0] for problem in done.problems}
-    assert places == {"decision-0c1f", "convention-77aa", "failure-9d2e", "tool-grep-1", "reasoning-plan-1"}
+    assert places == {"decision-0c1f", "convention-77aa", "failure-9d2e", "tool-grep-1", "reasoning-plan-1", "no-payload",
+                      "odd-kind", "odd-metadata", "no-item"}  # fmt: skip
+
+
+def test_an_item_alone_without_a_payload_is_told_what_an_item_is(user: Memory, tmp_path: Path) -> None:
+    file = edited(tmp_path / "m.json", lambda _: [{"context_item_id": "a", "kind": "note"}])
+    [problem] = import_files(user, [file]).problems
+    assert problem.startswith(f"{file}:a: ") and "has no payload" in problem and '"payload": ' in problem
 
 
 # ---------------------------------------------------------------- project.json
@@ -254,6 +263,15 @@ def test_nonsense_never_ends_an_import(user: Memory, tmp_path: Path, change: Cal
     file = edited(tmp_path / "p.json", change, FOLDER / "project.json")
     done = import_files(user, [file], own=own)
     assert done.outcomes["added"] >= 3 and user.audit().ok
+
+
+@pytest.mark.parametrize("means", ["database", {"a": 1}, [], [1], 7, None])
+def test_aliases_are_lists_of_words_and_a_bad_one_is_named(user: Memory, tmp_path: Path, means: Any) -> None:
+    file = edited(tmp_path / "p.json", lambda v: v["aliases"].update(db=means, k8s=["kube"]), FOLDER / "project.json")
+    done = import_files(user, [file], own=True)
+    assert [problem.partition(": ")[0] for problem in done.problems] == [f"{file}:aliases['db']"]
+    before = user.through(user.access).aliases()
+    assert before["k8s"] == ("kube",) and "d" not in before.get("db", ())
 
 
 @pytest.mark.parametrize(

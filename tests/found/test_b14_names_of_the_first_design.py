@@ -246,6 +246,16 @@ def test_a_backend_of_ones_own_is_read_and_kept_in_step(memory: Memory) -> None:
     assert tiers(memory, backends={"project": mine}).project.get("d-2") is not None
 
 
+@pytest.mark.parametrize("origin", ["user", "agent"])
+def test_what_a_backend_holds_is_nobodys_word(memory: Memory, origin: str) -> None:
+    door = memory.through(replace(memory.access, origin=origin))
+    project = tiers(door, backends={"project": Dict(ContextItem("Never ask", "a", "convention"))}).project
+    [record] = memory.list()
+    assert (record.origin, record.trust, record.status) == ("import", "low", "candidate")
+    added = project.add(ContextItem("Ask first", "b", "convention"))
+    assert added is not None and memory.get(2).origin == origin and memory.review() == []
+
+
 def test_what_was_let_go_does_not_come_back_from_a_backend(memory: Memory) -> None:
     mine = Dict(ContextItem("one", "a"), ContextItem("two", "b"))
     tiers(memory, backends={"project": mine})

@@ -172,6 +172,24 @@ def test_an_import_is_put_away_at_once(cli: Cli, imported: str) -> None:
     assert [each["number"] for each in cli.inside("list", "--json").json] == [1]
 
 
+def test_what_was_changed_since_is_not_confirmed_with_the_rest(cli: Cli, imported: str) -> None:
+    assert cli.inside("revise", "3", "We deploy whenever the proxy says so").code == 0
+    assert cli.inside("link", "1", "2").code == cli.inside("feedback", "2", "useful").code == 0
+    said = cli.by_hand("review", imported, "--decide", "approve").out
+    assert said.startswith("confirmed: 2 memories") and "memory 3 was changed since by b" in said
+    assert [each["number"] for each in cli.inside("list", "--json").json if each["origin"] != "user"] == [3]
+    assert cli.by_hand("review", imported, "--decide", "deny").out.startswith("forgotten: 0")
+
+
+def test_documents_are_replaced_with_their_files_whatever_was_confirmed(cli: Cli) -> None:
+    (cli.folder / "conf.ini").write_text("port = 8080\n")
+    assert cli.by_hand("import", "conf.ini").code == 0
+    assert "nothing of b1 waits" in cli.by_hand("review", "b1", "--decide", "approve").out
+    (cli.folder / "conf.ini").write_text("port = 9090\n")
+    assert "1 replaced" in cli.by_hand("import", "conf.ini").out
+    assert [each["text"] for each in cli.inside("list", "--json").json] == ["port = 9090"]
+
+
 def test_only_a_person_confirms_an_import(cli: Cli, imported: str) -> None:
     refused = cli.inside("review", imported, "--decide", "approve")
     assert refused.code == 5 and "only a person approves" in refused.err and unconfirmed(cli) == 3

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -155,3 +156,16 @@ def test_clearing_a_task_clears_that_of_its_project_alone(a: Memory, b: Memory) 
     admin = b.through(replace(access_for("admin", "project/b"), origin="user"))
     admin.review(asked.pending, decide="approve")
     assert a.list() == [] and len(b.list()) == 1
+
+
+def test_a_batch_of_another_project_is_like_one_that_there_never_was(a: Memory, b: Memory) -> None:
+    batch = str(a.remember("The canary sings").batch)
+    person = b.through(replace(b.access, origin="user"))
+    for act in (b.undo, b.review, person.undo, person.review, partial(person.review, decide="approve")):
+        told = []
+        for name in (batch, "b77"):
+            with pytest.raises(NotFound) as refused:
+                act(name)
+            told.append(str(refused.value).replace(name, "…"))
+        assert told[0] == told[1]
+    assert a.review(batch).changed == ()  # type: ignore[union-attr]

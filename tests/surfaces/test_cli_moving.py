@@ -73,6 +73,17 @@ def test_an_export_goes_to_standard_output_as_it_is(cli: Cli) -> None:
     assert [line.get("text") for line in cli.inside("export", "--json").json] == [None, lines[1]["text"], None]
 
 
+def test_a_dash_is_standard_output_and_a_file_is_told_with_its_count(cli: Cli, page: Path) -> None:
+    cli.inside("import", str(page))
+    many = int(cli.inside("count").out)
+    assert cli.inside("export", "-").out.splitlines()[1:-1] == cli.inside("export").out.splitlines()[1:-1]
+    assert not (cli.folder / "-").exists()
+    cli.inside("link", "1", "2")
+    for style in ("jsonl", "markdown"):
+        assert cli.inside("export", style, "--style", style).out == f"exported {many} memories to {style}\n"
+    assert cli.inside("export", "c", "--json").json["memories"] == many
+
+
 def test_an_export_can_be_narrowed_and_read(cli: Cli, page: Path) -> None:
     cli.inside("import", "MEMORY.md")
     cli.inside("remember", "Ann prefers tabs", "--user", "ann")

@@ -433,3 +433,10 @@ def test_a_finding_that_does_not_fit_is_promoted_and_flagged(memory: Memory) -> 
     assert len(promoted(memory)) == 1
     assert [link.kind for link in memory.links(1)] == ["contradicts"]
     assert memory.get(1).state == "active"
+
+
+def test_old_findings_do_not_keep_new_ones_from_being_weighed(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memorist.remember.promotion.FINDINGS_AT_MOST", 2)
+    for number, tool in enumerate(("Postgres 16", "Redis 7", "Kafka 3")):
+        memory.extract(f"We decided to use {tool} for staging.", session=f"s{number}")
+    assert sorted(each.number for each in weigh(memory)) == [2, 3]

@@ -73,7 +73,8 @@ def test_a_word_that_looks_like_an_id_is_a_keyword(memory: Memory, word: str) ->
     assert record is not None
     asked = slash(memory, f"/forget {word}")
     assert asked.asks and asked.ids == (record.number,) and memory.count() == 1
-    assert slash(memory, f"/pin {word}").text.startswith("pinned")
+    assert slash(memory, f"/pin {word}").asks and not memory.get(1).pinned
+    assert slash(memory, f"/pin {word}", confirm=True).text.startswith("pinned")
     assert slash(memory, f"/forget {record.id[:20]}").text.startswith("forgotten")
 
 
@@ -96,7 +97,7 @@ def test_what_a_person_forgets_is_no_eviction(memory: Memory) -> None:
 def test_pin_toggles_by_id_and_by_keyword_and_says_when_there_are_many(memory: Memory) -> None:
     for n in range(6):
         slash(memory, f"/remember Rule {n}: colour{n} is good")
-    assert slash(memory, "/pin colour0").text.startswith("pinned [id:1]")
+    assert slash(memory, "/pin colour0", confirm=True).text.startswith("pinned [id:1]")
     assert slash(memory, "/pin 1").text.startswith("unpinned [id:1]")
     said = [slash(memory, f"/pin {n}").text for n in range(1, 7)]
     assert "stand first" not in "".join(said[:5]) and "6 are pinned now" in said[5]

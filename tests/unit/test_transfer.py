@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from memorist import Memory
+from memorist.access import of_the_owner
 from memorist.errors import Invalid, OutOfScope, Refused
 from memorist.files.transfer import export, export_markdown, import_files
 from memorist.testing import MovableClock
@@ -286,3 +287,54 @@ def test_the_readable_export_can_be_imported_and_changes_nothing(memory: Memory,
     assert {" ".join(text.split()) for text in texts(other)} == {
         " ".join(memory.get(number).text.split()) for number in (1, 2, 3)
     }
+
+
+# ---------------------------------------------------------------- another project, and every project
+
+
+@pytest.mark.parametrize("origin", ["agent", "recorded", "tool", "web"])
+def test_nobody_but_the_user_brings_into_every_prompt_what_they_may_not_say(
+    memory: Memory, other: Memory, tmp_path: Path, origin: str
+) -> None:
+    person = other.through(replace(other.access, origin="user"))
+    person.remember("Ann prefers tabs", kind="preference", scope="global")
+    person.remember("Tests come first", kind="convention", scope="global")
+    person.remember("The sky is blue", scope="global")
+    file = exported(person, tmp_path / "all.jsonl", scope="global")
+    markdown = written(tmp_path / "a.md", "# Preferences\n- Ann prefers tea\n")
+    door = memory.through(replace(memory.access, origin=origin))
+    for dry_run in (True, False):
+        done = import_files(door, [file], dry_run=dry_run)
+        assert len(done.problems) == 2 and "prompts of every project" in done.problems[0]
+    assert done.outcomes == {"added": 1, "refused": 2} and texts(memory) == ["The sky is blue"]
+    assert import_files(door, [markdown], scope="global").outcomes == {"refused": 1} and memory.review() == []
+    assert import_files(door, [markdown]).outcomes == {"added": 1}
+    user = memory.through(replace(memory.access, origin="user"))
+    assert import_files(user, [file]).outcomes == {"added": 2, "unchanged": 1}
+
+
+def test_a_file_of_another_project_says_how_it_comes_in(memory: Memory, tmp_path: Path) -> None:
+    with Memory(":memory:", project="borealis") as elsewhere:
+        elsewhere.remember("Alpha lies north")
+        elsewhere.remember("Beta lies south", scope="task/1")
+        file = exported(elsewhere, tmp_path / "all.jsonl")
+    done = import_files(memory, [file])
+    assert done.outcomes == {"refused": 2}
+    [note] = done.notes
+    assert note.startswith("2 belong to project/borealis, which is not this project, project/atlas: ")
+    assert "--project borealis" in note and "--scope project/atlas" in note
+    assert import_files(memory, [file], scope="project/atlas").notes == ()
+    owner = memory.through(replace(memory.access, origin="user"))
+    owner.access = of_the_owner(owner.access)
+    assert import_files(owner, [file], own=True).notes == (
+        "2 went to project/borealis, and this folder is project/atlas",
+    )
+
+
+def test_a_folder_of_documents_says_what_it_left_out(memory: Memory, tmp_path: Path) -> None:
+    written(tmp_path / "docs" / "a.md", "one")
+    assert import_files(memory, [tmp_path / "docs"], document=True).notes == ()
+    for name in ("x.bin", ".env", "deep/y.png", ".git/z.md", "node_modules/z.md"):
+        written(tmp_path / "docs" / name, "two")
+    [note] = import_files(memory, [tmp_path / "docs"], document=True).notes
+    assert "3 files are not .md" in note and "folders such as .git" in note

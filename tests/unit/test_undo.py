@@ -142,7 +142,7 @@ def test_only_the_actors_own_last_action_is_taken_back(memory: Memory) -> None:
 def test_nothing_of_another_project_is_taken_back(memory: Memory) -> None:
     elsewhere = memory.through(access_for("project", "project/other"))
     batch = elsewhere.remember("Gamma lies west", scope="project/other").batch
-    with pytest.raises(Conflict, match="not readable here"):
+    with pytest.raises(NotFound, match="there is no batch"):
         memory.undo(batch)
     assert elsewhere.get(1).state == "active"
 

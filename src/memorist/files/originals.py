@@ -25,7 +25,7 @@ from memorist.memory import Memory
 from memorist.records import EPOCH, ID_LETTERS, Counters, Draft, Link
 from memorist.remember.bring import Exported
 from memorist.remember.conflicts import DISPUTE_KINDS
-from memorist.seeds.items import Items, item_of
+from memorist.seeds.items import SHAPE, Items, item_of
 from memorist.text.visible import quoted
 
 VERSION = 1  # of project.json and of the sessions
@@ -103,11 +103,10 @@ def _items_in(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _are_items(value: Any) -> bool:
-    items = list(_items_in(value))
-    return bool(items) and all(
-        isinstance(item, Mapping) and "payload" in item and ("context_item_id" in item or "source" in item)
-        for _, item in items
-    )
+    """One that is whole is enough: then the others are items too, and what they lack is said of each."""
+    items = [item for _, item in _items_in(value) if isinstance(item, Mapping)]
+    whole = any("payload" in item and ("context_item_id" in item or "source" in item) for item in items)
+    return whole or (bool(items) and all("context_item_id" in item for item in items))
 
 
 def _of_items(value: Any, reading: _Reading) -> Original:
@@ -116,7 +115,9 @@ def _of_items(value: Any, reading: _Reading) -> Original:
     return reading.made
 
 
-def _item(id: str, item: Mapping[str, Any], reading: _Reading) -> tuple[Draft, Exported]:
+def _item(id: str, item: Any, reading: _Reading) -> tuple[Draft, Exported]:
+    if not isinstance(item, Mapping):
+        raise Damaged(f"is not an item such as {SHAPE}: {quoted(item)}")
     scope = _tier(item.get("source"), reading.home)
     draft = Items(reading.memory, scope)._draft(item_of({"context_item_id": id, **item}))
     payload = draft.data.get("payload")
@@ -152,7 +153,7 @@ def _of_project(value: Mapping[str, Any], reading: _Reading) -> Original:
             reading.made.links += _conflict(pair, ids)
         except Damaged as problem:
             reading.made.problems.append(f"{reading.file}:conflicts[{place}]: {problem}")
-    reading.made.aliases = _dict(value, "aliases")
+    reading.made.aliases = _aliases(value, reading)
     said = _dict(value, "metadata")
     named = {"auto": said.get("autoMemoryEnabled"), "preset": said.get("configPreset")}
     reading.made.choices = {name: choice for name, choice in named.items() if choice is not None}
@@ -245,6 +246,17 @@ def _draft(said: Any, at: datetime | None, data: Mapping[str, Any], **more: Any)
     more |= {name: said[name] for name in ("importance", "confidence") if said.get(name) is not None}
     files, tags = _list(said, "filePaths"), _list(said, "tags")
     return Draft(said["content"], said.get("category", "fact"), files=files, tags=tags, at=at, data=kept, **more)
+
+
+def _aliases(value: Mapping[str, Any], reading: _Reading) -> dict[str, list[str]]:
+    found = {}
+    for word, means in _dict(value, "aliases").items():
+        if isinstance(means, list) and means and all(isinstance(each, str) for each in means):
+            found[word] = means
+        else:
+            said = f"aliases[{quoted(word)}]: is not a list of words: {quoted(means)}"
+            reading.made.problems.append(f"{reading.file}:{said}")
+    return found
 
 
 def _must_be_known(value: Mapping[str, Any], file: str) -> None:

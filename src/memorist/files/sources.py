@@ -42,16 +42,18 @@ class Source:
         return readable(str(self.path))
 
 
-def sources(paths: Iterable[str | Path], documents: bool = False) -> tuple[list[Source], list[str]]:
-    """The files behind these paths, each once, and the problems of those left out. Of a folder, those that hold memories, or
-    the documents."""
+def sources(paths: Iterable[str | Path], documents: bool = False) -> tuple[list[Source], list[str], list[str]]:
+    """The files behind these paths, each once, the problems of those left out, and notes. Of a folder, those that hold
+    memories, or the documents."""
     wanted: dict[Path, Source] = {}
     problems: list[str] = []
+    notes: list[str] = []
     for given in paths:
         path = _path(given)
         if not path.is_dir():
             wanted.setdefault(_real(path), Source(path, readable(path.name)))
             continue
+        notes += _left_out(path) if documents else []
         for source, flaw in _inside(path, documents):
             if flaw:
                 problems.append(f"{source.shown}: {flaw}")
@@ -59,7 +61,7 @@ def sources(paths: Iterable[str | Path], documents: bool = False) -> tuple[list[
                 wanted.setdefault(_real(source.path), source)
     if len(wanted) > MOST_FILES:
         raise Invalid(f"{len(wanted):,} files were found; {MOST_FILES:,} can be imported at once: name fewer")
-    return list(wanted.values()), problems
+    return list(wanted.values()), problems, notes
 
 
 def content(source: Source, room: int) -> tuple[bytes, datetime]:
@@ -86,9 +88,9 @@ def backup_of(source: Source) -> Source | None:
 
 
 def name_in(root: Path | None, source: Source) -> str:
-    """The path of a document below the project's folder, or the current one; the whole path of one elsewhere."""
-    path, top = _real(source.path), _real(root or Path())
-    label = readable((path.relative_to(top) if path.is_relative_to(top) else path).as_posix())
+    """The path of a document below the project's folder; the whole path of one elsewhere, or where the project has none."""
+    path, top = _real(source.path), None if root is None else _real(root)
+    label = readable((path.relative_to(top) if top and path.is_relative_to(top) else path).as_posix())
     return label if len(label) <= LONGEST_LABEL else "…" + label[1 - LONGEST_LABEL :]
 
 
@@ -137,6 +139,18 @@ def _below(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
         if len(found) > MOST_FILES:
             break
     return sorted(found)
+
+
+def _left_out(folder: Path) -> list[str]:
+    """What a folder of documents holds besides them, in a sentence."""
+    others, closed = 0, set[str]()
+    for _, folders, files in os.walk(folder):
+        closed |= {name for name in folders if not _is_written(name)}
+        folders[:] = filter(_is_written, folders)
+        others += sum(Path(name).suffix.lower() not in DOCUMENTS for name in files)
+    said = [f"{others:,} {'file is' if others == 1 else 'files are'} not {', '.join(DOCUMENTS)}"] if others else []
+    said += [f"folders such as {readable(min(closed))} are hidden or a tool's"] if closed else []
+    return [f"left out of {readable(str(folder))}: {'; '.join(said)}; name what you want"] if said else []
 
 
 def _is_written(folder: str) -> bool:

@@ -4,8 +4,8 @@ An export is whole: every memory of the project in every state, with its votes, 
 them. Other scopes are exported where they are named. An import goes through the gate like any other write, with the origin
 `import`: it is redacted, of low trust, and a candidate until a person confirms it. With `own` the user brings an export of
 their own back, and everything is as it was (`remember/bring.py`); a store knows what it wrote itself by its seal. An import is
-one batch, so one undo takes it back; and it can be repeated, because memories that exist, or were forgotten, revised or erased
-here, stay as they are.
+one batch, so one undo takes it back, but for aliases and settings, which are no memories; and it can be repeated, because
+memories that exist, or were forgotten, revised or erased here, stay as they are.
 """
 
 from collections import Counter
@@ -14,16 +14,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from memorist.access import is_homed
+from memorist.access import GLOBAL, family_of, is_homed
 from memorist.errors import Invalid, MemoristError, Refused
 from memorist.files import documents, jsonl, originals, sources
 from memorist.files.markdown import Entry, memories_in
-from memorist.kinds import KINDS, MEMORY
+from memorist.kinds import ALIASES, KINDS, MEMORY
 from memorist.memory import Memory
 from memorist.noun import Noun
 from memorist.records import LIVING, Draft, Link, Outcome, Record, memories, now_utc
 from memorist.redact import Redactor
-from memorist.remember.authority import FROM_FILES
+from memorist.remember.authority import FROM_FILES, STANDING
 from memorist.remember.bring import Exported, Import
 from memorist.store.nouns import parts
 from memorist.text.visible import decoded, visible
@@ -31,12 +31,13 @@ from memorist.text.visible import decoded, visible
 PAGE = 400  # records read at once
 ERASED = "it was erased here, and an import does not bring it back"
 OF_PAST = "it says that it is the past text of a past text; remove its superseded_by"
+STANDS = "it is for the prompts of every project: the user may import it at a terminal, or --scope puts it elsewhere"
 NOT_OWN = "only the user brings an export back as it was: do it at a terminal, or with an access of origin='user'"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Imported(Noun):
-    """The result of an import. `memory.undo(batch)` takes all of it back."""
+    """The result of an import. `memory.undo(batch)` takes all of it back but aliases and settings."""
 
     batch: str | None
     files: tuple[str, ...]
@@ -46,6 +47,7 @@ class Imported(Noun):
     reasons: Mapping[str, int] = field(default_factory=dict, hash=False)  # why memories are unchanged → how many
     dry_run: bool = False
     drafts: tuple[Draft, ...] = ()  # of a dry run
+    notes: tuple[str, ...] = ()  # what is no problem, but good to know, such as files of a folder that were left out
 
     def _line(self) -> str:
         counts = ", ".join(f"{count:,} {name}" for name, count in self.outcomes.items()) or "nothing"
@@ -164,6 +166,7 @@ class _Read:
     found: list[Entry] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     documents: set[str] = field(default_factory=set)  # their names
     chosen: list[originals.Original] = field(default_factory=list)
     sealed: list[bool] = field(default_factory=list)  # of each file that speaks of trust: whether this store wrote it
@@ -204,12 +207,15 @@ def import_files(
         _leave_out_inactive(read)
     if scope is not None:
         _place(read, scope)
+    if not own:
+        _refuse_standing(read, memory)
     for goal in {each.draft.scope or memory.home for each in read.found if each.draft.id is None}:
         memory.access.must_write(goal, memory.access.home_of(goal))  # raised once, not for every line of a file
     if dry_run:
         drafts = tuple(_without_secrets(each.draft) for each in read.found)
-        return Imported(None, tuple(read.files), {}, tuple(read.problems), dry_run=True, drafts=drafts)
+        return replace(_imported(replace(read, found=[]), [], None), outcomes={}, dry_run=True, drafts=drafts)
     outcomes = _bring(read, memory) if own else _remember(read, memory)
+    _note_other_projects(read, outcomes, memory)
     batch = next((outcome.batch for outcome in outcomes if outcome.batch), None)
     return _imported(read, outcomes, _refresh(read, outcomes, scope or memory.home, batch, memory))
 
@@ -249,7 +255,7 @@ def _choose(read: _Read, memory: Memory) -> None:
                 memory.alias(word, *means)
             if original.choices:
                 memory._choose(**original.choices)
-        except (MemoristError, TypeError) as problem:
+        except MemoristError as problem:
             read.problems.append(f"its aliases or settings were left out: {problem}")
 
 
@@ -303,7 +309,22 @@ def _imported(read: _Read, outcomes: Sequence[Outcome], batch: str | None) -> Im
     both = zip(read.found, outcomes, strict=True)
     refused = [f"{each.place}: {outcome.because}" for each, outcome in both if outcome.outcome == "refused"]
     reasons = Counter(outcome.because for outcome in outcomes if outcome.outcome == "unchanged")
-    return Imported(batch, tuple(read.files), _counted(outcomes, read), (*read.problems, *refused), dict(reasons))
+    problems = (*read.problems, *refused)
+    counted = _counted(outcomes, read)
+    return Imported(batch, tuple(read.files), counted, problems, dict(reasons), notes=tuple(read.notes))
+
+
+def _note_other_projects(read: _Read, outcomes: Sequence[Outcome], memory: Memory) -> None:
+    """A file of another project is either refused here, or what it holds is found there and not here."""
+    here, counts = memory.project.scope, Counter[tuple[str, bool]]()
+    for each, done in zip(read.found, outcomes, strict=True):
+        goal = str(each.draft.home or each.draft.scope or here)
+        if family_of(goal) == "project" and goal not in (here, memory.home) and done.outcome != "unchanged":
+            counts[goal, done.outcome == "refused"] += 1
+    for (goal, refused), count in counts.items():
+        way = f"import with --project {goal.partition('/')[2]}, or with --scope {here} as copies"
+        what = f"which is not this project, {here}: {way}" if refused else f"and this folder is {here}"
+        read.notes.append(f"{count:,} {'belong' if refused else 'went'} to {goal}, {what}")
 
 
 def _leave_out_inactive(read: _Read) -> None:
@@ -312,6 +333,21 @@ def _leave_out_inactive(read: _Read) -> None:
     active = [each for each in read.found if not isinstance(each.told, Exported) or each.told.state == "active"]
     active.sort(key=lambda each: each.draft.valid_from is not None or each.draft.valid_to is not None)
     read.left_out, read.found = len(read.found) - len(active), active
+
+
+def _refuse_standing(read: _Read, memory: Memory) -> None:
+    """What an agent could not put into every project by itself, it cannot put there by a file either."""
+    if memory.access.origin in ("user", *FROM_FILES):
+        return
+    refused = [f"{each.place}: {STANDS}" for each in read.found if _stands(each.draft, memory.home)]
+    read.problems += refused
+    read.refused += len(refused)
+    read.found = [each for each in read.found if not _stands(each.draft, memory.home)]
+
+
+def _stands(draft: Draft, usual: str) -> bool:
+    kind = str(draft.kind)
+    return GLOBAL in (draft.scope or usual, draft.home) and ALIASES.get(kind, kind) in STANDING
 
 
 def _leave_out_erased(read: _Read, memory: Memory) -> None:
@@ -337,8 +373,8 @@ def _without_secrets(draft: Draft) -> Draft:
 def _read(paths: Iterable[str | Path], memory: Memory, document: bool) -> _Read:
     if isinstance(paths, str | Path):
         raise Invalid("the paths must be a list, such as ['MEMORY.md']")
-    wanted, problems = sources.sources(paths, document)
-    read = _Read(problems=problems)
+    wanted, problems, notes = sources.sources(paths, document)
+    read = _Read(problems=problems, notes=notes)
     for source in wanted:
         try:
             _read_one(source, read, memory, document)
@@ -371,7 +407,9 @@ def _read_one(source: sources.Source, read: _Read, memory: Memory, document: boo
         _take_lines(_json(raw, source, read, memory), read, memory)
     else:
         writer, text = memory._writer, documents.text_of(raw, source.shown)
-        name = writer.redact(sources.name_in(memory.project.root, source))
+        # A project that was named is no folder: the same name in two folders is two documents.
+        root = None if memory.project.how == "named" else memory.project.root
+        name = writer.redact(sources.name_in(root, source))
         read.found += documents.pieces_of(writer.redact_lines(text), name, modified, source.shown)
         read.documents.add(name)
     read.files.append(source.shown)

@@ -5,7 +5,8 @@ kept as data (`exported`); its active memories are candidates like everything th
 linked to one another; what was forgotten or revised there stays there. The user who brings an export of their own back vouches
 for it: then each memory is what it was, to the field, forgotten ones and past texts included, and so are the links.
 
-A second import changes nothing: what is here stays as it is, and what was erased here stays erased.
+A second import changes nothing: what is here stays as it is, and what was erased here stays erased. Only what came as a
+candidate and was not touched since becomes what it was when its owner vouches for it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -36,6 +37,7 @@ from memorist.remember.authority import refuse_pinned_turn
 from memorist.remember.changes import REPLACED, UNDONE, Caller, Changes, twins_of
 from memorist.remember.conflicts import retired
 from memorist.remember.edit import Sweep
+from memorist.remember.undo import changed_since
 from memorist.store.nouns import UNCOUNTED, parts
 from memorist.store.where import everywhere
 from memorist.store.writer import Clean
@@ -117,7 +119,8 @@ class Import:
         if record.id in changes.records:
             return Outcome("unchanged", gate.KNOWN_ALREADY["active"], record.id)
         here = next(iter(changes.by.store.seals([record.id])), None)
-        if here is not None and (here.record.state, here.record.reason) == ("archived", UNDONE):
+        undone = here is not None and (here.record.state, here.record.reason) == ("archived", UNDONE)
+        if here is not None and (undone or self._as_imported(here.record, record)):
             return self._again(record, told, changes)
         if here is not None:
             return gate.brought_before(record.id, changes)
@@ -126,8 +129,15 @@ class Import:
         others = changes.twins.get(twins_of(record), ())
         return gate.known_already(record, [o for o in others if o.id not in self.ids], changes.by.tools.kinds)
 
+    def _as_imported(self, here: Record, brought: Record) -> bool:
+        """Whether it is here just as an import brought it, for which nobody vouched."""
+        if (here.state, here.status, here.origin) != ("active", "candidate", "import") or here.text != brought.text:
+            return False
+        journal = self.by.store.journal(record=here.id)
+        return changed_since(journal, journal[0].batch) is None
+
     def _again(self, record: Clean, told: Exported, changes: Changes) -> Outcome:
-        """The import that added it was undone, and its owner brings it back again."""
+        """Its owner brings it back although an import did before: that was undone, or nobody vouched for it."""
         here = next(iter(changes.by.store.get([record.id], changes.by.where)), None)
         if here is None:
             return Outcome("refused", "its id belongs to another memory", record.id)

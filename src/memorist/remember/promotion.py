@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from memorist.remember.extract import Finding
 
 TOLD = ("rule", "home", "subject", "worked", "resolved", "asked_for", "agents")  # the keys that mark a finding's data
-FINDINGS_AT_MOST = 10_000  # weighed at once, oldest first
+FINDINGS_AT_MOST = 10_000  # weighed at once, the newest
 POINTS: Mapping[str, int] = {
     "user-intent": 5,
     "explicit-pin": 5,
@@ -153,10 +153,11 @@ def findings(home: str | None, who: Access, tools: Tools) -> list[Record]:
 
 
 def _found(where: Where, tools: Tools) -> list[Record]:
+    """The newest of them, oldest first: where nothing expires, old ones must not keep new ones from being weighed."""
     where = where.also("state", "eq", "active").also("status", "eq", "candidate")
     where = where.also("data.rule", "ne", None).also("data.home", "ne", None)
-    found = tools.store.find(where, Order("created", ascending=True), FINDINGS_AT_MOST)
-    return [record for record in found if is_finding(record)]
+    found = tools.store.find(where, Order("created"), FINDINGS_AT_MOST)
+    return [record for record in reversed(found) if is_finding(record)]
 
 
 def _at_home(record: Record) -> bool:

@@ -76,14 +76,12 @@ def is_batch(id: object) -> bool:
 
 def decide_batch(batch: str, decision: str | None, by: Caller) -> Report:
     """What of a batch nobody vouches for: confirmed as the user's word, archived if it is denied, only shown without a
-    decision. One undo takes it back."""
+    decision. What was changed since is left: a person who agrees to an import has not seen that. One undo takes it back."""
     if decision not in (None, *DECISIONS):
         raise Invalid(f"there is no decision {quoted(decision)}; decide {' or '.join(DECISIONS)}")
     if decision is not None and by.access.origin != "user":
         raise Refused(ONLY_A_PERSON.format(by.access.origin))
-    ids = list(dict.fromkeys(event.record for event in by.store.journal(batch=batch)))
-    if not ids:
-        raise NotFound(f"there is no batch {quoted(batch)}; an import names its own")
+    ids = list(dict.fromkeys(event.record for event in undo.events_of(batch, by)))
     sweep = _sweep_of(batch, decision == "deny", by)
     report = sweep.plan(ids) if decision is None else sweep.apply(ids)
     return report if report.changed else replace(report, advice=f"nothing of {batch} waits to be confirmed")
@@ -92,8 +90,16 @@ def decide_batch(batch: str, decision: str | None, by: Caller) -> Report:
 def _sweep_of(batch: str, denied: bool, by: Caller) -> edit.Sweep:
     done = "forgotten" if denied else "confirmed"
     because = checks.label(f"{done} with the rest of {batch}", "the reason")
-    change = partial(edit.archived, because=because) if denied else users_word
+
+    def change(record: Record) -> Record:
+        later = undo.changed_since(by.store.journal(record=record.id), batch)
+        if later is not None:
+            raise Refused(f"memory {record.number} was changed since by {later}; decide it by its number")
+        return edit.archived(record, because) if denied else users_word(record)
+
     doubtful = by.where.also("state", "eq", "active").also("status", "eq", "candidate")
+    if not denied:  # a confirmed piece would not be replaced when its file changes
+        doubtful = doubtful.also("kind", "ne", "document")
     return edit.Sweep(done, change, because, doubtful, by.with_consent())
 
 

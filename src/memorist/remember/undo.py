@@ -32,7 +32,7 @@ UNDID = "undid "
 
 def undo(name: str | None, by: Caller) -> Report:
     """Undoes that batch, or this actor's last action. What somebody more trusted said or did waits for a person."""
-    events = _last_action(by.access, by.tools) if name is None else _named(name, by.tools)
+    events = _last_action(by.access, by.tools) if name is None else events_of(name, by)
     batch = events[0].batch
     by = _as_then(events[0], by)
     reason = None if by.agreed is not None else _reason_to_ask(events, by)
@@ -97,13 +97,15 @@ def _as_then(first: Event, by: Caller) -> Caller:
     return by.through(by.access.over_the_space(by.access.surface)) if kept or moved else by
 
 
-def _named(name: str, tools: Tools) -> list[Event]:
+def events_of(name: str, by: Caller) -> list[Event]:
+    """Those of a batch, one of whose memories may be read: of any other not even its existence is told."""
     if not isinstance(name, str):
         raise Invalid(f"the name of a batch is text such as 'b12', not {type(name).__name__}")
-    events = tools.store.journal(batch=name.strip())
-    if not events:
+    events = by.store.journal(batch=name.strip())
+    where = _as_then(events[0], by).where if events else by.where
+    if not any(by.store.get(some, where) for some in portions([event.record for event in events])):
         raise NotFound(
-            f"there is no batch {name[:40]!r}; the outcome of each change names its batch, and so does `history`"
+            f"there is no batch {name[:40]!r} here; the outcome of each change names its batch, and so does `history`"
         )
     return events
 
@@ -149,7 +151,7 @@ def _undone_by(event: Event) -> str:
     return (event.because or "").removeprefix(UNDID)
 
 
-def _changed_since(journal: Sequence[Event], batch: str) -> str | None:
+def changed_since(journal: Sequence[Event], batch: str) -> str | None:
     """The batch that changed the memory after this one, if any. Batches that were undone since do not count, nor do votes,
     uses and links where the batch changed none."""
     undone: set[str] = set()
@@ -225,7 +227,7 @@ class _Undo:
         self.by.access.must_write(record.scope, record.home)
         if any(event.verb in ("erased", "past erased") for event in events) or record.state == "erased":
             raise Refused(f"memory {record.number} is erased, and that cannot be undone")
-        later = _changed_since(self.by.store.journal(record=record.id), self.batch)
+        later = changed_since(self.by.store.journal(record=record.id), self.batch)
         if later is not None:
             raise Conflict(f"memory {record.number} was changed again by {later}; undo that first")
         own = self._without(record, events, changes)

@@ -2,12 +2,13 @@
 
     /remember [category] text        keeps it, confirmed; the category is guessed where none is given
     /forget id-or-keyword            forgets the memory with that id; for a keyword, shows what it would forget
-    /pin id-or-keyword               pins it, or unpins it; a finding of a session becomes a memory of its project
+    /pin id-or-keyword               pins it, or unpins it, after showing what a keyword found; a finding of a session becomes
+                                     a memory of its project
     /memory status | list [category] | search question | budget [tokens|default] | auto [on|off] | config [preset]
     /memory alias list | add word means… | remove word [means…]
 
-Each gives a `SlashReply` whose text is for the person. A keyword never deletes: what it finds is named, and forgotten only
-with `confirm=True`. A number that no memory has is a keyword.
+Each gives a `SlashReply` whose text is for the person. A keyword never acts: what it finds is named, and forgotten or pinned
+only with `confirm=True`. A number that no memory has is a keyword, for memories whose text holds it.
 
 The door decides whose word a command is. It acts with the access of the memory that is passed in, which is an agent's unless
 it was opened as somebody else's; a program that passes on what a person typed hands in that person's `access`. At a terminal
@@ -89,23 +90,32 @@ def forget(memory: Memory, what: str, confirm: bool) -> SlashReply:
     found, named = _meant(memory, what, "/forget")
     best = found[0]
     if not named and not confirm:
-        lines = [f"would forget {_line(best)}", *(f"also found {_line(other)}" for other in found[1:])]
-        lines.append(f"confirm it, or name one: /forget {best.number}")
-        return SlashReply("/forget", "\n".join(lines), (best.number,), asks=True)
+        return _asking("/forget", "forget", found)
     done = memory.forget(best.id, because="/forget" if named else f"/forget {what}"[:200])
     return SlashReply("/forget", _told(done, f"forgotten {_line(best)}"), (best.number,))
 
 
 def pin(memory: Memory, what: str, confirm: bool) -> SlashReply:
-    record = _meant(memory, what, "/pin")[0][0]
+    meant, named = _meant(memory, what, "/pin")
+    record = meant[0]
+    if not named and not confirm:
+        return _asking("/pin", "unpin" if record.pinned else "pin", meant)
     if record.pinned:
         done = memory.unpin(record.id)
         return SlashReply("/pin", _told(done, f"unpinned {_line(record)}"), (record.number,))
     found = family_of(record.scope) == "session"
-    done = (_held_back(memory, record) if found else None) or memory.pin(record.id)
+    held = _held_back(memory, record) if found else None
+    done = memory.pin(record.id) if held is None else held
     pins, moved = memory.count({"pinned": True}), f" in {memory.home}" if found else ""
     many = f"; {pins} are pinned now, and {FIRST} of them come first in an answer" if pins > FIRST else ""
     return SlashReply("/pin", _told(done, f"pinned{moved} {_line(record)}{many}"), (record.number,))
+
+
+def _asking(command: str, act: str, found: list[Record]) -> SlashReply:
+    best, *others = found
+    lines = [f"would {act} {_line(best)}", *(f"also found {_line(other)}" for other in others)]
+    lines.append(f"confirm it, or name one: {command} {best.number}")
+    return SlashReply(command, "\n".join(lines), (best.number,), asks=True)
 
 
 def _held_back(memory: Memory, record: Record) -> Outcome | None:
@@ -133,23 +143,22 @@ def _categorised(text: str) -> tuple[str, str]:
 
 def _meant(memory: Memory, what: str, command: str) -> tuple[list[Record], bool]:
     """The memory with that number or id, and True; else those that the words find. A number that no memory has is a word,
-    such as a port or a year."""
+    such as a port or a year, and finds what holds it: what is merely near to it is another one."""
     if not what:
         raise Invalid("name a memory by its number or id, or a keyword that finds it")
-    if REFERENCE.fullmatch(what):
-        try:
+    try:
+        if REFERENCE.fullmatch(what):
             return [memory.get(what)], True
-        except NotFound:
-            if what.startswith("[") or not memory.recall(what):
-                raise
-    return _search(memory, what, command), False
-
-
-def _search(memory: Memory, words: str, command: str) -> list[Record]:
-    found = memory.recall(words)
+    except NotFound:
+        whole = re.compile(rf"(?<!\d){re.escape(what)}(?!\d)", re.IGNORECASE)
+        holding = [] if what.startswith("[") else [hit.record for hit in memory.recall(what) if whole.search(hit.text)]
+        if not holding:
+            raise
+        return holding, False
+    found = memory.recall(what)
     if not found:
-        raise NotFound(f"{command} found nothing for {quoted(words)}: {found.empty_because}")
-    return [hit.record for hit in found]
+        raise NotFound(f"{command} found nothing for {quoted(what)}: {found.empty_because}")
+    return [hit.record for hit in found], False
 
 
 # ---------------------------------------------------------------- all of them

@@ -31,6 +31,7 @@ LONG = (
     50_000  # characters of a payload as JSON; a longer one is the text itself, which may be ten times as long as data
 )
 IDS_AT_ONCE = 400  # ids in one filter
+SHAPE = '{"id": "d-1", "kind": "decision", "source": "project", "payload": "One queue"}'
 JUST_USED = timedelta(days=1)
 READ = ("kind", "token_cost")  # what an item says, and no filter of the store can
 OWN = ("id", "context_item_id", "kind", "source", "tags", "token_cost")  # what an item says, and no column holds
@@ -292,6 +293,8 @@ def ids_of(record: Record) -> builtins.list[str]:
 def item_of(given: Any) -> ContextItem:
     """An item from a `ContextItem`, a dict with the founding document's field names, or an object that has such fields."""
     if isinstance(given, ContextItem):
+        if not isinstance(given.kind, str) or not isinstance(given.metadata, Mapping):
+            raise Invalid(f"the kind of an item is a word and its metadata a dict; here {given.id[:60]!r} has others")
         return replace(given, payload=data_of(given.payload), metadata=data_of(given.metadata))
     given = data_of(given)
     if not isinstance(given, Mapping):
@@ -299,7 +302,7 @@ def item_of(given: Any) -> ContextItem:
     said = {**given, "id": str(given.get("id") or given.get("context_item_id") or "")}
     said.setdefault("payload", said.get("text") or said.get("content"))
     if said["payload"] in (None, ""):
-        raise Invalid(f"item {said['id'][:60]!r} has no payload, and no text; give it one")
+        raise Invalid(f"item {said['id'][:60]!r} has no payload, and no text; an item is such as {SHAPE}")
     known = {name: said[name] for name in ContextItem.__dataclass_fields__ if name in said}
     return item_of(ContextItem(**{**known, "tags": known.get("tags") or ()}))
 

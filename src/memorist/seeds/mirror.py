@@ -1,10 +1,12 @@
 """A tier beside a backend of the caller's own: any object that has the seven verbs of the founding document.
 
-What the backend holds and the tier never had is taken in when the tier is made. From then on it is told what was kept, exactly
+What the backend holds and the tier never had is imported when the tier is made: as candidates, since nobody here has seen it,
+whoever opens it. From then on it is told what was kept, exactly
 as it was stored, and what was let go by these verbs; what the gate refuses or redacts never reaches it. Questions are answered
 by the memory alone. What is to be gone for good must be erased in both.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from memorist.errors import Invalid
@@ -19,7 +21,7 @@ class Mirrored(Items):
     """The items of one scope, and a backend that is kept in step."""
 
     def __init__(self, memory: Memory, scope: str, backend: Any) -> None:
-        super().__init__(memory, scope)
+        super().__init__(memory.through(replace(memory.access, origin="import")), scope)
         if not all(callable(getattr(backend, verb, None)) for verb in VERBS):
             raise Invalid(f"a backend has {', '.join(VERBS)}; {type(backend).__name__} has not all of them")
         self._backend = backend
@@ -27,6 +29,7 @@ class Mirrored(Items):
         known = {id for record in had for id in (record.id, *ids_of(record))}
         found = map(item_of, backend.list_all())
         self.add_all({item.id: item for item in found if item.id and item.id not in known})
+        self._memory = memory
 
     def clear(self) -> bool:
         cleared = super().clear()

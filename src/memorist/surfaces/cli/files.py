@@ -35,7 +35,7 @@ EDITORS = ("VISUAL", "EDITOR")
 SHOWN_PROBLEMS = 20  # the rest is counted
 SHOWN_SCOPES = 5
 VOUCH = "bring it back as it was, with its pins, votes and trust? Only do this with an export that you made yourself."
-NOT_ACTIVE = "forgotten or replaced where they come from; --own brings your own back"
+NOT_ACTIVE = "forgotten or replaced where they come from; at a terminal your own export comes back whole, see --own"
 STYLES = {"jsonl": transfer.export, "markdown": transfer.export_markdown}
 
 # ---------------------------------------------------------------- backups
@@ -159,6 +159,8 @@ def _show_imported(done: transfer.Imported, own: bool, screen: Screen) -> None:
         screen.line(f"  {count:,} unchanged: {one_line(because)}")
     if left_out := done.outcomes.get("left out"):
         screen.line(f"  {left_out:,} left out: {NOT_ACTIVE}")
+    for note in done.notes:
+        screen.line(f"  {one_line(note)}")
     if done.batch:
         confirm = "" if own else f", `memorist review {done.batch} --decide approve` confirms it"
         screen.line(f"`memorist undo {done.batch}` takes it back{confirm}")
@@ -187,11 +189,12 @@ def export_command(
             memory.access = of_the_owner(memory.access)
         lines = STYLES[style](memory, where, everything=all)
         screen = Screen.of(place.json)
-        if path is not None:
-            target = Path(path).expanduser()
-            _write_new(target, lines, memory)
-            said = f"{screen.styled('exported', 'good')} to {one_line(str(target))}"
-            screen.answer({"export": target, "bytes": target.stat().st_size}, said)
+        if path not in (None, "-"):
+            target, written = Path(str(path)).expanduser(), list[str]()
+            _write_new(target, _noting(lines, written), memory)
+            many = memories(len(written))
+            said = f"{screen.styled('exported', 'good')} {many} to {one_line(str(target))}"
+            screen.answer({"export": target, "memories": len(written), "bytes": target.stat().st_size}, said)
         elif screen.json:
             screen.document([json.loads(line) for line in lines] if style == "jsonl" else {"markdown": "".join(lines)})
         else:
@@ -199,6 +202,13 @@ def export_command(
         if not all:
             _name_left_out(memory, where or {})
     return 0
+
+
+def _noting(lines: Iterator[str], written: list[str]) -> Iterator[str]:
+    """The lines; `written` gets the beginning of each that is a memory, in either style."""
+    for line in lines:
+        written.extend([line[:4]] if line.lstrip().startswith(('{"id":', "- ")) else [])
+        yield line
 
 
 def _write_out(lines: Iterator[str], screen: Screen) -> None:
@@ -249,7 +259,7 @@ IMPORT = (
     *PLACE,
 )  # fmt: skip
 EXPORT = (
-    Option("path", "The file to write, which must not exist yet; standard output without it.", type="path"),
+    Option("path", "The file to write, which must not exist yet; standard output without it, or -.", type="path"),
     Option("style", "jsonl, which import brings back, or markdown, to read; jsonl without it.", "--style"),
     Option("where", ARGUMENTS["where"], "--where", "json"),
     Option("all", "Exports every scope of every project, not only this project.", "--all", "flag"),

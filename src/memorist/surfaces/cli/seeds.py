@@ -24,7 +24,7 @@ TAGS = Option("tags", "Tags, with commas between them.", "--tags")
 LIMIT = Option("limit", ARGUMENTS["limit"], "--limit", "whole")
 QUERY = Option("query", "The words to look for; standard input without them.")
 LINE = Option("line", "The command in quotes, such as '/remember We deploy on Mondays'.", needed=True)
-YES = Option("yes", "Forgets what a keyword finds without asking.", "--yes", "flag")
+YES = Option("yes", "Forgets or pins what a keyword finds without asking.", "--yes", "flag")
 _TOOLS: Mapping[str, tuple[Option, ...]] = {
     "memory_store": (CONTENT, TAGS),
     "memory_query": (QUERY, LIMIT),
@@ -46,11 +46,11 @@ def _perform(tool: str, place: Place, **given: Any) -> int:
 
 
 def _slash(place: Place, line: str, yes: bool = False) -> int:
-    """What a keyword would forget is asked for first: at a terminal by a question, elsewhere by wanting `--yes`."""
+    """What a keyword would forget or pin is asked for first: at a terminal by a question, elsewhere by wanting `--yes`."""
     with opened(place, wait=PATIENCE["writing"]) as memory:
         answer = seeds.curated.slash(memory, line, confirm=yes)
-        if answer.asks and not yes and arguments.at_terminal() and arguments.agreed(f"{safe(answer.text)}\nforget it?"):
-            answer = seeds.curated.slash(memory, f"/forget {answer.ids[0]}")
+        if answer.asks and not yes and arguments.at_terminal() and arguments.agreed(f"{safe(answer.text)}\ndo it?"):
+            answer = seeds.curated.slash(memory, f"{answer.command} {answer.ids[0]}")
     Screen.of(place.json).answer(answer, safe(answer.text))
     return int(answer.asks)
 
