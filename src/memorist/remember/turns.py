@@ -89,36 +89,45 @@ def _with_keys(turns: list[Draft | Outcome], key: str | None) -> list[Draft | Ou
 
 def _said(message: Mapping[str, Any], number: int) -> Iterator[tuple[str, str]]:
     """What was said in a message, and in which role; what stands together in one role is one turn."""
-    role = message.get("role") or message["type"]
-    if isinstance(role, str) and role in ROLES:
-        pieces = _pieces(ROLES[role], message.get("content") or message.get("parts"), number)
-    elif message.get("role"):
-        raise Invalid(f"message {number} has the role {quoted(role)}; roles are {', '.join(ROLES)}")
-    else:
-        output = message.get("output")  # a picture of a screen is a dict
-        pieces = _pieces("tool", output if isinstance(output, str | list | tuple) else None, number)
-    for who, some in groupby(pieces, key=lambda piece: piece[0]):
+    for who, some in groupby(_pieces(message, number), key=lambda piece: piece[0]):
         text = "\n".join(text for _, text in some)
         if not is_blank(text):
             yield who, text
 
 
-def _pieces(role: str, content: Any, number: int, inside: bool = False) -> Iterator[tuple[str, str]]:
-    if content is None:
-        return
-    if isinstance(content, str):
-        yield role, content
-        return
-    if not isinstance(content, list | tuple):
+def _pieces(message: Mapping[str, Any], number: int) -> Iterator[tuple[str, str]]:
+    role = message.get("role") or message["type"]
+    if isinstance(role, str) and role in ROLES:
+        return _content(ROLES[role], message.get("content") or message.get("parts"), number)
+    if message.get("role"):
+        raise Invalid(f"message {number} has the role {quoted(role)}; roles are {', '.join(ROLES)}")
+    output = message.get("output")  # a picture of a screen is a dict
+    return _content("tool", output if isinstance(output, str | list | tuple) else None, number)
+
+
+def _content(role: str, content: Any, number: int) -> Iterator[tuple[str, str]]:
+    blocks = [content] if isinstance(content, str) else () if content is None else content
+    if not isinstance(blocks, list | tuple):
         raise Invalid(f"the content of message {number} must be a text or a list of blocks, not {quoted(content)}")
-    for given in content:
+    for given in blocks:
         block = {"text": given} if isinstance(given, str) else _as_dict(given)
         if block is None:
             raise Invalid(f"message {number} has a block {quoted(given)}; blocks are dicts with a type")
-        if block.get("type") == "tool_result" and not inside:
-            yield from _pieces("tool", block.get("content"), number, inside=True)
-        elif block.get("type") in TEXT_TYPES and isinstance(block.get("text"), str) and not block.get("thought"):
+        if block.get("type") == "tool_result":
+            yield from _content("tool", _texts(block.get("content")), number)
+        elif _is_text(block):
             yield role, block["text"]
+
+
+def _is_text(block: Mapping[str, Any]) -> bool:
+    return block.get("type") in TEXT_TYPES and isinstance(block.get("text"), str) and not block.get("thought")
+
+
+def _texts(content: Any) -> Any:
+    """What a tool returned, without the results of other tools inside: so deep nobody nests them but to break something."""
+    if not isinstance(content, list | tuple):
+        return content
+    return [each for each in content if (_as_dict(each) or {}).get("type") != "tool_result"]
 
 
 def _as_dict(given: Any) -> Mapping[str, Any] | None:

@@ -38,9 +38,7 @@ def undo(name: str | None, by: Caller) -> Report:
     reason = None if by.agreed is not None else _reason_to_ask(events, by)
     if reason:
         return _asked(batch, reason, events[0], Report("undone"), by)
-    by_record: dict[str, list[Event]] = {}
-    for event in reversed(events):
-        by_record.setdefault(event.record, []).append(event)
+    by_record = _newest_first(events)
     report, undoing = Report("undone"), _Undo(batch, by_record, by, any(_is_own(event, by) for event in events))
     for some in portions(list(by_record)):
         report = undoing.step(some, report)
@@ -52,6 +50,14 @@ def undo(name: str | None, by: Caller) -> Report:
     with by.writer.transaction():
         checkouts.undone(batch, report.batch, by.store)
     return report
+
+
+def _newest_first(events: Sequence[Event]) -> dict[str, list[Event]]:
+    """The events of each record."""
+    found: dict[str, list[Event]] = {}
+    for event in reversed(events):
+        found.setdefault(event.record, []).append(event)
+    return found
 
 
 def _reason_to_ask(events: Sequence[Event], by: Caller) -> str | None:

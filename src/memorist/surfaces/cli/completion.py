@@ -185,12 +185,16 @@ def _fish_lines(command: Command) -> Iterable[str]:
     for option in command.options:
         words = _values(command, option)
         taken = " -r -F" if words == FILES else f" -a {_quoted(words)}" if words else ""
-        if not option.flag:
-            yield from [start + taken] if taken else []
-            continue
-        short = f" -s {SHORT[option.name]}" if option.name in SHORT else ""
-        value = "" if option.type == "flag" else taken if words == FILES else f" -x{taken}"
-        yield f"{start} -l {option.flag[2:]}{short}{value} -d {_quoted(option.help)}"
+        if option.flag:
+            yield start + _fish_option(option, taken, words == FILES)
+        elif taken:
+            yield start + taken
+
+
+def _fish_option(option: Option, taken: str, files: bool) -> str:
+    short = f" -s {SHORT[option.name]}" if option.name in SHORT else ""
+    value = "" if option.type == "flag" else taken if files else f" -x{taken}"
+    return f" -l {option.flag[2:]}{short}{value} -d {_quoted(option.help)}"
 
 
 def _quoted(text: str) -> str:
