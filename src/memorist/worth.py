@@ -85,6 +85,7 @@ def held_up(record: Record) -> bool:
 
 FOR, AGAINST = 3, 1  # points of a vote for a memory, and of one against it
 FURTHEST = 15  # points that votes carry a memory away from 0, either way
+FAINTEST = 0.25  # what age leaves of a memory's weight in any case
 
 
 def bounded(counters: Counters) -> Counters:
@@ -127,7 +128,7 @@ def reinforced(score: float) -> float:
 def faded(since: datetime, now: datetime) -> float:
     """1 / (1 + 0.01 · days) since it last helped, else since it happened: 0.769 after 30 days, 0.5 after 100. Never below
     0.25: age alone does not bury a memory."""
-    return max(0.25, 1 / (1 + 0.01 * days_since(since, now)))
+    return max(FAINTEST, 1 / (1 + 0.01 * days_since(since, now)))
 
 
 # ---------------------------------------------------------------- six weights: the curated design
