@@ -105,9 +105,9 @@ def bounded(counters: Counters) -> Counters:
 
 def score(counters: Counters, reinforce: float = FOR, demote: float = AGAINST) -> float:
     """The sum of votes. A confirmation counts more than a doubt, so one reinforcement survives three demotions; being shown
-    without being used does not count."""
+    without being used does not count. It stays within 15 points either way, whatever a vote is set to weigh."""
     counted = bounded(counters)
-    return reinforce * counted.up - demote * (counted.down + counted.rejected)
+    return max(-FURTHEST, min(FURTHEST, reinforce * counted.up - demote * (counted.down + counted.rejected)))
 
 
 def reinforced(score: float) -> float:

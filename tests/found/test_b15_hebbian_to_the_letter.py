@@ -7,6 +7,7 @@ import pytest
 
 from memorist import Memory, seeds
 from memorist.designs import HEBBIAN, own
+from memorist.recall.stages.weigh import WeighByVotes
 from memorist.records import Counters
 from memorist.testing import MovableClock, a_record
 from memorist.worth import bounded, reinforced, score
@@ -187,3 +188,17 @@ def test_a_row_that_was_said_again_is_fresh(memory: Memory, clock: MovableClock)
     clock.move(days=300)
     memory.remember("The deploy of the day begins at noon")
     assert memory.recall("deploy")[0].record.id == old.id
+
+
+# ---------------------------------------------------------------- other weights of a vote
+
+
+@pytest.mark.parametrize("weights", [(5, 1), (5.0, 4.0), (100, 100)])
+def test_a_score_stays_within_fifteen_at_any_weights(memory: Memory, weights: tuple[float, float]) -> None:
+    assert score(Counters(up=9), *weights) == 15 and score(Counters(down=15), *weights) == -15
+    memory.design = replace(HEBBIAN, recall=(*HEBBIAN.recall[:3], WeighByVotes(*weights), *HEBBIAN.recall[4:]))
+    memory.remember("The zebra is asleep")
+    agent = seeds.hebbian(memory)
+    assert "score 0" in str(agent.memory_query("zebra"))
+    agent.memory_reinforce(1)
+    assert f"score {min(15, weights[0]):g}" in str(agent.memory_query("zebra"))

@@ -3,8 +3,8 @@
 Lanes are served in order. A floor is granted only while tokens are left, so the sum never exceeds the total, however small
 that is; what a lane does not use goes to lanes that want more, and no lane can take the quota of another. Steady lanes are
 filled first, so that they are the same whatever the question finds: up to their quota, and pins, which must never be missing,
-from the whole budget less the floors of the others, or half of it. A memory that does not fit is left out whole, and a shorter one after it may
-still enter. All numbers are whole tokens.
+from the whole budget less the floors of the others, or half of it. A memory that does not fit is left out whole, and a
+shorter one after it may still enter. All numbers are whole tokens.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -21,7 +21,7 @@ from memorist import worth
 from memorist.design import Tools
 from memorist.kinds import KINDS
 from memorist.recall.pipeline import Expansion, Search, found
-from memorist.recall.stages.labels import Labels, share, words_of
+from memorist.recall.stages.labels import Labels, and_like, share, words_of
 from memorist.records import Hit, Record
 from memorist.store.choices import chosen
 from memorist.store.where import Where
@@ -189,19 +189,24 @@ class ByWords:
         for last in range(1 - MOST_POOLS, 1):
             least = list[float]()  # that a full pool left out
             for where in filters:
-                match = tools.store.match(search.terms, search.shelves, where, pool)
-                ceiling = match.yardstick.ceiling
-                whole = whole or ceiling
-                records = tools.store.get(list(match.scores), where) if match.scores else []
-                some = {each.number: (each, match.scores[each.number] / ceiling) for each in records}
+                some, ceiling = _pool(search, where, pool, tools)
                 held |= some
-                if len(records) >= pool:
+                whole = whole or ceiling
+                if len(some) >= pool:
                     least.append(min(words for _, words in some.values()))
             if lift is None or not least or search.left() == 0:
                 break
             level = _overtaking(held, max(least), lift, search)
             filters = lift.above((1 + level) / 2 if last == -1 else level, search)  # crowd may stand upon crowd
         return held, whole
+
+
+def _pool(search: Search, where: Where, most: int, tools: Tools) -> tuple[dict[int, tuple[Record, float]], float]:
+    """The best by words that pass this filter, by number, each with its share of the question's weight; and that weight."""
+    match = tools.store.match(search.terms, search.shelves, where, most)
+    whole = match.yardstick.ceiling
+    records = tools.store.get(list(match.scores), where) if match.scores else []
+    return {each.number: (each, match.scores[each.number] / whole) for each in records}, whole
 
 
 # ---------------------------------------------------------------- beyond a full pool
@@ -369,4 +374,4 @@ def _found(search: Search, hits: Sequence[Hit]) -> Search:
 
 @cache
 def _kind_words() -> Mapping[str, tuple[str, ...]]:
-    return {name: tuple(words_of(name)) for name in KINDS}
+    return {name: tuple({word for each in and_like({name}) for word in words_of(each)}) for name in KINDS}
