@@ -90,8 +90,8 @@ class Job(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A part of a prompt's budget. Lanes are served in order; what one does not use goes to the next. Steady ones come first:
-    for them the share is what they get at least, and the floors of the others limit them."""
+    """A part of a prompt's budget. Lanes are served in order; what one does not use goes to the next. Steady ones come first;
+    for pins the share is what they get at least, and the floors of the others limit them."""
 
     name: str  # what goes in: one of LANES, or a scope family such as task, project, global
     share: float  # of the total or of the rest, 0 to 1
@@ -109,7 +109,8 @@ class Lane:
 
 
 # Lanes that do not depend on the question: the part of a prompt that stays the same.
-STEADY = ("pinned", "conventions", "summaries")
+PINNED = "pinned"
+STEADY = (PINNED, "conventions", "summaries")
 LANES = (*STEADY, "recall")
 
 

@@ -242,7 +242,7 @@ class Memory(Engine):
         return self._tell(remember.edit.vote(partial(self._must_get, id), verdict, self._caller))
 
     def used(self, receipt: str, answer: str | None = None, *, ids: Sequence[Reference] | None = None) -> Report:
-        """Tells what of a context or a recall was used. Only use resets a memory's clock; it is counted once for each receipt.
+        """Tells what of a context or a recall was used. Use starts a memory's clock again; it is counted once for each receipt.
 
         receipt: of the context or the recall · answer: what the model said; memories whose words are in it were used
         ids: the memories that were used, where you know

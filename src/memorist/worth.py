@@ -85,6 +85,7 @@ def held_up(record: Record) -> bool:
 
 FOR, AGAINST = 3, 1  # points of a vote for a memory, and of one against it
 FURTHEST = 15  # points that votes carry a memory away from 0, either way
+FAINTEST = 0.25  # what age leaves of a memory's weight in any case
 
 
 def bounded(counters: Counters) -> Counters:
@@ -104,9 +105,9 @@ def bounded(counters: Counters) -> Counters:
 
 def score(counters: Counters, reinforce: float = FOR, demote: float = AGAINST) -> float:
     """The sum of votes. A confirmation counts more than a doubt, so one reinforcement survives three demotions; being shown
-    without being used does not count."""
+    without being used does not count. It stays within 15 points either way, whatever a vote is set to weigh."""
     counted = bounded(counters)
-    return reinforce * counted.up - demote * (counted.down + counted.rejected)
+    return max(-FURTHEST, min(FURTHEST, reinforce * counted.up - demote * (counted.down + counted.rejected)))
 
 
 def reinforced(score: float) -> float:
@@ -127,7 +128,7 @@ def reinforced(score: float) -> float:
 def faded(since: datetime, now: datetime) -> float:
     """1 / (1 + 0.01 · days) since it last helped, else since it happened: 0.769 after 30 days, 0.5 after 100. Never below
     0.25: age alone does not bury a memory."""
-    return max(0.25, 1 / (1 + 0.01 * days_since(since, now)))
+    return max(FAINTEST, 1 / (1 + 0.01 * days_since(since, now)))
 
 
 # ---------------------------------------------------------------- six weights: the curated design

@@ -77,3 +77,13 @@ def test_a_filter_and_the_reach_of_a_question_still_hold(memory: Memory) -> None
     assert len(hits) == 0
     found = memory.recall(QUESTION)
     assert found[0].record.id == here.id and {hit.record.scope for hit in found} == {memory.home}
+
+
+def test_a_hurried_recall_looks_at_no_more_than_were_asked_for(memory: Memory) -> None:
+    """Its pool holds fewer than twice as many as are asked for."""
+    decision = memory.remember(DECISIONS["as long"], kind="decision", importance=1.0)
+    noted(memory, 400)
+    for _ in range(5):
+        memory._monitor.note(1000.0)
+    found = memory.recall(QUESTION, limit=50)
+    assert len(found) == 50 and found[0].record.id == decision.id

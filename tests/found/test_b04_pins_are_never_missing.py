@@ -62,3 +62,23 @@ def test_pins_leave_the_others_their_floors(clock: MovableClock) -> None:
 
 def test_what_pins_have_at_least_is_the_founding_tables() -> None:
     assert [quotas(total, DESIGNS["curated"].lanes)[0] for total in (5000, 4000, 1600, 640)] == [400, 320, 200, 200]
+
+
+@pytest.mark.parametrize("design", ["tiers", "balanced", "curated"])
+@pytest.mark.parametrize("budget", [300, 500, 1500])
+def test_a_small_prompt_has_all_pins_that_it_has_room_for(design: str, budget: int, clock: MovableClock) -> None:
+    with Memory(":memory:", project="atlas", clock=clock, design=design, embed="none") as memory:
+        for n in range(150 if design == "tiers" else 0):
+            memory.remember(f"Decision {n} on another matter", kind="decision", importance=0.9)
+        for n in range(5):
+            memory.remember(f"Pin {n}", pinned=True)
+        made = memory.context("zebra", budget=budget)
+        assert sum(hit.record.pinned for hit in made.items) == 5 and made.empty_because is None
+
+
+def test_a_pin_that_fits_is_not_missing_from_a_tiny_prompt(memory: Memory) -> None:
+    """The floor of a lane that wants nothing kept all pins out."""
+    for budget in (150, 200, 300, 400):
+        made = memory.context("zebra", budget=budget)
+        assert made.items or made.tokens + min(map(len, WARNINGS)) // 4 > budget, budget
+        assert bool(made.items) is (made.empty_because is None)

@@ -149,3 +149,12 @@ def test_a_budget_goes_back_to_the_designs_own(curated: Memory) -> None:
     for wrong in ("0", "none"):
         with pytest.raises(Invalid):
             slash(curated, f"/memory budget {wrong}")
+
+
+@pytest.mark.covers("B8", "S3-23")
+def test_a_search_says_what_contradicts_what(curated: Memory) -> None:
+    curated.remember("The gateway listens on port 8080")
+    curated.remember("The gateway has a new port")
+    curated.link(1, 2, "contradicts")
+    lines = slash(curated, "/memory search gateway port").text.splitlines()
+    assert {line[-24:] for line in lines} == {" (conflicts with [id:1])", " (conflicts with [id:2])"}

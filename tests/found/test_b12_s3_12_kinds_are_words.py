@@ -38,6 +38,15 @@ def test_of_what_fits_alike_the_kind_that_was_named_comes_first(memory: Memory) 
     assert memory.recall("zebra number 7")[0].record.text == "The zebra number 7 was born in 207"
 
 
+def test_kinds_that_mean_the_same_are_named_together(memory: Memory) -> None:
+    """What rules call a note, a person may call a discovery."""
+    memory.remember("Never feed the animals after midnight", kind="warning")
+    memory.remember("It turns out that the gate is open at night", kind="note")
+    memory.remember("The keeper is halfway through", kind="progress")
+    assert memory.recall("discoveries")[0].record.number == 2
+    assert memory.recall("task progress")[0].record.number == 3
+
+
 def test_a_tag_is_a_word_too(memory: Memory) -> None:
     memory.remember("It bites", tags=["zebra"], kind="warning")
     memory.remember("It sings", tags=["canary"], kind="warning")

@@ -7,6 +7,7 @@ import pytest
 
 from memorist import Memory, seeds
 from memorist.designs import HEBBIAN, own
+from memorist.recall.stages.weigh import WeighByVotes
 from memorist.records import Counters
 from memorist.testing import MovableClock, a_record
 from memorist.worth import bounded, reinforced, score
@@ -159,3 +160,45 @@ def test_no_popularity_of_the_past_keeps_a_wrong_memory_first_in_balanced() -> N
 
 def test_a_score_is_of_the_record_and_of_nothing_else() -> None:
     assert score(a_record().counters) == 0
+
+
+# ---------------------------------------------------------------- beyond the pool
+
+
+@pytest.mark.covers("S1-1")
+@pytest.mark.parametrize("others", ["old", "demoted"])
+@pytest.mark.parametrize("count", [61, 200])
+def test_the_product_ranks_all_that_fit_not_the_sixty_that_fit_best(
+    memory: Memory, clock: MovableClock, others: str, count: int
+) -> None:
+    """Rows that fit a little better, but are old or voted down, keep none out that ranks above them by the formula."""
+    told = memory.remember_many([f"Deploy number {n}" for n in range(count)])
+    for id in (outcome.id for outcome in told if others == "demoted"):
+        for _ in range(8):
+            memory.feedback(str(id), "wrong")
+    clock.move(days=300 if others == "old" else 0)
+    better = memory.remember("The deploy of the day begins at noon")
+    found = memory.recall("deploy")
+    assert found[0].record.id == better.id and found[0].score > 1.5 * found[1].score
+
+
+def test_a_row_that_was_said_again_is_fresh(memory: Memory, clock: MovableClock) -> None:
+    old = memory.remember("The deploy of the day begins at noon")
+    memory.remember_many([f"Deploy number {n}" for n in range(100)])
+    clock.move(days=300)
+    memory.remember("The deploy of the day begins at noon")
+    assert memory.recall("deploy")[0].record.id == old.id
+
+
+# ---------------------------------------------------------------- other weights of a vote
+
+
+@pytest.mark.parametrize("weights", [(5, 1), (5.0, 4.0), (100, 100)])
+def test_a_score_stays_within_fifteen_at_any_weights(memory: Memory, weights: tuple[float, float]) -> None:
+    assert score(Counters(up=9), *weights) == 15 and score(Counters(down=15), *weights) == -15
+    memory.design = replace(HEBBIAN, recall=(*HEBBIAN.recall[:3], WeighByVotes(*weights), *HEBBIAN.recall[4:]))
+    memory.remember("The zebra is asleep")
+    agent = seeds.hebbian(memory)
+    assert "score 0" in str(agent.memory_query("zebra"))
+    agent.memory_reinforce(1)
+    assert f"score {min(15, weights[0]):g}" in str(agent.memory_query("zebra"))

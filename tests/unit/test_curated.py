@@ -87,6 +87,26 @@ def test_the_lanes_are_the_documents_where_it_agrees_with_itself(remaining: int,
     assert quotas(total, lanes) == shares
 
 
+@pytest.mark.covers("S3-12", "S3-13")
+@pytest.mark.parametrize("lifts", ["kind and age", "a file", "a pin", "saying it again"])
+def test_all_five_hundred_candidates_are_weighed(memory: Memory, clock: MovableClock, lifts: str) -> None:
+    """A hundred that hold the word more densely do not keep out what everything else speaks for."""
+    kind = "warning" if lifts == "kind and age" else "task_progress"
+    memory.remember_many([{"text": f"Deploy {n} went well", "kind": "task_progress"} for n in range(150)])
+    clock.move(days=13 if lifts == "kind and age" else 0)
+    done = memory.remember(
+        "Never deploy on a Friday without the ticket number",
+        kind=kind,
+        files=["ci/deploy.yml"],
+        pinned=lifts == "a pin",
+    )
+    assert done.record is not None
+    for _ in range(40 if lifts == "saying it again" else 0):
+        memory.remember(done.record.text, kind=kind)
+    found = memory.recall("deploy", limit=3, files=["ci/deploy.yml"] if lifts == "a file" else [])
+    assert done.record.id in [hit.record.id for hit in found]
+
+
 @pytest.mark.covers("S3-9")
 def test_all_nine_categories_are_kinds(memory: Memory) -> None:
     nine = "decision architecture pattern warning discovery error preference file_change task_progress".split()

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memorist.design import STEADY, Budget, Lane
+from memorist.designs import CURATED as DESIGN
 from memorist.errors import Invalid
 from memorist.prompt.lanes import allot, part, quotas, total
 from memorist.prompt.modes import MODES, PROFILES
@@ -72,7 +73,7 @@ def test_nobody_is_starved_and_nothing_is_wasted(tokens: int, lanes: list[Lane],
     granted = allot(tokens, lanes, wanted, STEADY)
     assert sum(granted) <= tokens
     steady = [lane.name in STEADY for lane in lanes]
-    floors = sum(lane.floor for lane, first in zip(lanes, steady, strict=True) if not first)
+    floors = min(tokens // 2, sum(lane.floor for lane, first in zip(lanes, steady, strict=True) if not first))
     taken = sum(got for got, first in zip(granted, steady, strict=True) if first)
     least = sum(q for q, first in zip(quotas(tokens, lanes), steady, strict=True) if first)
     assert taken <= max(least, tokens - floors), "pins leave the floors of the others, or have their own quota"
@@ -90,6 +91,25 @@ def test_nobody_is_starved_and_nothing_is_wasted(tokens: int, lanes: list[Lane],
         if lane.name not in STEADY and got < (want if lane.ceiling is None else min(want, lane.ceiling))
     ]  # fmt: skip
     assert not unmet or sum(granted) == tokens, "unused tokens flow to whoever wants them"
+
+
+@pytest.mark.covers("S3-16", "C3-4")
+@pytest.mark.parametrize(
+    ("tokens", "split"),
+    [
+        (5000, (400, 2300, 1495, 600)),
+        (4000, (320, 1840, 1196, 600)),
+        (1600, (200, 700, 455, 245)),
+        (640, (200, 440, 0, 0)),
+    ],
+)
+def test_where_all_want_more_each_has_its_quota(tokens: int, split: tuple[int, ...]) -> None:
+    """Pins, then the session, then what was recalled, then summaries: only pins may have more."""
+    assert allot(tokens, DESIGN.lanes, split, STEADY) == split
+    left = tokens - sum(split)  # by all ceilings: it goes to the first that wants more
+    assert allot(tokens, DESIGN.lanes, [split[0], 9999, 9999, 9999], STEADY) == (split[0], split[1] + left, *split[2:])
+    assert allot(tokens, DESIGN.lanes, [split[0], 0, 0, 9999], STEADY)[3] == split[3]
+    assert allot(tokens, DESIGN.lanes, [9999, 0, 0, 0], STEADY)[0] >= tokens // 2
 
 
 def test_unused_tokens_flow_to_those_that_want_more() -> None:

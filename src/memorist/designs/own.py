@@ -295,15 +295,13 @@ _tokens = partial(checks.whole, least=0, most=1_000_000)
 STAGES: Mapping[str, Shape] = {
     "understand": _shape(gather.Understand, most=_few, urls=checks.flag),
     "recognise": _shape(gather.Recognise),
-    "words": _shape(words.ByWords, pool=_pool, source=checks.flag, important=checks.flag),
+    "words": _shape(words.ByWords, pool=_pool, source=checks.flag, lifted=partial(one_of, known=tuple(words.LIFTS))),
     "gather": _shape(gather.Gather, words=_pool, meaning=_pool, around=_pool),
     "blend": _shape(weigh.Blend),
     "fuse_ranks": _shape(weigh.FuseRanks, k=_pool),
     "aliases": _shape(words.ExpandAliases, weight=_part_of, usual=checks.flag),
     "widen": _shape(words.Widen, fuzzy=partial(checks.number, least=0, most=0.5), prefix=checks.flag, most=_few),
-    "fields": _shape(
-        words.ByFields, pool=_pool, read=_pool, content=_field, tags=_field, files=_field, category=_field
-    ),
+    "fields": _shape(words.ByFields, pool=_pool, content=_field, tags=_field, files=_field, category=_field),
     "believed": _shape(keep.Believed),
     "weigh": _shape(weigh.Weigh, factors=Key("factors", partial(names, known=tuple(FACTORS)), list)),
     "votes": _shape(weigh.WeighByVotes, reinforce=_vote, demote=_vote),

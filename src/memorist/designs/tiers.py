@@ -17,7 +17,7 @@ TIERS = Design(
     reads=("task", "project", "global"),
     recall=(
         Understand(),
-        ByWords(pool=200, important=True),
+        ByWords(pool=200, lifted="importance"),
         Believed(),
         Weigh(factors=("important",)),
         Suspect(),

@@ -22,7 +22,7 @@ from typing import Any, cast
 
 from memorist import checks
 from memorist.access import Access, family_of
-from memorist.design import LANES, MOST_HITS, STEADY, Budget, Compression, Design, Inject, Lane, Tools
+from memorist.design import LANES, MOST_HITS, PINNED, STEADY, Budget, Compression, Design, Inject, Lane, Tools
 from memorist.errors import Invalid, MemoristError, OutOfScope
 from memorist.kinds import DOCUMENTS as LAYER
 from memorist.prompt import lanes
@@ -36,7 +36,7 @@ from memorist.text.tokens import TokenCounter
 from memorist.text.twins import repeated
 from memorist.text.visible import quoted
 from memorist.text.words import query_terms
-from memorist.worth import vouched_for
+from memorist.worth import held_up, vouched_for
 
 INJECTS = ("pull", "core", "push")
 PULLED = "this design puts nothing into a prompt by itself; ask with `recall`, or set `inject` to push"
@@ -331,8 +331,8 @@ class Look:
         role = self.plan.profile if lane not in STEADY else None
         hits = [hit for hit in hits if hit.record.id not in self.taken and (role is None or role.takes(hit.record))]
         items = [self._item(lane, hit, best) for hit in hits]
-        if lane not in STEADY:
-            items.sort(key=lambda item: -item.weight)
+        if lane not in STEADY:  # pins first, where no lane of their own has taken them
+            items.sort(key=lambda item: (best is None or not held_up(item.record), -item.weight))
         self.taken.update({item.record.id: item for item in items})
         return tuple(items)
 
@@ -360,7 +360,7 @@ class Look:
             latest = sorted((r for some in told for r in some), key=lambda r: (r.times.at, r.number), reverse=True)
             return [Hit(record, 1.0, {"summary": 1.0}) for record in latest[:MOST_SUMMARIES]]
         pins = where.also("pinned", "eq", True).also("kind", "ne", "turn")  # a turn is never shown as settled
-        where = pins if lane == "pinned" else where.also("kind", "eq", "convention")
+        where = pins if lane == PINNED else where.also("kind", "eq", "convention")
         found = self._vouched(where, "importance", MOST_STEADY)
         return [Hit(r, 1.0, {lane: 1.0}) for r in sorted(found, key=lambda r: (-r.importance, r.number))]
 
@@ -422,7 +422,8 @@ class Look:
         if again and len(hits) < len(found):
             hits += [hit for scope in here for hit in again(scope, self.plan.limit, "memory")]
         best = max((hit.score for hit in hits), default=0.0) or 1.0
-        both = {hit.record.id: hit for hit in (*self._held(here, "importance"), *hits)}
+        pins = [] if PINNED in self.lanes else [hit for hit in self.steady(PINNED) if hit.record.scope in here]
+        both = {hit.record.id: hit for hit in (*self._held(here, "importance"), *pins, *hits)}
         return self.new(family, both.values(), best)
 
     def _held(self, scopes: Sequence[str], order: str) -> list[Hit]:

@@ -2,16 +2,16 @@
 
 Lanes are served in order. A floor is granted only while tokens are left, so the sum never exceeds the total, however small
 that is; what a lane does not use goes to lanes that want more, and no lane can take the quota of another. Steady lanes are
-filled first, from the whole budget less the floors of the others: what must never be missing is there while there is room,
-and is the same whatever the question finds. A memory that does not fit is left out whole, and a shorter one after it may
-still enter. All numbers are whole tokens.
+filled first, so that they are the same whatever the question finds: up to their quota, and pins, which must never be missing,
+from the whole budget less the floors of the others, or half of it. A memory that does not fit is left out whole, and a
+shorter one after it may still enter. All numbers are whole tokens.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from memorist import checks
-from memorist.design import STEADY, Budget, Lane
+from memorist.design import PINNED, STEADY, Budget, Lane
 from memorist.errors import Invalid
 from memorist.prompt.render import Item
 from memorist.text.visible import quoted
@@ -58,11 +58,12 @@ def quotas(total: int, lanes: Sequence[Lane], fixed: Mapping[str, int] | None = 
     (400, 400, 200)
     """
     given = dict(fixed or {})
+    before = 0
     for lane in lanes:
         if lane.name not in given:
-            rest = max(0, total - sum(given.values()))
-            wanted = max(lane.floor, part(lane.share, total if lane.of == "total" else rest))
-            given[lane.name] = min(rest, _within(lane, wanted))
+            wanted = max(lane.floor, part(lane.share, total if lane.of == "total" else max(0, total - before)))
+            given[lane.name] = min(max(0, total - sum(given.values())), _within(lane, wanted))
+        before += given[lane.name]
     return tuple(given[lane.name] for lane in lanes)
 
 
@@ -81,13 +82,14 @@ def allot(total: int, lanes: Sequence[Lane], wanted: Sequence[int], steady: Coll
 
 
 def _first(total: int, lanes: Sequence[Lane], wanted: Sequence[int], steady: Collection[str]) -> dict[str, int]:
-    """What the steady lanes get: their quota, or more while the quotas of other steady lanes and all floors are left."""
+    """What the steady lanes get: their quota, and pins more, while the quotas of other steady lanes are left, and the floors
+    of all others or half of the budget. Whether these want it is not asked: a pin must not come and go with the question."""
     wants = {lane.name: _within(lane, want) for lane, want in zip(lanes, wanted, strict=True)}
     own = dict(zip(wants, quotas(total, lanes), strict=True))
     first = {name: min(wants[name], own[name]) for name in wants if name in steady}
-    floors = sum(lane.floor for lane in lanes if lane.name not in steady)
-    for name in first:
-        first[name] += max(0, min(wants[name] - first[name], total - floors - sum(first.values())))
+    floors = min(total // 2, sum(lane.floor for lane in lanes if lane.name not in steady))
+    if PINNED in first:
+        first[PINNED] += max(0, min(wants[PINNED] - first[PINNED], total - floors - sum(first.values())))
     return first
 
 
@@ -141,7 +143,8 @@ def pack(
 ) -> Packed:
     """Fills each lane up to its grant; the remainder goes to any items that still fit. Steady lanes come first, and neither
     protected items nor reported contradictions reduce them: they must not change with the question. Of the protected items
-    the first given are kept where not all fit."""
+    the first given are kept where not all fit. Pins for which their lane has no room stand behind what was recalled, where
+    that leaves some."""
     wanted = [sum(costs[item.record.id] for item in found[lane.name]) for lane in lanes]
     granted = dict(zip(lanes, allot(room, lanes, wanted, STEADY), strict=True))
     loose = [lane for lane in lanes if lane.name not in STEADY]
@@ -156,6 +159,7 @@ def pack(
     for lane, most in zip([*loose, *loose], [*own, *ceilings], strict=True):
         tokens = left if most is None else min(left, most - basket.spent.get(lane.name, 0))
         left -= tokens - basket.fill(lane.name, found[lane.name], tokens)
+    basket.fill("", [replace(item, lane="") for item in found.get(PINNED, ())], left)
     table = zip(lanes, quotas(room, lanes), wanted, strict=True)
     spent = {
         lane.name: {"quota": quota, "wanted": want, "spent": basket.spent[lane.name]} for lane, quota, want in table

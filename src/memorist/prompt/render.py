@@ -25,6 +25,7 @@ from typing import Protocol
 from memorist.errors import Invalid
 from memorist.prompt.shorten import GAP, shortened
 from memorist.records import Hit, Record
+from memorist.text.injection import LABEL, suspect
 from memorist.text.tokens import TokenCounter
 from memorist.text.visible import quoted, visible
 
@@ -70,6 +71,7 @@ class Item:
             "origin": record.origin,
             "trust": record.trust,
             "status": "unconfirmed" if record.status == "candidate" else None,
+            "caution": LABEL if suspect(record) else None,
             "role": record.provenance.role if record.provenance.role in ROLES and record.kind == "turn" else None,
         }
         return {name: value for name, value in said.items() if value is not None}

@@ -4,6 +4,7 @@ each of them did.
 A stage is a frozen value that is called with a search and the tools and returns a new search. It prints itself, compares,
 and can be listed; adding one to a design is adding a word to a tuple. A stage marked `optional` is skipped once the
 deadline has passed, and the trace says so. From a stage marked `one_moment` on, the store is read as it was at one moment.
+Under a design with a stage marked `once`, a prompt too shows one of those that say the same.
 
 What may be an answer is a `Candidate`, a few numbers, until it is read whole; from then on it is a `Hit`.
 

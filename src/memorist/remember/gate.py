@@ -48,7 +48,7 @@ from memorist.remember.consent import to_remember
 from memorist.store.nouns import KeyUse
 from memorist.store.where import canonical
 from memorist.store.writer import Clean
-from memorist.text.injection import LABEL, gives_orders
+from memorist.text.injection import LABEL, suspect
 from memorist.text.visible import quoted
 
 Given = TypeVar("Given")  # what a record was made from
@@ -350,7 +350,7 @@ def _add(record: Clean, changes: Changes, because: str) -> Outcome:
     advice = None
     if len(record.text) > checks.ADVISED_TEXT and record.kind not in ("turn", "document"):
         advice = f"{len(record.text):,} characters are long for one memory; one fact per memory is found better"
-    if record.trust != "high" and gives_orders(record.text):
+    if suspect(record):
         advice = f"it {LABEL}: it is marked so, and ranks lower" + (f"; {advice}" if advice else "")
     return Outcome("added", because, record.id, advice=advice)
 

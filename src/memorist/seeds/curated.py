@@ -24,7 +24,7 @@ from memorist.access import Access, family_of
 from memorist.errors import Invalid, NotFound
 from memorist.kinds import ALIASES, KINDS
 from memorist.memory import Memory
-from memorist.records import Outcome, Record
+from memorist.records import Hit, Outcome, Record
 from memorist.remember.promotion import PRESETS
 from memorist.text.question import kinds_in
 from memorist.text.visible import quoted, visible
@@ -199,7 +199,13 @@ def _list(memory: Memory, category: str) -> str:
 
 def _found(memory: Memory, words: str) -> str:
     found = memory.recall(words)
-    return "\n".join(f"{hit.score:.3f} {_line(hit.record)}" for hit in found) or f"nothing found: {found.empty_because}"
+    lines = [f"{hit.score:.3f} {_line(hit.record)}{_against(hit, memory)}" for hit in found]
+    return "\n".join(lines) or f"nothing found: {found.empty_because}"
+
+
+def _against(hit: Hit, memory: Memory) -> str:
+    others = ", ".join(f"[id:{memory.get(id).number}]" for id in hit.conflicts)
+    return f" (conflicts with {others})" if others else ""
 
 
 def _budget(memory: Memory, tokens: str) -> str:

@@ -23,7 +23,7 @@ from memorist.recall.stages.weigh import WeighByVotes
 from memorist.records import Hit, Outcome, Recall, Record
 from memorist.remember.authority import least
 from memorist.surfaces import settings
-from memorist.text.injection import LABEL, gives_orders
+from memorist.text.injection import LABEL, suspect
 from memorist.text.visible import visible
 
 PROTOCOL = """\
@@ -64,11 +64,12 @@ class Row:
     task_id: str | None
     trust: str
     rank: float | None = None  # the result of the whole formula; None outside of a query
+    suspect: bool = False  # it reads like instructions to a model
 
     def __str__(self) -> str:
         rank = "" if self.rank is None else f", rank {self.rank:.3f}"
         low = ", low trust" if self.trust == "low" else ""
-        low += f", {LABEL}" if gives_orders(self.content) else ""
+        low += f", {LABEL}" if self.suspect else ""
         tags = f" (tags: {visible(self.tags)})" if self.tags else ""
         body = visible(self.content).strip().replace("\n", "\n  ")  # no line of a text may look like the next result
         return f"[id:{self.id}] (score {self.score:g}{rank}{low}) {body}{tags}"
@@ -145,7 +146,7 @@ class Hebbian:
 
     def _score(self, record: Record) -> float:
         score = worth.score(record.counters, *self._weights)
-        return int(score) if score.is_integer() else score  # a whole number, as long as the weights are
+        return int(score) if float(score).is_integer() else score  # a whole number, as long as the weights are
 
     def _done(self, outcome: Outcome) -> Done:
         row = None if outcome.record is None else self._row(outcome.record)
@@ -166,6 +167,7 @@ class Hebbian:
             task_id=said.task,
             trust=record.trust,
             rank=None if hit is None else hit.score,
+            suspect=suspect(record),
         )
 
 

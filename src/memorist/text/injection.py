@@ -9,9 +9,13 @@ occurs, and looks a bounded number of words ahead, so the time grows with the te
 import re
 import unicodedata
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from memorist.text.patterns import regex
 from memorist.unseen import UNSEEN
+
+if TYPE_CHECKING:
+    from memorist.records import Record
 
 LABEL = "reads like instructions to a model"
 REMEMBERED = 4096  # characters of a text whose answer is remembered
@@ -99,6 +103,11 @@ def gives_orders(text: str) -> bool:
     (True, False)
     """
     return _short(text) if len(text) <= REMEMBERED else _orders(text)
+
+
+def suspect(record: "Record") -> bool:
+    """Whether a memory is marked so wherever it is shown: its title and its text count, unless they are the user's own words."""
+    return record.trust != "high" and gives_orders(f"{record.title}\n{record.text}" if record.title else record.text)
 
 
 def _orders(text: str) -> bool:

@@ -6,12 +6,12 @@ that asks for that.
 Memories that nothing but their kind or source speaks for are looked up only where words found few, or were not asked for.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 
 from memorist.design import Tools
-from memorist.kinds import ARCHIVE, Kind
+from memorist.kinds import ARCHIVE, LIKE, Kind
 from memorist.recall.pipeline import Search
 from memorist.records import Record
 from memorist.store.where import Order, Where
@@ -56,7 +56,7 @@ class Labels:
         if not named and not came:  # as most questions: this stands on the way of every one
             return NO_LABELS
         alone = any(words_of(name).issuperset(asked) for name in named | came)
-        recalled = frozenset(name for name in named if kinds[name].recalled)
+        recalled = frozenset(name for name in and_like(named) if kinds[name].recalled)
         return cls(recalled, came if source else frozenset(), alone)
 
     def __bool__(self) -> bool:
@@ -75,6 +75,11 @@ class Labels:
         origins = [origin for name in self.sources for origin in SOURCES[name]]
         some = (*_newest(where, "kind", self.kinds, tools), *_newest(where, "origin", origins, tools))
         return list(filter(self.on, {record.id: record for record in some}.values()))
+
+
+def and_like(named: Set[str]) -> frozenset[str]:
+    """These kinds, and those that mean the same: who asks for discoveries means notes on them too."""
+    return frozenset(named) | {kind for pair in LIKE.items() if not named.isdisjoint(pair) for kind in pair}
 
 
 def _newest(where: Where, field: str, values: Collection[str], tools: Tools) -> list[Record]:

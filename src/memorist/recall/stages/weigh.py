@@ -27,7 +27,7 @@ from memorist.store.nouns import Fact
 from memorist.store.where import Where
 from memorist.text.claims import claims, other_value
 from memorist.text.dates import Span
-from memorist.text.injection import LABEL, gives_orders
+from memorist.text.injection import LABEL, suspect
 from memorist.text.patterns import regex
 from memorist.text.question import kinds_in
 from memorist.text.words import LONGEST_QUERY
@@ -279,10 +279,6 @@ class Suspect:
         hits = ordered(lowered.get(hit.record.id, hit) for hit in search.hits)
         named = ", ".join(f"[id:{hit.record.number}]" for hit in lowered.values())
         return search.but(hits=tuple(hits), note=f"{LABEL}: {named}")
-
-
-def suspect(record: Record) -> bool:
-    return record.trust != "high" and gives_orders(f"{record.title}\n{record.text}" if record.title else record.text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,21 +11,24 @@ more than the question.
 Each way of finding brings its own scale to 0..1, so that weights can multiply it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import cache
 from typing import ClassVar
 
+from memorist import worth
 from memorist.design import Tools
 from memorist.kinds import KINDS
 from memorist.recall.pipeline import Expansion, Search, found
-from memorist.recall.stages.labels import Labels, share, words_of
+from memorist.recall.stages.labels import Labels, and_like, share, words_of
 from memorist.records import Hit, Record
 from memorist.store.choices import chosen
+from memorist.store.where import Where
 from memorist.text import bm25
 from memorist.text.twins import distance
 from memorist.text.words import chunks, query_terms, terms
-from memorist.worth import important
+from memorist.worth import FAINTEST, FURTHEST, faded, important, reinforced
 
 Aliases = Mapping[str, tuple[str, ...]]
 USUAL: Aliases = {
@@ -47,7 +50,7 @@ SHORTEST_PREFIX, SHORTEST_FUZZY = 3, 4  # letters; shorter words are like everyt
 MOST_EDITS = 3
 ENDING = 3  # letters that a stem may have lost
 LOOKED_UP = 2000  # words of a vocabulary, for one beginning
-MOST_POOLS = 8  # each of more important memories than the one before
+MOST_POOLS = 3  # each of memories that weigh more than those before, the last of those that weigh most
 Groups = Mapping[str, Mapping[str, float]]  # a term of the question → what stands for it, and what that counts
 
 
@@ -162,7 +165,7 @@ class ByWords:
 
     pool: int = 60
     source: bool = False  # whether the words for where a memory came from are looked for: conversation, migration …
-    important: bool = False  # importance is to weigh later: what it may lift is looked for beyond a full pool
+    lifted: str = "nothing"  # what weighs later, one of LIFTS: what that may lift is looked for beyond a full pool
     one_moment: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
@@ -177,40 +180,88 @@ class ByWords:
         carried = [labels.on(record) for record, _ in both]
         label = share(sum(map(bool, carried)), len(both), whole, search.terms)
         own = zip(both, carried, strict=True)
-        return _found(search, [found(record, words=words + label * labels) for (record, words), labels in own])
+        return _found(search, [found(record, words=words + label * many) for (record, words), many in own])
 
     def _held(self, search: Search, tools: Tools) -> tuple[dict[int, tuple[Record, float]], float]:
         """What holds words of the question, by number, each with its share of the question's weight; and that weight."""
-        pool, where, held = (
-            search.pool(max(self.pool, 4 * search.limit)),
-            search.where,
-            dict[int, tuple[Record, float]](),
-        )
-        for _ in range(MOST_POOLS):
-            match = tools.store.match(search.terms, search.shelves, where, pool)
-            whole = match.yardstick.ceiling
-            records = tools.store.get(list(match.scores), where) if match.scores else []
-            held |= {each.number: (each, match.scores[each.number] / whole) for each in records}
-            full = self.important and len(records) >= pool and search.left() != 0
-            if not full or (level := _overtaking(held, records, search)) >= 1:
+        pool, lift = search.pool(max(self.pool, 4 * search.limit)), LIFTS[self.lifted]
+        held, whole, filters = dict[int, tuple[Record, float]](), 0.0, [search.where]
+        for last in range(1 - MOST_POOLS, 1):
+            least = list[float]()  # that a full pool left out
+            for where in filters:
+                some, ceiling = _pool(search, where, pool, tools)
+                held |= some
+                whole = whole or ceiling
+                if len(some) >= pool:
+                    least.append(min(words for _, words in some.values()))
+            if lift is None or not least or search.left() == 0:
                 break
-            where = search.where.also("importance", "gt", level)
+            level = _overtaking(held, max(least), lift, search)
+            filters = lift.above((1 + level) / 2 if last == -1 else level, search)  # crowd may stand upon crowd
         return held, whole
 
 
-def _overtaking(held: Mapping[int, tuple[Record, float]], pool: Sequence[Record], search: Search) -> float:
-    """How important a memory must be to come before the best, if it fits no better than the least of the pool that left it
-    out. Twice as many best as are asked for, because later stages drop some."""
-    worth = sorted((words * important(record, search.now, {}) for record, words in held.values()), reverse=True)
-    return worth[2 * search.limit - 1] / min(held[record.number][1] for record in pool) + 1e-9  # equals do not count
+def _pool(search: Search, where: Where, most: int, tools: Tools) -> tuple[dict[int, tuple[Record, float]], float]:
+    """The best by words that pass this filter, by number, each with its share of the question's weight; and that weight."""
+    match = tools.store.match(search.terms, search.shelves, where, most)
+    whole = match.yardstick.ceiling
+    records = tools.store.get(list(match.scores), where) if match.scores else []
+    return {each.number: (each, match.scores[each.number] / whole) for each in records}, whole
+
+
+# ---------------------------------------------------------------- beyond a full pool
+
+
+@dataclass(frozen=True, slots=True)
+class Lift:
+    """A weight by which one memory overtakes another that fits better: what it is, and which memories may have more."""
+
+    worth: Callable[[Record, datetime], float]
+    above: Callable[[float, Search], list[Where]]
+
+
+def _overtaking(held: Mapping[int, tuple[Record, float]], least: float, lift: Lift, search: Search) -> float:
+    """What a memory must weigh to come before the best, if it fits no better than the least of the pool that left it out.
+    Twice as many best as are asked for, because later stages drop some."""
+    best = sorted((words * lift.worth(record, search.now) for record, words in held.values()), reverse=True)
+    return best[min(2 * search.limit, len(best)) - 1] / least + 1e-9  # equals do not count
+
+
+def _more_important(level: float, search: Search) -> list[Where]:
+    return [search.where.also("importance", "gt", level)] if level < 1 else []
+
+
+def _voted(record: Record, now: datetime) -> float:
+    return reinforced(worth.score(record.counters)) * faded(record.times.used or record.times.at, now)
+
+
+def _less_doubted_or_fresher(level: float, search: Search) -> list[Where]:
+    """Of those that nobody voted for: `match` finds the others whatever the pool."""
+    doubts = sum(reinforced(-many) > level for many in range(1, FURTHEST + 1))  # that a memory may have, and weigh more
+    if level >= 1 or doubts == FURTHEST:
+        return []
+    trusted = search.where.also("down", "lte", doubts).also("rejected", "lte", doubts)
+    if level <= FAINTEST:
+        return [trusted]
+    since = search.now - timedelta(days=100 * (1 / level - 1))  # `faded`, the other way round
+    return [trusted.also("at", "gt", since), trusted.also("last_used", "gt", since)]
+
+
+LIFTS: Mapping[str, Lift | None] = {
+    "nothing": None,
+    "importance": Lift(lambda record, now: important(record, now, {}), _more_important),
+    "votes": Lift(_voted, _less_doubted_or_fresher),
+}
+
+
+# ---------------------------------------------------------------- by fields
 
 
 @dataclass(frozen=True, slots=True)
 class ByFields:
     """Records that hold the question's words, or words that stand for them."""
 
-    pool: int = 500  # records that are looked for
-    read: int = 100  # of these, the best that are read whole
+    pool: int = 500  # all of them are read and scored: what else weighs may lift the last of them to the top
     content: float = 2.0
     tags: float = 1.5
     files: float = 1.2
@@ -243,7 +294,7 @@ class ByFields:
             for number, score in also.scores.items():
                 scores[number] = scores.get(number, 0.0) + share * score
         best = sorted(scores, key=lambda number: (-scores[number], -number))
-        return best[: search.pool(max(self.read, 4 * search.limit))], replace(first.yardstick, weights=weights)
+        return best[:pool], replace(first.yardstick, weights=weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,4 +374,4 @@ def _found(search: Search, hits: Sequence[Hit]) -> Search:
 
 @cache
 def _kind_words() -> Mapping[str, tuple[str, ...]]:
-    return {name: tuple(words_of(name)) for name in KINDS}
+    return {name: tuple({word for each in and_like({name}) for word in words_of(each)}) for name in KINDS}

@@ -17,7 +17,7 @@ from memorist.records import Context, Event, Hit, Link, Outcome, Recall, Record,
 from memorist.store.where import Where
 from memorist.surfaces import settings
 from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
-from memorist.text.injection import LABEL, gives_orders
+from memorist.text.injection import LABEL, suspect
 
 if TYPE_CHECKING:
     from memorist.memory import Memory
@@ -127,7 +127,7 @@ def _hit(hit: Hit, why: bool, screen: Screen) -> None:
     record = hit.record
     head = _mark(record.number, screen)
     doubt = ", unconfirmed" if record.status == "candidate" else ""
-    doubt += f", {LABEL}," if gives_orders(record.text) else ""
+    doubt += f", {LABEL}," if suspect(record) else ""
     screen.line(f"{head} {hit.score:.2f} {record.kind}{doubt} {_day(record.times.at)} {one_line(record.text)}")
     if why:
         factors = " × ".join(f"{name} {value:.2f}" for name, value in hit.why.items())
@@ -191,7 +191,7 @@ def _facts(record: Record) -> list[tuple[str, str]]:
         "files": ", ".join(record.files),
         "data": str(plain(record.data)) if record.data else None,
         "state": f"{record.state}: {record.reason}" if record.reason else record.state,
-        "status": f"{record.status}{', pinned' if record.pinned else ''}{f', {LABEL}' if gives_orders(record.text) else ''}",
+        "status": f"{record.status}{', pinned' if record.pinned else ''}{f', {LABEL}' if suspect(record) else ''}",
         "worth": f"importance {record.importance:g}, confidence {record.confidence:g}, {votes}",
         "from": f"{record.origin} ({record.trust} trust), {said.actor} through {said.surface}",
         **where,
@@ -230,7 +230,7 @@ def _marked(record: Record) -> str:
         (record.pinned, "pinned"),
         (record.status == "candidate", "unconfirmed"),
         (record.state != "active", record.state),
-        (gives_orders(record.text), LABEL),
+        (suspect(record), LABEL),
     )
     said = ", ".join(word for holds, word in marks if holds)
     tags = "".join(f" #{tag}" for tag in record.tags)
