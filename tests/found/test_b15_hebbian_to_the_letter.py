@@ -28,7 +28,7 @@ def memory(memory: Memory) -> Memory:
 def test_nothing_goes_into_a_prompt_unasked(memory: Memory) -> None:
     memory.remember("Staging runs Postgres 16", pinned=True)
     found = memory.context("which database does staging use?")
-    assert found.text == "" and "ask with recall" in str(found.empty_because)
+    assert found.text == "" and "ask with `recall`" in str(found.empty_because)
     assert 'inject = "pull"' in own.text_of(HEBBIAN)
     assert "Postgres" in memory.context("which database does staging use?", inject="push").text
 

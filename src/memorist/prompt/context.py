@@ -328,13 +328,15 @@ class Look:
     def new(self, lane: str, hits: Iterable[Hit], best: float | None = None) -> tuple[Item, ...]:
         """The hits that no lane has yet, as items in the order in which they enter. With the `best` score of a family they are
         weighed by importance, and by how well they match."""
-        role = self.plan.profile if lane not in STEADY else None
-        hits = [hit for hit in hits if hit.record.id not in self.taken and (role is None or role.takes(hit.record))]
-        items = [self._item(lane, hit, best) for hit in hits]
+        items = [self._item(lane, hit, best) for hit in hits if self._is_for(lane, hit.record)]
         if lane not in STEADY:  # pins first, where no lane of their own has taken them
             items.sort(key=lambda item: (best is None or not held_up(item.record), -item.weight))
         self.taken.update({item.record.id: item for item in items})
         return tuple(items)
+
+    def _is_for(self, lane: str, record: Record) -> bool:
+        role = self.plan.profile if lane not in STEADY else None
+        return record.id not in self.taken and (role is None or role.takes(record))
 
     def _item(self, lane: str, hit: Hit, best: float | None = None) -> Item:
         plan, record = self.plan, hit.record

@@ -106,8 +106,7 @@ def _perform(verb: Verb, place: Place, **given: Any) -> int:
     if "messages" in given:
         given["text"] = arguments.conversation(given.pop("messages"), {**given, **({"batch": True} if batch else {})})
     scoped = _fill_in(verb, place, given, batch)
-    if verb.name == "remember" and arguments.is_conversation(given.get("text")):
-        aside("this is a conversation, and is kept as one text; --messages keeps its turns")
+    _tell_of_conversation(verb, given.get("text"))
     # At a terminal `erase` asks before it begins; down a pipe nobody can say yes for the user.
     confirm: Confirmer | None = (lambda ask: True) if verb.name == "erase" and arguments.at_terminal() else None
     with opened(place, narrowed=not scoped, wait=PATIENCE[verb.part], confirm=confirm) as memory:
@@ -118,6 +117,11 @@ def _perform(verb: Verb, place: Place, **given: Any) -> int:
         show.show(show.Result(verb.name, answer, memory, given, why), Screen.of(place.json))
         sys.stdout.flush()  # before the recall log is written, which may have to wait
     return exit_code(answer)
+
+
+def _tell_of_conversation(verb: Verb, text: object) -> None:
+    if verb.name == "remember" and arguments.is_conversation(text):
+        aside("this is a conversation, and is kept as one text; --messages keeps its turns")
 
 
 def _fill_in(verb: Verb, place: Place, given: dict[str, Any], batch: bool) -> bool:
