@@ -424,9 +424,12 @@ class Look:
         if again and len(hits) < len(found):
             hits += [hit for scope in here for hit in again(scope, self.plan.limit, "memory")]
         best = max((hit.score for hit in hits), default=0.0) or 1.0
-        pins = [] if PINNED in self.lanes else [hit for hit in self.steady(PINNED) if hit.record.scope in here]
-        both = {hit.record.id: hit for hit in (*self._held(here, "importance"), *pins, *hits)}
+        both = {hit.record.id: hit for hit in (*self._held(here, "importance"), *self._pins_of(here), *hits)}
         return self.new(family, both.values(), best)
+
+    def _pins_of(self, scopes: Sequence[str]) -> list[Hit]:
+        """The pins of these scopes, where they have no lane of their own."""
+        return [] if PINNED in self.lanes else [hit for hit in self.steady(PINNED) if hit.record.scope in scopes]
 
     def _held(self, scopes: Sequence[str], order: str) -> list[Hit]:
         """The most important or the latest memories of these scopes, whatever is asked, as many as the tokens may hold. What
