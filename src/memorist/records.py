@@ -562,6 +562,7 @@ class Context(Noun):
     fingerprint: Mapping[str, Any] = field(
         default_factory=dict, hash=False
     )  # what was asked for, to compare outcomes by
+    skipped: tuple[str, ...] = ()  # what there was no time for, such as documents
 
     def __str__(self) -> str:
         return self.text

@@ -225,7 +225,8 @@ def assemble(plan: Plan, found: "Candidates", digest: Digest, count: TokenCounte
     """The context, without its receipt."""
     everything = found.all
     if not everything:
-        return Context("", budget=plan.total, empty_because=found.empty_because or "nothing matches this question")
+        because = found.empty_because or "nothing matches this question"
+        return Context("", budget=plan.total, empty_because=because, skipped=found.skipped)
     style = plan.style
     written = {item.record.id: style.item(item) for item in everything}
     costs = {id: count(text) for id, text in written.items()}
@@ -250,6 +251,7 @@ def assemble(plan: Plan, found: "Candidates", digest: Digest, count: TokenCounte
         None if shown else f"nothing that was found fits into {plan.total} tokens",
         done.stable,
         packed.lanes,
+        skipped=found.skipped,
     )
 
 
@@ -291,6 +293,7 @@ class Candidates:
     protected: tuple[Item, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
     empty_because: str | None = None
+    skipped: tuple[str, ...] = ()  # what there was no time for
 
     @property
     def all(self) -> list[Item]:
@@ -300,7 +303,7 @@ class Candidates:
 def candidates(plan: Plan, recall: Recaller, who: Access, tools: Tools) -> Candidates:
     """Steady lanes first, then the last turns, then what matches the question: first for families with a lane of their own,
     so that the general `recall` lane does not take their memories."""
-    look, names = Look(plan, who, tools, tools.clock(), {}, {}), [lane.name for lane in plan.lanes]
+    look, names = Look(plan, who, tools, tools.clock(), {}, {}, []), [lane.name for lane in plan.lanes]
     for name in filter(STEADY.__contains__, names):
         look.lanes[name] = look.new(name, look.steady(name))
     protected = look.protected()
@@ -311,7 +314,8 @@ def candidates(plan: Plan, recall: Recaller, who: Access, tools: Tools) -> Candi
         look.say_once()
     contradictions = look.contradictions()
     look.shape()
-    return Candidates({name: look.lanes.get(name, ()) for name in names}, protected, contradictions, because)
+    lanes = {name: look.lanes.get(name, ()) for name in names}
+    return Candidates(lanes, protected, contradictions, because, tuple(look.skipped))
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,6 +328,7 @@ class Look:
     now: datetime
     lanes: dict[str, tuple[Item, ...]]
     taken: dict[str, Item]
+    skipped: list[str]
 
     def new(self, lane: str, hits: Iterable[Hit], best: float | None = None) -> tuple[Item, ...]:
         """The hits that no lane has yet, as items in the order in which they enter. With the `best` score of a family they are
@@ -395,7 +400,8 @@ class Look:
             asked = min(MOST_HITS, most + min(len(self.taken), ASIDE))
             found, documents = recall(None, asked, "memory"), self._documents(recall)
             # Other scopes may have kept out those of a family: then each is asked for by itself, if there is time.
-            again = recall if len(found.hits) >= asked and len(plan.scopes) > 1 and self._has_time() else None
+            crowded = len(found.hits) >= asked and len(plan.scopes) > 1
+            again = recall if crowded and self._has_time("scopes by themselves") else None
         for name in names:
             if name != "recall":
                 self.lanes[name] = self._of_family(name, (*found.hits, *documents), again)
@@ -404,13 +410,17 @@ class Look:
                 self.lanes[name] = self.new(name, (*hits[:most], *documents))
         return found.empty_because
 
-    def _has_time(self) -> bool:
-        return not self.plan.hurried and not self.tools.over()
+    def _has_time(self, what: str) -> bool:
+        """Whether there is time for this; if not, the context says that it was left out."""
+        if self.plan.hurried or self.tools.over():
+            self.skipped.append(what)
+            return False
+        return True
 
     def _documents(self, recall: Recaller) -> tuple[Hit, ...]:
         """What matches among documents; where there are none, it costs next to nothing."""
         kinds, who, scopes = self.plan.wish.kinds, self.who, self.plan.scopes
-        if not (kinds is None or "document" in kinds) or not self._has_time():
+        if not (kinds is None or "document" in kinds) or not self._has_time("documents"):
             return ()
         shelves = [Shelf(who.space, scope, LAYER, home) for scope in scopes for home in who.homes_of(scope)]
         some = self.tools.store.vocabulary("", shelves, Where(who), 1)
