@@ -15,7 +15,7 @@ test: $(READY) check
 
 # The same tests with the full numbers: hundreds of kills, a million fuzz queries, eight writers.
 torture: $(READY)
-	MEMORIST_TORTURE=1 $(BIN)/python -m pytest tests/faults tests/contract tests/acceptance tests/trust tests/found
+	MEMORIST_TORTURE=1 $(BIN)/python -m pytest tests/faults tests/contract tests/acceptance tests/trust tests/found tests/oracles
 
 # A real sentence model (83 MB) through the ONNX embedder, compared with a forward pass in numpy.
 MINILM := build/minilm
