@@ -1,4 +1,4 @@
-"""`make test-shells`: zsh and fish read the completion scripts made for them. Both must be installed; bash is tested with the rest."""
+"""`make test-shells`: zsh and fish read the completion scripts made for them, and must be installed."""
 
 import subprocess
 import sys

@@ -214,6 +214,8 @@ def _value(field: str, value: Any, depth: int = 0) -> Any:
         return utc(value, field)
     if isinstance(value, date) and type_of(field) == "any":
         return iso(value)
+    if isinstance(value, datetime):  # equals no text, and that is an answer
+        return utc(value, field)
     if isinstance(value, float) and not math.isfinite(value):
         raise Invalid(f"{field!r} cannot be compared with {value!r}; use a finite number")
     if isinstance(value, int) and abs(value) >= 2**63:
