@@ -37,7 +37,8 @@ def chinese(length: int) -> str:
 
 
 def repeated(piece: str) -> Form:
-    return lambda length: (piece * (length // len(piece) + 1))[:length]
+    """Whole pieces only: what is left of a cut one may be all that a parser finds, at one length and not at the other."""
+    return lambda length: piece * (length // len(piece))
 
 
 # What has begun and never ends, what nests, what nearly matches: each of them made some parser slow, somewhere.
