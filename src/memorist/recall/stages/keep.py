@@ -161,7 +161,9 @@ class DropTail:
         best = ordered(search.hits)
         if self.rule == "median":
             bar = (best[(len(best) - 1) // 2].score + best[len(best) // 2].score) / 4  # half the median
-            weak, because = [hit for hit in best if hit.score < bar], f"under {bar:.3f}, half the median"
+            # What has exactly half stays, however its factors were rounded.
+            weak = [hit for hit in best if hit.score < bar * (1 - 1e-9)]
+            because = f"under {bar:.3f}, half the median"
         else:
             weak = best[len(best) - int(self.share * len(best)) :]
             because = f"among the lowest {self.share:.0%}"
