@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
+from memorist.kinds import KINDS
+
 Part = Literal["writing", "reading", "keeping"]
 
 
@@ -90,9 +92,7 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
         "b": "The second memory.",
         "text": "The text.",
         "query": "The question, in any words.",
-        "kind": "Its kind: decision, architecture, convention, pattern, preference, correction, warning, error, procedure, fact, "
-        "entity, note, discovery, file_change, progress, task_progress, reasoning, tool_output, summary, turn, document, "
-        "narrative, task, gap, cluster, or one of your own; default: fact.",
+        "kind": f"Its kind: {', '.join(KINDS)}, or one of your own; default: fact.",
         "revise.kind": "Its new kind; `memorist remember --help` lists them.",
         "link.kind": "relates_to, supersedes, contradicts, derived_from or in_cluster.",
         "unlink.kind": "relates_to, supersedes, contradicts, derived_from or in_cluster.",

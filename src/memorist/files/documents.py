@@ -51,9 +51,8 @@ def pieces_of(text: str, name: str, modified: datetime, file: str) -> list[Entry
         body = text[start:end].rstrip()
         if is_blank(body):
             continue
-        start += (
-            body.rfind("\n", 0, len(body) - len(body.lstrip())) + 1
-        )  # without blank lines, but with its indentation
+        # Without blank lines before it, but with its indentation.
+        start += body.rfind("\n", 0, len(body) - len(body.lstrip())) + 1
         body = text[start:end].rstrip()
         line, counted = line + text.count("\n", counted, start), start
         lines = [line, line + body.count("\n")]
@@ -68,9 +67,7 @@ def spans(text: str) -> Iterator[tuple[int, int]]:
     most, usual, least = OVERLAPS
     start = 0
     while len(text) - start > LARGEST_PIECE:
-        high = min(
-            start + LARGEST_PIECE, len(text) - LEAST_PIECE + least
-        )  # so much is left that the last one is not too short
+        high = min(start + LARGEST_PIECE, len(text) - LEAST_PIECE + least)  # the last one is not to be too short
         end = _best(text, start + LEAST_PIECE, high, start + USUAL_PIECE)
         yield start, end
         start = _best(text, end - most, end - least, end - usual)

@@ -27,9 +27,7 @@ from memorist.store.where import FIELDS, Where, canonical, holds
 from memorist.text.visible import quoted
 
 EVERYTHING = 1_000_000
-LONG = (
-    50_000  # characters of a payload as JSON; a longer one is the text itself, which may be ten times as long as data
-)
+LONG = 50_000  # characters of a payload as JSON; a longer one is the text, which may be ten times as long as data
 IDS_AT_ONCE = 400  # ids in one filter
 SHAPE = '{"id": "d-1", "kind": "decision", "source": "project", "payload": "One queue"}'
 JUST_USED = timedelta(days=1)

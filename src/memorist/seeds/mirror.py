@@ -1,9 +1,8 @@
 """A tier beside a backend of the caller's own: any object that has the seven verbs of the founding document.
 
 What the backend holds and the tier never had is imported when the tier is made: as candidates, since nobody here has seen it,
-whoever opens it. From then on it is told what was kept, exactly
-as it was stored, and what was let go by these verbs; what the gate refuses or redacts never reaches it. Questions are answered
-by the memory alone. What is to be gone for good must be erased in both.
+whoever opens it. From then on it is told what was kept, exactly as it was stored, and what was let go by these verbs; what the
+gate refuses or redacts never reaches it. Questions are answered by the memory alone. What is to be gone must be erased in both.
 """
 
 from dataclasses import replace
