@@ -465,6 +465,7 @@ class Memory(Engine):
         deadline: float | None = None,
         exact: bool = False,
         files: Sequence[PathLike[str] | str] = (),
+        min_relevance: float | None = None,
     ) -> Recall:
         """Finds what matters for a question, best first. Nothing found is an answer, and `empty_because` explains it.
 
@@ -475,10 +476,11 @@ class Memory(Engine):
         at: the moment of asking, for "last week"; now without it · as_of: answers as things were believed then
         deadline: seconds after which what is optional is skipped
         exact: whether to compare with every vector, where a large store would guess well
+        min_relevance: what a hit must have instead of what the design asks for; 0 brings as many as `limit` says
         """
         asked = recall.pipeline.Query(
             query, limit=limit, search=search, scope=scope, user=user, session=session, kinds=kinds, where=where,
-            at=at, as_of=as_of, deadline=deadline, exact=exact, files=files,
+            at=at, as_of=as_of, deadline=deadline, exact=exact, files=files, min_relevance=min_relevance,
         )  # fmt: skip
         return self._answer(asked, logged=True)
 

@@ -33,7 +33,7 @@ def test_the_name_holds_the_digest_and_the_dimension() -> None:
 
 
 def test_the_table_has_the_shape_it_should_and_is_not_read_whole() -> None:
-    table = embed._table()
+    table = embed.loaded_table()
     assert table.rows.shape == (30522, 256)
     assert table.rows.dtype == np.int8
     assert not table.rows.flags.writeable
@@ -42,7 +42,7 @@ def test_the_table_has_the_shape_it_should_and_is_not_read_whole() -> None:
 
 
 def test_every_english_token_has_a_row_and_special_ones_have_none() -> None:
-    table = embed._table()
+    table = embed.loaded_table()
     empty = ~table.rows.any(axis=1)
     assert empty[:999].all()  # [PAD], [UNK], [CLS], [SEP], [MASK] and the unused ones
     tokens = (embed.FOLDER / "vocab.txt").read_text(encoding="utf-8").split("\n")[: len(empty)]

@@ -19,26 +19,37 @@ from pathlib import Path
 
 import numpy as np
 
-from bench import abstention, sets
+from bench import abstention, notes, sets
 from bench.measures import measured, sessions_of
 from memorist import Memory
+from memorist.design import Tools
 from memorist.designs.balanced import BALANCED
 from memorist.recall.pipeline import Asked, Candidate, Search
+from memorist.recall.stages.blend import GROUPS, READ, VOICES, Closer, Mix, Table, mix, voice
 from memorist.recall.stages.gather import Gather
-from memorist.recall.stages.weigh import VOICES, Mix, Table, voice
+from memorist.text.bm25 import Yardstick
 from memorist.worth import logistic
 
-SETS = ("locomo", "longmemeval", "beam", "cranfield", "conflict")
+SETS = {
+    "locomo": 1.0,
+    "longmemeval": 1.0,
+    "beam": 1.0,
+    "cranfield": 1.0,
+    "conflict": 0.3,
+    "notes": 1.0,
+}  # what each counts
 FOLDS = 5
 RIDGE = 1e-3
 OWN = ("words", "meaning")
-SIGNALS = ("words", "meaning", "before", "after", "session")
-SHARED = ("speaker", "when", "kin")
-EVIDENCE = ("best", "covered", "cosine", "crowd", "level")
+CLOSE = ("nearly", "soft", "names")
+TALK = ("before", "after", "session")
+SHARED = ("speaker", "when")
+EVIDENCE = ("best", "ahead", "covered", "cosine", "soft", "absent", "length", "size", "by_words", "level")
+TALKING = ("people", "user", "assistant")
 AMONG_FIRST = 5  # where the answer must stand to count as found
-NOTHING = {name: 0.0 for name in EVIDENCE}
+SHOWN = 10  # of the best: whose relevance is to be a chance
 COLUMNS = [
-    *((who, name) for who in VOICES for name in SIGNALS),
+    *((who, name) for who in VOICES for name in (*OWN, *CLOSE, *(TALK if who in TALKING else ("kin",)))),
     ("assistant", "voice"),
     *(("all", name) for name in SHARED),
 ]
@@ -48,14 +59,18 @@ FILE = Path(__file__).parents[2] / "src/memorist/recall/mix.toml"
 
 
 class Tap:
-    """A stage that keeps what was gathered."""
+    """A stage that keeps what was gathered, and what the texts of the best of it tell."""
 
     def __init__(self) -> None:
-        self.candidates: tuple[Candidate, ...] = ()
-        self.asked = Asked("")
+        self.found: tuple[Sequence[Candidate], Asked, Yardstick, Closer] | None = None
 
-    def __call__(self, search: Search, tools: object) -> Search:
-        self.candidates, self.asked = search.candidates, search.asked
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        if not search.candidates:
+            self.found = None
+            return search
+        table = Table(search.candidates, search.asked, mix(), search.yardstick)
+        table.look_closer(tools.store.get(table.best(10)[:READ], search.where))
+        self.found = search.candidates, search.asked, search.yardstick, table.closer
         return search
 
 
@@ -67,16 +82,22 @@ class Case:
     category: str
     candidates: Sequence[Candidate]
     asked: Asked
+    yardstick: Yardstick
+    closer: Closer
     right: frozenset[int]
     gold: int  # how many answer it, found or not
     session: Mapping[int, str | None]
     sessions: frozenset[str]
 
+    def table(self, mix: Mix) -> Table:
+        return Table(self.candidates, self.asked, mix, self.yardstick, self.closer)
+
     def columns(self, wanted: Sequence[tuple[str, str]], mix: Mix) -> np.ndarray:
         place = {column: at for at, column in enumerate(wanted)}
-        found = np.zeros((len(self.candidates), len(wanted)))
-        table = Table(self.candidates, self.asked, mix)
-        for row, candidate in enumerate(self.candidates):
+        table = self.table(mix)
+        found = np.zeros((len(self.closer), len(wanted)))
+        for row, number in enumerate(self.closer):
+            candidate = table.candidates[number]
             for name, value in table.features(candidate):
                 at = place.get((voice(candidate.fact), name), place.get(("all", name)))
                 if at is not None:
@@ -85,43 +106,34 @@ class Case:
 
     @property
     def rights(self) -> np.ndarray:
-        return np.array([candidate.fact.number in self.right for candidate in self.candidates])
+        return np.array([number in self.right for number in self.closer])
 
 
-def gathered(test: sets.TestSet) -> Iterator[Case]:
+def gathered(test: sets.TestSet, kinds: Mapping[str, str], beside: Sequence[str] = ()) -> Iterator[Case]:
     """Every question of the set, and as many that belong to other shelves, as the engine gathers for them."""
     tap = Tap()
     for number, shelf in enumerate(test.shelves):
         with Memory(":memory:", project="p", design=replace(BALANCED, recall=(*GATHERING, tap))) as memory:
-            drafts = [
-                {
-                    "text": d.text,
-                    "kind": test.kind,
-                    "session": d.session,
-                    "role": d.role,
-                    "speaker": d.speaker,
-                    "at": d.at,
-                }
-                for d in shelf.documents
+            memory.remember_many([{"text": text, "at": shelf.documents[0].at} for text in beside])
+            stored = [
+                outcome.record for outcome in memory.remember_many([_draft(d, test, kinds) for d in shelf.documents])
             ]
-            stored = [outcome.record for outcome in memory.remember_many(drafts)]
             numbers = {d.id: r.number for d, r in zip(shelf.documents, stored, strict=True) if r is not None}
             session = {r.number: d.session for d, r in zip(shelf.documents, stored, strict=True) if r is not None}
             strangers = abstention.foreign(test, number) if len(test.shelves) > 1 else []
             for at, question in enumerate((*shelf.questions, *strangers)):
                 memory.recall(question.text, limit=10, search=test.search, at=question.at)
-                if tap.candidates:
+                if tap.found:
                     right = frozenset(numbers[id] for id in question.gold if id in numbers)
                     fold = (at if len(test.shelves) == 1 else number) % FOLDS
-                    found = (
-                        tap.candidates,
-                        tap.asked,
-                        right,
-                        len(question.gold),
-                        session,
-                        question.sessions,
+                    yield Case(
+                        fold, question.category, *tap.found, right, len(question.gold), session, question.sessions
                     )
-                    yield Case(fold, question.category, *found)
+
+
+def _draft(document: sets.Document, test: sets.TestSet, kinds: Mapping[str, str]) -> dict[str, object]:
+    names = ("text", "session", "role", "speaker", "at")
+    return {"kind": kinds.get(document.id, test.kind), **{name: getattr(document, name) for name in names}}
 
 
 def small(test: sets.TestSet, rounds: int = 400) -> Iterator[Case]:
@@ -143,33 +155,34 @@ def small(test: sets.TestSet, rounds: int = 400) -> Iterator[Case]:
             words = sorted(set(re.findall(r"[A-Za-z]{4,}", meant.text)), key=len)[-3:]
             said = question.text if at % 3 else " ".join(words[-1 - at % 2 :])
             memory.recall(said or question.text, limit=10)
-        if tap.candidates:
+        if tap.found:
             right = frozenset(numbers[:1]) if there else frozenset[int]()
-            yield Case(at % FOLDS, "small", tap.candidates, tap.asked, right, int(there), {}, frozenset())
+            yield Case(at % FOLDS, "small", *tap.found, right, int(there), {}, frozenset())
 
 
 # ---------------------------------------------------------------- fitting
 
 
-def softmax_fit(groups: Sequence[Sequence[tuple[np.ndarray, np.ndarray]]]) -> np.ndarray:
-    """The weights that make the right ones likeliest, every group counting the same."""
+def softmax_fit(groups: Sequence[tuple[float, Sequence[tuple[np.ndarray, np.ndarray]]]]) -> np.ndarray:
+    """The weights that make the right ones likeliest, each group counting as it is given."""
 
     def look(weights: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         loss, gradient = RIDGE * float(weights @ weights), 2 * RIDGE * weights
         hessian = 2 * RIDGE * np.eye(len(weights))
-        for group in groups:
+        for counts, group in groups:
+            many = len(group) / counts
             for features, right in group:
                 scores = features @ weights
                 shares = np.exp(scores - scores.max())
                 whole = shares.sum()
                 shares /= whole
                 mean = features.T @ shares
-                loss += (np.log(whole) - (scores[right] - scores.max()).mean()) / len(group)
-                gradient = gradient + (mean - features[right].mean(0)) / len(group)
-                hessian = hessian + ((features * shares[:, None]).T @ features - np.outer(mean, mean)) / len(group)
+                loss += (np.log(whole) - (scores[right] - scores.max()).mean()) / many
+                gradient = gradient + (mean - features[right].mean(0)) / many
+                hessian = hessian + ((features * shares[:, None]).T @ features - np.outer(mean, mean)) / many
         return loss, gradient, hessian
 
-    return newton(look, groups[0][0][0].shape[1])
+    return newton(look, groups[0][1][0][0].shape[1])
 
 
 def logistic_fit(features: np.ndarray, right: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -201,44 +214,84 @@ def newton(look: Callable[[np.ndarray], tuple[float, np.ndarray, np.ndarray]], w
     return weights
 
 
-def fitted(by_set: Mapping[str, Sequence[Case]]) -> dict[str, dict[str, float]]:
-    answered = [[c for c in cases if c.rights.any()] for name, cases in by_set.items() if not name.startswith("small")]
-    nothing = complete({who: {f"own_{name}": 0.0 for name in OWN} for who in VOICES})
-    own = softmax_fit([[(case.columns(OWN_COLUMNS, nothing), case.rights) for case in cases] for cases in answered])
+Cases = Mapping[str, Sequence[Case]]
+
+
+def fitted(by_set: Cases) -> dict[str, dict[str, float]]:
+    answered = {name: [case for case in cases if case.rights.any()] for name, cases in by_set.items() if name in SETS}
+
+    def fit(columns: Sequence[tuple[str, str]], mix: Mix) -> np.ndarray:
+        return softmax_fit(
+            [
+                (SETS[name], [(case.columns(columns, mix), case.rights) for case in cases])
+                for name, cases in answered.items()
+            ]
+        )
+
     mix: dict[str, dict[str, float]] = {who: {} for who in VOICES} | {"all": {"voice": 0.0}}
+    own = fit(OWN_COLUMNS, complete(mix))
     for (who, name), weight in zip(OWN_COLUMNS, own, strict=True):
         if name in OWN:
             mix[who][f"own_{name}"] = float(weight)
-    own_only = complete(mix)
-    weights = softmax_fit([[(case.columns(COLUMNS, own_only), case.rights) for case in cases] for cases in answered])
+    weights = fit(COLUMNS, complete(mix))
     for (who, name), weight in zip(COLUMNS, weights, strict=True):
         mix[who][name] = float(weight) if name == "voice" else max(0.0, float(weight))  # none of them speaks against
-    mix["standing"] = standing(by_set, complete(mix))
-    by_words = {name: [without_meaning(case) for case in cases] for name, cases in by_set.items()}
-    mix["standing_by_words"] = standing(by_words, complete(mix))
+    for group in dict.fromkeys(GROUPS.values()):
+        _calibrate(group, by_set, mix)
     return mix
+
+
+def _calibrate(group: str, by_set: Cases, mix: dict[str, dict[str, float]]) -> None:
+    """Makes the relevance of what is shown the chance that it matters, and fits the chance that the answer is here at all."""
+    own = {name: [c for c in (*cases, *map(without_meaning, cases)) if c.closer] for name, cases in by_set.items()}
+    of_group = {
+        name: kept
+        for name, cases in own.items()
+        if (kept := [c for c in cases if c.table(complete(mix)).group == group])
+    }
+    for _ in range(4):
+        rows, right, counts = list[list[float]](), list[bool](), list[float]()
+        for cases in of_group.values():
+            for case in cases:
+                table = case.table(complete(mix))
+                for number in sorted(case.closer, key=lambda n: -table.sums[n])[:SHOWN]:
+                    rows.append([table.sums[number], *table.evidence.values()])
+                    right.append(number in case.right)
+                    counts.append((0.2 if table.evidence["by_words"] else 1) / len(cases))
+        found = logistic_fit(np.array(rows), np.array(right, float), np.array(counts))
+        for who, of in GROUPS.items():
+            if of == group:
+                mix[who] = {
+                    name: weight if name.startswith("own_") else weight * float(found[0])
+                    for name, weight in mix[who].items()
+                }
+        if group == "talk":
+            mix["all"] = {name: weight * float(found[0]) for name, weight in mix["all"].items()}
+        mix[f"standing {group}"] = dict(zip(EVIDENCE, map(float, found[1:]), strict=True))
+    mix[f"here {group}"] = here(of_group, complete(mix))
 
 
 def without_meaning(case: Case) -> Case:
     """The same question where there are no vectors: what only meaning found is not there."""
-    bare = [replace(each, cosine=None, meaning=0.0, kin=0.0) for each in case.candidates]
-    found = {each.fact.number for each in bare if each.words}
+    bare = [each._replace(cosine=None, meaning=0.0, kin=0.0) for each in case.candidates]
+    found = {each.fact.number for each in bare if each.words or each.nearly}
     beside = {n for each in bare if each.words for n in (each.fact.before, each.fact.after)}
-    return replace(case, candidates=[each for each in bare if each.fact.number in found | beside])
+    kept = [each for each in bare if each.fact.number in found | beside]
+    closer = {each.fact.number: case.closer[each.fact.number] for each in kept if each.fact.number in case.closer}
+    return replace(case, candidates=kept, closer=closer)
 
 
-def standing(by_set: Mapping[str, Sequence[Case]], mix: Mix) -> dict[str, float]:
-    """What evidence makes the best candidate's relevance the chance that the answer is among the first."""
+def here(by_set: Cases, mix: Mix) -> dict[str, float]:
+    """What evidence says of the chance that the answer is among the first."""
     rows, right, counts = [], [], []
     for cases in by_set.values():
         for case in cases:
-            if case.category == "adversarial" or not case.candidates:
-                continue
-            table = Table(case.candidates, case.asked, mix)
-            first = sorted(table.sums, key=lambda number: -table.sums[number])[:AMONG_FIRST]
-            rows.append(list(table.evidence().values()))
-            right.append(float(bool(case.right & set(first))))
-            counts.append(1 / len(cases))
+            if case.category != "adversarial":
+                table = case.table(mix)
+                first = sorted(case.closer, key=lambda number: -table.sums[number])[:AMONG_FIRST]
+                rows.append(list(table.evidence.values()))
+                right.append(float(bool(case.right & set(first))))
+                counts.append((0.2 if table.evidence["by_words"] else 1) / len(cases))
     weights = logistic_fit(np.array(rows), np.array(right), np.array(counts))
     return dict(zip(EVIDENCE, map(float, weights), strict=True))
 
@@ -248,61 +301,132 @@ def standing(by_set: Mapping[str, Sequence[Case]], mix: Mix) -> dict[str, float]
 
 def complete(mix: Mapping[str, Mapping[str, float]]) -> Mix:
     """The mix as the engine reads it; what was not fitted yet counts for nothing."""
-    empty = dict.fromkeys((*SIGNALS, *SHARED, "voice"), 0.0)
-    voices = {who: {**empty, **mix.get("all", {}), **mix[who]} for who in VOICES}
-    return {
-        "standing": mix.get("standing", NOTHING),
-        "standing_by_words": mix.get("standing_by_words", NOTHING),
-        **voices,
-    }
+    empty = dict.fromkeys((*OWN, *CLOSE, *TALK, *SHARED, "kin", "voice", "own_words", "own_meaning"), 0.0)
+    nothing = dict.fromkeys(EVIDENCE, 0.0)
+    asides = {f"{what} {group}": nothing for what in ("standing", "here") for group in GROUPS.values()}
+    return {**asides, **mix, **{who: {**empty, **mix.get("all", {}), **mix[who]} for who in VOICES}}
 
 
-def judged(case: Case, mix: Mix) -> tuple[dict[str, float], float]:
-    """The measures of one question, and the relevance of its best candidate."""
-    table = Table(case.candidates, case.asked, mix)
-    order = sorted(table.sums, key=lambda number: (-table.sums[number], -number))
+@dataclass(frozen=True)
+class Judged:
+    """One question, judged by weights that have not seen it."""
+
+    case: Case
+    measures: Mapping[str, float]
+    chance: float
+    hits: Sequence[tuple[float, bool]]  # relevance and whether it matters, best first
+
+
+def judged(case: Case, mix: Mix) -> Judged:
+    table = case.table(mix)
+    order = sorted(case.closer, key=lambda number: (-table.sums[number], -number))
     found = {}
     if case.gold:
         lost = {str(-at) for at in range(1, 1 + case.gold - len(case.right))}
         found = measured([str(number) for number in order], {str(number) for number in case.right} | lost)
+        found["any@3"] = float(bool(case.right & set(order[:3])))
+        found["rec@5"] = len(case.right & set(order[:5])) / case.gold
     if case.sessions:
         ranked = sessions_of([str(n) for n in order], {str(n): name for n, name in case.session.items()})
         for k in (1, 5, 10):
             found[f"session any@{k}"] = float(bool(case.sessions & set(ranked[:k])))
             found[f"session all@{k}"] = float(case.sessions <= set(ranked[:k]))
-    return found, logistic(table.sums[order[0]] + table.standing)
+    hits = [(logistic(table.sums[n] + table.standing), n in case.right) for n in order[:SHOWN]]
+    return Judged(case, found, table.chance, hits)
 
 
-def validated(by_set: Mapping[str, Sequence[Case]]) -> None:
+def validated(by_set: Cases) -> dict[str, list[Judged]]:
     """Prints what folds say that the fit has not seen."""
-    rows: dict[str, list[dict[str, float]]] = {}
-    sure: dict[str, tuple[list[float], list[float]]] = {}
+    told: dict[str, list[Judged]] = {}
     for fold in range(FOLDS):
         mix = complete(fitted({name: [c for c in cases if c.fold != fold] for name, cases in by_set.items()}))
         for name, cases in by_set.items():
-            for case in cases:
-                if case.fold == fold and case.category != "adversarial":
-                    found, chance = judged(case, mix)
-                    if found:
-                        rows.setdefault(name, []).append(found)
-                    sure.setdefault(name, ([], []))[0 if found else 1].append(chance)
-    for name, found in rows.items():
-        means = {key: round(100 * sum(row[key] for row in found) / len(found), 1) for key in found[0]}
-        print(name, len(found), {key: mean for key, mean in means.items() if not key.endswith("@20")})
-    for limit in (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4):
-        told = {name: tuple(_below(some, limit) for some in both) for name, both in sure.items()}
-        print(f"silent under {limit}, in percent of questions with an answer and without: {told}")
+            told.setdefault(name, []).extend(
+                judged(c, mix) for c in cases if c.fold == fold and c.closer and c.category != "adversarial"
+            )
+    for name, each in told.items():
+        rows = [one.measures for one in each if one.measures]
+        means = {
+            key: round(100 * sum(row[key] for row in rows) / len(rows), 1) for key in rows[0] if not key.endswith("@20")
+        }
+        print(name, len(rows), means)
+        _tell_reliability(name, each)
+    for name in ("notes", "notes crowded"):
+        _tell_cuts(name, told.get(name, []))
+    return told
 
 
-def _below(chances: Sequence[float], limit: float) -> float:
-    return round(100 * sum(chance < limit for chance in chances) / max(1, len(chances)), 1)
+def _tell_reliability(name: str, told: Sequence[Judged]) -> None:
+    hits = np.array([(relevance, matters) for one in told for relevance, matters in one.hits])
+    bins = np.minimum(9, (hits[:, 0] * 10).astype(int))
+    cells = [
+        f"{hits[bins == b, 0].mean():.2f}→{hits[bins == b, 1].mean():.2f} ({(bins == b).sum()})"
+        for b in range(10)
+        if (bins == b).any()
+    ]
+    print("  reliability:", " ".join(cells))
+
+
+def _tell_cuts(name: str, told: Sequence[Judged]) -> None:
+    """What silence and cuts would do."""
+    silences = ("near", "far", "small talk")
+    for chance in (0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4):
+        known = [one for one in told if one.case.gold]
+        parts = [
+            f"{kind} {100 * np.mean([one.chance < chance for one in told if one.case.category == kind]):.0f}"
+            for kind in silences
+        ]
+        print(
+            f"{name}: silent under {chance}: wrongly {100 * np.mean([one.chance < chance for one in known]):.1f}",
+            *parts,
+        )
+        for below, behind in (
+            (0, 99),
+            (0.05, 2.0),
+            (0.1, 2.0),
+            (0.1, 1.5),
+            (0.15, 1.5),
+            (0.15, 1.0),
+            (0.2, 2),
+            (0.2, 1.0),
+        ):
+            shown = [[] if one.chance < chance else _cut(one.hits[:5], below, behind) for one in known]
+            every = [matters for hits in shown for _, matters in hits]
+            any3 = np.mean([any(m for _, m in hits[:3]) for hits in shown])
+            rec5 = np.mean([sum(m for _, m in hits) / one.case.gold for hits, one in zip(shown, known, strict=True)])
+            empty = np.mean([not hits for hits in shown])
+            print(
+                f"   below {below} behind {behind}: precision {100 * np.mean(every):.1f} any@3 {100 * any3:.1f} rec@5 {100 * rec5:.1f} silent {100 * empty:.1f} hits {len(every) / len(known):.1f}"
+            )
+
+
+def _cut(hits: Sequence[tuple[float, bool]], below: float, behind: float) -> list[tuple[float, bool]]:
+    best = np.log(hits[0][0] / (1 - hits[0][0]))
+    return [(r, m) for r, m in hits if r >= below and np.log(r / (1 - r)) >= best - behind]
 
 
 def written(mix: Mapping[str, Mapping[str, float]]) -> str:
     lines = ["# How much each signal of a recall counts; fitted by tools/fit_mix. The sum of all is a log-odds.", ""]
-    for who in (*VOICES, "all", "standing", "standing_by_words"):
-        lines += [f"[{who}]", *(f"{name} = {weight:.3f}" for name, weight in mix[who].items()), ""]
+    for who, weights in mix.items():
+        lines += [f"[{who}]", *(f"{name} = {weight:.3f}" for name, weight in weights.items()), ""]
     return "\n".join(lines)
+
+
+def collected(data: Path, wanted: Sequence[str]) -> dict[str, Sequence[Case]]:
+    found: dict[str, Sequence[Case]] = {}
+    for name in wanted:
+        if name != "notes":
+            found[name] = list(gathered(sets.load(name, data), {}))
+            continue
+        stores = notes.stores(data / "notes-dev.json.gz")
+        kinds = {id: kind for _, own in stores for id, kind in own.items()}
+        test = sets.TestSet("notes", "", tuple(shelf for shelf, _ in stores), "note", "memory")
+        found[name] = list(gathered(test, kinds))
+        found["notes crowded"] = list(gathered(test, kinds, notes.crowd(data / "notes-train.jsonl.gz")))
+    for name in ("locomo", "conflict"):
+        if name in found:
+            found[f"small {name}"] = list(small(sets.load(name, data)))
+    return found
 
 
 def main() -> None:
@@ -311,15 +435,12 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--set", action="append", dest="sets")
     given = parser.parse_args()
-    random.seed(1)
-    loaded = {name: sets.load(name, given.data) for name in given.sets or SETS}
-    by_set = {name: list(gathered(test)) for name, test in loaded.items()}
-    by_set |= {f"small {name}": list(small(loaded[name])) for name in ("locomo", "conflict") if name in loaded}
+    by_set = collected(given.data, given.sets or list(SETS))
     validated(by_set)
-    mix = fitted(by_set)
-    print(written(mix))
+    fitted_mix = fitted(by_set)
+    print(written(fitted_mix))
     if given.write:
-        FILE.write_text(written(mix), encoding="utf-8")
+        FILE.write_text(written(fitted_mix), encoding="utf-8")
         tomllib.loads(FILE.read_text(encoding="utf-8"))
 
 

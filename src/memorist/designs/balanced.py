@@ -1,9 +1,10 @@
 """The default design: words and meaning, weighed within narrow bounds. Upkeep archives and never deletes."""
 
 from memorist.design import Design, Lane, Promotion
+from memorist.recall.stages.blend import Blend
 from memorist.recall.stages.gather import Gather, Recognise, Understand
-from memorist.recall.stages.keep import Abstain, Believed, DropWeak, KeepBest, OneVoice
-from memorist.recall.stages.weigh import Blend, MarkConflicts, NewestOfSlot, Suspect, Weigh
+from memorist.recall.stages.keep import Abstain, Believed, DropUnlikely, KeepBest, OneVoice
+from memorist.recall.stages.weigh import MarkConflicts, NewestOfSlot, Suspect, Weigh
 from memorist.upkeep.retain import MEGABYTE, Prune, Settle
 
 BALANCED = Design(
@@ -19,7 +20,7 @@ BALANCED = Design(
         Abstain(below=0.08),
         Weigh(factors=("recency", "votes", "importance", "kind", "pinned", "doubt")),
         Suspect(),
-        DropWeak(share=0.005),
+        DropUnlikely(below=0.08, behind=2.0),
         NewestOfSlot(),
         MarkConflicts(weight=1.0),
         OneVoice(),

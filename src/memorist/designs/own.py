@@ -22,7 +22,7 @@ from memorist import checks
 from memorist.design import LANES, Budget, Compression, Conflicts, Design, Due, Inject, Lane, Promotion
 from memorist.designs import DESIGNS, NAME
 from memorist.errors import Invalid
-from memorist.recall.stages import gather, keep, weigh, words
+from memorist.recall.stages import blend, gather, keep, weigh, words
 from memorist.remember.promotion import PRESETS
 from memorist.text import toml
 from memorist.text.visible import quoted
@@ -165,8 +165,9 @@ def _must_work(stages: Sequence[Any]) -> None:
 
 def _must_suit_one_another(names: Sequence[str]) -> None:
     """Refuses stages that need others, or get in each other's way."""
-    if "abstain" in names and "blend" not in names:
-        raise Invalid("abstain needs blend, which says how likely the answer is here; leave abstain out")
+    lost = [name for name in ("abstain", "drop_unlikely") if name in names and "blend" not in names]
+    if lost:
+        raise Invalid(f"{lost[0]} needs blend, which says how likely the answer is here; leave {lost[0]} out")
     early = [name for name in ("aliases", "widen") if name in names]
     if early and ("fields" not in names or max(map(names.index, early)) > names.index("fields")):
         raise Invalid(f"{early[0]} adds words for the stage fields and has to come before it; leave {early[0]} out")
@@ -297,8 +298,8 @@ STAGES: Mapping[str, Shape] = {
     "recognise": _shape(gather.Recognise),
     "words": _shape(words.ByWords, pool=_pool, source=checks.flag, lifted=partial(one_of, known=tuple(words.LIFTS))),
     "gather": _shape(gather.Gather, words=_pool, meaning=_pool, around=_pool),
-    "blend": _shape(weigh.Blend),
-    "fuse_ranks": _shape(weigh.FuseRanks, k=_pool),
+    "blend": _shape(blend.Blend),
+    "fuse_ranks": _shape(blend.FuseRanks, k=_pool),
     "aliases": _shape(words.ExpandAliases, weight=_part_of, usual=checks.flag),
     "widen": _shape(words.Widen, fuzzy=partial(checks.number, least=0, most=0.5), prefix=checks.flag, most=_few),
     "fields": _shape(words.ByFields, pool=_pool, content=_field, tags=_field, files=_field, category=_field),
@@ -307,6 +308,7 @@ STAGES: Mapping[str, Shape] = {
     "votes": _shape(weigh.WeighByVotes, reinforce=_vote, demote=_vote),
     "suspect": _shape(weigh.Suspect, weight=partial(checks.number, least=0.1, most=1)),
     "abstain": _shape(keep.Abstain, below=checks.share, unless_covered=checks.share),
+    "drop_unlikely": _shape(keep.DropUnlikely, below=checks.share, behind=partial(checks.number, least=0, most=20)),
     "drop_weak": _shape(keep.DropWeak, share=checks.share),
     "keep_close": _shape(keep.KeepClose, of_best=checks.share, of_previous=checks.share, most=_pool),
     "files": _shape(weigh.FileAffinity, each=checks.share),

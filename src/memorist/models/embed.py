@@ -336,7 +336,7 @@ def _loaded() -> _Table:
     return _Table(rows, scales, tokens)
 
 
-def _table() -> _Table:
+def loaded_table() -> _Table:
     with _loading:  # `cache` alone would let two threads load at once
         return _loaded()
 
@@ -356,7 +356,7 @@ class StaticEmbedder:
         """One row per text, of length 1; a text without a known token gives zeros."""
         import numpy as np
 
-        table = _table()
+        table = loaded_table()
         out = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for row, text in enumerate(texts):
             ids = table.tokens.ids(text)

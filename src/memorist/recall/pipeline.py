@@ -33,6 +33,7 @@ from memorist.records import Hit, Moment, Recall, Record, Scope, Step, new_id, u
 from memorist.store.index import index_rows
 from memorist.store.nouns import Fact, Generation, Receipt, Shelf, shelf_of
 from memorist.store.where import Where
+from memorist.text.bm25 import Yardstick
 from memorist.text.dates import Span
 from memorist.text.question import question_of
 from memorist.text.visible import quoted
@@ -50,6 +51,9 @@ class Asked:
     speakers: tuple[str, ...] = ()
     spans: tuple[Span, ...] = ()  # the times it speaks of
     vectors: "tuple[tuple[Generation, Floats], ...]" = ()  # of its text, one for each generation that can be read
+    names: Mapping[str, float] = field(
+        default_factory=dict
+    )  # names and numbers in it that occur here, and what each tells
 
 
 class Candidate(NamedTuple):
@@ -60,6 +64,7 @@ class Candidate(NamedTuple):
     cosine: float | None  # None: it has no vector
     meaning: float  # the cosine on the common scale
     kin: float = 0.0  # how near it is to the best, if it belongs to no talk
+    nearly: float = 0.0  # the share of the question that it covers if misspelt words are read right
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +92,15 @@ class Search:
     moment: datetime | None = None  # of asking, for "last week"; None means now
     exact: bool = False  # compare with every vector
     files: tuple[str, ...] = ()  # that are being worked on
+    min_relevance: float | None = None  # what a hit must have; None leaves it to the design
     hurried: bool = False  # recalls were slow lately: look at less
     until: float | None = None  # when the deadline is, on `time.perf_counter`
     terms: tuple[str, ...] = ()
     expansions: tuple[Expansion, ...] = ()  # words like those of the question
     asked: Asked = Asked("")
     candidates: tuple[Candidate, ...] = ()
+    yardstick: Yardstick = field(default_factory=Yardstick)  # what the terms weigh on these shelves
+    chance: float | None = None  # that the answer is here, where a stage has told
     hits: tuple[Hit, ...] = ()
     again: Where | None = None  # set by a stage: the question is to be asked once more through this filter
     heard: tuple[Hit, ...] | None = None  # what the first pass kept of those whom that filter leaves out
@@ -214,6 +222,7 @@ class Query:
     exact: bool = False
     files: Sequence[PathLike[str] | str] = ()
     task: str | None = None
+    min_relevance: float | None = None
 
     @classmethod
     def of(cls, text: str, arguments: Mapping[str, Any]) -> "Query":
@@ -330,8 +339,22 @@ def _search(
     moment = None if query.at is None else utc(query.at, "at")
     exact = checks.flag(query.exact, "exact")
     files = checks.files(query.files) if query.files else ()
+    least = None if query.min_relevance is None else checks.share(query.min_relevance, "min_relevance")
     return Search(
-        query.text, shelves, where, limit, tools.clock(), as_of, filtered, layers, moment, exact, files, hurried, until
+        query.text,
+        shelves,
+        where,
+        limit,
+        tools.clock(),
+        as_of,
+        filtered,
+        layers,
+        moment,
+        exact,
+        files,
+        least,
+        hurried,
+        until,
     )
 
 

@@ -52,6 +52,8 @@ class Yardstick:
     weights: Mapping[str, float] = field(default_factory=dict)  # of those that occur, the rarest first
     average: float = 1.0  # terms in a row
     ceiling: float = 0.0  # the score that no row can pass
+    rows: int = 0  # on these shelves
+    absent: tuple[str, ...] = ()  # terms that no row holds
 
     @classmethod
     def of(cls, frequency: Mapping[str, int], rows: int, length: int) -> "Yardstick":
@@ -59,7 +61,8 @@ class Yardstick:
         weight = {term: idf(max(1, count), rows) for term, count in frequency.items()}
         known = sorted([term for term in frequency if frequency[term]], key=frequency.__getitem__)[:MOST_SCORED]
         average = length / rows if rows else 1.0
-        return cls({term: weight[term] for term in known}, average, sum(weight.values()) * (K1 + 1))
+        absent = tuple([term for term, count in frequency.items() if not count])
+        return cls({term: weight[term] for term in known}, average, sum(weight.values()) * (K1 + 1), rows, absent)
 
     @property
     def whole(self) -> float:

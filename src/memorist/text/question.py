@@ -324,3 +324,17 @@ def kinds_in(text: str) -> list[str]:
         if kind is not None:
             counted[kind] = counted.get(kind, 0) + 1
     return sorted(counted, key=lambda kind: -counted[kind])
+
+
+# ---------------------------------------------------------------- names and numbers
+
+_NAME = regex(r"(?<=[\w,;:)(\"'] )[A-Z][\w'-]*|\b\w*[0-9]\w*")
+
+
+def names_in(text: str) -> list[str]:
+    """Words written with a capital inside a sentence, and those with a digit.
+
+    >>> names_in("When does Maya fly to Porto with TP123? Ask her.")
+    ['Maya', 'Porto', 'TP123']
+    """
+    return list(dict.fromkeys(_NAME.findall(text)))

@@ -7,18 +7,19 @@ here: a candidate is a few numbers, and only the best of them become hits (`Blen
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import nsmallest
 from typing import TYPE_CHECKING, ClassVar
 
 from memorist.design import Tools
 from memorist.recall.pipeline import Asked, Candidate, Search
 from memorist.recall.stages.labels import Labels, share
+from memorist.recall.stages.words import SHORTEST_FUZZY, misspelt
 from memorist.store.nouns import Fact, Near
 from memorist.store.where import Where
 from memorist.text.bm25 import Found, Yardstick
-from memorist.text.question import question_of, speakers_in, without_names, without_urls
-from memorist.text.words import LONGEST_QUERY, query_terms, tells_something
+from memorist.text.question import names_in, question_of, speakers_in, without_names, without_urls
+from memorist.text.words import LONGEST_QUERY, query_terms, tells_something, terms
 
 if TYPE_CHECKING:
     from memorist.models.embed import Floats
@@ -30,6 +31,8 @@ KIN, KIN_AMONG = 2, 20  # so many best, among at least so many
 # of a large one outweigh them.
 USUAL_MEAN, USUAL_SPREAD, USUAL_ROWS = 0.24, 0.13, 20
 LEAST_SPREAD = 0.08  # on a shelf of much the same texts, what differs between them is mostly noise
+MOST_MISSPELT = 8  # words of a question that are looked up in the vocabulary
+USUAL_WEIGHT = 3.0  # of a word that tells something
 UNLIKE: tuple[float | None, float] = (None, 0.0)
 
 
@@ -114,6 +117,7 @@ class Measured:
     def __init__(self) -> None:
         self.words: dict[int, float] = {}  # the share of the question that each covers
         self.meant: dict[int, tuple[float, float]] = {}  # its cosine, and the same on the common scale
+        self.nearly: Mapping[int, float] = {}  # what each scores by words that the question may have misspelt
 
     def add_words(self, scores: Mapping[int, float], whole: float) -> None:
         """Raw BM25 is not comparable between questions: what counts is how much of the question a record covers."""
@@ -140,8 +144,8 @@ class Measured:
 class Gather:
     """The records that share most words with the question, those nearest to it in meaning, and the neighbours of the best."""
 
-    words: int = 50
-    meaning: int = 50
+    words: int = 100  # the same for every limit up to half of it
+    meaning: int = 100
     around: int = 25  # of how many the neighbours are looked at
     one_moment: ClassVar[bool] = True
 
@@ -150,16 +154,18 @@ class Gather:
         that found some of these."""
         store, shelves, least = tools.store, search.shelves, 2 * search.limit
         for where in (_loose(search.where), search.where):
-            measured, readings, found = Measured(), list[Reading](), Found()
+            measured, readings, found, nearly = Measured(), list[Reading](), Found(), Found()
             if search.terms:
-                found = store.match(search.terms, shelves, where, search.pool(max(self.words, least)))
+                found = store.match(search.terms, shelves, where, max(self.words, least))
                 measured.add_words(found.scores, found.yardstick.whole)
+                nearly = _nearly(found.yardstick, search, where, max(self.words, least), tools)
+                measured.nearly = nearly.scores
             for generation, vector in search.asked.vectors:
-                pool = search.pool(max(self.meaning, least))
+                pool = max(self.meaning, least)
                 near = store.nearest(generation.id, vector, shelves, where, pool, search.exact)
                 readings.append(Reading.of(generation.id, vector, near))
                 measured.add_meaning(near.hits, readings[-1])
-            numbers = sorted(measured.words.keys() | measured.meant.keys())
+            numbers = sorted(measured.words.keys() | measured.meant.keys() | measured.nearly.keys())
             rows = store.facts(numbers, shelves, search.where) if numbers else []
             if len(rows) == len(numbers):
                 break
@@ -174,8 +180,11 @@ class Gather:
             measured.add_meaning(store.similarities(reading.generation, reading.vector, shelves, bare).items(), reading)
         if beside:
             facts |= {fact.number: fact for fact in store.facts(sorted(beside), shelves, search.where)}
+        if nearly.yardstick.weights:
+            measured.nearly = store.score(nearly.yardstick, shelves, sorted(facts))
         self._label(facts, measured, found.yardstick, search, tools)
-        return self._found(facts, measured, readings, search, tools)
+        asked = replace(search.asked, names=_names(search.asked.text, found.yardstick))
+        return self._found(facts, measured, readings, search.but(yardstick=found.yardstick, asked=asked), tools)
 
     @staticmethod
     def _label(facts: dict[int, Fact], measured: Measured, found: Yardstick, search: Search, tools: Tools) -> None:
@@ -199,9 +208,15 @@ class Gather:
         self, facts: Mapping[int, Fact], measured: Measured, readings: list[Reading], search: Search, tools: Tools
     ) -> Search:
         kin = _kin(facts, measured, readings[0], search, tools) if readings else {}
-        words, meant = measured.words, measured.meant
+        words, meant, whole = measured.words, measured.meant, search.yardstick.ceiling or 1.0
         candidates = [
-            Candidate(fact, words.get(number, 0.0), *meant.get(number, UNLIKE), kin.get(number, 0.0))
+            Candidate(
+                fact,
+                words.get(number, 0.0),
+                *meant.get(number, UNLIKE),
+                kin.get(number, 0.0),
+                measured.nearly.get(number, 0.0) / whole,
+            )  # fmt: skip
             for number, fact in facts.items()
         ]
         nothing = search.nothing(readings) if search.terms or readings else "the question holds no words to look for"
@@ -214,6 +229,22 @@ def _loose(where: Where) -> Where:
     """Without what a question leaves out unless it is asked for. Such memories are so few that it is cheaper to look whether
     one is among what was found than to keep them out everywhere."""
     return Where(where.access, tuple([each for each in where.clauses if each.field != "kind" or each.op != "ne"]))
+
+
+def _nearly(known: Yardstick, search: Search, where: Where, most: int, tools: Tools) -> Found:
+    """What holds the words that were meant, where the question has some that occur nowhere and are nearly others."""
+    meant = dict[str, None]()
+    for term in known.absent[:MOST_MISSPELT]:
+        like = misspelt(term, search, tools) if term.isalpha() and len(term) >= SHORTEST_FUZZY else ()
+        best = max(like, key=lambda each: (each.weight, each.term), default=None)
+        meant |= {best.term: None} if best else {}
+    return tools.store.match(list(meant), search.shelves, where, most) if meant else Found()
+
+
+def _names(said: str, known: Yardstick) -> dict[str, float]:
+    """The names and numbers of a question that occur here, and what each tells: whoever names something means it."""
+    found = {word: max([known.weights.get(term, 0.0) for term in terms(word)] or [0.0]) for word in names_in(said)}
+    return {word: weight / USUAL_WEIGHT for word, weight in found.items() if weight}
 
 
 def _kin(

@@ -55,24 +55,44 @@ class Believed:
 
 @dataclass(frozen=True, slots=True)
 class Abstain:
-    """Answers nothing where nothing here seems to be the answer: a wrong memory in a prompt is worse than none."""
+    """Answers nothing where nothing here seems to be the answer: a wrong memory in a prompt is worse than none. It is decided once
+    for a question, by the chance that the blend gives. Who names a `min_relevance` decides for themselves."""
 
-    below: float  # the chance that the answer is here, as the best hit's relevance says it
-    unless_covered: float = 0.3  # a question for a word gets what holds it, however common it is
+    below: float  # the chance that the answer is here
+    unless_covered: float = 0.8  # a question for a word gets what holds it, however common it is
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        best = max((hit.why["relevance"] for hit in search.hits), default=1.0)
-        covered = max((s.value for hit in search.hits for s in hit.signals if s.name == "words"), default=0.0)
-        if best >= self.below or covered >= self.unless_covered:
+        if search.chance is None or search.chance >= self.below or search.min_relevance is not None:
             return search
-        digits = next(
-            (n for n in range(2, 17) if round(best, n) < round(self.below, n)), 17
-        )  # enough to see that it is less
+        covered = max((s.value for hit in search.hits for s in hit.signals if s.name == "words"), default=0.0)
+        if covered >= self.unless_covered:
+            return search
+        # Enough digits to see that it is less.
+        digits = next((n for n in range(2, 17) if round(search.chance, n) < round(self.below, n)), 17)
         because = (
-            "nothing here seems to answer this: the best of it has a relevance of"
-            f" {best:.{digits}f}, under {self.below:.{digits}f}"
+            "nothing here seems to answer this: the chance that the answer is here is"
+            f" {search.chance:.{digits}f}, under {self.below:.{digits}f}"
         )
         return search.keeping((), {hit.record.id: because for hit in search.hits}).but(empty_because=because)
+
+
+@dataclass(frozen=True, slots=True)
+class DropUnlikely:
+    """Few and right: keeps what has a fair chance to matter, by itself and beside the best. `min_relevance` takes the place of both."""
+
+    below: float  # relevance
+    behind: float  # of the best, in log-odds of the score
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        least, odds = search.min_relevance, [log_odds(hit.score) for hit in search.hits]
+        bar, lost = max(odds, default=0.0) - self.behind, dict[str, str]()
+        for hit, mine in zip(search.hits, odds, strict=True):
+            relevance, wanted = hit.why["relevance"], self.below if least is None else least
+            if relevance < wanted:
+                lost[hit.record.id] = f"relevance {relevance:.3f} is under {wanted:g}"
+            elif least is None and mine < bar:
+                lost[hit.record.id] = f"score {hit.score:.3f} is far under that of the best"
+        return search.keeping([hit for hit in search.hits if hit.record.id not in lost], lost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,12 +382,12 @@ def rescored(hit: Hit, score: float, name: str) -> Hit:
     factor = score / hit.score
     if "relevance" not in hit.why:
         return replace(hit, score=score, why={**hit.why, name: factor})
-    step = _log_odds(score) - _log_odds(hit.score)
+    step = log_odds(score) - log_odds(hit.score)
     signals = (*hit.signals, Signal(name, factor, factor, step))
     total = logistic(sum(signal.contribution for signal in signals))
     return replace(hit, score=total, why={**hit.why, name: factor}, signals=signals)
 
 
-def _log_odds(chance: float) -> float:
+def log_odds(chance: float) -> float:
     bounded = min(max(chance, 1e-12), 1 - 1e-12)
     return math.log(bounded / (1 - bounded))

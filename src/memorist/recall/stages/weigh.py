@@ -1,12 +1,7 @@
-"""What every candidate is worth: many signals become one relevance, and a relevance is weighed by what the record is worth.
-
-The weights of the signals are in `mix.toml`, fitted by `tools/fit_mix` over several kinds of text and cross-validated. They
-differ by who speaks: a reply of an assistant repeats the question's words at length, and among people the answer follows the
-question. The sum is a log-odds: 1 / (1 + exp(-sum)) is the relevance, between 0 and 1, and `why` can show every part of it.
-
-Then come the factors: what the record is worth today (`worth.py`), the files at hand, the kind that was asked for, a second
-opinion. Those that only refine give way at a deadline. Last, hits are weighed beside one another: nothing is dropped because
-it contradicts something; until a person resolves a conflict, both sides are shown, marked, with what was stated last in front.
+"""What a hit is worth: its relevance is weighed by what the record is worth today (`worth.py`), the files at hand, the kind
+that was asked for, a second opinion. Those that only refine give way at a deadline. Last, hits are weighed beside one another:
+nothing is dropped because it contradicts something; until a person resolves a conflict, both sides are shown, marked, with what
+was stated last in front.
 """
 
 import math
@@ -14,207 +9,26 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache, partial
-from pathlib import Path
+from functools import partial
 from typing import ClassVar
 
 from memorist.design import Reranker, Tools
 from memorist.kinds import LIKE, MEMORY
-from memorist.recall.pipeline import Asked, Candidate, Search, ordered
-from memorist.recall.stages.keep import BEHIND, not_believed, rescored
+from memorist.recall.pipeline import Search, ordered
+from memorist.recall.stages.keep import BEHIND, rescored
 from memorist.records import Hit, Record, Signal
-from memorist.store.nouns import Fact
 from memorist.store.where import Where
 from memorist.text.claims import claims, other_value
-from memorist.text.dates import Span
 from memorist.text.injection import LABEL, suspect
 from memorist.text.patterns import regex
 from memorist.text.question import kinds_in
 from memorist.text.words import LONGEST_QUERY
 from memorist.worth import DECAYS, FACTORS, faded, logistic, reinforced, score, vouched_for
 
-Mix = Mapping[str, Mapping[str, float]]
-VOICES = ("user", "assistant", "other")
-BEST_OF_SESSION = 3
-CROWD = 80  # candidates; more make no difference
-DAY = 86400.0
 WORTH = 3.0  # how much the logarithm of a factor counts beside signals: a full vote outweighs the noise between equals
 MOST_OVERLAPS = 5  # files that count; a memory about a hundred files is about none
 PATH = regex(r"[\w.\-/\\]{1,256}\.[A-Za-z]\w{0,9}\b|[\w.\-]{1,128}/[\w.\-/]{1,256}", re.ASCII)
-MIX = Path(__file__).parents[1] / "mix.toml"
 LEAST = 0.01  # a factor is never 0: what was found stays visible
-
-
-@cache
-def mix() -> Mix:
-    """The fitted weights: a table for each voice, with the weights common to all in it, and two for the standing."""
-    fitted: dict[str, dict[str, float]] = {}
-    for line in MIX.read_text(encoding="utf-8").splitlines():
-        if line.startswith("["):
-            table = fitted.setdefault(line.strip("[]"), {})
-        elif "=" in line:  # importing a parser for lines as plain as these costs a cold start 10 ms
-            name, _, weight = line.partition("=")
-            table[name.strip()] = float(weight)
-    return {**fitted, **{voice: {**fitted["all"], **fitted[voice]} for voice in VOICES}}
-
-
-@dataclass(frozen=True, slots=True)
-class Blend:
-    """Adds up the signals of every candidate, and reads the best of them whole."""
-
-    spare: int = 10  # what later stages may drop or lift
-
-    def __call__(self, search: Search, tools: Tools) -> Search:
-        if not search.candidates:
-            return search
-        table = Table(search.candidates, search.asked, mix())
-        best = table.best(search.limit, self.spare)
-        hits, believed, at_once = list[Hit](), 0, 2 * search.limit + self.spare
-        for start in range(0, len(best), at_once):
-            for record in tools.store.get(best[start : start + at_once], search.where):
-                relevance = logistic(table.sums[record.number] + table.standing)
-                hits.append(Hit(record, relevance, {"relevance": relevance}, table.signals(record.number)))
-                believed += not_believed(record, search, tools) is None
-            if believed >= search.limit:  # else what holds no longer would keep out what does
-                break
-        rest = enumerate(best[start + at_once :], start + at_once + 1)
-        lost = {f"#{number}": f"place {place} of {len(best)} candidates" for place, number in rest}
-        note = f"{len(best)} candidates, the best {len(hits)} of them read"
-        return search.but(hits=tuple(hits), candidates=(), dropped=lost, note=note)
-
-
-@dataclass(frozen=True, slots=True)
-class FuseRanks:
-    """Reciprocal rank fusion: only places count, 1 / (k + place) by words and by meaning. For comparison: it finds less than
-    adding what was measured (docs/LOG.md), because a place says nothing about how far ahead it is."""
-
-    k: int = 60
-    spare: int = 10
-
-    def __call__(self, search: Search, tools: Tools) -> Search:
-        places: dict[int, list[Signal]] = {each.fact.number: [] for each in search.candidates}
-        for name in ("words", "meaning"):
-            rank = sorted(search.candidates, key=lambda each: (-getattr(each, name), -each.fact.number))
-            for place, each in enumerate([each for each in rank if getattr(each, name) > 0], 1):
-                share = (self.k + 1) / (self.k + place) / 2
-                places[each.fact.number].append(Signal(name, getattr(each, name), place, share))
-        scores = {number: sum(each.contribution for each in found) for number, found in places.items() if found}
-        best = sorted(scores, key=lambda number: (-scores[number], -number))[: 2 * search.limit + self.spare]
-        hits = [
-            Hit(record, scores[record.number], {"ranks": scores[record.number]}, tuple(places[record.number]))
-            for record in tools.store.get(best, search.where)
-        ]
-        return search.but(hits=tuple(hits), note=f"{len(places)} candidates")
-
-
-class Table:
-    """The signals of all candidates of a question: what each is worth depends on what stands beside it."""
-
-    def __init__(self, candidates: Sequence[Candidate], asked: Asked, mix: Mix) -> None:
-        self.candidates = {each.fact.number: each for each in candidates}
-        self._asked = asked
-        self._mix = mix
-        talks = any([each.fact.session is not None for each in candidates])
-        self._own = _own(candidates, mix) if talks else {}  # what each is worth by itself, as its neighbours see it
-        self._sessions = _sessions(candidates, self._own) if talks else {}
-        self.sums: dict[int, float] = {}
-        for each in candidates:
-            weights = mix[voice(each.fact)]
-            total = weights["words"] * each.words + weights["meaning"] * each.meaning + weights["voice"]
-            for name, value in self._beside(each):
-                total += weights[name] * value
-            self.sums[each.fact.number] = total
-        self.standing = self._standing()
-        self._stands = Signal("standing", 1.0, 1.0, self.standing)
-
-    def best(self, limit: int, spare: int) -> list[int]:
-        """All of them in order, but behind the first `limit` come so many that helped before: votes may lift them."""
-        best = [number for _, number in sorted(zip(self.sums.values(), self.sums, strict=True), reverse=True)]
-        helped = [number for number in best if self.candidates[number].fact.up][:spare]
-        return list(dict.fromkeys([*best[:limit], *helped, *best])) if helped else best
-
-    def signals(self, number: int) -> tuple[Signal, ...]:
-        """Everything that speaks for or against a candidate; what counts for nothing is left out."""
-        candidate = self.candidates[number]
-        weights = self._mix[voice(candidate.fact)]
-        found = [
-            Signal(name, candidate.cosine or 0.0 if name == "meaning" else value, value, weights[name] * value)
-            for name, value in self.features(candidate)
-            if weights[name] * value
-        ]
-        return (*found, self._stands)
-
-    def features(self, candidate: Candidate) -> list[tuple[str, float]]:
-        """Every signal of a candidate, on the common scale."""
-        own = [("words", candidate.words), ("meaning", candidate.meaning), ("voice", 1.0)]
-        return own + self._beside(candidate)
-
-    def _beside(self, candidate: Candidate) -> list[tuple[str, float]]:
-        """Those that not every candidate has."""
-        fact, asked, found = candidate.fact, self._asked, list[tuple[str, float]]()
-        if fact.session is not None:  # in a talk, the next turn answers the one that fits the question
-            if fact.before is not None:
-                found.append(("before", self._own.get(fact.before, 0.0)))
-            if fact.after is not None:
-                found.append(("after", self._own.get(fact.after, 0.0)))
-            found.append(("session", self._sessions[fact.session]))
-        elif candidate.kin:
-            found.append(("kin", candidate.kin))
-        if len(asked.speakers) == 1 and fact.speaker == asked.speakers[0]:
-            found.append(("speaker", 1.0))
-        if asked.spans and fact.session is not None:  # a note is of the day it was written, which says little
-            found.append(("when", max(closeness(fact.at, span) for span in asked.spans)))
-        return found
-
-    def evidence(self) -> dict[str, float]:
-        """How well the question is answered here at all. Among many candidates, the best of them is good by chance."""
-        every = self.candidates.values()
-        return {
-            "best": max(self.sums.values()),
-            "covered": max([each.words for each in every]),
-            "cosine": max([each.cosine or 0.0 for each in every]),
-            "crowd": min(1.0, len(every) / CROWD),
-            "level": 1.0,
-        }
-
-    def _standing(self) -> float:
-        """What is added to every sum. It moves no rank: it makes the best candidate's relevance the chance that the answer
-        is here."""
-        evidence = self.evidence()
-        compared = any(each.cosine is not None for each in self.candidates.values())
-        weights = self._mix["standing" if compared else "standing_by_words"]
-        return sum(weights[name] * value for name, value in evidence.items()) - evidence["best"]
-
-
-def voice(fact: Fact) -> str:
-    """Whose words these are: a user's, an assistant's, or those of anyone else, notes and documents included."""
-    return fact.role if fact.role in ("user", "assistant") else "other"
-
-
-def closeness(at: datetime, span: Span) -> float:
-    """1 inside the time that is meant, fading outside of it: people are seldom exact about dates."""
-    if span.start <= at < span.end:
-        return 1.0
-    away = min(abs((at - span.start).total_seconds()), abs((at - span.end).total_seconds())) / DAY
-    width = (span.end - span.start).total_seconds() / DAY
-    return math.exp(-away / (3 + 0.5 * max(1.0, width)))
-
-
-def _own(candidates: Sequence[Candidate], mix: Mix) -> dict[int, float]:
-    found = {}
-    for each in candidates:
-        weights = mix[voice(each.fact)]
-        found[each.fact.number] = weights["own_words"] * each.words + weights["own_meaning"] * each.meaning
-    return found
-
-
-def _sessions(candidates: Sequence[Candidate], own: Mapping[int, float]) -> dict[str, float]:
-    """What each session is worth: the mean of its three best turns, as far as they are candidates."""
-    worths: dict[str, list[float]] = {}
-    for each in candidates:
-        if each.fact.session is not None:
-            worths.setdefault(each.fact.session, []).append(max(0.0, own[each.fact.number]))
-    return {name: sum(sorted(some)[-BEST_OF_SESSION:]) / BEST_OF_SESSION for name, some in worths.items()}
 
 
 # ---------------------------------------------------------------- factors

@@ -128,17 +128,19 @@ class Widen:
         found = [each for each in begins if each != term and each.isalpha()] if self.prefix else []
         like = [Expansion(each, term, "prefix", PREFIX * _near(term, 0.3 * (len(each) - len(term)))) for each in found]
         if term not in begins and self.fuzzy and len(term) >= SHORTEST_FUZZY:
-            like += self._misspelt(term, search, tools)
+            like += misspelt(term, search, tools, self.fuzzy)
         return sorted(like, key=lambda each: (-each.weight, each.term))[: self.most]
 
-    def _misspelt(self, term: str, search: Search, tools: Tools) -> Iterator[Expansion]:
-        """As the right word may begin: as this one, without its second letter, or with the first two swapped."""
-        most = min(MOST_EDITS, round(self.fuzzy * len(term)))
-        for begin in dict.fromkeys((term[:2], term[0] + term[2], term[1] + term[0])):
-            for word in tools.store.vocabulary(begin, search.shelves, search.where, LOOKED_UP):
-                edits = _edits(term, word, most)
-                if edits:
-                    yield Expansion(word, term, "fuzzy", FUZZY * _near(term, edits))
+
+def misspelt(term: str, search: Search, tools: Tools, share: float = 0.2) -> Iterator[Expansion]:
+    """Words of the vocabulary that this one may have been meant to be: up to that share of its letters differs. The right word may
+    begin as this one, without its second letter, or with the first two swapped."""
+    most = min(MOST_EDITS, round(share * len(term)))
+    for begin in dict.fromkeys((term[:2], term[0] + term[2], term[1] + term[0])):
+        for word in tools.store.vocabulary(begin, search.shelves, search.where, LOOKED_UP):
+            edits = _edits(term, word, most)
+            if edits:
+                yield Expansion(word, term, "fuzzy", FUZZY * _near(term, edits))
 
 
 def _near(term: str, differs: float) -> float:

@@ -1,0 +1,71 @@
+"""How much of a question a text covers, token against token.
+
+For each token of the question the best cosine with any token of the text, weighed by how much the token tells: the length of its
+row in the built-in table. Unlike a cosine of whole texts it has an absolute scale, whatever else is on the shelf: 1 where every
+word is there, near 0 where nothing is like any of them. A name or a number has to be there itself.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from memorist.models.embed import loaded_table
+
+if TYPE_CHECKING:
+    from numpy import int64
+    from numpy.typing import NDArray
+
+    from memorist.models.embed import Floats
+
+MOST_TOKENS = 256  # of the question, and of each text: its beginning says what it is about
+MOST_TEXTS = 4096  # whose tokens are remembered
+
+
+class Coverage:
+    """A question that texts are compared with."""
+
+    def __init__(self, question: str) -> None:
+        import numpy
+
+        ids = loaded_table().tokens.ids(question)[:MOST_TOKENS]
+        rows = _rows(ids)
+        lengths = numpy.sqrt(numpy.einsum("ij,ij->i", rows, rows))
+        self._tokens = rows / numpy.maximum(lengths, 1e-9)[:, None]
+        self._weights = lengths / max(1e-9, float(lengths.sum()))
+
+    def of(self, texts: Sequence[str]) -> "Sequence[float]":
+        """For each text a number up to 1; 0 where the question or the text holds no token that tells anything."""
+        import numpy
+
+        held = [_tokens(text) or (0,) for text in texts]
+        if not held or not len(self._tokens):
+            return [0.0] * len(texts)
+        distinct, places = numpy.unique(
+            numpy.fromiter((i for ids in held for i in ids), numpy.int64), return_inverse=True
+        )
+        rows = _rows(distinct)
+        lengths = numpy.sqrt(numpy.einsum("ij,ij->i", rows, rows))
+        like = self._tokens @ (rows / numpy.maximum(lengths, 1e-9)[:, None]).T
+        starts = numpy.cumsum([0, *map(len, held[:-1])])
+        best = numpy.maximum.reduceat(like[:, places], starts, axis=1)
+        found: list[float] = (self._weights @ best).tolist()
+        return found
+
+
+def holding(words: Iterable[str], text: str) -> list[str]:
+    """Those of the words whose tokens the text holds."""
+    held = set(_tokens(text))
+    return [word for word in words if (ids := _tokens(word)) and held.issuperset(ids)]
+
+
+@lru_cache(maxsize=MOST_TEXTS)
+def _tokens(text: str) -> tuple[int, ...]:
+    return tuple(loaded_table().tokens.ids(text[: 8 * MOST_TOKENS])[:MOST_TOKENS])
+
+
+def _rows(ids: "Sequence[int] | NDArray[int64]") -> "Floats":
+    import numpy
+
+    known = loaded_table()
+    rows: Floats = known.rows[ids].astype(numpy.float32) if len(ids) else numpy.zeros((0, 256), numpy.float32)
+    return rows * known.scales[ids].reshape(-1, 1)

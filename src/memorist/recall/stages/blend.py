@@ -1,0 +1,258 @@
+"""Many signals become one relevance.
+
+The weights are in `mix.toml`, fitted by `tools/fit_mix` over several kinds of text and cross-validated. They differ by voice: a
+note is short and says one thing, a reply of an assistant repeats the question's words at length, and among people the answer
+follows the question. The sum is a log-odds: 1 / (1 + exp(-sum)) is the relevance, the chance that this memory matters for this
+question, and `why` can show every part of it.
+
+A relevance belongs to the question, the memory and what else is on the shelves. It depends neither on how many hits are asked
+for nor on how busy the machine is: what is compared is the same for every limit up to `EVERY`.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+
+from memorist.design import Tools
+from memorist.kinds import DOCUMENTS, TURNS
+from memorist.models.coverage import Coverage, holding
+from memorist.recall.pipeline import Asked, Candidate, Search
+from memorist.recall.stages.keep import not_believed
+from memorist.records import Hit, Record, Signal
+from memorist.store.nouns import Fact
+from memorist.text.bm25 import K1, Yardstick
+from memorist.text.dates import Span
+from memorist.worth import logistic
+
+Mix = Mapping[str, Mapping[str, float]]
+Closer = dict[int, list[tuple[str, float]]]
+VOICES = ("notes", "people", "user", "assistant", "documents")
+GROUPS = {"notes": "notes", "people": "talk", "user": "talk", "assistant": "talk", "documents": "documents"}
+EVERY = 50  # hits: up to so many may be asked for, and nothing else is compared than for one
+READ = 60  # of the best, by what needs no text
+BEST_OF_SESSION = 3
+DAY = 86400.0
+MIX = Path(__file__).parents[1] / "mix.toml"
+
+
+@cache
+def mix() -> Mix:
+    """The fitted weights: a table for each voice, with the weights common to all in it, and those of the standing and the chance
+    for each group of voices."""
+    fitted: dict[str, dict[str, float]] = {}
+    for line in MIX.read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            table = fitted.setdefault(line.strip("[]"), {})
+        elif "=" in line:  # importing a parser for lines as plain as these costs a cold start 10 ms
+            name, _, weight = line.partition("=")
+            table[name.strip()] = float(weight)
+    return {**fitted, **{voice: {**fitted["all"], **fitted[voice]} for voice in VOICES}}
+
+
+@dataclass(frozen=True, slots=True)
+class Blend:
+    """Adds up the signals of every candidate, and reads the best of them whole."""
+
+    spare: int = 10  # what later stages may drop or lift
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        if not search.candidates:
+            return search
+        table = Table(search.candidates, search.asked, mix(), search.yardstick)
+        best = table.best(self.spare)
+        records, believed, at_once = list[Record](), 0, max(READ, search.limit + self.spare)
+        for start in range(0, len(best), at_once):
+            some = tools.store.get(best[start : start + at_once], search.where)
+            believed += sum(not_believed(record, search, tools) is None for record in some)
+            records += some
+            if believed >= search.limit:  # else what holds no longer would keep out what does
+                break
+        table.look_closer(records)
+        hits = [_hit(record, table) for record in records]
+        rest = enumerate(best[start + at_once :], start + at_once + 1)
+        lost = {f"#{number}": f"place {place} of {len(best)} candidates" for place, number in rest}
+        note = f"{len(best)} candidates, the best {len(hits)} of them read; {table.told()}"
+        return search.but(hits=tuple(hits), candidates=(), dropped=lost, note=note, chance=table.chance)
+
+
+def _hit(record: Record, table: "Table") -> Hit:
+    relevance = logistic(table.sums[record.number] + table.standing)
+    return Hit(record, relevance, {"relevance": relevance}, table.signals(record.number))
+
+
+class Table:
+    """The signals of all candidates of a question: what each is worth depends on what stands beside it."""
+
+    def __init__(
+        self,
+        candidates: Sequence[Candidate],
+        asked: Asked,
+        mix: Mix,
+        yardstick: Yardstick,
+        closer: Closer | None = None,
+    ) -> None:
+        self.candidates = {each.fact.number: each for each in candidates}
+        self._asked = asked
+        self._mix = mix
+        self._yardstick = yardstick
+        talks = any([each.fact.session is not None for each in candidates])
+        self._own = _own(candidates, mix) if talks else {}  # what each is worth by itself, as its neighbours see it
+        self._sessions = _sessions(candidates, self._own) if talks else {}
+        self.closer: Closer = closer or {}  # what the texts of those that were read tell
+        self.sums = {each.fact.number: self._sum(each) for each in candidates}
+        self.group = "notes"
+        self.evidence: dict[str, float] = {}
+        self.standing = self.chance = 0.0
+        if closer:
+            self._settle()
+
+    def _sum(self, candidate: Candidate) -> float:
+        weights = self._mix[voice(candidate.fact)]
+        return sum([weights[name] * value for name, value in self.features(candidate)])
+
+    def best(self, spare: int) -> list[int]:
+        """All of them in order, but behind the first come so many that helped before: votes may lift them."""
+        best = [number for _, number in sorted(zip(self.sums.values(), self.sums, strict=True), reverse=True)]
+        helped = [number for number in best if self.candidates[number].fact.up][:spare]
+        return list(dict.fromkeys([*best[: READ - spare], *helped, *best])) if helped else best
+
+    def look_closer(self, records: Sequence[Record]) -> None:
+        """What only their texts tell; then whether the answer is here at all."""
+        covered, names = Coverage(self._asked.text).of([record.text for record in records]), self._asked.names
+        for record, soft in zip(records, covered, strict=True):
+            named = sum([names[word] for word in holding(names, record.text)]) if names else 0.0
+            self.closer[record.number] = [("soft", soft), ("names", named)]
+            self.sums[record.number] = self._sum(self.candidates[record.number])
+        if records:
+            self._settle()
+
+    def _settle(self) -> None:
+        first = max(self.closer, key=self.sums.__getitem__)
+        self.group = GROUPS[voice(self.candidates[first].fact)]
+        self.evidence = self._evidence(list(self.closer))
+        self.standing = self._weighed(f"standing {self.group}")
+        self.chance = logistic(self._weighed(f"here {self.group}"))
+
+    def _weighed(self, table: str) -> float:
+        weights = self._mix[table]
+        return sum([weights[name] * value for name, value in self.evidence.items()])
+
+    def signals(self, number: int) -> tuple[Signal, ...]:
+        """Everything that speaks for or against a candidate; what counts for nothing is left out."""
+        candidate = self.candidates[number]
+        weights = self._mix[voice(candidate.fact)]
+        found = [
+            Signal(name, candidate.cosine or 0.0 if name == "meaning" else value, value, weights[name] * value)
+            for name, value in self.features(candidate)
+            if weights[name] * value
+        ]
+        return (*found, Signal("standing", 1.0, 1.0, self.standing))
+
+    def features(self, candidate: Candidate) -> list[tuple[str, float]]:
+        """Every signal of a candidate, on the common scale."""
+        own = [("words", candidate.words), ("meaning", candidate.meaning), ("voice", 1.0)]
+        return own + self._beside(candidate) + self.closer.get(candidate.fact.number, [])
+
+    def _beside(self, candidate: Candidate) -> list[tuple[str, float]]:
+        """Those that not every candidate has."""
+        fact, asked, found = candidate.fact, self._asked, list[tuple[str, float]]()
+        if candidate.nearly:
+            found.append(("nearly", candidate.nearly))
+        if fact.session is not None:  # in a talk, the next turn answers the one that fits the question
+            if fact.before is not None:
+                found.append(("before", self._own.get(fact.before, 0.0)))
+            if fact.after is not None:
+                found.append(("after", self._own.get(fact.after, 0.0)))
+            found.append(("session", self._sessions[fact.session]))
+        elif candidate.kin:
+            found.append(("kin", candidate.kin))
+        if len(asked.speakers) == 1 and fact.speaker == asked.speakers[0]:
+            found.append(("speaker", 1.0))
+        if asked.spans and fact.session is not None:  # a note is of the day it was written, which says little
+            found.append(("when", max(closeness(fact.at, span) for span in asked.spans)))
+        return found
+
+    def _evidence(self, read: Sequence[int]) -> dict[str, float]:
+        """How well the question is answered here at all. On a large shelf the best is good by chance."""
+        sums = sorted((self.sums[number] for number in read), reverse=True) or [0.0]
+        every = [self.candidates[number] for number in read]
+        ceiling, known = self._yardstick.ceiling, sum(self._yardstick.weights.values()) * (K1 + 1)
+        return {
+            "best": sums[0],
+            "ahead": sums[0] - sums[min(3, len(sums) - 1)],
+            "covered": max([each.words for each in every], default=0.0),
+            "cosine": max([each.cosine or 0.0 for each in every], default=0.0),
+            "soft": max(
+                [value for number in read for name, value in self.closer[number] if name == "soft"], default=0.0
+            ),
+            "absent": 1 - min(1.0, known / ceiling) if ceiling else 1.0,
+            "length": math.log1p(len(self._yardstick.weights) + len(self._yardstick.absent)),
+            "size": math.log10(1 + self._yardstick.rows),
+            "by_words": float(all(each.cosine is None for each in every)),
+            "level": 1.0,
+        }
+
+    def told(self) -> str:
+        """For the trace: the chance that the answer is here, and what it was read from."""
+        signs = ", ".join(f"{name} {value:.2f}" for name, value in self.evidence.items() if name != "level")
+        return f"the answer is here with a chance of {self.chance:.2f} ({signs})"
+
+
+def voice(fact: Fact) -> str:
+    """Whose words these are: in a talk a user's, an assistant's or other people's; else a document's or those of a note."""
+    if fact.shelf.layer == TURNS or fact.role is not None:
+        return fact.role if fact.role in ("user", "assistant") else "people"
+    return "documents" if fact.shelf.layer == DOCUMENTS else "notes"
+
+
+def closeness(at: datetime, span: Span) -> float:
+    """1 inside the time that is meant, fading outside of it: people are seldom exact about dates."""
+    if span.start <= at < span.end:
+        return 1.0
+    away = min(abs((at - span.start).total_seconds()), abs((at - span.end).total_seconds())) / DAY
+    width = (span.end - span.start).total_seconds() / DAY
+    return math.exp(-away / (3 + 0.5 * max(1.0, width)))
+
+
+def _own(candidates: Sequence[Candidate], mix: Mix) -> dict[int, float]:
+    found = {}
+    for each in candidates:
+        weights = mix[voice(each.fact)]
+        found[each.fact.number] = weights["own_words"] * each.words + weights["own_meaning"] * each.meaning
+    return found
+
+
+def _sessions(candidates: Sequence[Candidate], own: Mapping[int, float]) -> dict[str, float]:
+    """What each session is worth: the mean of its three best turns, as far as they are candidates."""
+    worths: dict[str, list[float]] = {}
+    for each in candidates:
+        if each.fact.session is not None:
+            worths.setdefault(each.fact.session, []).append(max(0.0, own[each.fact.number]))
+    return {name: sum(sorted(some)[-BEST_OF_SESSION:]) / BEST_OF_SESSION for name, some in worths.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class FuseRanks:
+    """Reciprocal rank fusion: only places count, 1 / (k + place) by words and by meaning. For comparison: it finds less than
+    adding what was measured (docs/LOG.md), because a place says nothing about how far ahead it is."""
+
+    k: int = 60
+    spare: int = 10
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        places: dict[int, list[Signal]] = {each.fact.number: [] for each in search.candidates}
+        for name in ("words", "meaning"):
+            rank = sorted(search.candidates, key=lambda each: (-getattr(each, name), -each.fact.number))
+            for place, each in enumerate([each for each in rank if getattr(each, name) > 0], 1):
+                share = (self.k + 1) / (self.k + place) / 2
+                places[each.fact.number].append(Signal(name, getattr(each, name), place, share))
+        scores = {number: sum(each.contribution for each in found) for number, found in places.items() if found}
+        best = sorted(scores, key=lambda number: (-scores[number], -number))[: 2 * search.limit + self.spare]
+        hits = [
+            Hit(record, scores[record.number], {"ranks": scores[record.number]}, tuple(places[record.number]))
+            for record in tools.store.get(best, search.where)
+        ]
+        return search.but(hits=tuple(hits), note=f"{len(places)} candidates")
