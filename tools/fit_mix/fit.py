@@ -249,7 +249,7 @@ def _calibrate(group: str, by_set: Cases, mix: dict[str, dict[str, float]]) -> N
         for name, cases in own.items()
         if (kept := [c for c in cases if c.table(complete(mix)).group == group])
     }
-    for _ in range(4):
+    for _ in range(4 if of_group else 0):
         rows, right, counts = list[list[float]](), list[bool](), list[float]()
         for cases in of_group.values():
             for case in cases:
@@ -268,7 +268,8 @@ def _calibrate(group: str, by_set: Cases, mix: dict[str, dict[str, float]]) -> N
         if group == "talk":
             mix["all"] = {name: weight * float(found[0]) for name, weight in mix["all"].items()}
         mix[f"standing {group}"] = dict(zip(EVIDENCE, map(float, found[1:]), strict=True))
-    mix[f"here {group}"] = here(of_group, complete(mix))
+    if of_group:
+        mix[f"here {group}"] = here(of_group, complete(mix))
 
 
 def without_meaning(case: Case) -> Case:
