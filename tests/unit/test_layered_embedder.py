@@ -1,5 +1,6 @@
 """The built-in encoder: what the package computes is what was trained, for each text alone, whatever the text."""
 
+import hashlib
 import math
 import multiprocessing
 import os
@@ -7,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import tracemalloc
+import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -78,7 +80,7 @@ def by_the_book(text: str, weights: Weights, heads: int = 4) -> Any:
             x = book_layer(x, w, f"layers.{number}", heads)
         x = book_norm(x, w, "n")[1:]
         gate = 2 / (1 + np.exp(-(x @ w["gate.weight"].T + w["gate.bias"])))
-        found = (rows[1:] * gate).sum(axis=0) + (x @ w["out.weight"].T).mean(axis=0)
+        found = (rows[1:] * gate).sum(axis=0) + (x @ w["out.weight"].T).mean(axis=0) + w.get("out.bias", 0)
         total += found / np.linalg.norm(found) * len(some)
     return total / (np.linalg.norm(total) or 1)
 
@@ -142,6 +144,82 @@ def test_a_weight_that_does_not_fit_is_not_installed() -> None:
     made["layers.0.o.weight"][0, 0] = 1e6
     with pytest.raises(SystemExit, match="too large"):
         flat(made, 1, 4)
+
+
+# ---------------------------------------------------------------- what is in the package
+
+
+@pytest.mark.covers("W2-7")
+def test_the_file_is_the_one_described_and_belongs_to_this_table() -> None:
+    described = encoder.about()
+    digests = {name: hashlib.sha256((FOLDER / name).read_bytes()).hexdigest() for name in described["files"]}
+    assert digests == described["files"]
+    assert described["table"] == embed.about()["identity"]
+    joined = f"{described['table']} {digests['layered-256.npy']}"
+    assert hashlib.sha256(joined.encode()).hexdigest() == described["identity"]
+    assert LayeredEmbedder().name == f"layered-256@{described['identity'][:12]}"
+
+
+def test_all_that_is_shipped_takes_at_most_12_mb() -> None:
+    assert sum(len(zlib.compress(file.read_bytes())) for file in FOLDER.iterdir()) < 12_000_000
+
+
+def unfolded() -> Weights:
+    """The layers of the package under the names of training, with norms that change nothing."""
+    learnt = encoder._layers()
+    made = {
+        "scale": learnt.scale,
+        "pos": learnt.places,
+        "gate.weight": 2 * learnt.gate[None],
+        "gate.bias": 2 * learnt.gate_add,
+    }
+    made |= {"out.weight": np.hstack(list(learnt.out)).T, "out.bias": learnt.out_add}
+    norms = ["n"]
+    eight = np.repeat([8.0, 1.0, 1.0], 256)  # the scores are divided by it; the package has that in the questions
+    for number, layer in enumerate(learnt.layers):
+        parts = {
+            "qkv": (np.hstack(list(layer.attend[:, 0])).T * eight[:, None], layer.attend_add.ravel() * eight),
+            "o": (np.vstack(list(layer.join[:, 0])).T, layer.join_add),
+            "f1": (np.hstack(list(layer.up[:, 0])).T, layer.up_add.ravel()),
+            "f2": (np.vstack(list(layer.down[:, 0])).T * 2, layer.down_add),
+        }
+        for part, (weight, bias) in parts.items():
+            made |= {f"layers.{number}.{part}.weight": weight, f"layers.{number}.{part}.bias": bias}
+        norms += [f"layers.{number}.n1", f"layers.{number}.n2"]
+    for name in norms:
+        made |= {f"{name}.weight": np.ones(256), f"{name}.bias": np.zeros(256)}
+    return made
+
+
+def test_the_layers_of_the_package_are_computed_by_the_book() -> None:
+    made, texts = unfolded(), [*TEXTS, *ODD]
+    np.testing.assert_allclose(LayeredEmbedder().embed(texts), [by_the_book(text, made) for text in texts], atol=2e-5)
+
+
+def test_half_floats_are_widened_exactly() -> None:
+    every = np.arange(65_536, dtype=np.uint16).view(np.float16)
+    every = every[np.isfinite(every)]
+    np.testing.assert_array_equal(encoder._widened(every).view(np.int32), every.astype(np.float32).view(np.int32))
+
+
+@pytest.mark.covers("W2-7")
+@pytest.mark.parametrize(
+    ("text", "near", "far"),
+    [
+        (
+            "I adopted a puppy from the shelter.",
+            "We got a new dog last week.",
+            "The quarterly report is due on Friday.",
+        ),
+        ("My flight to Lisbon was delayed.", "The plane to Portugal left late.", "She baked sourdough bread."),
+        ("I am allergic to peanuts.", "Nuts make me ill.", "The train station is closed for repairs."),
+        ("Where is the spare key?", "A second key hangs behind the fuse box.", "The key point of the talk was trust."),
+        ("Who is my landlord?", "We rent the flat from Mr Adeyemi.", "The lord of the manor sold his land."),
+    ],
+)
+def test_alike_is_nearer_than_unlike(text: str, near: str, far: str) -> None:
+    one, two, three = LayeredEmbedder().embed([text, near, far])
+    assert one @ two > one @ three + 0.05
 
 
 # ---------------------------------------------------------------- each text alone

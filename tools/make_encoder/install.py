@@ -7,6 +7,7 @@ beside its place and renamed into it, so a reader never sees half a file.
 from __future__ import annotations
 
 import argparse
+import gzip
 import hashlib
 import io
 import json
@@ -109,21 +110,30 @@ def install(trained: Path, package: Path, heads: int, text: Any, settings: Any, 
     return described
 
 
-def read(path: Path | None) -> Any:
-    return json.loads(path.read_text("utf-8")) if path else None
+def counted(path: Path, licence: str) -> dict[str, Any]:
+    """A further source of text, as `collect_text.py` describes its own: one document a line."""
+    content = gzip.decompress(path.read_bytes())
+    lines = [line for line in content.decode().split("\n") if line]
+    digest = hashlib.sha256(content).hexdigest()
+    return {"licence": licence, "documents": len(lines), "characters": sum(map(len, lines)), "digest": digest}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trained", type=Path, required=True, help="a file that train.py wrote")
     parser.add_argument("--heads", type=int, default=4)
-    parser.add_argument("--sources", type=Path, help="counts, licences and digests of the text")
-    parser.add_argument("--settings", type=Path, help="how it was trained")
+    parser.add_argument("--sources", type=Path, required=True, help="sources.json of make_static_embedding")
+    parser.add_argument("--packages", type=Path, required=True)
+    parser.add_argument("--notes", type=Path, required=True)
+    parser.add_argument("--settings", required=True, help="how train.py was called, and its last line")
     parser.add_argument("--figures", type=Path, help="figures of judge.py, run on the installed layers")
     parser.add_argument("--package", type=Path, required=True, help="src/memorist/models/data")
     given = parser.parse_args()
-    more = (read(given.sources), read(given.settings), read(given.figures))
-    print(install(given.trained, given.package, given.heads, *more)["identity"])
+    text = json.loads(given.sources.read_text("utf-8"))
+    text["packages"] = counted(given.packages, "the free licence of each package")
+    text["notes"] = counted(given.notes, "written for this project")
+    figures = json.loads(given.figures.read_text("utf-8")) if given.figures else None
+    print(install(given.trained, given.package, given.heads, text, given.settings, figures)["identity"])
 
 
 if __name__ == "__main__":

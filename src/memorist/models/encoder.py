@@ -15,6 +15,9 @@ from memorist.models import embed
 from memorist.models.embed import FOLDER
 
 if TYPE_CHECKING:
+    from numpy import float16
+    from numpy.typing import NDArray
+
     from memorist.models.embed import Floats
 
 WIDTH = 256
@@ -77,7 +80,7 @@ def _layers() -> Layers:
     import numpy as np
 
     described = about()
-    flat = np.load(FOLDER / "layered-256.npy").astype(np.float32)
+    flat = _widened(np.load(FOLDER / "layered-256.npy"))
     once, each = shapes(described["heads"], described["inner"])
     wanted = [*once, *each * described["layers"]]
     ends = np.cumsum([int(np.prod(shape)) for shape in wanted])
@@ -87,8 +90,21 @@ def _layers() -> Layers:
     return Layers(tuple(layers), *parts[: len(once)])
 
 
+def _widened(halves: "NDArray[float16]") -> "Floats":
+    """The same numbers as single floats: by their bits, which takes a sixth of the time of `astype`. Sign and digits go to where
+    a single float has them, and a product makes up for the smaller exponent."""
+    import numpy as np
+
+    bits = halves.view(np.int16).astype(np.int32)
+    bits <<= 13
+    bits &= np.int32(~0x70001FFF)
+    floats = bits.view(np.float32)
+    floats *= np.float32(2.0**112)
+    return floats
+
+
 class LayeredEmbedder:
-    """Embeds texts by the table and the layers, without a network or a second process: half a millisecond a note."""
+    """Embeds texts by the table and the layers, without a network or a second process: about a millisecond a note."""
 
     cheap = True
     dimension = WIDTH
@@ -124,7 +140,7 @@ def _direction(known: "Floats") -> "Floats":
     tall = -(-(1 + count) // tiles)
     rows = np.zeros(
         (tiles * tall, WIDTH), np.float32
-    )  # the first is [CLS]: looked at, never summed, and empty in the table
+    )  # first [CLS], which is empty in the table: looked at, never summed
     rows[1 : 1 + count] = known
     x = rows * learnt.scale
     x[: 1 + count] += learnt.places[: 1 + count]
