@@ -32,10 +32,11 @@ from memorist.testing import HashEmbedder
 
 
 @pytest.mark.covers("W2-7")
-@pytest.mark.parametrize("name", ["hash", "fake", "mock", "test", "random", "memorist.testing", "hash-a-32@test", "",
-                                  "Static", "static:7", "onnx:", "ftp://host/embeddings?model=x", "static-256"])  # fmt: skip
+@pytest.mark.parametrize("name", ["hash", "fake", "mock", "test", "random", "memorist.testing", "hash-a-32@test",
+                                  "", "Static", "static:7", "layered:64", "onnx:", "ftp://host/embeddings?model=x",
+                                  "static-256"])  # fmt: skip
 def test_no_other_name_is_an_embedder(name: str) -> None:
-    with pytest.raises(Invalid, match="static, static:128, static:64, none, onnx:FOLDER"):
+    with pytest.raises(Invalid, match="static, static:128, static:64, layered, none, onnx:FOLDER"):
         chosen(name)
     with pytest.raises(Invalid):
         Memory(":memory:", embed=name)
@@ -55,11 +56,11 @@ def test_the_fake_one_needs_a_test_tool_to_be_imported_at_all() -> None:
     assert {file.parent.name for file in naming} == {"testing"}
 
 
-@pytest.mark.parametrize("name", ["static", "static:128", "static:64", "none", "onnx:/models/x",
+@pytest.mark.parametrize("name", ["static", "static:128", "static:64", "layered", "none", "onnx:/models/x",
                                   "https://h/v1/embeddings?model=m&key=A_KEY&dimensions=512"])  # fmt: skip
 def test_these_names_are_embedders_and_nothing_is_opened_yet(name: str) -> None:
     assert checked_name(name) == name
-    assert chosen(name).cheap == name.startswith("static")
+    assert chosen(name).cheap == name.startswith(("static", "layered"))
 
 
 def test_an_object_must_have_all_four() -> None:

@@ -13,7 +13,7 @@ import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -34,7 +34,8 @@ LONGEST_NAME = 200
 DIMENSIONS = (256, 128, 64)  # of the built-in table
 MOST_DIMENSIONS = 16_384  # of any vector
 NONE = "none"
-ALLOWED = f"static, static:128, static:64, {NONE}, onnx:FOLDER, or https://HOST/…/embeddings?model=NAME&key=VARIABLE"
+LAYERED = "layered"  # the table with attention layers over it
+ALLOWED = f"static, static:128, static:64, {LAYERED}, {NONE}, onnx:FOLDER, or https://HOST/…/embeddings?model=NAME&key=VARIABLE"
 
 
 class Embedder(Protocol):
@@ -98,7 +99,7 @@ class Known:
 def chosen(embed: Embedder | str, secret: Secret = lambda _: None, asked: bool = True) -> Choice:
     """What a caller or the settings mean. A name that cannot work is refused at once; a file is opened later."""
     if isinstance(embed, str):
-        return Choice(embed, _maker(embed, secret), embed.startswith("static"), asked)
+        return Choice(embed, _maker(embed, secret), embed.startswith(("static", LAYERED)), asked)
     for part in ("name", "dimension", "cheap", "embed"):
         if not _has(embed, part):
             raise Invalid(f"an embedder has name, dimension, cheap and embed(texts); {quoted(embed)} has no {part}")
@@ -143,6 +144,8 @@ def _maker(spelled: str, secret: Secret) -> Make:
     if spelled in ("static", *(f"static:{size}" for size in DIMENSIONS)):
         size = int(spelled.partition(":")[2] or DIMENSIONS[0])
         return lambda: _static(size)
+    if spelled == LAYERED:
+        return _layered
     if spelled.startswith("onnx:") and spelled != "onnx:":
         return lambda: _onnx(spelled.removeprefix("onnx:"))
     if spelled[:8].lower().startswith(("http://", "https://")):
@@ -164,6 +167,17 @@ def _static(size: int) -> Embedder:
         ) from problem
 
 
+def _layered() -> Embedder:
+    from memorist.models.encoder import LayeredEmbedder
+
+    try:
+        return LayeredEmbedder()
+    except Exception as problem:
+        raise ModelUnavailable(
+            f"the built-in encoder cannot be read ({type(problem).__name__}); install again"
+        ) from problem
+
+
 def _onnx(folder: str) -> Embedder:
     from memorist.models.onnx import OnnxEmbedder
 
@@ -178,10 +192,9 @@ def _onnx(folder: str) -> Embedder:
 
 def built_in(model: str) -> Embedder | None:
     """The built-in embedder that made vectors of that model; None if another version of it did, or none of ours."""
-    if not model.startswith("static"):
-        return None
-    found = (_static(size) for size in DIMENSIONS)
-    return next((embedder for embedder in found if embedder.name == model), None)
+    makers: dict[str, list[Make]] = {"static": [partial(_static, size) for size in DIMENSIONS], LAYERED: [_layered]}
+    found = (make() for make in makers.get(model.partition("-")[0], ()))
+    return next((embedder for embedder in found if embedder and embedder.name == model), None)
 
 
 # ---------------------------------------------------------------- asking

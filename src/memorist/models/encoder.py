@@ -1,0 +1,204 @@
+"""The built-in encoder: the rows of the static table, each weighed and corrected by what stands around it.
+
+A sum of rows knows words but not how they belong together. One or two small attention layers over the same rows do: they give
+each row a weight of its own and add what the sum lacks, so that the vector comes nearer to the one a sentence model would give
+(docs/why/0032-an-encoder-of-our-own.md). Each text runs alone, so its vector is the same bit for bit in whatever company it
+comes. The layers are one flat file of half floats, read on first use; importing this module imports no numpy.
+"""
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memorist.models import embed
+from memorist.models.embed import FOLDER
+
+if TYPE_CHECKING:
+    from numpy import float16
+    from numpy.typing import NDArray
+
+    from memorist.models.embed import Floats
+
+WIDTH = 256
+WINDOW = 96  # tokens that see one another; a longer text is cut into windows
+EPSILON = 1e-5
+
+# The usual libraries of linear algebra start threads for products beyond some size (OpenBLAS: 2¹⁸ multiplications, or a matrix of
+# 9,216 numbers and a vector). For products as small as these that costs more than it gains, and milliseconds on a machine with
+# other work. So all are cut into tiles below that size: at most 16 rows of a window, 64 columns of a matrix.
+TILE = 16
+BLOCK = 64
+STRIP = 32  # columns of a matrix that meets a single vector
+
+
+class Layer(NamedTuple):
+    """One attention layer as it is stored: what a norm multiplies and adds is part of the matrix behind it, the 1/8 of the
+    scores part of the questions, the half of the activation part of `down`."""
+
+    attend: "Floats"  # questions, keys and values of each head
+    attend_add: "Floats"
+    join: "Floats"
+    join_add: "Floats"
+    up: "Floats"
+    up_add: "Floats"
+    down: "Floats"
+    down_add: "Floats"
+
+
+class Layers(NamedTuple):
+    """All that is learnt beside the table."""
+
+    layers: tuple[Layer, ...]
+    scale: "Floats"  # of a row, where it enters the layers
+    places: "Floats"
+    gate: "Floats"
+    gate_add: "Floats"
+    out: "Floats"
+    out_add: "Floats"
+
+
+def shapes(heads: int, inner: int) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """The shapes of what is stored, in its order: first those of `Layers` itself, then those of every `Layer`."""
+    size, blocks = WIDTH // heads, inner // BLOCK
+    out = (WIDTH // STRIP, WIDTH, STRIP)
+    once: list[tuple[int, ...]] = [(1,), (WINDOW + 1, WIDTH), (WIDTH,), (1,), out, (WIDTH,)]
+    attend, join = (3 * heads, 1, WIDTH, size), (heads, 1, size, WIDTH)
+    up, down = (blocks, 1, WIDTH, BLOCK), (blocks, 1, BLOCK, WIDTH)
+    return once, [attend, (3 * heads, 1, 1, size), join, (WIDTH,), up, (blocks, 1, 1, BLOCK), down, (WIDTH,)]
+
+
+@cache
+def about() -> dict[str, Any]:
+    """What the layers are: digests, the table they belong to, training text and settings, measured figures."""
+    described: dict[str, Any] = json.loads((FOLDER / "layered-256.json").read_text("utf-8"))
+    return described
+
+
+@cache  # two threads may both load it, once; they get the same
+def _layers() -> Layers:
+    import numpy as np
+
+    described = about()
+    flat = _widened(np.load(FOLDER / "layered-256.npy"))
+    once, each = shapes(described["heads"], described["inner"])
+    wanted = [*once, *each * described["layers"]]
+    ends = np.cumsum([int(np.prod(shape)) for shape in wanted])
+    parts = [part.reshape(shape) for part, shape in zip(np.split(flat, ends[:-1]), wanted, strict=True)]
+    rest = parts[len(once) :]
+    layers = (Layer(*rest[at : at + len(each)]) for at in range(0, len(rest), len(each)))
+    return Layers(tuple(layers), *parts[: len(once)])
+
+
+def _widened(halves: "NDArray[float16]") -> "Floats":
+    """The same numbers as single floats: by their bits, which takes a sixth of the time of `astype`. Sign and digits go to where
+    a single float has them, and a product makes up for the smaller exponent."""
+    import numpy as np
+
+    bits = halves.view(np.int16).astype(np.int32)
+    bits <<= 13
+    bits &= np.int32(~0x70001FFF)
+    floats = bits.view(np.float32)
+    floats *= np.float32(2.0**112)
+    return floats
+
+
+class LayeredEmbedder:
+    """Embeds texts by the table and the layers, without a network or a second process: about a millisecond a note."""
+
+    cheap = True
+    dimension = WIDTH
+
+    def __init__(self) -> None:
+        self.name: str = f"layered-{WIDTH}@{about()['identity'][:12]}"
+
+    def embed(self, texts: Sequence[str]) -> "Floats":
+        """One row per text, of length 1; a text without a known token gives zeros."""
+        import numpy as np
+
+        table = embed._table()
+        out = np.zeros((len(texts), WIDTH), dtype=np.float32)
+        for row, text in zip(out, texts, strict=True):
+            ids = table.tokens.ids(text)
+            for start in range(0, len(ids), WINDOW):
+                some = np.array(ids[start : start + WINDOW])
+                some = some[table.rows[some].any(axis=1)]  # what the table knows nothing about would only add noise
+                if len(some):
+                    row += _direction(table.rows[some] * table.scales[some, None]) * len(some)
+            length = np.sqrt(row @ row)
+            if length > 0:
+                row /= length
+        return out
+
+
+def _direction(known: "Floats") -> "Floats":
+    """Where the rows of one window point, with a length of one."""
+    import numpy as np
+
+    learnt, count = _layers(), len(known)
+    tiles = -(-(1 + count) // TILE)
+    tall = -(-(1 + count) // tiles)
+    rows = np.zeros(
+        (tiles * tall, WIDTH), np.float32
+    )  # first [CLS], which is empty in the table: looked at, never summed
+    rows[1 : 1 + count] = known
+    x = rows * learnt.scale
+    x[: 1 + count] += learnt.places[: 1 + count]
+    for layer in learnt.layers:
+        _attend(x, layer, tiles, 1 + count)
+        _think(x, layer, tiles)
+    x = _normed(x)
+    weights = np.tanh(x.reshape(tiles, tall, WIDTH) @ learnt.gate + learnt.gate_add)
+    weights += 1
+    found: Floats = (weights[:, None] @ rows.reshape(tiles, tall, WIDTH)).sum(axis=0)[0]
+    middle = np.add.reduce(x[1 : 1 + count], axis=0) / np.float32(count)
+    found += (middle @ learnt.out).ravel()
+    found += learnt.out_add
+    found /= max(np.sqrt(found @ found), np.float32(1e-9))
+    return found
+
+
+def _normed(x: "Floats") -> "Floats":
+    """Each row with mean zero and variance one."""
+    import numpy as np
+
+    away: Floats = x - x.mean(axis=1, keepdims=True)
+    spread = np.einsum("ij,ij->i", away, away)
+    spread /= WIDTH
+    spread += EPSILON
+    away /= np.sqrt(spread)[:, None]
+    return away
+
+
+def _attend(x: "Floats", layer: Layer, tiles: int, count: int) -> None:
+    """Adds to each row what it takes from the others, of which there are `count`."""
+    import numpy as np
+
+    made = _normed(x).reshape(tiles, -1, WIDTH) @ layer.attend
+    made += layer.attend_add
+    heads = len(made) // 3
+    asked = made[:heads]
+    keys, values = made[heads:].reshape(2, heads, 1, len(x), -1)[..., :count, :]
+    scores = asked @ keys.swapaxes(2, 3)
+    scores -= scores.max(axis=3, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= np.add.reduce(scores, axis=3, keepdims=True)
+    x += np.add.reduce(scores @ values @ layer.join, axis=0).reshape(x.shape)
+    x += layer.join_add
+
+
+def _think(x: "Floats", layer: Layer, tiles: int) -> None:
+    """Adds to each row what follows from it alone: widened, bent by a soft ramp (GELU, by tanh), and narrowed."""
+    import numpy as np
+
+    wide = _normed(x).reshape(tiles, -1, WIDTH) @ layer.up
+    wide += layer.up_add
+    bent = wide * wide
+    bent *= 0.0356774081  # √(2/π) · 0.044715
+    bent += 0.7978845608  # √(2/π)
+    bent *= wide
+    np.tanh(bent, out=bent)
+    bent += 1
+    bent *= wide
+    x += np.add.reduce(bent @ layer.down, axis=0).reshape(x.shape)
+    x += layer.down_add
