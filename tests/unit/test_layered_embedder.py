@@ -66,7 +66,7 @@ def weights(layers: int, plain: bool = False) -> Weights:
 
 def by_the_book(text: str, weights: Weights, heads: int = 4) -> Any:
     """The vector as the training script defines it: in double precision, step by step, nothing folded and nothing tiled."""
-    table = embed._table()
+    table = embed.loaded_table()
     w = {name: np.asarray(value, np.float64) for name, value in weights.items()}
     total = np.zeros(256)
     ids = table.tokens.ids(text)
@@ -298,7 +298,7 @@ def test_a_long_text_is_the_mean_of_its_windows(layered: LayeredEmbedder) -> Non
 def test_a_very_long_text_needs_little_memory(layered: LayeredEmbedder) -> None:
     text = "we met at the harbour " * rounds(40_000)
     layered.embed([text[:1000]])
-    tokens = 8 * len(embed._table().tokens.ids(text))
+    tokens = 8 * len(embed.loaded_table().tokens.ids(text))
     tracemalloc.start()
     layered.embed([text])
     peak = tracemalloc.get_traced_memory()[1]

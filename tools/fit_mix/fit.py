@@ -40,6 +40,7 @@ SETS = {
 }  # what each counts
 FOLDS = 5
 RIDGE = 1e-3
+EMBED = ["layered"]
 OWN = ("words", "meaning")
 CLOSE = ("nearly", "soft", "names")
 TALK = ("before", "after", "session")
@@ -113,7 +114,7 @@ def gathered(test: sets.TestSet, kinds: Mapping[str, str], beside: Sequence[str]
     """Every question of the set, and as many that belong to other shelves, as the engine gathers for them."""
     tap = Tap()
     for number, shelf in enumerate(test.shelves):
-        with Memory(":memory:", project="p", design=replace(BALANCED, recall=(*GATHERING, tap))) as memory:
+        with Memory(":memory:", project="p", embed=EMBED[0], design=replace(BALANCED, recall=(*GATHERING, tap))) as memory:
             memory.remember_many([{"text": text, "at": shelf.documents[0].at} for text in beside])
             stored = [
                 outcome.record for outcome in memory.remember_many([_draft(d, test, kinds) for d in shelf.documents])
@@ -149,7 +150,7 @@ def small(test: sets.TestSet, rounds: int = 400) -> Iterator[Case]:
         meant = next(document for document in shelf.documents if document.id in question.gold)
         others = chance.sample([d for d in shelf.documents if d.id != meant.id], (0, 1, 4, 20)[at // 2 % 4] + 1)
         there = at % 2 == 0
-        with Memory(":memory:", project="p", design=replace(BALANCED, recall=(*GATHERING, tap))) as memory:
+        with Memory(":memory:", project="p", embed=EMBED[0], design=replace(BALANCED, recall=(*GATHERING, tap))) as memory:
             notes = [meant, *others[1:]] if there else others
             numbers = [outcome.record.number for outcome in memory.remember_many([note.text for note in notes])]
             words = sorted(set(re.findall(r"[A-Za-z]{4,}", meant.text)), key=len)[-3:]

@@ -116,7 +116,7 @@ class LayeredEmbedder:
         """One row per text, of length 1; a text without a known token gives zeros."""
         import numpy as np
 
-        table = embed._table()
+        table = embed.loaded_table()
         out = np.zeros((len(texts), WIDTH), dtype=np.float32)
         for row, text in zip(out, texts, strict=True):
             ids = table.tokens.ids(text)
