@@ -1,0 +1,143 @@
+"""A relevance is a property of the question, the memory and the shelves: of nothing else."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from conftest import rounds
+from memorist import Memory
+from memorist.errors import Invalid
+from memorist.models.coverage import Coverage, holding
+from memorist.recall.pipeline import Query, answer
+from memorist.records import Recall
+from memorist.text.question import names_in
+
+NOTES = [
+    "Maya is allergic to peanuts and carries an adrenaline pen",
+    "Standup is at 9:30 in the small room",
+    "Staging runs Postgres 16 behind pgbouncer",
+    "The landlord is called Mr. Keller, his number is on the fridge",
+    "Never deploy on Fridays after three",
+    "The sourdough starter is fed on Mondays and Thursdays",
+    "Invoices go out on the last working day of the month",
+    "The spare key lies under the third flower pot",
+    "Grandma's birthday is on 14 March",
+    "The build uses Python 3.12 and uv",
+    "Oven two runs twenty degrees too hot",
+    "Paul prefers the window seat on long flights",
+    "The dentist is Dr. Okafor in Mill Street",
+    "Backups are copied to Lisbon every night",
+    "The cat gets half a tablet in the evening",
+]
+QUESTIONS = [
+    "What must I not cook for Maya?",
+    "when is standup",
+    "postgers version on staging",
+    "who do I call about the heating in the flat?",
+    "Where is the key?",
+    "which seat does Paul like",
+    "quantum chromodynamics on a lattice",
+    "oven temperature",
+]
+
+
+def asked(texts: Sequence[str], question: str, limit: int, hurried: bool = False, least: float | None = 0) -> Recall:
+    with Memory(":memory:", project="home") as memory:
+        memory.remember_many(texts)
+        who, homes = memory._caller.who, memory._homes
+        query = Query(question, limit=limit, min_relevance=least)
+        return answer(query, who, homes, memory.design, memory._tools, hurried)[0]
+
+
+def relevances(found: Recall) -> dict[str, float]:
+    return {hit.record.text: hit.why["relevance"] for hit in found}
+
+
+@settings(max_examples=rounds(200, 0.05), deadline=None)
+@given(
+    texts=some.lists(some.sampled_from(NOTES), min_size=1, max_size=15, unique=True),
+    question=some.sampled_from(QUESTIONS),
+    limits=some.tuples(some.integers(1, 50), some.integers(1, 50)),
+)
+def test_the_relevance_of_a_hit_is_the_same_at_every_limit_and_more_is_a_superset(
+    texts: list[str], question: str, limits: tuple[int, int]
+) -> None:
+    few, many = (asked(texts, question, limit) for limit in sorted(limits))
+    assert [hit.record.text for hit in few] == [hit.record.text for hit in many][: len(few)]
+    shared = relevances(many)
+    assert all(shared[text] == relevance for text, relevance in relevances(few).items())
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("least", [None, 0])
+def test_a_busy_machine_is_no_surer_and_no_less_sure(question: str, least: float | None) -> None:
+    idle, busy = (asked(NOTES, question, 5, hurried, least) for hurried in (False, True))
+    assert relevances(idle) == relevances(busy)
+
+
+def test_a_limit_is_a_maximum_and_zero_turns_the_cut_off() -> None:
+    assert len(asked(NOTES, "Where is the key?", 10)) == 10
+    few = asked(NOTES, "Where is the key?", 10, least=None)
+    assert few.hits[0].record.text == NOTES[7] and len(few) < 4
+
+
+def test_a_least_relevance_of_ones_own_takes_the_place_of_the_cut() -> None:
+    every = relevances(asked(NOTES, "oven temperature", 50))
+    for least in (0.01, 0.1, 0.5, 1.0):
+        assert relevances(asked(NOTES, "oven temperature", 50, least=least)) == {
+            text: relevance for text, relevance in every.items() if relevance >= least
+        }
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1.1, "high", True, float("nan")])
+def test_a_least_relevance_is_a_number_from_0_to_1(wrong: object) -> None:
+    with Memory(":memory:", project="home") as memory, pytest.raises(Invalid, match="min_relevance"):
+        memory.recall("anything", min_relevance=wrong)  # type: ignore[arg-type]
+
+
+def test_words_that_occur_nowhere_count_against_what_is_left() -> None:
+    with Memory(":memory:", project="home") as memory:
+        memory.remember_many(["Green tea is steeped for two minutes", "Black tea for four", "The tea pot is in the cupboard"])
+        assert not memory.recall("quantum chromodynamics on a lattice")
+        whole, diluted = (
+            memory.recall(said, min_relevance=0).hits[0].why["relevance"]
+            for said in ("black tea", "black holes, tea leaves in zodiac divination and quantum lattices")
+        )
+    assert diluted < whole
+
+
+def test_a_misspelt_word_is_read_as_the_one_that_was_meant() -> None:
+    found = asked(NOTES, "postgers", 5, least=None)
+    assert [hit.record.text for hit in found] == [NOTES[2]]
+    assert "nearly" in {signal.name for signal in found.hits[0].signals}
+
+
+def test_the_chance_that_the_answer_is_here_is_told_with_what_it_was_read_from() -> None:
+    note = next(step.note for step in asked(NOTES, "Where is the key?", 5).trace if step.stage == "Blend")
+    assert note and "the answer is here with a chance of" in note
+    for sign in ("best", "covered", "cosine", "soft", "absent"):
+        assert f"{sign} " in note
+
+
+# ---------------------------------------------------------------- soft coverage
+
+
+def test_a_text_covers_itself_wholly_and_a_stranger_hardly() -> None:
+    exact, like, far = Coverage("the spare key").of(["the spare key", "a second lock opener", "quarterly tax return"])
+    assert exact == pytest.approx(1.0, abs=1e-5) and 1 > like > far
+
+
+@given(texts=some.lists(some.text(max_size=60), max_size=6), question=some.text(max_size=60))
+@settings(max_examples=rounds(400, 0.1), deadline=None)
+def test_coverage_of_a_text_does_not_depend_on_the_others(texts: list[str], question: str) -> None:
+    coverage = Coverage(question)
+    together = coverage.of(texts)
+    assert len(together) == len(texts) and all(-1 <= each <= 1.0001 for each in together)
+    assert together == pytest.approx([coverage.of([text])[0] for text in texts], abs=1e-5)
+
+
+def test_names_and_numbers_have_to_be_there_themselves() -> None:
+    assert names_in("When does Maya fly to Porto with TP123? Ask her.") == ["Maya", "Porto", "TP123"]
+    assert holding(["Maya", "Porto"], "maya packs her bag") == ["Maya"]
