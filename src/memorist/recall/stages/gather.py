@@ -32,6 +32,7 @@ KIN, KIN_AMONG = 2, 20  # so many best, among at least so many
 USUAL_MEAN, USUAL_SPREAD, USUAL_ROWS = 0.24, 0.13, 20
 LEAST_SPREAD = 0.08  # on a shelf of much the same texts, what differs between them is mostly noise
 MOST_MISSPELT = 8  # words of a question that are looked up in the vocabulary
+MISSPELT = 0.25  # of the letters may differ
 USUAL_WEIGHT = 3.0  # of a word that tells something
 UNLIKE: tuple[float | None, float] = (None, 0.0)
 
@@ -235,7 +236,7 @@ def _nearly(known: Yardstick, search: Search, where: Where, most: int, tools: To
     """What holds the words that were meant, where the question has some that occur nowhere and are nearly others."""
     meant = dict[str, None]()
     for term in known.absent[:MOST_MISSPELT]:
-        like = misspelt(term, search, tools) if term.isalpha() and len(term) >= SHORTEST_FUZZY else ()
+        like = misspelt(term, search, tools, MISSPELT) if term.isalpha() and len(term) >= SHORTEST_FUZZY else ()
         best = max(like, key=lambda each: (each.weight, each.term), default=None)
         meant |= {best.term: None} if best else {}
     return tools.store.match(list(meant), search.shelves, where, most) if meant else Found()
