@@ -15,8 +15,9 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from memorist.text.calendar import MONTHS, WEEKDAYS
+from memorist.text.courtesies import Manners, every_word, known
 from memorist.text.patterns import regex
-from memorist.text.words import STOP_WORDS, terms
+from memorist.text.words import STOP_WORDS, has_picture, plain_words, terms
 
 # Blocks that hosts inject; and whatever has one of the parts in its name.
 _INJECTED = frozenset(
@@ -289,6 +290,58 @@ def _matcher(form: str) -> str:
     if len(form) < 3 or form.lower() in _ORDINARY or form.lower() in _NOT_NAMES:
         spelled = f"(?-i:{spelled})"
     return rf"(?<![{_LATIN}]){spelled}(?![{_LATIN}])"
+
+
+# ---------------------------------------------------------------- whether anything is asked
+
+LONGEST_SMALL_TALK = 200  # characters; whoever says more wants something
+_STARTERS = frozenset(
+    "is are am was were do does did has have had can could will would shall should may might any".split()
+)
+_LAUGHTER = regex(r"(?:[hjx]?[aeiu]h?){2,}[hjx]?|(?:[ха]{2}|[хи]{2}){2,}х?|[kк]{3,}")
+_DRAWN_OUT = regex(r"(.)\1{2,}")
+
+
+def small_talk(text: str) -> bool:
+    """Whether a message asks for nothing: a greeting, thanks, "ok", "go on", a laugh, in one of ten languages.
+
+    >>> small_talk("Perfect, do that!"), small_talk("thanks, and where is the key?")
+    (True, False)
+    """
+    if len(text) > LONGEST_SMALL_TALK:
+        return False
+    known_words = every_word()
+    words = plain_words(text)
+    for at, word in enumerate(words):
+        if word not in known_words:
+            words[at] = _calm(word)
+            if words[at] not in known_words:
+                return False
+    if not words:
+        return has_picture(text)
+    asks = "?" in text or words[0] in _STARTERS
+    return any(_courteous(words, each, asks) for each in known())
+
+
+def _courteous(words: list[str], known: Manners, asks: bool) -> bool:
+    """Whether all of it is small talk, as one language has it, and not only the words that go with it."""
+    at, said = 0, False
+    while at < len(words):
+        phrase, word = known.phrase_at(words, at), words[at]
+        if phrase or word in known.firm or (word in known.praise and not asks):
+            said = True
+        elif word not in known.company:
+            return False
+        at += phrase or 1
+    return said
+
+
+def _calm(word: str) -> str:
+    """The word that is meant by a drawn-out one: sooo is so, goood good, and any laughter lol."""
+    if _LAUGHTER.fullmatch(word):
+        return "lol"
+    once, twice = _DRAWN_OUT.sub(r"\1", word), _DRAWN_OUT.sub(r"\1\1", word)
+    return twice if twice in every_word() else once
 
 
 # ---------------------------------------------------------------- which kind is asked for: a guess, never a filter

@@ -44,7 +44,8 @@ _PIECE = regex(
     rf"|(?P<dot>(?<!{_LETTER})(?<!\.)\.(?=[A-Za-z]))?(?P<name>{_WORD}(?:(?:::|->|_+|[-./@:\\&]){_WORD})*+)"
 )
 _WORDS = regex(_WORD)
-_LETTERS = regex(rf"{_LETTER}++")
+_LETTERS = regex(rf"[{_RUNS}]++|{_LETTER}++")
+_ASCII_LETTERS = regex("[0-9a-z]+")
 _STEPS = regex(r"[/\\@:]+")
 _PLAIN_PICTURE = regex(f"[{_PICTURES}]")
 _NUMBERED = regex(r"[A-Za-z]+|[0-9]+")
@@ -129,6 +130,20 @@ def tells_something(text: str) -> bool:
     (True, False)
     """
     return any(not stop for _, stop in _asked(text))
+
+
+def plain_words(text: str) -> list[str]:
+    """Its words in order, folded: none is stemmed, joined or left out. A run without spaces is one.
+
+    >>> plain_words("Ça va? That's été!")
+    ['ca', 'va', 'that', 's', 'ete']
+    """
+    return _ASCII_LETTERS.findall(text.lower()) if text.isascii() else _LETTERS.findall(_folded(text).casefold())
+
+
+def has_picture(text: str) -> bool:
+    """Whether an emoji is in it."""
+    return _PLAIN_PICTURE.search(text) is not None
 
 
 def _asked(text: str) -> Iterator[tuple[str, bool]]:
