@@ -3,6 +3,7 @@
 from memorist.design import Design, Lane, Promotion
 from memorist.recall.stages.gather import Gather, Recognise, Understand
 from memorist.recall.stages.keep import Abstain, Believed, DropWeak, KeepBest, OneVoice
+from memorist.recall.stages.talk import Corrected
 from memorist.recall.stages.weigh import Blend, MarkConflicts, NewestOfSlot, Suspect, Weigh
 from memorist.upkeep.retain import MEGABYTE, Prune, Settle
 
@@ -22,6 +23,7 @@ BALANCED = Design(
         DropWeak(share=0.005),
         NewestOfSlot(),
         MarkConflicts(weight=1.0),
+        Corrected(),
         OneVoice(),
         KeepBest(),
     ),

@@ -17,7 +17,7 @@ from functools import cache
 from memorist.text.calendar import MONTHS, WEEKDAYS
 from memorist.text.courtesies import Manners, every_word, known
 from memorist.text.patterns import regex
-from memorist.text.words import STOP_WORDS, has_picture, plain_words, terms
+from memorist.text.words import LONGEST_QUERY, STOP_WORDS, has_picture, plain_words, terms
 
 # Blocks that hosts inject; and whatever has one of the parts in its name.
 _INJECTED = frozenset(
@@ -290,6 +290,62 @@ def _matcher(form: str) -> str:
     if len(form) < 3 or form.lower() in _ORDINARY or form.lower() in _NOT_NAMES:
         spelled = f"(?-i:{spelled})"
     return rf"(?<![{_LATIN}]){spelled}(?![{_LATIN}])"
+
+
+# ---------------------------------------------------------------- whose words are asked for
+# Of English, German, French and Spanish. "You" is the assistant and "I" the user, as the user asks.
+
+_SAY = "say|tell|mention|write|ask|explain|describe"
+_SAID = "said|told|mentioned|wrote|written|asked|explained|described"
+_ADVISE = "advise|suggest|recommend|propose|answer|reply|respond|warn|list"
+_ADVISED = "advised|suggested|recommended|proposed|answered|replied|responded|warned|listed"
+_NAMED = "advice|suggestions|suggestion|recommendations|recommendation|answers|answer|reply|proposal|warning"
+_NAMED += "|rat|vorschlag|vorschläge|empfehlungen|empfehlung|antwort"
+_GESAGT = "gesagt|erzählt|erwähnt|geschrieben|gemeint|gefragt|erklärt|genannt"
+_GERATEN = f"geraten|empfohlen|vorgeschlagen|geantwortet|{_GESAGT}"
+_DIT = "dit|mentionné|raconté"
+_CONSEILLE = f"conseillé|recommandé|suggéré|proposé|{_DIT}"
+_DIJISTE, _DIJE = "dijiste|aconsejaste|recomendaste|sugeriste", "dije|conté|mencioné"
+_OFTEN = "have|had|just|also|once|already|originally|previously|earlier"
+# A question for what was said counts before a clause that speaks of it: "I told you about Ann. What did you advise?"
+_ROLES = (
+    regex(
+        rf"\b(?:(?:did|have|had) (?:(?P<assistant>you (?:\w+ )?(?:{_SAY}|{_ADVISE}|{_SAID}|{_ADVISED}))"
+        rf"|(?P<user>i (?:\w+ )?(?:{_SAY}|{_SAID})))"
+        rf"|(?P<assistant2>(?:hast|hattest|haben|hatten) (?:du|sie) (?:\w+ ){{0,6}}(?:{_GERATEN})"
+        rf"|(?:as-tu|avez-vous) (?:\w+ )?(?:{_CONSEILLE})|me (?:{_DIJISTE}))"
+        rf"|(?P<user2>(?:habe?|hatte) ich (?:\w+ ){{0,6}}(?:{_GESAGT})|ai-je (?:\w+ )?(?:{_DIT})|te (?:{_DIJE})))\b",
+        re.IGNORECASE,
+    ),
+    regex(
+        rf"\b(?:(?P<assistant>you(?:'ve|'d)? (?:(?:{_OFTEN}) )*(?:{_SAID}|{_ADVISED})|(?:your|deine?[nmr]?) (?:\w+ )?(?:{_NAMED})"
+        rf"|du (?:\w+ ){{0,6}}(?:{_GERATEN}) (?:hast|hattest)|(?:tu (?:m')?as|vous (?:m')?avez) (?:\w+ )?(?:{_CONSEILLE}))"
+        rf"|(?P<user>i(?:'ve|'d)? (?:(?:{_OFTEN}) )*(?:{_SAID})|ich (?:\w+ ){{0,6}}(?:{_GESAGT}) (?:habe?|hatte)"
+        rf"|(?:je (?:t'|vous )ai|j'ai) (?:\w+ )?(?:{_DIT})))\b",
+        re.IGNORECASE,
+    ),
+)
+
+
+@cache
+def _telling() -> frozenset[str]:
+    return frozenset(
+        plain_words(" ".join((_SAY, _SAID, _ADVISE, _ADVISED, _NAMED, _GERATEN, _CONSEILLE, _DIJISTE, _DIJE)))
+    )
+
+
+def asked_role(text: str) -> str | None:
+    """Whose turns a question asks for: the assistant's ("what did you advise?") or the user's ("what did I tell you?"); None
+    if it asks for nobody's.
+
+    >>> asked_role("What did you recommend for the trip?"), asked_role("What did I tell you about Ann?"), asked_role("Who is Ann?")
+    ('assistant', 'user', None)
+    """
+    said = text[:LONGEST_QUERY].replace("’", "'")
+    if _telling().isdisjoint(plain_words(said)):  # as in most questions
+        return None
+    found = next(filter(None, (pattern.search(said) for pattern in _ROLES)), None)
+    return None if found is None else str(found.lastgroup).rstrip("2")
 
 
 # ---------------------------------------------------------------- whether anything is asked

@@ -22,6 +22,7 @@ from memorist.design import Reranker, Tools
 from memorist.kinds import LIKE, MEMORY
 from memorist.recall.pipeline import Asked, Candidate, Search, ordered
 from memorist.recall.stages.keep import BEHIND, not_believed, rescored
+from memorist.recall.stages.talk import spoken
 from memorist.records import Hit, Record, Signal
 from memorist.store.nouns import Fact
 from memorist.store.where import Where
@@ -164,7 +165,7 @@ class Table:
             found.append(("speaker", 1.0))
         if asked.spans and fact.session is not None:  # a note is of the day it was written, which says little
             found.append(("when", max(closeness(fact.at, span) for span in asked.spans)))
-        return found
+        return found + spoken(fact, asked)
 
     def evidence(self) -> dict[str, float]:
         """How well the question is answered here at all. Among many candidates, the best of them is good by chance."""
