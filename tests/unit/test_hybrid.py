@@ -303,7 +303,7 @@ def everything_there_is() -> Iterator[tuple[Candidate, Asked]]:
         for session in ("s", None):
             each = candidate(2, role=role, session=session, speaker="Ann", before=1, after=3)
             each = each._replace(**measured)
-            yield each, Asked("x", ("Ann",), (THAT_DAY,))
+            yield each, Asked("x", ("Ann",), (THAT_DAY,), role=role if role in ("user", "assistant") else None)
             yield each, Asked("x")
 
 
@@ -320,7 +320,7 @@ def test_the_mix_has_a_weight_for_every_signal_of_every_voice() -> None:
         for standing in (name for name in fitted if name.startswith("standing")):
             assert set(table.evidence()) == set(fitted[standing])
         seen |= names
-    assert {"words", "meaning", "before", "after", "session", "speaker", "when", "voice"} <= seen
+    assert {"words", "meaning", "before", "after", "session", "speaker", "when", "within", "role", "voice"} <= seen
     for who in VOICES:
         unused = set(fitted[who]) - seen - {"own_words", "own_meaning"}
         assert not unused, "a weight that no signal has"
@@ -580,7 +580,7 @@ def test_once_the_deadline_has_passed_the_sums_still_hold(memory: Memory) -> Non
     assert texts(found)[0] == HOME[5]
     checked_sums(found)
     skipped = [step.stage for step in found.trace if step.note and "deadline" in step.note]
-    assert skipped == ["DropWeak", "NewestOfSlot", "MarkConflicts"]
+    assert skipped == ["DropWeak", "NewestOfSlot", "MarkConflicts", "Corrected"]
 
 
 # ---------------------------------------------------------------- only what keeps up with the best

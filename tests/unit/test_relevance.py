@@ -99,7 +99,9 @@ def test_a_least_relevance_is_a_number_from_0_to_1(wrong: object) -> None:
 
 def test_words_that_occur_nowhere_count_against_what_is_left() -> None:
     with Memory(":memory:", project="home") as memory:
-        memory.remember_many(["Green tea is steeped for two minutes", "Black tea for four", "The tea pot is in the cupboard"])
+        memory.remember_many(
+            ["Green tea is steeped for two minutes", "Black tea for four", "The tea pot is in the cupboard"]
+        )
         assert not memory.recall("quantum chromodynamics on a lattice")
         whole, diluted = (
             memory.recall(said, min_relevance=0).hits[0].why["relevance"]

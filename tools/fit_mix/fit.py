@@ -44,13 +44,14 @@ EMBED = ["layered"]
 OWN = ("words", "meaning")
 CLOSE = ("nearly", "soft", "names")
 TALK = ("before", "after", "session")
-SHARED = ("speaker", "when")
+SHARED = ("speaker", "when", "within")
 EVIDENCE = ("best", "ahead", "covered", "cosine", "soft", "absent", "length", "size", "by_words", "level")
-TALKING = ("people", "user", "assistant")
+ROLES = (*TALK, "role")
+BESIDE = {"notes": (), "people": TALK, "user": ROLES, "assistant": ROLES, "documents": ("kin",)}
 AMONG_FIRST = 5  # where the answer must stand to count as found
 SHOWN = 10  # of the best: whose relevance is to be a chance
 COLUMNS = [
-    *((who, name) for who in VOICES for name in (*OWN, *CLOSE, *(TALK if who in TALKING else ("kin",)))),
+    *((who, name) for who in VOICES for name in (*OWN, *CLOSE, *BESIDE[who])),
     ("assistant", "voice"),
     *(("all", name) for name in SHARED),
 ]
@@ -114,7 +115,9 @@ def gathered(test: sets.TestSet, kinds: Mapping[str, str], beside: Sequence[str]
     """Every question of the set, and as many that belong to other shelves, as the engine gathers for them."""
     tap = Tap()
     for number, shelf in enumerate(test.shelves):
-        with Memory(":memory:", project="p", embed=EMBED[0], design=replace(BALANCED, recall=(*GATHERING, tap))) as memory:
+        with Memory(
+            ":memory:", project="p", embed=EMBED[0], design=replace(BALANCED, recall=(*GATHERING, tap))
+        ) as memory:
             memory.remember_many([{"text": text, "at": shelf.documents[0].at} for text in beside])
             stored = [
                 outcome.record for outcome in memory.remember_many([_draft(d, test, kinds) for d in shelf.documents])
@@ -150,7 +153,9 @@ def small(test: sets.TestSet, rounds: int = 400) -> Iterator[Case]:
         meant = next(document for document in shelf.documents if document.id in question.gold)
         others = chance.sample([d for d in shelf.documents if d.id != meant.id], (0, 1, 4, 20)[at // 2 % 4] + 1)
         there = at % 2 == 0
-        with Memory(":memory:", project="p", embed=EMBED[0], design=replace(BALANCED, recall=(*GATHERING, tap))) as memory:
+        with Memory(
+            ":memory:", project="p", embed=EMBED[0], design=replace(BALANCED, recall=(*GATHERING, tap))
+        ) as memory:
             notes = [meant, *others[1:]] if there else others
             numbers = [outcome.record.number for outcome in memory.remember_many([note.text for note in notes])]
             words = sorted(set(re.findall(r"[A-Za-z]{4,}", meant.text)), key=len)[-3:]
@@ -303,7 +308,7 @@ def here(by_set: Cases, mix: Mix) -> dict[str, float]:
 
 def complete(mix: Mapping[str, Mapping[str, float]]) -> Mix:
     """The mix as the engine reads it; what was not fitted yet counts for nothing."""
-    empty = dict.fromkeys((*OWN, *CLOSE, *TALK, *SHARED, "kin", "voice", "own_words", "own_meaning"), 0.0)
+    empty = dict.fromkeys((*OWN, *CLOSE, *TALK, *SHARED, "role", "kin", "voice", "own_words", "own_meaning"), 0.0)
     nothing = dict.fromkeys(EVIDENCE, 0.0)
     asides = {f"{what} {group}": nothing for what in ("standing", "here") for group in GROUPS.values()}
     return {**asides, **mix, **{who: {**empty, **mix.get("all", {}), **mix[who]} for who in VOICES}}

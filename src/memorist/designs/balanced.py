@@ -4,6 +4,7 @@ from memorist.design import Design, Lane, Promotion
 from memorist.recall.stages.blend import Blend
 from memorist.recall.stages.gather import Gather, Recognise, Understand
 from memorist.recall.stages.keep import Abstain, Believed, DropUnlikely, KeepBest, OneVoice
+from memorist.recall.stages.talk import Corrected
 from memorist.recall.stages.weigh import MarkConflicts, NewestOfSlot, Suspect, Weigh
 from memorist.upkeep.retain import MEGABYTE, Prune, Settle
 
@@ -23,6 +24,7 @@ BALANCED = Design(
         DropUnlikely(below=0.08, behind=2.0),
         NewestOfSlot(),
         MarkConflicts(weight=1.0),
+        Corrected(),
         OneVoice(),
         KeepBest(),
     ),

@@ -22,7 +22,7 @@ from memorist import checks
 from memorist.design import LANES, Budget, Compression, Conflicts, Design, Due, Inject, Lane, Promotion
 from memorist.designs import DESIGNS, NAME
 from memorist.errors import Invalid
-from memorist.recall.stages import blend, gather, keep, weigh, words
+from memorist.recall.stages import blend, gather, keep, talk, weigh, words
 from memorist.remember.promotion import PRESETS
 from memorist.text import toml
 from memorist.text.visible import quoted
@@ -320,6 +320,7 @@ STAGES: Mapping[str, Shape] = {
     "spread": _shape(keep.Spread, most=_pool),
     "say_once": _shape(keep.SayOnce),
     "one_voice": _shape(keep.OneVoice),
+    "corrected": _shape(talk.Corrected),
     "mark_conflicts": _shape(weigh.MarkConflicts, weight=partial(checks.number, least=0.1, most=1)),
     "newest_of_slot": _shape(weigh.NewestOfSlot, most=partial(checks.whole, least=2, most=100)),
     "keep_best": _shape(keep.KeepBest, pinned=partial(checks.whole, least=0, most=100)),

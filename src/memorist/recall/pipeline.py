@@ -18,7 +18,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from operator import attrgetter
 from os import PathLike
@@ -32,10 +32,10 @@ from memorist.kinds import ARCHIVE, DOCUMENTS, KINDS, LAYERS, MEMORY, TURNS, kin
 from memorist.records import Hit, Moment, Recall, Record, Scope, Step, new_id, utc
 from memorist.store.index import index_rows
 from memorist.store.nouns import Fact, Generation, Receipt, Shelf, shelf_of
-from memorist.store.where import Where
+from memorist.store.where import Order, Where
 from memorist.text.bm25 import Yardstick
 from memorist.text.dates import Span
-from memorist.text.question import question_of
+from memorist.text.question import question_of, small_talk
 from memorist.text.visible import quoted
 from memorist.text.words import query_terms
 
@@ -54,6 +54,7 @@ class Asked:
     names: Mapping[str, float] = field(
         default_factory=dict
     )  # names and numbers in it that occur here, and what each tells
+    role: str | None = None  # whose turns it asks for: "assistant" or "user"
 
 
 class Candidate(NamedTuple):
@@ -194,6 +195,7 @@ def ordered(hits: Iterable[Hit]) -> list[Hit]:
 # scopes its design names, as far as the access allows, on the layers that `search=` names. The rest is the design's stages.
 
 HURRIED = Step("Monitor", 0, 0.0, note="hurried: recalls were slow lately, so less was looked at; see `status`")
+FROM_TALK = "from conversations: no memory seems to answer this"
 SEARCHES: Mapping[str, tuple[str, ...]] = {
     "memory": (MEMORY,),
     "items": (MEMORY,),  # what was extracted from files and imports
@@ -242,11 +244,29 @@ def answer(
     scopes = scopes_of(query, who, homes, design)
     deadline = (HURRY if hurried else None) if query.deadline is None else checks.seconds(query.deadline, "deadline")
     until = None if deadline is None else started + deadline
-    search, trace = run(design.recall, _search(query, who, scopes, tools, hurried, until), tools)
-    trace = (HURRIED, *trace) if hurried else trace
+    asked = _search(query, who, scopes, tools, hurried, until)
+    search, trace = run(design.recall, asked, tools)
     because = None if search.hits else search.empty_because or _all_dropped(trace)
+    talk = _turns(query, asked, scopes, who, tools) if because else None
+    if talk is not None:
+        search, more = run(design.recall, talk, tools)
+        search = search.but(hits=tuple([replace(hit, why={**hit.why, "conversation": 1.0}) for hit in search.hits]))
+        because = None if search.hits else f"{because}; conversations: {search.empty_because or _all_dropped(more)}"
+        trace = (*trace, Step("Turns", len(search.hits), 0.0, note=FROM_TALK), *more)
+    trace = (HURRIED, *trace) if hurried else trace
     found = Recall(search.query, search.hits, because, trace, scopes, "r" + new_id(search.now)[1:])
     return found, (time.perf_counter() - started) * 1000
+
+
+def _turns(query: Query, asked: Search, scopes: tuple[str, ...], who: Access, tools: Tools) -> Search | None:
+    """The same question to the conversations, if memories alone were asked and there are any, and if it asks for anything."""
+    if query.search != "memory" or query.kinds is not None or asked.left() == 0 or small_talk(question_of(query.text)):
+        return None
+    layers = (TURNS, ARCHIVE) if asked.as_of else (TURNS,)
+    here = asked.where.also("kind", "eq", "turn").also("scope", "in", scopes)
+    if not scopes or not tools.store.find(here, Order("number"), 1):
+        return None
+    return asked.but(shelves=tuple(_shelves(scopes, layers, who)), layers=(TURNS,))
 
 
 def _all_dropped(trace: Sequence[Step]) -> str:
@@ -275,7 +295,8 @@ def why_not(record: Record, answer: Recall, search: str) -> str:
             return f"{name} was found and then dropped by {step.stage}: {lost}"
     if record.scope not in answer.scopes:
         return f"{name} lies in {record.scope}; the question read {', '.join(answer.scopes)}"
-    if layer not in SEARCHES[search]:
+    asked_talk = layer == TURNS and any(step.stage == "Turns" for step in answer.trace)
+    if layer not in SEARCHES[search] and not asked_talk:
         what = f"is {record.state} ({record.reason})" if layer == ARCHIVE else f"is a {record.kind}"
         where = "archive" if layer == ARCHIVE else "all"
         return f"{name} {what} and lies among the {layer}; search={where!r} looks there"

@@ -7,6 +7,8 @@ the northern half. A month, weekday or feast without a year is the latest one th
 Five levels call only downwards, so that no text can make them recurse: atom (last May), portion (the end of last May),
 shift (a week before …), about (around …), whole (since …, between … and …). Of overlapping readings the longest stays.
 
+German is read by the same grammar as far as its words stand in the same order ("am Wochenende", "im Mai", "letzte Woche").
+
 English costs next to nothing. The setting `dates = "any"` asks `dateparser` too (the extra `dates`, `foreign_dates.py`), where
 English finds no time; loading it takes longer than a whole recall, so it is never loaded unless it is asked for, and then
 for the first question that may hold a date in another language. What it raises becomes a note in the trace and never an
@@ -232,7 +234,7 @@ class _Reader:
             found = self.weekday(at, led)
         elif word[0] in FIGURES:
             found = self.numeric(at, led) or self.day_first(at)
-        elif word == "weekend" and self.words[at - 1] == "the" and self.words[at - 2] in SKIPPED:
+        elif word == "weekend" and self.text.in_the(at):
             found = _Found(*calendar.pick("", word, self.now), at + 1, floats=7)
         else:
             found = self.day_first(at) or self.yearly(at, led)
@@ -520,8 +522,19 @@ COUNTED = frozenset("km percent people men women children mb gb ms cup of tsp tb
 NO_PLURALS = frozenset("does this besides towards perhaps always sometimes afterwards onwards plus versus".split())
 FIGURES = frozenset("'’0123456789")  # what a number or a decade begins with
 FEAST_STARTS = frozenset(name.split()[0] for name in FEASTS)
+# The German names that are nothing else, in any language; morgen is also the morning, and "in zwei Wochen" has another order.
+GERMAN = dict(
+    pair.split(":")
+    for pair in """montag:monday dienstag:tuesday mittwoch:wednesday donnerstag:thursday freitag:friday samstag:saturday
+    sonnabend:saturday sonntag:sunday wochenende:weekend woche:week monat:month jahr:year gestern:yesterday heute:today
+    januar:january februar:february märz:march mai:may juni:june juli:july oktober:october dezember:december
+    frühling:spring frühjahr:spring sommer:summer herbst:autumn weihnachten:christmas ostern:easter""".split()
+)
+GERMAN_LEADS = {"am": "on", "im": "in", "letzte": "last", "vergangene": "last", "vorige": "last", "diese": "this"}
+GERMAN_LEADS |= {"nächste": "next", "kommende": "next", "seit": "since", "bis": "until", "übers": "over", "vom": "from"}
 # One of these is in every expression.
 TELLING = frozenset().union(LONG, WEEKDAYS, AGAIN, FEAST_STARTS, UNITS, DAYS, PARTS_OF_DAY, LATELY)
+TELLING |= {_LETTERS.findall(word)[-1] for word in GERMAN}
 VOCABULARY = frozenset().union(
     *(LONG, WEEKDAYS, AGAIN, FEAST_STARTS, NUMBERS, ORDINALS, VAGUE, UNITS, DAYS, WHICH, THIRDS, ENDS, SOONER),
     *(LATELY, OPEN, JOINTS, SKIPPED, ABOUT, ("half", "the", "prior", "up")),
@@ -547,6 +560,13 @@ class Words:
         for piece in patterns()[0].finditer(text, 0, LOOKED_AT):
             if piece.end() < LOOKED_AT or len(text) == LOOKED_AT:  # else it may be half a word
                 self._read(piece[0], piece.start())
+        # French has a mai too, and spells it small.
+        german = (at for at, word in enumerate(self.words) if word in GERMAN)
+        self.translated = {
+            at for at in german if self.words[at] != "mai" or self.capital[at] or self.words[at - 1] == "im"
+        }
+        for at in self.translated:
+            self._translate(at)
         known = (at for at, word in enumerate(self.words) if word in VOCABULARY or word[0] in FIGURES)
         self.known = list(islice(known, MOST))
         for _ in range(4):  # so that looking ahead needs no care
@@ -569,6 +589,15 @@ class Words:
         self.words.append(word if word.isalnum() or len(word) > 1 or word == "," else "|")
         self.places.append((begin, begin + len(raw)))
         self.capital.append(raw[:1].isupper())
+
+    def _translate(self, at: int) -> None:
+        """A German name of a time, and the word before it that says which: am Montag, letzte Woche, im Mai."""
+        self.words[at] = GERMAN[self.words[at]]
+        if self.words[at - 1] == "|" and plain(self.words[at - 2], 2):  # the dot of "5. Mai" ends nothing
+            self.words[at - 2 : at] = "|", self.words[at - 2]
+            self.places[at - 2 : at] = self.places[at - 1], self.places[at - 2]
+        before = self.words[at - 1]
+        self.words[at - 1] = GERMAN_LEADS.get(before) or GERMAN_LEADS.get(before.rstrip("mnrs"), before)
 
     def amount(self, at: int) -> tuple[int, int, str, int] | None:
         """Two weeks, a few days, half a year: the least, the most, the unit, and the word that follows."""
@@ -600,6 +629,11 @@ class Words:
         word = self.words[at + 1]
         plural = word[-1] == "s" and word[-2:] != "ss" and len(word) > 3 and not self.capital[at + 1]
         return word in COUNTED or (plural and word not in NO_PLURALS)
+
+    def in_the(self, at: int) -> bool:
+        """Whether it is said as "on the weekend" is, or as "am Wochenende"."""
+        the = self.words[at - 1] == "the"
+        return (the or at in self.translated) and self.words[at - 1 - the] in SKIPPED
 
     def the(self, at: int) -> int:
         return at + (self.words[at] == "the")

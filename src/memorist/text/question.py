@@ -15,8 +15,9 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from memorist.text.calendar import MONTHS, WEEKDAYS
+from memorist.text.courtesies import Manners, every_word, known
 from memorist.text.patterns import regex
-from memorist.text.words import STOP_WORDS, terms
+from memorist.text.words import LONGEST_QUERY, STOP_WORDS, has_picture, plain_words, terms
 
 # Blocks that hosts inject; and whatever has one of the parts in its name.
 _INJECTED = frozenset(
@@ -289,6 +290,114 @@ def _matcher(form: str) -> str:
     if len(form) < 3 or form.lower() in _ORDINARY or form.lower() in _NOT_NAMES:
         spelled = f"(?-i:{spelled})"
     return rf"(?<![{_LATIN}]){spelled}(?![{_LATIN}])"
+
+
+# ---------------------------------------------------------------- whose words are asked for
+# Of English, German, French and Spanish. "You" is the assistant and "I" the user, as the user asks.
+
+_SAY = "say|tell|mention|write|ask|explain|describe"
+_SAID = "said|told|mentioned|wrote|written|asked|explained|described"
+_ADVISE = "advise|suggest|recommend|propose|answer|reply|respond|warn|list"
+_ADVISED = "advised|suggested|recommended|proposed|answered|replied|responded|warned|listed"
+_NAMED = "advice|suggestions|suggestion|recommendations|recommendation|answers|answer|reply|proposal|warning"
+_NAMED += "|rat|vorschlag|vorschläge|empfehlungen|empfehlung|antwort"
+_GESAGT = "gesagt|erzählt|erwähnt|geschrieben|gemeint|gefragt|erklärt|genannt"
+_GERATEN = f"geraten|empfohlen|vorgeschlagen|geantwortet|{_GESAGT}"
+_DIT = "dit|mentionné|raconté"
+_CONSEILLE = f"conseillé|recommandé|suggéré|proposé|{_DIT}"
+_DIJISTE, _DIJE = "dijiste|aconsejaste|recomendaste|sugeriste", "dije|conté|mencioné"
+_OFTEN = "have|had|just|also|once|already|originally|previously|earlier"
+# A question for what was said counts before a clause that speaks of it: "I told you about Ann. What did you advise?"
+_ROLES = (
+    regex(
+        rf"\b(?:(?:did|have|had) (?:(?P<assistant>you (?:\w+ )?(?:{_SAY}|{_ADVISE}|{_SAID}|{_ADVISED}))"
+        rf"|(?P<user>i (?:\w+ )?(?:{_SAY}|{_SAID})))"
+        rf"|(?P<assistant2>(?:hast|hattest|haben|hatten) (?:du|sie) (?:\w+ ){{0,6}}(?:{_GERATEN})"
+        rf"|(?:as-tu|avez-vous) (?:\w+ )?(?:{_CONSEILLE})|me (?:{_DIJISTE}))"
+        rf"|(?P<user2>(?:habe?|hatte) ich (?:\w+ ){{0,6}}(?:{_GESAGT})|ai-je (?:\w+ )?(?:{_DIT})|te (?:{_DIJE})))\b",
+        re.IGNORECASE,
+    ),
+    regex(
+        rf"\b(?:(?P<assistant>you(?:'ve|'d)? (?:(?:{_OFTEN}) )*(?:{_SAID}|{_ADVISED})|(?:your|deine?[nmr]?) (?:\w+ )?(?:{_NAMED})"
+        rf"|du (?:\w+ ){{0,6}}(?:{_GERATEN}) (?:hast|hattest)|(?:tu (?:m')?as|vous (?:m')?avez) (?:\w+ )?(?:{_CONSEILLE}))"
+        rf"|(?P<user>i(?:'ve|'d)? (?:(?:{_OFTEN}) )*(?:{_SAID})|ich (?:\w+ ){{0,6}}(?:{_GESAGT}) (?:habe?|hatte)"
+        rf"|(?:je (?:t'|vous )ai|j'ai) (?:\w+ )?(?:{_DIT})))\b",
+        re.IGNORECASE,
+    ),
+)
+
+
+@cache
+def _telling() -> frozenset[str]:
+    return frozenset(
+        plain_words(" ".join((_SAY, _SAID, _ADVISE, _ADVISED, _NAMED, _GERATEN, _CONSEILLE, _DIJISTE, _DIJE)))
+    )
+
+
+def asked_role(text: str) -> str | None:
+    """Whose turns a question asks for: the assistant's ("what did you advise?") or the user's ("what did I tell you?"); None
+    if it asks for nobody's.
+
+    >>> asked_role("What did you recommend for the trip?"), asked_role("What did I tell you about Ann?"), asked_role("Who is Ann?")
+    ('assistant', 'user', None)
+    """
+    said = text[:LONGEST_QUERY].replace("’", "'")
+    if _telling().isdisjoint(plain_words(said)):  # as in most questions
+        return None
+    found = next(filter(None, (pattern.search(said) for pattern in _ROLES)), None)
+    return None if found is None else str(found.lastgroup).rstrip("2")
+
+
+# ---------------------------------------------------------------- whether anything is asked
+
+LONGEST_SMALL_TALK = 200  # characters; whoever says more wants something
+_STARTERS = frozenset(
+    "is are am was were do does did has have had can could will would shall should may might any".split()
+)
+_LAUGHTER = regex(r"(?:[hjx]?[aeiu]h?){2,}[hjx]?|(?:[ха]{2}|[хи]{2}){2,}х?|[kк]{3,}")
+_DRAWN_OUT = regex(r"(.)\1{2,}")
+
+
+def small_talk(text: str) -> bool:
+    """Whether a message asks for nothing: a greeting, thanks, "ok", "go on", a laugh, in one of ten languages.
+
+    >>> small_talk("Perfect, do that!"), small_talk("thanks, and where is the key?")
+    (True, False)
+    """
+    if len(text) > LONGEST_SMALL_TALK:
+        return False
+    known_words = every_word()
+    words = plain_words(text)
+    for at, word in enumerate(words):
+        if word not in known_words:
+            words[at] = _calm(word)
+            if words[at] not in known_words:
+                return False
+    if not words:
+        return has_picture(text)
+    asks = "?" in text or words[0] in _STARTERS
+    return any(_courteous(words, each, asks) for each in known())
+
+
+def _courteous(words: list[str], known: Manners, asks: bool) -> bool:
+    """Whether all of it is small talk, as one language has it, and not only the words that go with it."""
+    at, said = 0, False
+    while at < len(words):
+        phrase, word = known.phrase_at(words, at), words[at]
+        if phrase or word in known.firm or (word in known.praise and not asks):
+            said = True
+        elif word not in known.company:
+            return False
+        at += phrase or 1
+    return said
+
+
+def _calm(word: str) -> str:
+    """The word that is meant by a drawn-out one: sooo is so, goood good, and any laughter lol."""
+    if _LAUGHTER.fullmatch(word):
+        return "lol"
+    once, twice = _DRAWN_OUT.sub(r"\1", word), _DRAWN_OUT.sub(r"\1\1", word)
+    return twice if twice in every_word() else once
 
 
 # ---------------------------------------------------------------- which kind is asked for: a guess, never a filter

@@ -5,8 +5,9 @@ getUserById), signs (C++ against C#) and every language written without spaces. 
 here, and FTS5 is given tokens that its `ascii` tokenizer must leave whole: [a-z0-9] or bytes >= 0x80.
 A joined name gives one whole token, its joints replaced by a non-ASCII stand-in, plus its parts; exact
 names rank high that way and parts stay findable. Scripts without spaces give single characters and pairs.
-Index and query are cut by the same code. They differ in two points only: a query leaves out stop words,
-and it asks for the pairs of a run instead of also asking for each character.
+Index and query are cut by the same code. They differ in two points only: a query leaves out stop words
+(the English ones, and those of the language it is asked in, see `function_words.py`), and it asks for the
+pairs of a run instead of also asking for each character.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from functools import lru_cache
 
 import Stemmer  # type: ignore[import-not-found]
 
+from memorist.text.function_words import evidence, is_function_word, leading
 from memorist.text.patterns import regex
 
 JOINT = "·"  # never survives folding, so no text can forge a joined token
 SIGNS = {"": "", "++": "⁺⁺", "#": "♯"}
 LONGEST_TERM = 64
 LONGEST_QUERY = 8192
+TELL_LANGUAGE = 64  # words of a question that tell its language
 
 # A word in one of these ranges has no spaces around it (or, in Korean, carries its particles with it).
 _RUNS = (
@@ -41,6 +44,8 @@ _PIECE = regex(
     rf"|(?P<dot>(?<!{_LETTER})(?<!\.)\.(?=[A-Za-z]))?(?P<name>{_WORD}(?:(?:::|->|_+|[-./@:\\&]){_WORD})*+)"
 )
 _WORDS = regex(_WORD)
+_LETTERS = regex(rf"[{_RUNS}]++|{_LETTER}++")
+_ASCII_LETTERS = regex("[0-9a-z]+")
 _STEPS = regex(r"[/\\@:]+")
 _PLAIN_PICTURE = regex(f"[{_PICTURES}]")
 _NUMBERED = regex(r"[A-Za-z]+|[0-9]+")
@@ -109,13 +114,12 @@ def query_terms(text: str, most: int = 64) -> list[str]:
 
     Only the first LONGEST_QUERY characters are looked at. Any str is a valid query.
 
-    >>> query_terms("What did the user say about R?")
-    ['user', 'say', 'r']
+    >>> query_terms("What did the user say about R?"), query_terms("Wann kommt die Müllabfuhr?")
+    (['user', 'say', 'r'], ['kommt', 'mullabfuhr'])
     """
     found: dict[str, bool] = {}
-    for raw in text[:LONGEST_QUERY].split():
-        for token, stop in _asked(raw):
-            found[token] = stop and found.get(token, True)
+    for token, stop in _asked(text):
+        found[token] = stop and found.get(token, True)
     return ([token for token, stop in found.items() if not stop] or list(found))[:most]
 
 
@@ -125,17 +129,43 @@ def tells_something(text: str) -> bool:
     >>> tells_something("What did he say?"), tells_something("Who is it?!")
     (True, False)
     """
-    return any(not stop for raw in text[:LONGEST_QUERY].split() for _, stop in _asked(raw))
+    return any(not stop for _, stop in _asked(text))
 
 
-def _asked(raw: str) -> tuple[tuple[str, bool], ...]:
-    return _asked_before(raw) if len(raw) <= LONGEST_TERM else tuple(_read(raw, asking=True))
+def plain_words(text: str) -> list[str]:
+    """Its words in order, folded: none is stemmed, joined or left out. A run without spaces is one.
+
+    >>> plain_words("Ça va? That's été!")
+    ['ca', 'va', 'that', 's', 'ete']
+    """
+    return _ASCII_LETTERS.findall(text.lower()) if text.isascii() else _LETTERS.findall(_folded(text).casefold())
+
+
+def has_picture(text: str) -> bool:
+    """Whether an emoji is in it."""
+    return _PLAIN_PICTURE.search(text) is not None
+
+
+def _asked(text: str) -> Iterator[tuple[str, bool]]:
+    """The tokens of a question in order, and whether each is a stop word in it."""
+    said = text[:LONGEST_QUERY].split()
+    languages = leading(sum([_telling(raw) for raw in said[:TELL_LANGUAGE] if len(raw) <= LONGEST_TERM]))
+    for raw in said:
+        yield from _asked_before(raw, languages) if len(raw) <= LONGEST_TERM else _read(raw, True, languages)
 
 
 @lru_cache(maxsize=1 << 12)
-def _asked_before(raw: str) -> tuple[tuple[str, bool], ...]:
+def _asked_before(raw: str, languages: int) -> tuple[tuple[str, bool], ...]:
     """Questions are made of the same few words again and again."""
-    return tuple(_read(raw, asking=True))
+    return tuple(_read(raw, True, languages))
+
+
+@lru_cache(maxsize=1 << 12)
+def _telling(raw: str) -> int:
+    """What a stretch without whitespace says about the language of the question."""
+    found = _LETTERS.findall(raw if raw.isascii() else _folded(raw))
+    words = [word.casefold() for word in found if not _in_capitals(word)]
+    return sum(evidence(word, word in STOP_WORDS) for word in words)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -150,15 +180,15 @@ def _tokens(raw: str) -> tuple[str, ...]:
     return tuple(token for token, _ in _read(raw, asking=False))
 
 
-def _read(raw: str, asking: bool) -> Iterator[tuple[str, bool]]:
-    """Every token of one stretch without whitespace, and whether it is a stop word."""
+def _read(raw: str, asking: bool, languages: int = 0) -> Iterator[tuple[str, bool]]:
+    """Every token of one stretch without whitespace, and whether it is a stop word, in English or one of these languages."""
     for piece in _PIECE.finditer(raw if raw.isascii() else _folded(raw)):
         if piece.lastgroup == "run":
             yield from ((token, False) for token in _grams(piece[0], asking))
         elif piece.lastgroup == "picture":
             yield piece[0], False
         else:
-            yield from _name(piece["name"], dotted=piece["dot"] is not None)
+            yield from _name(piece["name"], piece["dot"] is not None, languages)
 
 
 def _folded(raw: str) -> str:
@@ -176,7 +206,7 @@ def _grams(run: str, asking: bool) -> Iterator[str]:
             yield run[at : at + 2]
 
 
-def _name(name: str, dotted: bool) -> Iterator[tuple[str, bool]]:
+def _name(name: str, dotted: bool, languages: int) -> Iterator[tuple[str, bool]]:
     """A word, or words joined by - _ . / @ : and the like: the whole first, then each step of a path, then each word.
 
     The steps are there for src/app/main.py and user@example.com, of which people remember main.py and example.com.
@@ -186,30 +216,52 @@ def _name(name: str, dotted: bool) -> Iterator[tuple[str, bool]]:
     for joined in [words, *steps] if len(steps) > 1 else steps:
         whole = JOINT.join(map(_lower, joined)) if 1 < len(joined) <= LONGEST_TERM else ""
         if 0 < len(whole) <= LONGEST_TERM:
-            yield whole, False
+            yield whole, bool(languages) and all(_idle(word, languages) for word in joined)
     if dotted and len(words[0]) < LONGEST_TERM:
         yield JOINT + _lower(words[0]), False
     for word in words:
-        yield from _word(word)
+        yield from _word(word, languages)
 
 
-def _word(word: str) -> Iterator[tuple[str, bool]]:
+def _word(word: str, languages: int) -> Iterator[tuple[str, bool]]:
     bare, sign = _bare(word)
     if sign and len(bare) < LONGEST_TERM - 1:
         yield _lower(word), False
     parts = [] if "'" in word else _parts(bare)
+    after = word.find("'") if len(bare) > 4 else 0  # l'école and O'Brien: also école, brien
     if len(bare) <= LONGEST_TERM or not parts:
-        yield _term(bare)
-    if "'" in word and word.index("'") <= 2 and len(bare) > 4:  # l'école and O'Brien: also école, brien
-        yield _term(bare[word.index("'") :])
-    yield from map(_term, parts)
+        token, stop = _term(bare, languages)
+        yield token, stop or _elides(word, 0 < after <= 2, languages)
+    if 0 < after <= 2:
+        yield _term(bare[after:], languages)
+    yield from (_term(part, languages) for part in parts)
 
 
-def _term(word: str) -> tuple[str, bool]:
-    """The token of one plain word. US, IT and WHO in capitals are names and not stop words."""
+def _elides(word: str, apart: bool, languages: int) -> bool:
+    """Whether a word with an apostrophe adds nothing: c'est, and l'école where école is looked for apart."""
+    head, apostrophe, _ = word.partition("'")
+    return languages > 0 and apostrophe != "" and _idle(head if apart else word, languages)
+
+
+def _term(word: str, languages: int) -> tuple[str, bool]:
+    """The token of one plain word."""
     lower = word.casefold()
-    stop = lower in STOP_WORDS and not (len(word) > 1 and word.isupper())
-    return _stem(lower[:LONGEST_TERM]), stop
+    return _stem(lower[:LONGEST_TERM]), _idle(word, languages)
+
+
+def _idle(word: str, languages: int) -> bool:
+    """Whether a word is a stop word; one with an apostrophe if all its parts are."""
+    if _in_capitals(word):
+        return False
+    lower = word.casefold()
+    if lower in STOP_WORDS:
+        return True
+    return languages > 0 and all(is_function_word(part, languages) for part in lower.split("'"))
+
+
+def _in_capitals(word: str) -> bool:
+    """US, IT and WHO are names and not stop words."""
+    return len(word) > 1 and word.isupper()
 
 
 def _lower(word: str) -> str:

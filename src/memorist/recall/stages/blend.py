@@ -21,6 +21,7 @@ from memorist.kinds import DOCUMENTS, TURNS
 from memorist.models.coverage import Coverage, holding
 from memorist.recall.pipeline import Asked, Candidate, Search
 from memorist.recall.stages.keep import not_believed
+from memorist.recall.stages.talk import spoken
 from memorist.records import Hit, Record, Signal
 from memorist.store.nouns import Fact
 from memorist.text.bm25 import K1, Yardstick
@@ -173,7 +174,7 @@ class Table:
             found.append(("speaker", 1.0))
         if asked.spans and fact.session is not None:  # a note is of the day it was written, which says little
             found.append(("when", max(closeness(fact.at, span) for span in asked.spans)))
-        return found
+        return found + spoken(fact, asked)
 
     def _evidence(self, read: Sequence[int]) -> dict[str, float]:
         """How well the question is answered here at all. On a large shelf the best is good by chance."""

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, ClassVar
 from memorist.design import Tools
 from memorist.recall.pipeline import Asked, Candidate, Search
 from memorist.recall.stages.labels import Labels, share
+from memorist.recall.stages.talk import within
 from memorist.recall.stages.words import SHORTEST_FUZZY, misspelt
 from memorist.store.nouns import Fact, Near
 from memorist.store.where import Where
 from memorist.text.bm25 import Found, Yardstick
-from memorist.text.question import names_in, question_of, speakers_in, without_names, without_urls
+from memorist.text.question import asked_role, names_in, question_of, speakers_in, without_names, without_urls
 from memorist.text.words import LONGEST_QUERY, query_terms, tells_something, terms
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class Recognise:
         named = ", ".join((*speakers, *(span.text for span in times.spans)))
         notes = (named and f"recognised: {named}", times.note, late)
         note = "; ".join(filter(None, notes)) or None
-        return search.but(asked=Asked(bare, speakers, times.spans, vectors), note=note)
+        return search.but(asked=Asked(bare, speakers, times.spans, vectors, role=asked_role(said)), note=note)
 
 
 def _spoken_of(said: str, known: Sequence[str]) -> tuple[tuple[str, ...], str]:
@@ -171,7 +172,7 @@ class Gather:
             if len(rows) == len(numbers):
                 break
         facts = {fact.number: fact for fact in rows}
-        beside = self._beside(facts, measured)
+        beside = self._beside(facts, measured) | within(search, tools) - facts.keys()
         known = facts.keys() | beside
         bare = sorted(known - measured.words.keys())
         if bare and found.yardstick.weights:
@@ -217,7 +218,7 @@ class Gather:
                 *meant.get(number, UNLIKE),
                 kin.get(number, 0.0),
                 measured.nearly.get(number, 0.0) / whole,
-            )  # fmt: skip
+            )
             for number, fact in facts.items()
         ]
         nothing = search.nothing(readings) if search.terms or readings else "the question holds no words to look for"

@@ -78,7 +78,8 @@ class Abstain:
 
 @dataclass(frozen=True, slots=True)
 class DropUnlikely:
-    """Few and right: keeps what has a fair chance to matter, by itself and beside the best. `min_relevance` takes the place of both."""
+    """Few and right: keeps what has a fair chance to matter, by itself and beside the best. `min_relevance` takes the place of
+    both."""
 
     below: float  # relevance
     behind: float  # of the best, in log-odds of the score

@@ -1,0 +1,121 @@
+"""What only a talk has: who is asked, the time that is named, and corrections.
+
+"You" is the assistant and "I" the user, so a question for what you advised prefers an assistant's turns. A named day, week or
+month is a window first: turns inside it are gathered even if they share little with the question, and have a signal of their
+own beside the one that fades (`when`). And what was corrected a moment later is never shown without saying so.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from memorist.design import Tools
+from memorist.kinds import TURNS
+from memorist.recall.pipeline import Asked, Search
+from memorist.recall.stages.keep import not_believed
+from memorist.records import Hit, Record, Signal
+from memorist.store.nouns import Fact
+from memorist.text.corrections import corrects
+from memorist.text.words import query_terms
+
+MOST_WITHIN = 50  # turns of a window that are gathered by meaning, and as many by words
+NEXT = 3  # turns in which a correction is looked for
+
+
+def spoken(fact: Fact, asked: Asked) -> list[tuple[str, float]]:
+    """The signals of a turn: that the one who was asked for said it, and that it was said in the time that is named."""
+    found = [("role", 1.0)] if asked.role is not None and fact.role == asked.role else []
+    if asked.spans and fact.session is not None and any(span.start <= fact.at < span.end for span in asked.spans):
+        found.append(("within", 1.0))
+    return found
+
+
+def within(search: Search, tools: Tools) -> set[int]:
+    """The turns of the times that the question names, by their numbers: those nearest to it, by meaning and by words."""
+    if not search.asked.spans or TURNS not in search.layers:
+        return set()
+    shelves = [shelf for shelf in search.shelves if shelf.layer == TURNS]
+    found: set[int] = set()
+    for span in search.asked.spans[:2]:
+        where = search.where.also("at", "gte", span.start).also("at", "lt", span.end)
+        if search.terms:
+            found |= tools.store.match(search.terms, shelves, where, MOST_WITHIN).scores.keys()
+        for generation, vector in search.asked.vectors[:1]:
+            near = tools.store.nearest(generation.id, vector, shelves, where, MOST_WITHIN, search.exact)
+            found |= {number for number, _ in near.hits}
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """A correction travels with the turn that it corrects, directly behind it; `why` names both."""
+
+    optional: ClassVar[bool] = True
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        said = [hit for hit in search.hits if hit.record.kind == "turn"][: search.limit]
+        found = _corrections(said, search, tools) if said else {}
+        if not found:
+            return search
+        hits = {hit.record.number: hit for hit in search.hits}
+        for hit in said:
+            if hit.record.number in found:
+                right = found[hit.record.number]
+                hits[hit.record.number] = _marked(hit, "corrected")
+                if right.number not in hits or hits[right.number].score < hit.score:
+                    hits[right.number] = _behind(hit, right)
+        pairs = ", ".join(f"[id:{right.number}] corrects [id:{number}]" for number, right in found.items())
+        return search.but(hits=tuple(hits.values()), note=pairs)
+
+
+def _marked(hit: Hit, name: str) -> Hit:
+    return replace(hit, why={**hit.why, name: 1.0})
+
+
+def _behind(hit: Hit, right: Record) -> Hit:
+    """The correction as a hit that is as relevant as what it corrects, one step less."""
+    score = math.nextafter(hit.score, 0.0)
+    odds = math.log(max(score, 1e-12) / max(1 - score, 1e-12))
+    return Hit(right, score, {"relevance": score, "corrects": 1.0}, (Signal("corrects", 1.0, 1.0, odds),))
+
+
+def _corrections(said: Sequence[Hit], search: Search, tools: Tools) -> dict[int, Record]:
+    """For each of these turns that was corrected the correction, by the turn's number."""
+    store, shelves = tools.store, search.shelves
+    facts = {fact.number: fact for fact in store.facts([hit.record.number for hit in said], shelves, search.where)}
+    chains: dict[int, list[Fact]] = {number: [] for number in facts}
+    latest = dict(facts)
+    for _ in range(NEXT):
+        after = [fact.after for fact in latest.values() if fact.after is not None]
+        following = (
+            {fact.number: fact for fact in store.facts(sorted(set(after)), shelves, search.where)} if after else {}
+        )
+        latest = {n: following[fact.after] for n, fact in latest.items() if fact.after in following}
+        for number, fact in latest.items():
+            if (fact.role, fact.speaker) == (facts[number].role, facts[number].speaker):
+                chains[number].append(fact)
+    wanted = sorted({fact.number for chain in chains.values() for fact in chain})
+    texts = {record.number: record for record in store.get(wanted, search.where)} if wanted else {}
+    found = {}
+    for hit in said:
+        later = [texts[fact.number] for fact in chains.get(hit.record.number, ()) if fact.number in texts]
+        right = _corrected_by(hit.record, later)
+        if right is not None and not_believed(right, search, tools) is None:
+            found[hit.record.number] = right
+    return found
+
+
+def _corrected_by(said: Record, later: Sequence[Record]) -> Record | None:
+    """The last of what the same speaker said next that corrects it: it must follow at once, or speak of the same."""
+    found, at_once = None, True
+    for record in later:
+        if corrects(record.text) and (at_once or not _terms(said).isdisjoint(_terms(record))):
+            found = record
+        else:
+            at_once = False
+    return found
+
+
+def _terms(record: Record) -> set[str]:
+    return set(query_terms(record.text))
