@@ -10,7 +10,7 @@ from conftest import rounds
 from memorist import Memory
 from memorist.errors import Invalid
 from memorist.models.coverage import Coverage, holding
-from memorist.recall.pipeline import Query, answer
+from memorist.recall.pipeline import FEWEST, SLOW
 from memorist.records import Recall
 from memorist.text.question import names_in
 
@@ -46,9 +46,9 @@ QUESTIONS = [
 def asked(texts: Sequence[str], question: str, limit: int, hurried: bool = False, least: float | None = 0) -> Recall:
     with Memory(":memory:", project="home") as memory:
         memory.remember_many(texts)
-        who, homes = memory._caller.who, memory._homes
-        query = Query(question, limit=limit, min_relevance=least)
-        return answer(query, who, homes, memory.design, memory._tools, hurried)[0]
+        for _ in range(FEWEST * hurried):
+            memory._monitor.note(2 * SLOW)
+        return memory.recall(question, limit=limit, min_relevance=least)
 
 
 def relevances(found: Recall) -> dict[str, float]:
@@ -75,6 +75,7 @@ def test_the_relevance_of_a_hit_is_the_same_at_every_limit_and_more_is_a_superse
 def test_a_busy_machine_is_no_surer_and_no_less_sure(question: str, least: float | None) -> None:
     idle, busy = (asked(NOTES, question, 5, hurried, least) for hurried in (False, True))
     assert relevances(idle) == relevances(busy)
+    assert [step.stage for step in busy.trace][0] == "Monitor" != [step.stage for step in idle.trace][0]
 
 
 def test_a_limit_is_a_maximum_and_zero_turns_the_cut_off() -> None:
@@ -121,6 +122,12 @@ def test_the_chance_that_the_answer_is_here_is_told_with_what_it_was_read_from()
     assert note and "the answer is here with a chance of" in note
     for sign in ("best", "covered", "cosine", "soft", "absent"):
         assert f"{sign} " in note
+
+
+def test_small_talk_brings_nothing_and_says_why() -> None:
+    for said in ("thanks!", "ok, go on", "guten Morgen"):
+        found = asked(NOTES, said, 5, least=None)
+        assert not found and found.empty_because == "this is small talk: there is nothing to look up"
 
 
 # ---------------------------------------------------------------- soft coverage

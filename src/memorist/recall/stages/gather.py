@@ -19,7 +19,15 @@ from memorist.recall.stages.words import SHORTEST_FUZZY, misspelt
 from memorist.store.nouns import Fact, Near
 from memorist.store.where import Where
 from memorist.text.bm25 import Found, Yardstick
-from memorist.text.question import asked_role, names_in, question_of, speakers_in, without_names, without_urls
+from memorist.text.question import (
+    asked_role,
+    names_in,
+    question_of,
+    small_talk,
+    speakers_in,
+    without_names,
+    without_urls,
+)
 from memorist.text.words import LONGEST_QUERY, query_terms, tells_something, terms
 
 if TYPE_CHECKING:
@@ -32,6 +40,8 @@ KIN, KIN_AMONG = 2, 20  # so many best, among at least so many
 # of a large one outweigh them.
 USUAL_MEAN, USUAL_SPREAD, USUAL_ROWS = 0.24, 0.13, 20
 LEAST_SPREAD = 0.08  # on a shelf of much the same texts, what differs between them is mostly noise
+NO_WORDS = "the question holds no words to look for"
+SMALL_TALK = "this is small talk: there is nothing to look up"
 MOST_MISSPELT = 8  # words of a question that are looked up in the vocabulary
 MISSPELT = 0.25  # of the letters may differ
 USUAL_WEIGHT = 3.0  # of a word that tells something
@@ -52,6 +62,8 @@ class Understand:
     def __call__(self, search: Search, tools: Tools) -> Search:
         whole = question_of(search.query)
         whole = whole if self.urls else without_urls(whole)
+        if search.min_relevance is None and small_talk(whole):
+            return search.but(note=SMALL_TALK, empty_because=SMALL_TALK)
         said = whole[:LONGEST_QUERY]
         terms = tuple(query_terms(said, self.most))
         note = "looked for: " + ", ".join(terms) if terms else None
@@ -59,7 +71,7 @@ class Understand:
             note = f"only the first {LONGEST_QUERY:,} characters of the question were read; {note or 'no words in it'}"
         elif len(terms) == self.most:
             note = f"only the first {self.most} words of the question were used; {note}"
-        because = None if terms else "the question holds no words to look for"
+        because = None if terms else NO_WORDS
         return search.but(terms=terms, asked=Asked(said), note=note, empty_because=because)
 
 
@@ -221,7 +233,7 @@ class Gather:
             )
             for number, fact in facts.items()
         ]
-        nothing = search.nothing(readings) if search.terms or readings else "the question holds no words to look for"
+        nothing = search.nothing(readings) if search.terms or readings else search.empty_because or NO_WORDS
         because = None if candidates else nothing
         note = None if readings else tools.meaning.problem
         return search.but(candidates=tuple(candidates), note=note, empty_because=because)
