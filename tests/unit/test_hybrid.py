@@ -23,7 +23,8 @@ from memorist.models.embed import chosen
 from memorist.recall.pipeline import Asked, Candidate, Search
 from memorist.recall.stages.gather import USUAL_MEAN, USUAL_SPREAD, Gather, Reading
 from memorist.recall.stages.keep import Abstain, KeepClose
-from memorist.recall.stages.weigh import BEST_OF_SESSION, VOICES, WORTH, Blend, FuseRanks, Table, closeness, mix, voice
+from memorist.recall.stages.blend import BEST_OF_SESSION, VOICES, Blend, FuseRanks, Table, closeness, mix, voice
+from memorist.recall.stages.weigh import WORTH
 from memorist.records import Hit, Recall, Record, Times, to_micros
 from memorist.store.meaning import Meaning
 from memorist.store.nouns import Fact, Near, Shelf
