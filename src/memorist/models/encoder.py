@@ -82,7 +82,7 @@ def _layers() -> Layers:
     import numpy as np
 
     described = about()
-    flat = _widened(np.load(FOLDER / "layered-256.npy"))
+    flat = _widened(np.asarray(np.load(FOLDER / "layered-256.npy", mmap_mode="r")))
     once, each = shapes(described["heads"], described["inner"])
     wanted = [*once, *each * described["layers"]]
     ends = np.cumsum([int(np.prod(shape)) for shape in wanted])
