@@ -226,11 +226,14 @@ def test_alike_is_nearer_than_unlike(text: str, near: str, far: str) -> None:
 
 
 def test_a_row_does_not_depend_on_its_company(layered: LayeredEmbedder) -> None:
-    alone = np.concatenate([layered.embed([text]) for text in TEXTS])
+    words = "harbour bridge lantern tea clinic garden letter window".split()
     dice = np.random.default_rng(3)
+    sizes = [1, 2, 11, 12, 15, 16, 28, 31, 48, WINDOW, WINDOW + 12]  # several of each, so that some go together
+    texts = [*TEXTS, *ODD, *(" ".join(dice.choice(words, size)) for size in sizes for _ in range(12))]
+    alone = np.concatenate([layered.embed([text]) for text in texts])
     for _ in range(rounds(200)):
-        order = dice.permutation(len(TEXTS))
-        np.testing.assert_array_equal(layered.embed([TEXTS[place] for place in order]), alone[order])
+        some = dice.permutation(len(texts))[: dice.integers(2, len(texts))]
+        np.testing.assert_array_equal(layered.embed([texts[place] for place in some]), alone[some])
 
 
 def test_threads_may_share_one_embedder(layered: LayeredEmbedder) -> None:

@@ -3,7 +3,7 @@
     student = normalise( sum of gate(x) * row + mean of out(x) )
 
 The rows are those of the table in the package and stay as they are; x are the same rows after positions and the layers. With a
-gate of one and no `out` the student is the table, so training begins there. The teacher runs beside it (it is small): so half
+gate of one and no `out` the student would be the table; training begins near it. The teacher runs beside it (it is small): so half
 of each batch can be texts that nobody wrote, with words replaced by words like them, and the student never sees a text
 twice the same way. Needs torch with one CUDA device, transformers, tokenizers and safetensors. Seeds are fixed.
 """

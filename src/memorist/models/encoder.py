@@ -2,8 +2,9 @@
 
 A sum of rows knows words but not how they belong together. One or two small attention layers over the same rows do: they give
 each row a weight of its own and add what the sum lacks, so that the vector comes nearer to the one a sentence model would give
-(docs/why/0032-an-encoder-of-our-own.md). Each text runs alone, so its vector is the same bit for bit in whatever company it
-comes. The layers are one flat file of half floats, read on first use; importing this module imports no numpy.
+(docs/why/0032-an-encoder-of-our-own.md). A text's vector is the same bit for bit in whatever company it comes: only windows of
+one size go through the layers together, by products of the same size as for one alone. The layers are one flat file of half
+floats, read on first use; importing this module imports no numpy.
 """
 
 import json
@@ -15,7 +16,7 @@ from memorist.models import embed
 from memorist.models.embed import FOLDER
 
 if TYPE_CHECKING:
-    from numpy import float16
+    from numpy import float16, int_
     from numpy.typing import NDArray
 
     from memorist.models.embed import Floats
@@ -29,6 +30,7 @@ EPSILON = 1e-5
 # other work. So all are cut into tiles below that size: at most 16 rows of a window, 64 columns of a matrix.
 TILE = 16
 BLOCK = 64
+TOGETHER = 112  # tokens of windows that go through the layers together: the matrices are fetched once for all of them
 STRIP = 32  # columns of a matrix that meets a single vector
 
 
@@ -80,7 +82,7 @@ def _layers() -> Layers:
     import numpy as np
 
     described = about()
-    flat = _widened(np.load(FOLDER / "layered-256.npy"))
+    flat = _widened(np.asarray(np.load(FOLDER / "layered-256.npy", mmap_mode="r")))
     once, each = shapes(described["heads"], described["inner"])
     wanted = [*once, *each * described["layers"]]
     ends = np.cumsum([int(np.prod(shape)) for shape in wanted])
@@ -116,45 +118,59 @@ class LayeredEmbedder:
         """One row per text, of length 1; a text without a known token gives zeros."""
         import numpy as np
 
+<<<<<<< HEAD
         table = embed.loaded_table()
         out = np.zeros((len(texts), WIDTH), dtype=np.float32)
         for row, text in zip(out, texts, strict=True):
             ids = table.tokens.ids(text)
+=======
+        table = embed.loaded_table()
+        alike: dict[int, list[tuple[int, NDArray[int_]]]] = {}  # windows by the number of their tokens
+        for place, text in enumerate(texts):
+            ids = np.array(table.tokens.ids(text), np.int_)
+>>>>>>> encoder
             for start in range(0, len(ids), WINDOW):
-                some = np.array(ids[start : start + WINDOW])
+                some = ids[start : start + WINDOW]
                 some = some[table.rows[some].any(axis=1)]  # what the table knows nothing about would only add noise
-                if len(some):
-                    row += _direction(table.rows[some] * table.scales[some, None]) * len(some)
-            length = np.sqrt(row @ row)
-            if length > 0:
-                row /= length
+                alike.setdefault(len(some), []).append((place, some))
+        alike.pop(0, None)
+        out = np.zeros((len(texts), WIDTH), dtype=np.float32)
+        for count in sorted(alike):  # so the windows of a text are added in the same order whatever is beside it
+            step = max(1, TOGETHER // count)
+            for start in range(0, len(alike[count]), step):
+                together = alike[count][start : start + step]
+                ids = np.stack([some for _, some in together])
+                found = _directions(table.rows[ids] * table.scales[ids][..., None])
+                for (place, _), direction in zip(together, found, strict=True):
+                    out[place] += direction * count
+        lengths = np.sqrt(np.einsum("ij,ij->i", out, out))[:, None]
+        np.divide(out, lengths, out=out, where=lengths > 0)
         return out
 
 
-def _direction(known: "Floats") -> "Floats":
-    """Where the rows of one window point, with a length of one."""
+def _directions(known: "Floats") -> "Floats":
+    """Where the rows of each window point, with a length of one. The windows are of one size, and what is computed for one does
+    not depend on how many there are."""
     import numpy as np
 
-    learnt, count = _layers(), len(known)
+    learnt, (windows, count, _) = _layers(), known.shape
     tiles = -(-(1 + count) // TILE)
     tall = -(-(1 + count) // tiles)
-    rows = np.zeros(
-        (tiles * tall, WIDTH), np.float32
-    )  # first [CLS], which is empty in the table: looked at, never summed
-    rows[1 : 1 + count] = known
+    rows = np.zeros((windows, tiles * tall, WIDTH), np.float32)
+    rows[:, 1 : 1 + count] = known  # before them [CLS], which is empty in the table: looked at, never summed
     x = rows * learnt.scale
-    x[: 1 + count] += learnt.places[: 1 + count]
+    x[:, : 1 + count] += learnt.places[: 1 + count]
     for layer in learnt.layers:
         _attend(x, layer, tiles, 1 + count)
         _think(x, layer, tiles)
     x = _normed(x)
-    weights = np.tanh(x.reshape(tiles, tall, WIDTH) @ learnt.gate + learnt.gate_add)
+    weights = np.tanh(x.reshape(windows, tiles, tall, WIDTH) @ learnt.gate + learnt.gate_add)
     weights += 1
-    found: Floats = (weights[:, None] @ rows.reshape(tiles, tall, WIDTH)).sum(axis=0)[0]
-    middle = np.add.reduce(x[1 : 1 + count], axis=0) / np.float32(count)
-    found += (middle @ learnt.out).ravel()
+    found: Floats = (weights[..., None, :] @ rows.reshape(windows, tiles, tall, WIDTH)).sum(axis=1)[:, 0]
+    middle = np.add.reduce(x[:, 1 : 1 + count], axis=1) / np.float32(count)
+    found += (middle[:, None, None] @ learnt.out).reshape(found.shape)
     found += learnt.out_add
-    found /= max(np.sqrt(found @ found), np.float32(1e-9))
+    found /= np.sqrt(np.einsum("ij,ij->i", found, found))[:, None] + np.float32(1e-9)
     return found
 
 
@@ -162,28 +178,30 @@ def _normed(x: "Floats") -> "Floats":
     """Each row with mean zero and variance one."""
     import numpy as np
 
-    away: Floats = x - x.mean(axis=1, keepdims=True)
-    spread = np.einsum("ij,ij->i", away, away)
+    away: Floats = x - x.mean(axis=-1, keepdims=True)
+    spread = np.einsum("...i,...i->...", away, away)
     spread /= WIDTH
     spread += EPSILON
-    away /= np.sqrt(spread)[:, None]
+    away /= np.sqrt(spread)[..., None]
     return away
 
 
 def _attend(x: "Floats", layer: Layer, tiles: int, count: int) -> None:
-    """Adds to each row what it takes from the others, of which there are `count`."""
+    """Adds to each row what it takes from the others of its window, of which there are `count`."""
     import numpy as np
 
-    made = _normed(x).reshape(tiles, -1, WIDTH) @ layer.attend
+    windows, rows, _ = x.shape
+    made = _normed(x).reshape(windows * tiles, -1, WIDTH) @ layer.attend
     made += layer.attend_add
     heads = len(made) // 3
-    asked = made[:heads]
-    keys, values = made[heads:].reshape(2, heads, 1, len(x), -1)[..., :count, :]
-    scores = asked @ keys.swapaxes(2, 3)
-    scores -= scores.max(axis=3, keepdims=True)
+    asked = made[:heads].reshape(heads, windows, tiles, rows // tiles, -1)
+    keys, values = made[heads:].reshape(2, heads, windows, 1, rows, -1)[..., :count, :]
+    scores = asked @ keys.swapaxes(3, 4)
+    scores -= scores.max(axis=4, keepdims=True)
     np.exp(scores, out=scores)
-    scores /= np.add.reduce(scores, axis=3, keepdims=True)
-    x += np.add.reduce(scores @ values @ layer.join, axis=0).reshape(x.shape)
+    scores /= np.add.reduce(scores, axis=4, keepdims=True)
+    seen = (scores @ values).reshape(heads, windows * tiles, rows // tiles, -1)
+    x += np.add.reduce(seen @ layer.join, axis=0).reshape(x.shape)
     x += layer.join_add
 
 
@@ -191,7 +209,7 @@ def _think(x: "Floats", layer: Layer, tiles: int) -> None:
     """Adds to each row what follows from it alone: widened, bent by a soft ramp (GELU, by tanh), and narrowed."""
     import numpy as np
 
-    wide = _normed(x).reshape(tiles, -1, WIDTH) @ layer.up
+    wide = _normed(x).reshape(len(x) * tiles, -1, WIDTH) @ layer.up
     wide += layer.up_add
     bent = wide * wide
     bent *= 0.0356774081  # √(2/π) · 0.044715
