@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
 from memorist.errors import StoreDamaged
-from memorist.kinds import ARCHIVE, KINDS, MEMORY
+from memorist.kinds import ARCHIVE, KINDS, LAYERS, MEMORY
 from memorist.noun import Noun
 from memorist.records import Counters, Event, Link, Provenance, Record, Times, from_micros, to_micros
 from memorist.store.where import canonical
@@ -163,8 +163,7 @@ class Commit:
     """What one commit writes, all of it or nothing."""
 
     records: Sequence[Sealed] = ()
-    generation: int = 0  # of these vectors
-    vectors: Mapping[str, Sequence[bytes]] = field(default_factory=dict)  # of some records, one for each index row
+    vectors: Mapping[int, Mapping[str, Sequence[bytes]]] = field(default_factory=dict)  # by generation, of some records
     counted: Sequence[Counted] = ()
     links: Sequence[Link] = ()
     unlinked: Sequence[Link] = ()
@@ -185,12 +184,14 @@ class Erased:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """Vectors of one model. Two generations never meet in one comparison: their numbers mean different things."""
+    """Vectors of one model, of what lies on some layers. Two generations never meet in one comparison: their numbers mean
+    different things."""
 
     id: int
     model: str  # name and digest: what made the vectors, exactly
     dimension: int
     state: str  # filling, current or retired
+    layers: tuple[str, ...] = LAYERS
 
     @property
     def bytes(self) -> int:

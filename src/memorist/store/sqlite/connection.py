@@ -479,13 +479,10 @@ class Shelves:
         kept = self._kept(one)
         if kept is not None and kept.generations:
             return kept.generations
-        sql = "SELECT id, model, dimension, state FROM generations ORDER BY id"
-        found = [Generation(*row) for row in one.execute(sql)]
-        if any(
-            tuple(map(type, (each.id, each.model, each.dimension, each.state))) != (int, str, int, str)
-            for each in found
-        ):
+        rows: list[Any] = one.execute("SELECT id, model, dimension, state, layers FROM generations ORDER BY id").fetchall()
+        if any(tuple(map(type, row)) != (int, str, int, str, str) for row in rows):
             raise misplaced("the table of vectors' models holds something else")
+        found = [Generation(*row, tuple(layers.split())) for *row, layers in rows]
         if kept is not None:
             kept.generations = found
         return found
