@@ -3,7 +3,7 @@ a row, and is sealed."""
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
@@ -192,11 +192,24 @@ class Generation:
     dimension: int
     state: str  # filling, current or retired
     layers: tuple[str, ...] = LAYERS
+    lost: tuple[str, ...] = ()  # layers that it was for, and has vectors of that nobody reads any more
 
     @property
     def bytes(self) -> int:
         """What one of its vectors takes."""
         return self.dimension + 4
+
+    def has(self, layers: Iterable[str]) -> bool:
+        """Whether it is for one of these layers."""
+        return any(layer in self.layers for layer in layers)
+
+    def fitting(self, shelves: Iterable[Shelf]) -> list[Shelf]:
+        return [shelf for shelf in shelves if shelf.layer in self.layers]
+
+    def without(self, layers: Sequence[str]) -> "Generation":
+        """What it is once it has lost these layers: retired, if none is left."""
+        left = tuple(layer for layer in self.layers if layer not in layers)
+        return replace(self, layers=left) if left else replace(self, state="retired")
 
 
 @dataclass(frozen=True, slots=True)

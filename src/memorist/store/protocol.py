@@ -190,12 +190,9 @@ class Vectors(Protocol):
         """Vectors by index row, as `models/embed.py` packs them. A row that is not there any more, on a layer of the
         generation, is an error."""
 
-    def unread(self, generation: int) -> bool:
-        """Whether there is something to drop: it is retired, or has vectors on layers that it has lost."""
-
     def drop_vectors(self, generation: int, most: int) -> int:
         """Takes away up to so many vectors that nobody reads: of a retired generation any, and the generation with the last;
-        of another those on layers that it has lost. How many went."""
+        of another those on layers that it has lost (`Generation.lost`). How many went."""
 
 
 class Care(Protocol):

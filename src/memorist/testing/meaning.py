@@ -244,18 +244,17 @@ class MeaningContract:
         model = a_generation(store)
         embedded(store, model, {record.number: EAST for record in records})
         with store.transaction():
-            assert store.drop_vectors(model.id, 9) == 0 and not store.unread(model.id), "it is in use"
+            assert store.drop_vectors(model.id, 9) == 0, "it is in use"
         total = store.nearest(model.id, a_vector(*EAST), [ON_ATLAS], SEEN, 1).rows
         gone = []
         with store.transaction():
             store.save_generation(replace(model, state="retired"))
         while store.generations():
-            assert store.unread(model.id)
             with store.transaction():
                 gone.append(store.drop_vectors(model.id, 4))
         assert sum(gone) == total and set(gone[:-1]) == {4}
         with store.transaction():
-            assert store.drop_vectors(model.id, 4) == 0 and not store.unread(model.id)
+            assert store.drop_vectors(model.id, 4) == 0
             assert store.save_generation(Generation(0, "another", 4, "filling")).id > model.id
         assert [finding for finding in store.checkup() if not finding.ok] == []
 
@@ -264,7 +263,10 @@ class MeaningContract:
     def test_a_generation_knows_only_what_lies_on_its_layers(self, store: Store) -> None:
         kept = stored(store, a_record("a"), said("s"), a_record("d", kind="document"), a_record("z", state="archived"))
         shelves = [shelf_of(record) for record in kept]
-        notes, talk = a_generation(store, 4, "current", (MEMORY, DOCUMENTS)), a_generation(store, 2, "current", (TURNS,))
+        notes, talk = (
+            a_generation(store, 4, "current", (MEMORY, DOCUMENTS)),
+            a_generation(store, 2, "current", (TURNS,)),
+        )
         assert store.generations() == [notes, talk], "neither takes anything from the other"
         for model, numbers in ((notes, [1, 3]), (talk, [2])):
             assert [piece.row // 4096 for piece in store.unembedded(model.id)] == numbers
@@ -302,26 +304,38 @@ class MeaningContract:
         assert set(near(store, old, EAST, shelves)) == {1, 2, 3} and set(near(store, new, EAST, shelves)) == {1, 3}
         with store.transaction():
             new = store.save_generation(replace(new, state="current"))
-        old = replace(old, layers=(TURNS, ARCHIVE))
-        assert store.generations() == [old, new] and store.unread(old.id) and not store.unread(new.id)
+        old = replace(old, layers=(TURNS, ARCHIVE), lost=(MEMORY, DOCUMENTS))
+        assert store.generations() == [old, new]
         assert near(store, old, EAST, shelves) == {2: 1.0} and set(near(store, new, EAST, shelves)) == {1, 3}
         assert store.unembedded(old.id) == [] == store.unembedded(old.id, numbers=[1, 2, 3])
-        with store.transaction():
-            store.erase([a_tombstone(kept[0])])
-        gone = []
-        while store.unread(old.id):
-            with store.transaction():
-                gone.append(store.drop_vectors(old.id, 2))
-        assert gone and store.generations() == [old, new] and near(store, old, EAST, shelves) == {2: 1.0}
-        with store.transaction():
-            assert store.drop_vectors(old.id, 9) == 0 == store.drop_vectors(new.id, 9)
-            with pytest.raises(Invalid, match="turns, archive"):
-                store.save_generation(replace(old, layers=(MEMORY,)))
-            with pytest.raises(Invalid, match="memory, documents"):
-                store.save_generation(replace(new, layers=()))
+        for changed in (
+            replace(old, layers=(MEMORY,)),
+            replace(new, layers=()),
+            Generation(0, "m", 4, "filling", ("x",)),
+        ):
+            with pytest.raises(Invalid, match="for some of"), store.transaction():
+                store.save_generation(changed)
         last = a_generation(store)
         assert [each.state for each in store.generations()] == ["retired", "retired", "current"]
         assert store.generations()[-1] == last and near(store, old, EAST, shelves) == {}
+
+    def test_what_lies_on_a_lost_layer_is_dropped_bit_by_bit(self, store: Store) -> None:
+        kept = stored(store, a_record("a"), said("s"), a_record(LONG))
+        old, new = a_generation(store), a_generation(store, state="filling", layers=(MEMORY,))
+        embedded(store, old, dict.fromkeys([1, 2, 3], EAST))
+        rows = store.nearest(old.id, a_vector(*EAST), [ON_ATLAS], SEEN, 1).rows
+        with store.transaction():
+            store.save_generation(replace(new, state="current"))
+        assert store.generations()[0].lost == (MEMORY,)
+        with store.transaction():
+            store.erase([a_tombstone(kept[0])])
+            gone = store.drop_vectors(old.id, 2)
+        while store.generations()[0].lost:
+            with store.transaction():
+                gone += store.drop_vectors(old.id, 2)
+        assert gone == rows - 1 and near(store, old, EAST, [shelf_of(kept[1])]) == {2: 1.0}
+        with store.transaction():
+            assert store.drop_vectors(old.id, 9) == 0 == store.drop_vectors(new.id, 9)
         assert [finding for finding in store.checkup() if not finding.ok] == []
 
     def test_what_is_no_vector_here_is_refused(self, store: Store) -> None:

@@ -105,7 +105,7 @@ def migrated(sections: Sections, version: int) -> Sections:
 
 def _of_all_layers(sections: Sections) -> Sections:
     for row in sections.get("generations", ()):
-        row.setdefault("layers", " ".join(LAYERS))
+        row |= {"layers": " ".join(LAYERS), "lost": ""}
     return sections
 
 

@@ -8,7 +8,7 @@ a loss: upkeep makes it again.
 
 import itertools
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from memorist.kinds import LAYERS
 from memorist.models.embed import SCALE, are_sound, check_dimension
 from memorist.records import now_utc, to_micros
 from memorist.store.index import CHUNKS, embedded_text
-from memorist.store.nouns import Generation, Piece
+from memorist.store.nouns import Generation, Piece, Shelf
 from memorist.store.sqlite.connection import one_moment, upsert
 from memorist.store.sqlite.read import Reader
 from memorist.store.where import canonical
@@ -38,7 +38,6 @@ MISSING = (
     " WHERE v.generation = ?4 AND v.shelf = w.shelf AND v.block >= ?5 AND v.block < ?6)), 0)"
     f" FROM (SELECT w.shelf, count(*) AS n FROM {FITTING} WHERE w.id >= ?2 AND w.id < ?3 GROUP BY w.shelf) w"
 )
-UPDATE = "UPDATE generations SET state = ?, layers = ? WHERE id = ?"
 PUT = upsert("vectors", "generation, shelf, block, version, count, rows, codes", "generation, shelf, block")
 DAMAGED = (
     "the vectors contradict the records; they were left as they are. `memorist doctor --repair` drops those that belong to "
@@ -102,15 +101,13 @@ class VectorKeeper(Reader):
             if generation.id and generation.id not in known:
                 raise Conflict(f"there is no generation {generation.id} of vectors any more")
             _check_layers(generation, known[generation.id].layers if generation.id else LAYERS)
-            others = [each for each in known.values() if each.id != generation.id and each.state == "current"]
-            for other in others if generation.state == "current" else ():
-                one.execute(UPDATE, _columns(without(other, generation.layers)))
+            if generation.state == "current":
+                _take_layers(one, generation, known.values())
             if generation.id:
-                one.execute(UPDATE, _columns(generation))
-                return generation
+                return _save(one, known[generation.id], generation)
             sql = "INSERT INTO generations (model, dimension, state, layers, at) VALUES (?, ?, ?, ?, ?)"
-            model, dimension, (state, layers, _) = generation.model, generation.dimension, _columns(generation)
-            one.execute(sql, (model, dimension, state, layers, to_micros(now_utc())))
+            model, dimension, state = generation.model, generation.dimension, generation.state
+            one.execute(sql, (model, dimension, state, " ".join(generation.layers), to_micros(now_utc())))
             return replace(generation, id=one.last_insert_rowid())
 
     # ------------------------------------------------------------ changing
@@ -143,8 +140,8 @@ class VectorKeeper(Reader):
                     staying = {row: vector for row, vector in held.items() if row not in leaving}
                     _write(one, generation.id, old, block, closed(staying), versions)
                 for row, vector in leaving.items():
-                    new = goals[row // CHUNKS]
-                    if new is None or not {shelves[old].layer, shelves[new].layer} <= {*generation.layers}:
+                    new = _goal(generation, shelves, old, goals[row // CHUNKS])
+                    if new is None:
                         gone.append(vector)
                     else:
                         carried[generation.id, new, row] = vector
@@ -163,21 +160,11 @@ class VectorKeeper(Reader):
             content = extended(held[1], held[2], part) if held else closed(part)
             _write(one, generation, shelf, block, content, versions)
 
-    def unread(self, generation: int) -> bool:
-        sql = f"SELECT EXISTS (SELECT 1 FROM vectors WHERE generation = ? AND shelf IN {ON_LAYERS})"
-        with self._connections as one:
-            known = self._shelves.generation(one, generation)
-            return known is not None and (
-                known.state == "retired" or bool(one.execute(sql, (generation, canonical(_lost(known)))).get)
-            )
-
     def drop_vectors(self, generation: int, most: int) -> int:
         gone, some = 0, f"SELECT rowid, count FROM vectors WHERE generation = ? AND shelf IN {ON_LAYERS} LIMIT ?"
         with self._connections as one:
             known = self._shelves.generation(one, generation)
-            if known is None:
-                return 0
-            layers = canonical(_lost(known))
+            layers = canonical(known.lost if known and known.state != "retired" else LAYERS)
             while True:
                 blocks: list[Any] = one.execute(some, (generation, layers, (most - gone) // GROUP + 1)).fetchall()
                 if not blocks:
@@ -190,6 +177,7 @@ class VectorKeeper(Reader):
                     one.execute("DELETE FROM vectors WHERE rowid = ?", (id,))
                     gone += count
             one.execute("DELETE FROM generations WHERE id = ? AND state = 'retired'", (generation,))
+            one.execute("UPDATE generations SET lost = '' WHERE id = ?", (generation,))
         return gone
 
     # ------------------------------------------------------------ what has none yet
@@ -204,7 +192,9 @@ class VectorKeeper(Reader):
     ) -> list[Piece]:
         with self._connections as one, one_moment(one):
             known = self._shelves.generation(one, generation)
-            seek = _Bare(one, generation, canonical([each for each in (known.layers if known else LAYERS) if each in layers]))
+            seek = _Bare(
+                one, generation, canonical([each for each in (known.layers if known else LAYERS) if each in layers])
+            )
             if numbers is not None:
                 rows = [row for row in seek.of(seek.rows_of(numbers)) if row > after]
             elif missing := seek.count():
@@ -214,27 +204,31 @@ class VectorKeeper(Reader):
             return _pieces(one, rows[:limit])
 
 
-def without(generation: Generation, layers: Sequence[str]) -> Generation:
-    """The generation once it has lost these layers; retired, if none is left."""
-    left = tuple(layer for layer in generation.layers if layer not in layers)
-    return replace(generation, layers=left) if left else replace(generation, state="retired")
-
-
-def _lost(generation: Generation) -> list[str]:
-    """The layers where its vectors are not read."""
-    return [each for each in LAYERS if generation.state == "retired" or each not in generation.layers]
-
-
-def _columns(generation: Generation) -> tuple[str, str, int]:
-    return generation.state, " ".join(generation.layers), generation.id
+def _goal(generation: Generation, shelves: Mapping[int, Shelf], old: int, new: int | None) -> int | None:
+    """The new shelf, if the generation is for both; else its vectors go no further."""
+    fits = new is not None and {shelves[old].layer, shelves[new].layer} <= {*generation.layers}
+    return new if fits else None
 
 
 def _check_layers(generation: Generation, allowed: Sequence[str]) -> None:
-    """What was dropped on a layer that a generation has lost is still in the RAM of others."""
+    """One that lost a layer cannot have it back: what was dropped there may still be in the RAM of others."""
     if not generation.layers or not {*generation.layers} <= {*allowed}:
-        raise Invalid(
-            f"a generation of vectors is for some of {', '.join(allowed)}, not for {', '.join(generation.layers) or 'none'}"
-        )
+        wrong = ", ".join(generation.layers)[:60] or "none"
+        raise Invalid(f"a generation of vectors is for some of {', '.join(allowed)}, not for {wrong}")
+
+
+def _take_layers(one: apsw.Connection, generation: Generation, known: Iterable[Generation]) -> None:
+    """From those that were current."""
+    for each in known:
+        if each.id != generation.id and each.state == "current":
+            _save(one, each, each.without(generation.layers))
+
+
+def _save(one: apsw.Connection, old: Generation, new: Generation) -> Generation:
+    new = replace(new, lost=(*old.lost, *(layer for layer in old.layers if layer not in new.layers)))
+    sql = "UPDATE generations SET state = ?, layers = ?, lost = ? WHERE id = ?"
+    one.execute(sql, (new.state, " ".join(new.layers), " ".join(new.lost), new.id))
+    return new
 
 
 def _check(generation: Generation | None, id: int, vectors: Mapping[int, bytes]) -> Generation:
@@ -294,7 +288,8 @@ class _Bare:
             f" ON w.id >= j.value * {CHUNKS} AND w.id < (j.value + 1) * {CHUNKS} CROSS JOIN shelves s ON s.id = w.shelf"
             " AND s.layer IN (SELECT value FROM json_each(?1)) ORDER BY w.id"
         )
-        return self.one.execute(sql, (self.layers, canonical(sorted(set(numbers))))).fetchall()
+        rows: list[Any] = self.one.execute(sql, (self.layers, canonical(sorted(set(numbers))))).fetchall()
+        return rows
 
     def count(self) -> int:
         """Blocks are counted, not read, as long as they hold as many vectors as their records have rows."""
