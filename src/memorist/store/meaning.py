@@ -34,7 +34,7 @@ from memorist.records import Record
 from memorist.redact import Redactor
 from memorist.redact.own import NO_RULES, Own
 from memorist.store.index import CHUNKS, embedded_rows
-from memorist.store.nouns import Commit, Generation, Piece, Sealed, parts, shelf_of
+from memorist.store.nouns import Commit, Generation, Piece, Sealed, layer_of, parts
 from memorist.store.protocol import Store
 
 if TYPE_CHECKING:
@@ -335,7 +335,7 @@ class Generations:
         """The vectors of what is about to be written, if they come cheap, before anybody has to wait for the store."""
         found: dict[str, Ahead] = {}
         for model in self.meaning.models if self.store.writable else ():
-            some = [record for record in records if shelf_of(record).layer in model.layers]
+            some = [record for record in records if layer_of(record.kind, record.state) in model.layers]
             embedder = model.embedder() if some and model.choice.cheap else None
             found |= self._ahead(embedder, some) if embedder is not None else {}
         return found
@@ -364,7 +364,7 @@ class Generations:
             if known is None or not known.fits(each.record):
                 bare.append(each.record.id)
                 continue
-            for mine in _those(ours, [shelf_of(each.record).layer], known.model)[-1:]:
+            for mine in _those(ours, [layer_of(each.record.kind, each.record.state)], known.model)[-1:]:
                 ready.setdefault(mine.id, {})[each.record.id] = known.vectors
         return ready, bare
 
@@ -416,28 +416,29 @@ class Generations:
         """Inside a transaction: the living generations of this process's models. One is begun here where layers may move to
         it, or must because of `switch`; outside of upkeep only for a model that is cheap, or `soon`: another would have to be
         asked for its dimension."""
-        for model in reversed(self.meaning.models):  # so that the model of memories is the newest, and read first
-            if upkeep or model.choice.cheap or model is soon:
-                self._begin(model, upkeep, switch)
         living, ours = self.meaning.living(), dict[int, Generation]()
+        for model in reversed(self.meaning.models):  # so that the model of memories is the newest, and read first
+            if (upkeep or model.choice.cheap or model is soon) and self._begin(model, living, upkeep, switch):
+                living = self.meaning.living()
         for model in self.meaning.models:
             for mine in _those(living, model.layers, model.wanted or NONE):
                 _must_be_one_size(mine, model.embedder())
                 ours[mine.id] = mine
         return [ours[id] for id in sorted(ours)]
 
-    def _begin(self, model: OwnModel, upkeep: bool, switch: bool) -> None:
-        """A move that is under way is broken off by upkeep alone, which only one does at a time: a write must not make waste
-        what another process is paying for."""
-        living = self.meaning.living()
+    def _begin(self, model: OwnModel, living: Sequence[Generation], upkeep: bool, switch: bool) -> bool:
+        """Whether a move was begun. One that is under way is broken off by upkeep alone, which only one does at a time: a
+        write must not make waste what another process is paying for."""
         layers = self.meaning.may_move(model, living, switch)
-        if layers and (upkeep or not _those(living, layers, state="filling")):
-            wanted, embedder = str(model.wanted), model.embedder()
-            self._leave(wanted, layers, living)
-            bare = tuple(layer for layer in layers if not _those(living, [layer], wanted))
-            if embedder is not None and bare:
-                state = "filling" if _those(living, bare, state="current") else "current"
-                self.store.save_generation(Generation(0, wanted, dimension_of(embedder), state, bare))
+        if not layers or (_those(living, layers, state="filling") and not upkeep):
+            return False
+        wanted, embedder = str(model.wanted), model.embedder()
+        self._leave(wanted, layers, living)
+        bare = tuple(layer for layer in layers if not _those(living, [layer], wanted))
+        if embedder is not None and bare:
+            state = "filling" if _those(living, bare, state="current") else "current"
+            self.store.save_generation(Generation(0, wanted, dimension_of(embedder), state, bare))
+        return True
 
     def _leave(self, wanted: str, layers: Sequence[str], living: Sequence[Generation]) -> None:
         """Moves away from what these layers have. What is current stays so until the new generation is full, unless there is
