@@ -20,14 +20,15 @@ from memorist import checks, designs, prompt, recall, remember, upkeep
 from memorist.access import Access, access_for, family_of
 from memorist.design import Clock, Confirmer, Design, Reranker, Tools
 from memorist.errors import Invalid, MemoristError, Refused, StoreDamaged, StoreUnavailable
-from memorist.kinds import KINDS, Kind, Kinds
-from memorist.models.embed import NONE, Choice, Embedder, chosen, shown
+from memorist.kinds import KINDS, LAYERS, Kind, Kinds
+from memorist.models.embed import NONE, Choice, Embedder, chosen, chosen_for_turns, shown
 from memorist.noun import SHOWN_IN_A_CELL, line
 from memorist.project import Project, resolve_project
 from memorist.records import Context, Draft, Link, LinkKind, Outcome, Recall, Record, Reference, Report, Scope, now_utc
 from memorist.store import checkouts, choices
 from memorist.store.fork import must_be_ours
 from memorist.store.meaning import Meaning
+from memorist.store.nouns import Generation
 from memorist.store.open import IN_RAM, open_store
 from memorist.store.where import Order, Where, everywhere
 from memorist.store.writer import Writer
@@ -66,6 +67,7 @@ class Setup:
     kinds: Mapping[str, Kind]
     actor: str
     embed: Choice
+    embed_turns: str | None
     times: TimeReader
     off_because: Callable[[], str | None]
     problems: tuple[str, ...] = ()  # of settings that do not hold
@@ -104,6 +106,7 @@ def setup_for(
         kinds=here.kinds,
         actor=here.actor,
         embed=embedder(here.embed, asked=here.sources["embed"] != "default"),
+        embed_turns=here.embed_turns,
         times=reader_named(here.dates),
         off_because=settings.off_because,
         problems=tuple(problems.values()),
@@ -176,13 +179,26 @@ def _own_rules() -> "Own":
     return found
 
 
-def refuse_in_file(embed: object, db: str) -> None:
+def refuse_in_file(db: str, *embedders: object) -> None:
     """Vectors that mean nothing must not rank anybody's memories."""
-    if getattr(embed, "only_in_ram", False) is True and db != IN_RAM:
+    refused = [embed for embed in embedders if getattr(embed, "only_in_ram", False) is True]
+    if refused and db != IN_RAM:
         raise Invalid(
-            f"the vectors of {type(embed).__name__} mean nothing, so it is refused where memories last; use ':memory:', "
-            "or make it with on_files=True in a test of your own"
+            f"the vectors of {type(refused[0]).__name__} mean nothing, so it is refused where memories last; use "
+            "':memory:', or make it with on_files=True in a test of your own"
         )
+
+
+def _models(here: Setup, embed: Embedder | str | None, turns: Embedder | str | None) -> tuple[Choice, Choice]:
+    """The model of memories and that of turns: as given, else as set."""
+    refuse_in_file(here.db, embed, turns)
+    choice = here.embed if embed is None else embedder(embed)
+    return choice, chosen_for_turns(choice, here.embed_turns if turns is None else turns, settings.secret)
+
+
+def _use(generation: Generation) -> str:
+    """What a store has a generation of vectors for."""
+    return generation.state + ("" if generation.layers == LAYERS else f": {', '.join(generation.layers)}")
 
 
 def embedder(embed: Embedder | str, asked: bool = True) -> Choice:
@@ -262,6 +278,7 @@ class Engine:
         count_tokens: TokenCounter = default_count,
         kinds: Mapping[str, Kind] | None = None,
         embed: Embedder | str | None = None,
+        embed_turns: Embedder | str | None = None,
         rerank: Reranker | None = None,
         wait: float = 30.0,
         confirm: Confirmer | None = None,
@@ -275,11 +292,10 @@ class Engine:
         self.bus = Bus(lambda: self.access)
         self._process, self._problems = os.getpid(), here.told()
         self._off_because, self._here = here.off_because, here
-        choice = here.embed if embed is None else embedder(embed)
-        refuse_in_file(embed, here.db)
+        models = _models(here, embed, embed_turns)
         store = open_store(here.db, checks.seconds(wait, "wait"))
         self._own = _own_rules()
-        meaning = Meaning(store, choice, self._own)
+        meaning = Meaning(store, *models, self._own)
         self._writer = Writer(store, clock, meaning, self._own)
         known = Kinds({**KINDS, **here.kinds, **(kinds or {})})
         self._tools = Tools(store, clock, count_tokens, known, meaning, confirm, rerank, here.times)
@@ -659,11 +675,12 @@ class Engine:
     def _vectors(self) -> dict[str, Any]:
         """Which embedder this process has, which vectors the store has, how many rows wait for one, and what to do then."""
         meaning = self._tools.meaning
-        embedder, living = meaning.embedder(), meaning.living()
-        waiting = meaning.waiting(WAITING_AT_MOST)
+        living, made = meaning.living(), [each.embedder() for each in meaning.models]
+        waiting, names = meaning.waiting(WAITING_AT_MOST), [shown(each.name) if each else NONE for each in made]
         facts = {
-            "embedder": meaning.problem or (shown(embedder.name) if embedder else NONE),
-            "vectors": ", ".join(f"{shown(each.model)} ({each.state})" for each in living) or NONE,
+            "embedder": meaning.problem or names[0],
+            **dict(zip(("embedder_turns",), names[1:], strict=False)),
+            "vectors": ", ".join(f"{shown(each.model)} ({_use(each)})" for each in living) or NONE,
             "rows_waiting": waiting,
         }
         advice = meaning.advice(living) or ("run `memorist upkeep`" if waiting else None)

@@ -515,6 +515,7 @@ class Recall(Noun, Sequence[Hit]):
     trace: tuple[Step, ...] = ()
     scopes: tuple[str, ...] = ()
     receipt: str = ""
+    notes: tuple[str, ...] = ()  # what to know about it, such as that the model which was named does not answer yet
 
     @overload
     def __getitem__(self, index: int) -> Hit: ...

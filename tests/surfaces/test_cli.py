@@ -226,7 +226,7 @@ def test_json_is_one_document_with_the_same_results(cli: Cli) -> None:
     assert (added["outcome"], added["scope"], added["record"]["number"]) == ("added", "project/atlas", 1)
     assert added["record"]["data"] == {"step": 3} and added["record"]["times"]["at"].endswith("+00:00")
     found = cli.inside("recall", "postgres", "--json").json
-    assert set(found) == {"query", "hits", "empty_because", "scopes", "receipt", "trace"}
+    assert set(found) == {"query", "hits", "empty_because", "scopes", "receipt", "trace", "notes"}
     assert set(found["hits"][0]) == {"record", "score", "why", "signals", "conflicts"}
     assert found["scopes"] == ["project/atlas", "global"]
     assert cli.inside("list", "--json").json == [cli.inside("get", "1", "--json").json]

@@ -35,6 +35,8 @@ DIMENSIONS = (256, 128, 64)  # of the built-in table
 MOST_DIMENSIONS = 16_384  # of any vector
 NONE = "none"
 LAYERED = "layered"  # the table with attention layers over it
+DEFAULT, DEFAULT_TURNS = LAYERED, "static"  # what memories and documents have, and turns, where nobody named one
+FORMER = ("static-256",)  # what earlier versions had by default: a store moves on from it without being asked
 ALLOWED = f"static, static:128, static:64, {LAYERED}, {NONE}, onnx:FOLDER, or https://HOST/…/embeddings?model=NAME&key=VARIABLE"
 
 
@@ -68,6 +70,7 @@ class Choice:
     make: Make
     cheap: bool  # known before it is made
     asked: bool  # it was named; the default may not move a store to another model
+    local: bool = False  # no network: a few texts are embedded right after their write, though it is not cheap
 
 
 NO_EMBEDDER = Choice(NONE, lambda: None, False, False)
@@ -99,7 +102,8 @@ class Known:
 def chosen(embed: Embedder | str, secret: Secret = lambda _: None, asked: bool = True) -> Choice:
     """What a caller or the settings mean. A name that cannot work is refused at once; a file is opened later."""
     if isinstance(embed, str):
-        return Choice(embed, _maker(embed, secret), embed.startswith(("static", LAYERED)), asked)
+        cheap, local = embed.startswith(("static", LAYERED)), embed.startswith("onnx:")
+        return Choice(embed, _maker(embed, secret), cheap, asked, local)
     for part in ("name", "dimension", "cheap", "embed"):
         if not _has(embed, part):
             raise Invalid(f"an embedder has name, dimension, cheap and embed(texts); {quoted(embed)} has no {part}")
@@ -117,6 +121,13 @@ def _has(embed: object, part: str) -> bool:
         return hasattr(type(embed), part) or hasattr(embed, part)
     except Exception:  # then it is there, and using it tells
         return True
+
+
+def chosen_for_turns(embed: Choice, turns: Embedder | str | None, secret: Secret = lambda _: None) -> Choice:
+    """What turns have: their own if one was named, else what was named for all, else the default of turns."""
+    if turns is not None:
+        return chosen(turns, secret)
+    return embed if embed.asked else chosen(DEFAULT_TURNS, asked=False)
 
 
 def must_name_a_model(name: object) -> str:

@@ -118,17 +118,10 @@ class LayeredEmbedder:
         """One row per text, of length 1; a text without a known token gives zeros."""
         import numpy as np
 
-<<<<<<< HEAD
-        table = embed.loaded_table()
-        out = np.zeros((len(texts), WIDTH), dtype=np.float32)
-        for row, text in zip(out, texts, strict=True):
-            ids = table.tokens.ids(text)
-=======
         table = embed.loaded_table()
         alike: dict[int, list[tuple[int, NDArray[int_]]]] = {}  # windows by the number of their tokens
         for place, text in enumerate(texts):
             ids = np.array(table.tokens.ids(text), np.int_)
->>>>>>> encoder
             for start in range(0, len(ids), WINDOW):
                 some = ids[start : start + WINDOW]
                 some = some[table.rows[some].any(axis=1)]  # what the table knows nothing about would only add noise

@@ -108,6 +108,7 @@ class Search:
     dropped: Mapping[str, str] = field(default_factory=dict)  # by the stage that just ran: id → reason
     note: str | None = None  # what the stage wants to say
     empty_because: str | None = None
+    notes: tuple[str, ...] = ()  # what the answer has to say beside its hits
 
     def pool(self, size: int) -> int:
         """How many to look at where a design says so many: when recalls are slow a third, and of many a fifth (15 → 5,
@@ -254,7 +255,7 @@ def answer(
         because = None if search.hits else f"{because}; conversations: {search.empty_because or _all_dropped(more)}"
         trace = (*trace, Step("Turns", len(search.hits), 0.0, note=FROM_TALK), *more)
     trace = (HURRIED, *trace) if hurried else trace
-    found = Recall(search.query, search.hits, because, trace, scopes, "r" + new_id(search.now)[1:])
+    found = Recall(search.query, search.hits, because, trace, scopes, "r" + new_id(search.now)[1:], search.notes)
     return found, (time.perf_counter() - started) * 1000
 
 

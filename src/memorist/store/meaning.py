@@ -1,21 +1,24 @@
 """Vectors in a store: `Meaning` reads them and is a tool of every question, `Generations` makes them and is the writer's.
 
-A generation holds the vectors of one model. A process writes and reads those of its own model, and leaves the others alone;
-when a store moves from one model to another is decided in `may_move`, by a rule that two processes with different models
-cannot turn into a quarrel (docs/why/0010-generations.md). Vectors are derived: they are in no journal, what lacks one is
-found by words and waits for upkeep, and no trouble with a model ever keeps a memory from being stored.
+A generation holds the vectors of one model, for what lies on some layers. A process has one model for all layers, or one for
+memories and documents and one for turns; it writes and reads the vectors of its own models, and leaves the others alone. When
+a layer moves from one model to another is decided in `may_move`, by a rule that two processes with different models cannot
+turn into a quarrel (docs/why/0010-generations.md). Vectors are derived: they are in no journal, what lacks one is found by words
+and waits for upkeep, and no trouble with a model ever keeps a memory from being stored.
 """
 
 import json
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memorist.errors import MemoristError, ModelUnavailable, StoreDamaged
+from memorist.kinds import ARCHIVE, LAYERS, TURNS
 from memorist.models.embed import (
+    FORMER,
     NO_EMBEDDER,
     NONE,
     Choice,
@@ -31,39 +34,40 @@ from memorist.records import Record
 from memorist.redact import Redactor
 from memorist.redact.own import NO_RULES, Own
 from memorist.store.index import CHUNKS, embedded_rows
-from memorist.store.nouns import Commit, Generation, Piece, Sealed, parts
+from memorist.store.nouns import Commit, Generation, Piece, Sealed, layer_of, parts
 from memorist.store.protocol import Store
 
 if TYPE_CHECKING:
     from memorist.models.embed import Floats
 
-LEFT = "models left"  # the setting of a store that names the models it has moved away from
+OF_TURNS = (
+    TURNS,
+    ARCHIVE,
+)  # the layers of `embed_turns`: what is forgotten comes there by the thousand, and is seldom asked for
+LEFT = "models left"  # the setting of a store that names the models that a layer of it has moved away from
 LEFT_AT_MOST = 50
 REST = 30.0  # seconds in which no question waits for an embedder that has just failed one
 LATE = "meaning was left out: the embedder did not answer before the deadline, so words alone answer"
 EMBEDDED_AT_ONCE = 500  # rows that get their vectors in one transaction
+SOON = 8  # records of one write that a model on this machine embeds right after it, though it is not cheap
+SOON_IN = 0.05  # seconds a row, if it does not take longer than that
+MOST_TOLD = 100  # rows that wait, in an answer; more are not counted
 log = logging.getLogger("memorist")
 
 
-class Meaning:
-    """Which vectors of a store can be read, and a question as vectors for them."""
+class OwnModel:
+    """A model of this process, and the layers that it is for."""
 
-    def __init__(self, store: Store, choice: Choice = NO_EMBEDDER, own: Own = NO_RULES) -> None:
-        self.store = store
+    def __init__(self, choice: Choice, layers: tuple[str, ...], failed: Callable[[Exception], None]) -> None:
         self.choice = choice
-        self.problem: str | None = None  # why the embedder cannot be used, if it cannot
-        self._redactor = Redactor(secret_of(store), own)  # an endpoint must not see what the store must not hold
+        self.layers = layers
+        self.pace = 0.0  # seconds a row took when some were embedded right after their write
+        self._failed = failed
         self._lock = threading.Lock()
         self._made: tuple[Embedder | None] | None = None
-        self._former: dict[str, Embedder | None] = {}
-        self._resting: dict[str, float] = {}  # embedders that failed a question, and until when no other waits for them
-        self._warned = False
-        self._patience = Patience()
-
-    # ------------------------------------------------------------ embedders
 
     def embedder(self) -> Embedder | None:
-        """This process's embedder; None if it has none, or one that cannot be made, which is tried once."""
+        """None if there is none, or one that cannot be made, which is tried once."""
         with self._lock:
             if self._made is None:
                 self._made = (self._make(),)
@@ -73,15 +77,67 @@ class Meaning:
         try:
             return self.choice.make()
         except MemoristError as problem:
-            self.failed(problem)
+            self._failed(problem)
         except Exception as problem:  # it may be anybody's code
-            self.failed(ModelUnavailable(f"the embedder cannot be made ({type(problem).__name__})"))
+            self._failed(ModelUnavailable(f"the embedder cannot be made ({type(problem).__name__})"))
         return None
 
-    def _of(self, model: str) -> Embedder | None:
-        """The embedder of that model: our own, or one that is built in."""
-        own = self.embedder()
-        if own is not None and own.name == model:
+    @property
+    def wanted(self) -> str | None:
+        """Its name; None for one that could not be made, which says nothing about the store."""
+        embedder = self.embedder()
+        if embedder is not None:
+            return embedder.name
+        return NONE if self.choice.spelled == NONE and self.choice.asked else None
+
+    def among(self, layers: Collection[str]) -> tuple[str, ...]:
+        """Those of these layers that it is for."""
+        return tuple(layer for layer in self.layers if layer in layers)
+
+    def reads(self, layers: Collection[str]) -> tuple[str, ...]:
+        """Those that it is asked about when a question is put to these. A process without an embedder reads no vectors."""
+        return () if self.choice.spelled == NONE else self.among(layers)
+
+
+class Meaning:
+    """Which vectors of a store can be read, and a question as vectors for them."""
+
+    def __init__(
+        self, store: Store, choice: Choice = NO_EMBEDDER, turns: Choice | None = None, own: Own = NO_RULES
+    ) -> None:
+        self.store = store
+        self.choice = choice
+        self.problem: str | None = None  # why an embedder cannot be used, if one cannot
+        self._redactor = Redactor(secret_of(store), own)  # an endpoint must not see what the store must not hold
+        self._former: dict[str, Embedder | None] = {}
+        self._resting: dict[str, float] = {}  # embedders that failed a question, and until when no other waits for them
+        self._warned = False
+        self._patience = Patience()
+        given: dict[tuple[str, ...], Choice] = {LAYERS: choice}
+        if turns is not None and (turns.spelled, turns.asked) != (choice.spelled, choice.asked):
+            given = {tuple(each for each in LAYERS if each not in OF_TURNS): choice, OF_TURNS: turns}
+        self.models = tuple(OwnModel(each, layers, self.failed) for layers, each in given.items())
+
+    # ------------------------------------------------------------ embedders
+
+    def embedder(self) -> Embedder | None:
+        """This process's embedder, for memories."""
+        return self.models[0].embedder()
+
+    def own(self, model: str, layers: Collection[str] = LAYERS) -> Embedder | None:
+        """Our embedder of that model; looked for first among those for one of these layers, for the others need not be made."""
+        embedders = (each.embedder() for each in sorted(self.models, key=lambda each: not each.among(layers)))
+        return next((embedder for embedder in embedders if embedder is not None and embedder.name == model), None)
+
+    def layers_of(self, model: str) -> tuple[str, ...]:
+        """Those that are to have that model, as far as this process is asked."""
+        return tuple(layer for each in self.models if each.wanted == model for layer in each.layers)
+
+    def _of(self, generation: Generation) -> Embedder | None:
+        """The embedder that made those vectors: our own, or one that is built in."""
+        model = generation.model
+        own = self.own(model, generation.layers)
+        if own is not None:
             return own
         if model not in self._former:
             try:
@@ -100,90 +156,153 @@ class Meaning:
     # ------------------------------------------------------------ reading
 
     def living(self) -> list[Generation]:
-        """The generations that are read, the newest last: that is the one the store has, or moves to."""
+        """The generations that are read. Of those of a layer the newest is the last: that is the one it has, or moves to."""
         return [each for each in self.store.generations() if each.state != "retired"]
 
     def readers(self, generations: Sequence[Generation]) -> list[tuple[Generation, Embedder]]:
-        """Those of them to read now, newest first, each with its embedder: while a store moves these may be two."""
-        found = ((each, self._of(each.model)) for each in reversed(generations) if each.state != "retired")
+        """Those of them to read now, newest first, each with its embedder: while a layer moves these may be two."""
+        found = ((each, self._of(each)) for each in reversed(generations) if each.state != "retired")
         return [(each, embedder) for each, embedder in found if embedder is not None]
 
-    def in_time(self, text: str, seconds: float | None = None) -> "tuple[list[tuple[Generation, Floats]], str | None]":
-        """A question as a vector for each generation to read, and why there is none. A model that fails is left out, and a
-        slow one is not waited for beyond these seconds: words answer without it."""
-        generations = [] if self.choice.spelled == NONE else self.store.generations()
-        if seconds is None or self.choice.cheap or not generations:
-            return self._as_vectors(text, generations), None
+    def in_time(
+        self, text: str, seconds: float | None = None, layers: Collection[str] = LAYERS
+    ) -> "tuple[list[tuple[Generation, Floats]], str | None]":
+        """A question to these layers as a vector for each generation to read, and what its answer has to say about that. A
+        model that fails is left out, and a slow one is not waited for beyond these seconds: words answer without it."""
+        asked = {each: read for each in self.models if (read := each.reads(layers))}
+        generations = _those(self.store.generations(), [layer for read in asked.values() for layer in read])
+        if seconds is None or not generations or all(each.choice.cheap for each in asked):
+            return self._as_vectors(text, generations), self._told(asked)
         found = self._patience.within(seconds, lambda: self._as_vectors(text, generations))
-        return (found, None) if found is not None else ([], LATE)
+        return ([], LATE) if found is None else (found, self._told(asked))
 
-    def _as_vectors(self, text: str, generations: Sequence[Generation]) -> list[tuple[Generation, "Floats"]]:
-        found = []
+    def _as_vectors(self, text: str, generations: Sequence[Generation]) -> "list[tuple[Generation, Floats]]":
+        found: list[tuple[Generation, Floats]] = []
+        made: dict[str, Floats] = {}
         for generation, embedder in self.readers(generations):
             if self._resting.get(embedder.name, 0) > time.monotonic():
                 continue
             try:
-                [vector] = checked(embedder, [self._redactor.redact(text)])
+                if embedder.name not in made:
+                    [made[embedder.name]] = checked(embedder, [self._redactor.redact(text)])
                 _must_be_one_size(generation, embedder)
-                found.append((generation, vector))
-                self.problem = None if embedder is self.embedder() else self.problem
+                found.append((generation, made[embedder.name]))
+                self.problem = None if embedder is self.own(embedder.name, generation.layers) else self.problem
             except ModelUnavailable as problem:
                 self.failed(problem)
                 self._resting[embedder.name] = time.monotonic() + REST
         return found
 
+    # ------------------------------------------------------------ what waits
+
+    def _told(self, asked: Mapping[OwnModel, Sequence[str]]) -> str | None:
+        """Where a model was named and is not all that answers: that, and what to do. The default says nothing."""
+        told = (self._not_yet(each, layers) for each, layers in asked.items() if each.choice.asked)
+        return "; ".join(filter(None, told)) or None
+
+    def _not_yet(self, model: OwnModel, layers: Sequence[str]) -> str | None:
+        wanted, living = model.wanted, self.living()
+        if wanted is None or self._resting.get(wanted, 0) > time.monotonic():
+            return f"{shown(wanted or model.choice.spelled)} is not used: {self.problem}"
+        mine, former = _those(living, layers, wanted), _those(living, layers, but=wanted, state="current")
+        if former and not mine and not self.may_move(model, living):
+            return self.advice(_those(living, layers))
+        if mine and not former and model.choice.cheap:  # its rows do not wait
+            return None
+        return self._waits(wanted, layers, former)
+
+    def _waits(self, wanted: str, layers: Sequence[str], former: Sequence[Generation]) -> str | None:
+        count = self._bare(wanted, layers, MOST_TOLD + 1)
+        if not count:
+            return None
+        rows = (
+            "1 row waits"
+            if count == 1
+            else f"{count} rows wait"
+            if count <= MOST_TOLD
+            else f"over {MOST_TOLD} rows wait"
+        )
+        old = " and ".join(shown(each.model) for each in former if self._of(each))
+        until = f"{old} answers" if old else "words alone find them"
+        return f"the vectors of {shown(wanted)} are made by `memorist upkeep`: {rows}; until then {until}"
+
     def waiting(self, most: int) -> int:
-        """How many index rows wait for a vector of this process's model; counted up to `most`. None does in a store that has
-        another model and stays with it."""
-        embedder, living = self.embedder(), self.living()
-        mine = _of_model(embedder.name, living) if embedder else None
-        if embedder is None or (mine is None and not self.may_move(living)):
-            return 0
+        """How many index rows wait for a vector of one of this process's models; counted up to `most`. None does on a layer
+        that has another model and stays with it."""
+        count, living = 0, self.living()
+        for each in self.models:
+            wanted = each.wanted or NONE
+            had = {layer for mine in _those(living, each.layers, wanted) for layer in mine.layers}
+            layers = each.among(had.union(self.may_move(each, living)))
+            count += self._bare(wanted, layers, most - count) if wanted != NONE else 0
+        return count
+
+    def _bare(self, model: str, layers: Sequence[str], most: int) -> int:
+        """How many index rows on these layers have no vector of that model; counted up to `most`."""
+        mine = _those(self.living(), layers, model)
+        none = [layer for layer in layers if not _those(mine, [layer])]
+        count = 0
+        for id, some in [*((each.id, layers) for each in mine), (0, none)]:
+            count += self._count(id, some, most - count)
+        return count
+
+    def _count(self, generation: int, layers: Sequence[str], most: int) -> int:
         count, after = 0, 0
         while count < most:
-            pieces = self.store.unembedded(mine.id if mine else 0, after, min(1000, most - count))
+            pieces = self.store.unembedded(generation, after, min(1000, most - count), layers=layers)
             if not pieces:
                 break
             count, after = count + len(pieces), pieces[-1].row
         return count
 
-    # ------------------------------------------------------------ the model the store has
+    # ------------------------------------------------------------ the models the store has
 
     def is_alive(self, generation: Generation) -> bool:
         """Whether it is still read; another process may have moved the store elsewhere."""
         return any(each.id == generation.id for each in self.living())
 
-    def aim(self, living: Sequence[Generation]) -> str | None:
-        """The model the store has, or moves to; None for one that never had any."""
-        return living[-1].model if living else NONE if self.left() else None
+    def aim(self, layer: str, living: Sequence[Generation]) -> str | None:
+        """The model the layer has, or moves to; None for one that never had any."""
+        mine = _those(living, [layer])
+        return mine[-1].model if mine else NONE if self.left() else None
 
-    def may_move(self, living: Sequence[Generation]) -> bool:
-        """Whether this process may move the store to its model: to a first one always, and to another if it was named
-        or it is another version of the same, but never back to one that the store has left. So every move is to a model
-        that the store never had, and two processes that want different ones cannot take turns."""
-        wanted, aim = self.wanted(self.embedder()), self.aim(living)
-        if wanted is None or wanted == aim or wanted in self.left():
-            return False
-        if aim is None:
-            return wanted != NONE
-        return self.choice.asked or _family(wanted) == _family(aim)
+    def _otherwise(self, model: OwnModel, living: Sequence[Generation]) -> dict[str, str | None]:
+        """The layers that are to have this model and do not, with what they have."""
+        aims = {layer: self.aim(layer, living) for layer in model.layers if model.wanted is not None}
+        return {layer: aim for layer, aim in aims.items() if (aim or NONE) != model.wanted}
+
+    def may_move(self, model: OwnModel, living: Sequence[Generation], switch: bool = False) -> tuple[str, ...]:
+        """The layers that this process may move to its model: to a first one always, and to another if it was named or
+        follows on the one they have, but never back to one that a layer has left, unless somebody says `switch`. So every
+        move is to a model that the layer never had, and two processes that want different ones cannot take turns."""
+        aims, wanted = self._otherwise(model, living), str(model.wanted)
+        if not aims or (wanted in self.left() and not switch):
+            return ()
+        named = switch or model.choice.asked
+        return tuple(layer for layer, aim in aims.items() if named or aim is None or _follows(wanted, aim))
+
+    def must_move(self) -> bool:
+        """Whether something that the store has is to make room for another model."""
+        living = self.living()
+        moving = (layer for each in self.models for layer in self.may_move(each, living))
+        return any(self.aim(layer, living) is not None for layer in moving)
 
     def advice(self, living: Sequence[Generation]) -> str | None:
-        """What to know where this process and the store do not mean the same model."""
-        wanted, aim = self.wanted(self.embedder()), self.aim(living)
-        if wanted is None or aim is None or wanted == aim:
-            return None
-        if self.may_move(living):
-            return f"`memorist upkeep` moves the store from {shown(aim)} to {shown(wanted)}"
-        return (
-            f"the store has {shown(aim)}, and this process {shown(wanted)}; `memorist upkeep --switch` moves the store"
-        )
+        """What to know where this process and the store do not mean the same models."""
+        return "; ".join(told for each in self.models for told in self._advice(each, living)) or None
 
-    def wanted(self, embedder: Embedder | None) -> str | None:
-        """The model this process stands for; None for one that could not be made, which says nothing about the store."""
-        if embedder is not None:
-            return embedder.name
-        return NONE if self.choice.spelled == NONE and self.choice.asked else None
+    def _advice(self, model: OwnModel, living: Sequence[Generation]) -> Iterator[str]:
+        moving, told = self.may_move(model, living), dict[tuple[str, bool], list[str]]()
+        for layer, aim in self._otherwise(model, living).items():
+            if aim is not None:
+                told.setdefault((aim, layer in moving), []).append(layer)
+        for (aim, moves), layers in told.items():
+            what, has = ("the store", "has") if len(layers) == len(LAYERS) else (" and ".join(layers), "have")
+            old, new = shown(aim), shown(str(model.wanted))
+            if moves:
+                yield f"`memorist upkeep` moves {what} from {old} to {new}"
+            else:
+                yield f"{what} {has} {old}, and this process {new}; `memorist upkeep --switch` moves {what}"
 
     def left(self) -> list[str]:
         return [str(model) for model in json.loads(self.store.setting(LEFT) or "[]")]
@@ -195,6 +314,7 @@ class Ahead:
 
     text: str
     title: str | None
+    model: str
     vectors: Sequence[bytes]
 
     def fits(self, record: Record) -> bool:
@@ -213,9 +333,14 @@ class Generations:
 
     def ahead(self, records: Sequence[Record]) -> Mapping[str, Ahead]:
         """The vectors of what is about to be written, if they come cheap, before anybody has to wait for the store."""
-        embedder = self.meaning.embedder() if self.meaning.choice.cheap and self.store.writable else None
-        if embedder is None:
-            return {}
+        found: dict[str, Ahead] = {}
+        for model in self.meaning.models if self.store.writable else ():
+            some = [record for record in records if layer_of(record.kind, record.state) in model.layers]
+            embedder = model.embedder() if some and model.choice.cheap else None
+            found |= self._ahead(embedder, some) if embedder is not None else {}
+        return found
+
+    def _ahead(self, embedder: Embedder, records: Sequence[Record]) -> dict[str, Ahead]:
         texts = [list(embedded_rows(record).values()) for record in records]
         try:
             packed = iter(self._packed(embedder, [text for own in texts for text in own]))
@@ -223,45 +348,62 @@ class Generations:
             self.meaning.failed(problem)
             return {}
         return {
-            record.id: Ahead(record.text, record.title, [next(packed) for _ in own])
+            record.id: Ahead(record.text, record.title, embedder.name, [next(packed) for _ in own])
             for record, own in zip(records, texts, strict=True)
         }
 
     def join(
         self, written: Sequence[Sealed], ahead: Mapping[str, Ahead]
-    ) -> tuple[int, dict[str, Sequence[bytes]], list[str]]:
-        """Inside a transaction: the vectors that were made ahead, which generation they are of, and which records have none
-        yet."""
-        if not self.meaning.choice.cheap:
-            return 0, {}, []
-        ready: dict[str, Sequence[bytes]] = {}
+    ) -> tuple[dict[int, dict[str, Sequence[bytes]]], list[str]]:
+        """Inside a transaction: the vectors that were made ahead, by the generation they are of, and which records have none
+        yet and may get them right after it."""
+        ready: dict[int, dict[str, Sequence[bytes]]] = {}
+        bare, ours = list[str](), self._ours_to_write() if ahead else []
         for each in written:
             known = ahead.get(each.record.id) if each.new else None
-            if known is not None and known.fits(each.record):
-                ready[each.record.id] = known.vectors
-        bare = [each.record.id for each in written if each.record.id not in ready]
-        generation = self._ours_to_write() if ready else None
-        return (generation.id, ready, bare) if generation else (0, {}, bare)
+            if known is None or not known.fits(each.record):
+                bare.append(each.record.id)
+                continue
+            for mine in _those(ours, [layer_of(each.record.kind, each.record.state)], known.model)[-1:]:
+                ready.setdefault(mine.id, {})[each.record.id] = known.vectors
+        return ready, bare
 
-    def _ours_to_write(self) -> Generation | None:
+    def _ours_to_write(self) -> list[Generation]:
         try:
             return self.ours()
         except ModelUnavailable as problem:
             self.meaning.failed(problem)
-            return None
+            return []
 
     def catch_up(self, numbers: Sequence[int]) -> None:
         """Embeds the rows of these records that a transaction left bare, in transactions of its own. Most changes leave none,
-        and then no model is even loaded."""
-        for some in parts(numbers, EMBEDDED_AT_ONCE):
-            try:
-                living = self.meaning.living()
-                bare = {each.model: (each, self.store.unembedded(each.id, numbers=some)) for each in living}
-                embedder = self.meaning.embedder() if any(pieces for _, pieces in bare.values()) else None
-                if embedder is not None and embedder.name in bare:
-                    self.fill(*bare[embedder.name])
-            except MemoristError as problem:  # a busy store, a full disk or a failing model: it waits for upkeep
-                self.meaning.failed(problem)
+        and then no model is even loaded. A model on this machine that is not cheap is asked for a few only."""
+        few = 0 < len(numbers) <= SOON
+        for model in self.meaning.models:
+            if model.choice.cheap or (few and model.choice.local and model.pace <= SOON_IN):
+                for some in parts(numbers, EMBEDDED_AT_ONCE):
+                    try:
+                        self._catch_up(model, some)
+                    except (
+                        MemoristError
+                    ) as problem:  # a busy store, a full disk or a failing model: it waits for upkeep
+                        self.meaning.failed(problem)
+
+    def _catch_up(self, model: OwnModel, numbers: Sequence[int]) -> None:
+        known = [each.id for each in _those(self.meaning.living(), model.layers)]
+        first = [] if known or model.choice.cheap else [0]
+        bare = (self.store.unembedded(id, numbers=numbers, layers=model.layers) for id in (*known, *first))
+        embedder = model.embedder() if any(bare) else None
+        if embedder is None:
+            return
+        if not model.choice.cheap:
+            dimension_of(embedder)  # it may have to be found out, and not inside a transaction
+            with self.store.transaction():
+                self.ours(soon=model)
+        for each in _those(self.meaning.living(), model.layers, embedder.name):
+            begun, rows = time.perf_counter(), self.store.unembedded(each.id, numbers=numbers, layers=model.layers)
+            self.fill(each, rows)
+            model.pace = (time.perf_counter() - begun) / max(1, len(rows))
 
     def _packed(self, embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
         packed = pack(checked(embedder, texts)) if texts else []
@@ -270,43 +412,52 @@ class Generations:
 
     # ------------------------------------------------------------ moving to another model
 
-    def ours(self, upkeep: bool = False, switch: bool = False) -> Generation | None:
-        """Inside a transaction: the living generation of this process's model. It is begun here if the store may move to it,
-        or must because of `switch`. A move that is under way is broken off by upkeep alone, which only one does at a time:
-        a write must not make waste what another process is paying for."""
-        embedder, living = self.meaning.embedder(), self.meaning.living()
-        wanted = self.meaning.wanted(embedder)
-        mine = _of_model(wanted, living)
-        if mine is not None and embedder is not None:
-            _must_be_one_size(mine, embedder)
-        if wanted is None or wanted == self.meaning.aim(living) or not (switch or self.meaning.may_move(living)):
-            return mine
-        if not upkeep and any(each.state == "filling" for each in living):
-            return mine
-        return self._moved(wanted, embedder, mine, living)
+    def ours(self, upkeep: bool = False, switch: bool = False, soon: OwnModel | None = None) -> list[Generation]:
+        """Inside a transaction: the living generations of this process's models. One is begun here where layers may move to
+        it, or must because of `switch`; outside of upkeep only for a model that is cheap, or `soon`: another would have to be
+        asked for its dimension."""
+        living, ours = self.meaning.living(), dict[int, Generation]()
+        for model in reversed(self.meaning.models):  # so that the model of memories is the newest, and read first
+            if (upkeep or model.choice.cheap or model is soon) and self._begin(model, living, upkeep, switch):
+                living = self.meaning.living()
+        for model in self.meaning.models:
+            for mine in _those(living, model.layers, model.wanted or NONE):
+                _must_be_one_size(mine, model.embedder())
+                ours[mine.id] = mine
+        return [ours[id] for id in sorted(ours)]
 
-    def _moved(
-        self, wanted: str, embedder: Embedder | None, mine: Generation | None, living: Sequence[Generation]
-    ) -> Generation | None:
-        """Begins the move. What is current stays so until the new generation is full, unless there is to be none."""
-        for each in living:
-            if each != mine and (each.state == "filling" or embedder is None):
-                self.store.save_generation(replace(each, state="retired"))
-        left = [*self.meaning.left(), *(each.model for each in living)] if living else [*self.meaning.left(), NONE]
-        if self.meaning.aim(living) is not None:
+    def _begin(self, model: OwnModel, living: Sequence[Generation], upkeep: bool, switch: bool) -> bool:
+        """Whether a move was begun. One that is under way is broken off by upkeep alone, which only one does at a time: a
+        write must not make waste what another process is paying for."""
+        layers = self.meaning.may_move(model, living, switch)
+        if not layers or (_those(living, layers, state="filling") and not upkeep):
+            return False
+        wanted, embedder = str(model.wanted), model.embedder()
+        self._leave(wanted, layers, living)
+        bare = tuple(layer for layer in layers if not _those(living, [layer], wanted))
+        if embedder is not None and bare:
+            state = "filling" if _those(living, bare, state="current") else "current"
+            self.store.save_generation(Generation(0, wanted, dimension_of(embedder), state, bare))
+        return True
+
+    def _leave(self, wanted: str, layers: Sequence[str], living: Sequence[Generation]) -> None:
+        """Moves away from what these layers have. What is current stays so until the new generation is full, unless there is
+        to be none."""
+        others = _those(living, layers, but=wanted)
+        for each in others:
+            if each.state == "filling" or wanted == NONE:
+                self.store.save_generation(each.without(layers))
+        if any(self.meaning.aim(layer, living) is not None for layer in layers):
+            left = [*self.meaning.left(), *([each.model for each in others] or [NONE])]
             kept = [model for model in dict.fromkeys(left) if model != wanted]
             self.store.write(Commit(settings={LEFT: json.dumps(kept[-LEFT_AT_MOST:])}))
-        if embedder is None or mine is not None:
-            return mine
-        state = "filling" if any(each.state == "current" for each in living) else "current"
-        return self.store.save_generation(Generation(0, wanted, dimension_of(embedder), state))
 
     # ------------------------------------------------------------ for upkeep
 
     def fill(self, generation: Generation, pieces: Sequence[Piece]) -> int:
         """Embeds these rows, then puts the vectors of those whose text is still the same; how many they were."""
-        embedder = self.meaning.embedder()
-        if embedder is None or not pieces:
+        embedder = self.meaning.own(generation.model, generation.layers) if pieces else None
+        if embedder is None:
             return 0
         packed = self._packed(embedder, [piece.text for piece in pieces])
         numbers = list(dict.fromkeys(piece.row // CHUNKS for piece in pieces))
@@ -335,12 +486,12 @@ class Generations:
         return True
 
     def drop(self, most: int) -> int | None:
-        """Takes away some vectors of a generation that nobody reads any more; how many. None if there is none such."""
-        retired = next((each for each in self.store.generations() if each.state == "retired"), None)
-        if retired is None:
+        """Takes away some vectors that nobody reads any more; how many. None if there are none such."""
+        unread = next((each for each in self.store.generations() if each.lost or each.state == "retired"), None)
+        if unread is None:
             return None
         with self.store.transaction(durable=False):
-            return self.store.drop_vectors(retired.id, most)
+            return self.store.drop_vectors(unread.id, most)
 
 
 def secret_of(store: Store) -> bytes:
@@ -354,17 +505,27 @@ def secret_of(store: Store) -> bytes:
     return secret
 
 
-def _of_model(model: str | None, living: Sequence[Generation]) -> Generation | None:
-    return next((each for each in reversed(living) if each.model == model), None)
+def _those(
+    generations: Iterable[Generation],
+    layers: Collection[str],
+    model: str | None = None,
+    but: str | None = None,
+    state: str | None = None,
+) -> list[Generation]:
+    """Those for one of these layers, of that model, of another, and in that state."""
+    here = [each for each in generations if each.has(layers) and each.model != but]
+    return [each for each in here if model in (None, each.model) and state in (None, each.state)]
 
 
-def _family(model: str) -> str:
-    """The model without its digest: another version of the same is no other model."""
-    return model.partition("@")[0]
+def _follows(wanted: str, aim: str) -> bool:
+    """Whether a store may move on without anybody having named the model: to another version of the one it has, which has the
+    same name but for its digest, and from what used to be the default to what is now."""
+    family = aim.partition("@")[0]
+    return family == wanted.partition("@")[0] or family in FORMER
 
 
-def _must_be_one_size(generation: Generation, embedder: Embedder) -> None:
-    if dimension_of(embedder) != generation.dimension:
+def _must_be_one_size(generation: Generation, embedder: Embedder | None) -> None:
+    if embedder is not None and dimension_of(embedder) != generation.dimension:
         raise ModelUnavailable(
             f"the embedder {shown(embedder.name)} gives vectors of dimension {embedder.dimension:,}, and under that name "
             f"the store has some of dimension {generation.dimension:,}; give another model another name"

@@ -3,13 +3,13 @@ a row, and is sealed."""
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
 from memorist.errors import StoreDamaged
-from memorist.kinds import ARCHIVE, KINDS, MEMORY
+from memorist.kinds import ARCHIVE, KINDS, LAYERS, MEMORY
 from memorist.noun import Noun
 from memorist.records import Counters, Event, Link, Provenance, Record, Times, from_micros, to_micros
 from memorist.store.where import canonical
@@ -163,8 +163,7 @@ class Commit:
     """What one commit writes, all of it or nothing."""
 
     records: Sequence[Sealed] = ()
-    generation: int = 0  # of these vectors
-    vectors: Mapping[str, Sequence[bytes]] = field(default_factory=dict)  # of some records, one for each index row
+    vectors: Mapping[int, Mapping[str, Sequence[bytes]]] = field(default_factory=dict)  # by generation, of some records
     counted: Sequence[Counted] = ()
     links: Sequence[Link] = ()
     unlinked: Sequence[Link] = ()
@@ -185,17 +184,32 @@ class Erased:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """Vectors of one model. Two generations never meet in one comparison: their numbers mean different things."""
+    """Vectors of one model, of what lies on some layers. Two generations never meet in one comparison: their numbers mean
+    different things."""
 
     id: int
     model: str  # name and digest: what made the vectors, exactly
     dimension: int
     state: str  # filling, current or retired
+    layers: tuple[str, ...] = LAYERS
+    lost: tuple[str, ...] = ()  # layers that it was for, and has vectors of that nobody reads any more
 
     @property
     def bytes(self) -> int:
         """What one of its vectors takes."""
         return self.dimension + 4
+
+    def has(self, layers: Iterable[str]) -> bool:
+        """Whether it is for one of these layers."""
+        return any(layer in self.layers for layer in layers)
+
+    def fitting(self, shelves: Iterable[Shelf]) -> list[Shelf]:
+        return [shelf for shelf in shelves if shelf.layer in self.layers]
+
+    def without(self, layers: Sequence[str]) -> "Generation":
+        """What it is once it has lost these layers: retired, if none is left."""
+        left = tuple(layer for layer in self.layers if layer not in layers)
+        return replace(self, layers=left) if left else replace(self, state="retired")
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from memorist.errors import Refused
+from memorist.kinds import LAYERS
 from memorist.records import Event, Link, Record
 from memorist.store.nouns import (
     Brief,
@@ -150,19 +151,21 @@ class Records(Protocol):
 
 
 class Vectors(Protocol):
-    """What records mean, in generations: each is of one model. Vectors are derived, and what lacks one waits for upkeep."""
+    """What records mean, in generations: each is of one model, for what lies on some layers. Vectors are derived, and what
+    lacks one waits for upkeep."""
 
     def generations(self) -> list[Generation]:
         """Oldest first."""
 
     def save_generation(self, generation: Generation) -> Generation:
-        """Keeps a new one (id 0), or the state of one: `current` retires the one that was, `retired` keeps its vectors from
-        being read."""
+        """Keeps a new one (id 0), or the state of one. `current` takes its layers from those that were, and one that has none
+        left is retired; `retired` keeps its vectors from being read. A layer that was lost does not come back."""
 
     def nearest(
         self, generation: int, vector: "Floats", shelves: Sequence[Shelf], where: Where, limit: int, exact: bool = False
     ) -> Near:
-        """The `limit` records most similar to this vector on these shelves. The filter is applied before the limit.
+        """The `limit` records most similar to this vector on these shelves, as far as the generation has their layers. The
+        filter is applied before the limit.
         `exact` compares with every row at full length; without it most rows of a large shelf may be
         ruled out by a cheaper comparison."""
 
@@ -173,16 +176,23 @@ class Vectors(Protocol):
         numbers of records: then it is the sum of the vectors of their first rows, as far as they have one."""
 
     def unembedded(
-        self, generation: int, after: int = 0, limit: int | None = None, numbers: Sequence[int] | None = None
+        self,
+        generation: int,
+        after: int = 0,
+        limit: int | None = None,
+        numbers: Sequence[int] | None = None,
+        layers: Sequence[str] = LAYERS,
     ) -> list[Piece]:
-        """Index rows, of these records or of any shelf, the archive too, that have no vector of that generation; in order,
-        after that row."""
+        """Index rows, of these records or of any, that should have a vector of that generation and have none: those on its
+        layers, as far as they are among these; of a generation that there is not, on all of these. In order, after that row."""
 
     def put_vectors(self, generation: int, vectors: Mapping[int, bytes]) -> None:
-        """Vectors by index row, as `models/embed.py` packs them. A row that is not there any more is an error."""
+        """Vectors by index row, as `models/embed.py` packs them. A row that is not there any more, on a layer of the
+        generation, is an error."""
 
     def drop_vectors(self, generation: int, most: int) -> int:
-        """Takes away up to so many vectors of a retired generation, and the generation with the last; how many went."""
+        """Takes away up to so many vectors that nobody reads: of a retired generation any, and the generation with the last;
+        of another those on layers that it has lost (`Generation.lost`). How many went."""
 
 
 class Care(Protocol):

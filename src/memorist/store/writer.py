@@ -190,11 +190,11 @@ class Writer:
             rows = {c.row.id: c.row for c in changes if c.row is not None}
             sealed = self._sealed(changes, rows)
             written = [sealed[id] for id in rows]
-            generation, ready, bare = self.generations.join(written, vectors or {})
+            ready, bare = self.generations.join(written, vectors or {})
             counted = {c.record.id: Counted(c.record.id, c.counters, c.used) for c in changes if c.counters is not None}
             batch, events, link = self._events(changes, who, sealed, batch)
             commit = Commit(
-                written, generation, ready, list(counted.values()), self._cleaned(links), unlinked, keys, events, link.digest,
+                written, ready, list(counted.values()), self._cleaned(links), unlinked, keys, events, link.digest,
                 settings=settings or {},
             )  # fmt: skip
             numbers = dict(zip(rows, self.store.write(commit), strict=True))

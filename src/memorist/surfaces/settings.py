@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from memorist import checks
 from memorist.errors import Invalid, meant
 from memorist.kinds import Kind, own_kinds
-from memorist.models.embed import checked_name
+from memorist.models.embed import DEFAULT, checked_name
 from memorist.project import repository_root, resolve_project
 from memorist.records import Scope
 from memorist.store.open import file_of
@@ -57,6 +57,7 @@ class Settings:
     scope: str | None
     design: str
     embed: str
+    embed_turns: str | None  # None: as `embed`, if that was set
     dates: str
     budget: int
     kinds: Mapping[str, Kind]
@@ -270,7 +271,7 @@ def _checked(key: str, value: object, where: str, base: Path) -> Any:
     """The value as the engine takes it, or an error that names the place. A relative path begins at `base`."""
     try:
         checked = CHECKS[key](key, value)
-        if key == "embed" and checked.startswith(ONNX):
+        if key in ("embed", "embed_turns") and checked.startswith(ONNX):
             return ONNX + _absolute(checked.removeprefix(ONNX), base)
         is_path = key == "db" or (key == "design" and checks.is_path(checked))
         return _absolute(checked, base) if is_path else checked
@@ -417,6 +418,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "scope": lambda _, value: Scope(value),
     "design": _design,
     "embed": lambda _, value: checked_name(value),
+    "embed_turns": lambda _, value: checked_name(value),
     "dates": _dates,
     "budget": _must_be(_TOKENS, lambda value: type(value) is int and 1 <= value <= checks.LARGEST_PROMPT),
     "actor": one_line,
@@ -437,7 +439,7 @@ LOCAL = ("scope", "design", "budget")
 DEFAULTS = {
     "space": "default",
     "design": "balanced",
-    "embed": "static",
+    "embed": DEFAULT,
     "dates": "english",
     "budget": 1500,
     "off": False,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memorist.access import Access
-from memorist.errors import Conflict, Invalid, Refused
-from memorist.kinds import ARCHIVE, MEMORY, TURNS
+from memorist.errors import Conflict, Invalid
+from memorist.kinds import ARCHIVE, DOCUMENTS, LAYERS, MEMORY, TURNS
 from memorist.models.embed import pack, unpack
 from memorist.records import Counters, Provenance, Record, Times
 from memorist.store.nouns import Commit, Counted, Generation, Shelf, footprint, shelf_of
@@ -36,9 +36,11 @@ def a_vector(*values: float) -> "Floats":
     return np.array(values, np.float32)
 
 
-def a_generation(store: Store, dimension: int = 4, state: str = "current") -> Generation:
+def a_generation(
+    store: Store, dimension: int = 4, state: str = "current", layers: tuple[str, ...] = LAYERS
+) -> Generation:
     with store.transaction():
-        return store.save_generation(Generation(0, "a model", dimension, state))
+        return store.save_generation(Generation(0, "a model", dimension, state, layers))
 
 
 def embedded(store: Store, generation: Generation, vectors: dict[int, Sequence[float]]) -> None:
@@ -241,8 +243,8 @@ class MeaningContract:
         records = stored(store, *(a_record(f"r{n}") for n in range(5)), a_record(LONG))
         model = a_generation(store)
         embedded(store, model, {record.number: EAST for record in records})
-        with pytest.raises(Refused), store.transaction():
-            store.drop_vectors(model.id, 9)
+        with store.transaction():
+            assert store.drop_vectors(model.id, 9) == 0, "it is in use"
         total = store.nearest(model.id, a_vector(*EAST), [ON_ATLAS], SEEN, 1).rows
         gone = []
         with store.transaction():
@@ -254,6 +256,86 @@ class MeaningContract:
         with store.transaction():
             assert store.drop_vectors(model.id, 4) == 0
             assert store.save_generation(Generation(0, "another", 4, "filling")).id > model.id
+        assert [finding for finding in store.checkup() if not finding.ok] == []
+
+    # ------------------------------------------------------------ one model a layer
+
+    def test_a_generation_knows_only_what_lies_on_its_layers(self, store: Store) -> None:
+        kept = stored(store, a_record("a"), said("s"), a_record("d", kind="document"), a_record("z", state="archived"))
+        shelves = [shelf_of(record) for record in kept]
+        notes, talk = (
+            a_generation(store, 4, "current", (MEMORY, DOCUMENTS)),
+            a_generation(store, 2, "current", (TURNS,)),
+        )
+        assert store.generations() == [notes, talk], "neither takes anything from the other"
+        for model, numbers in ((notes, [1, 3]), (talk, [2])):
+            assert [piece.row // 4096 for piece in store.unembedded(model.id)] == numbers
+            assert [piece.row // 4096 for piece in store.unembedded(model.id, numbers=[1, 2, 3, 4])] == numbers
+            embedded(store, model, dict.fromkeys([1, 2, 3, 4], (1, 0, 0, 0)[: model.dimension]))
+            assert store.unembedded(model.id) == []
+            assert set(near(store, model, (1, 0, 0, 0)[: model.dimension], shelves)) == {*numbers}
+        assert near(store, notes, EAST, [shelves[1], shelves[3]]) == {} == near(store, talk, (1, 0), [shelves[0]])
+        assert store.similarities(talk.id, a_vector(1, 0), shelves, [1, 2, 3, 4]) == pytest.approx({2: 1.0})
+        with pytest.raises(Conflict), store.transaction():
+            store.put_vectors(talk.id, {4096: pack([(1, 0)])[0]})
+        assert [piece.row // 4096 for piece in store.unembedded(99, layers=(TURNS, ARCHIVE))] == [2, 4]
+        assert store.unembedded(notes.id, layers=(TURNS,)) == [] == store.unembedded(notes.id, numbers=[2, 4])
+
+    def test_a_vector_does_not_go_where_its_generation_is_not(self, store: Store) -> None:
+        [one] = stored(store, a_record("a"))
+        notes, talk = a_generation(store, 4, "current", (MEMORY,)), a_generation(store, 4, "current", (TURNS, ARCHIVE))
+        embedded(store, notes, {1: EAST})
+        stored(store, replace(one, state="archived"))
+        places = [ON_ATLAS, replace(ON_ATLAS, layer=ARCHIVE)]
+        assert near(store, notes, EAST, places) == {} == near(store, talk, EAST, places)
+        assert store.unembedded(notes.id) == [] and [piece.text for piece in store.unembedded(talk.id)] == ["a"]
+        embedded(store, talk, {1: EAST})
+        stored(store, one)
+        assert near(store, notes, EAST, places) == {} == near(store, talk, EAST, places)
+        assert store.unembedded(talk.id) == [] and [piece.text for piece in store.unembedded(notes.id)] == ["a"]
+        assert [finding for finding in store.checkup() if not finding.ok] == []
+
+    def test_the_current_one_takes_its_layers_and_leaves_the_rest(self, store: Store) -> None:
+        kept = stored(store, a_record("a"), said("s"), a_record(LONG))
+        shelves = [shelf_of(record) for record in kept]
+        old, new = a_generation(store), a_generation(store, state="filling", layers=(MEMORY, DOCUMENTS))
+        embedded(store, old, dict.fromkeys([1, 2, 3], EAST))
+        embedded(store, new, dict.fromkeys([1, 3], NORTH))
+        assert set(near(store, old, EAST, shelves)) == {1, 2, 3} and set(near(store, new, EAST, shelves)) == {1, 3}
+        with store.transaction():
+            new = store.save_generation(replace(new, state="current"))
+        old = replace(old, layers=(TURNS, ARCHIVE), lost=(MEMORY, DOCUMENTS))
+        assert store.generations() == [old, new]
+        assert near(store, old, EAST, shelves) == {2: 1.0} and set(near(store, new, EAST, shelves)) == {1, 3}
+        assert store.unembedded(old.id) == [] == store.unembedded(old.id, numbers=[1, 2, 3])
+        for changed in (
+            replace(old, layers=(MEMORY,)),
+            replace(new, layers=()),
+            Generation(0, "m", 4, "filling", ("x",)),
+        ):
+            with pytest.raises(Invalid, match="for some of"), store.transaction():
+                store.save_generation(changed)
+        last = a_generation(store)
+        assert [each.state for each in store.generations()] == ["retired", "retired", "current"]
+        assert store.generations()[-1] == last and near(store, old, EAST, shelves) == {}
+
+    def test_what_lies_on_a_lost_layer_is_dropped_bit_by_bit(self, store: Store) -> None:
+        kept = stored(store, a_record("a"), said("s"), a_record(LONG))
+        old, new = a_generation(store), a_generation(store, state="filling", layers=(MEMORY,))
+        embedded(store, old, dict.fromkeys([1, 2, 3], EAST))
+        rows = store.nearest(old.id, a_vector(*EAST), [ON_ATLAS], SEEN, 1).rows
+        with store.transaction():
+            store.save_generation(replace(new, state="current"))
+        assert store.generations()[0].lost == (MEMORY,)
+        with store.transaction():
+            store.erase([a_tombstone(kept[0])])
+            gone = store.drop_vectors(old.id, 2)
+        while store.generations()[0].lost:
+            with store.transaction():
+                gone += store.drop_vectors(old.id, 2)
+        assert gone == rows - 1 and near(store, old, EAST, [shelf_of(kept[1])]) == {2: 1.0}
+        with store.transaction():
+            assert store.drop_vectors(old.id, 9) == 0 == store.drop_vectors(new.id, 9)
         assert [finding for finding in store.checkup() if not finding.ok] == []
 
     def test_what_is_no_vector_here_is_refused(self, store: Store) -> None:

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from memorist.access import Access
 from memorist.errors import MemoristError, ModelUnavailable
+from memorist.kinds import KINDS
 from memorist.models.embed import Embedder, checked, shown
 from memorist.records import Record, Report
 from memorist.store.index import embedded_rows
@@ -56,22 +57,22 @@ class Embed:
 
     def has_work(self) -> bool:
         """Whether there is anything to do; stops at the first sign of work."""
-        meaning, living = self.meaning, self.meaning.living()
-        if self.switch or len(living) < len(meaning.store.generations()):
+        meaning, known = self.meaning, self.meaning.store.generations()
+        if self.switch or any(each.lost or each.state == "retired" for each in known):
             return True
-        if meaning.aim(living) is not None and meaning.may_move(living):
-            return True
-        embedder = meaning.embedder()
-        mine = [each for each in living if embedder is not None and each.model == embedder.name]
-        return any(each.state == "filling" for each in mine) or meaning.waiting(1) > 0
+        begun = (meaning.own(each.model, each.layers) for each in known if each.state == "filling")
+        return meaning.must_move() or any(begun) or meaning.waiting(1) > 0
 
     def steps(self) -> Generator[int, None, None]:
         """Works in short transactions; yields the number of rows that got a vector after each."""
         mine = self._begun()
         yield from self._drop()
-        embedder = self.meaning.embedder()
-        if embedder is None or mine is None:
-            return
+        for each in mine:
+            embedder = self.meaning.own(each.model, each.layers)
+            if embedder is not None:
+                yield from self._complete(each, embedder)
+
+    def _complete(self, mine: Generation, embedder: Embedder) -> Iterator[int]:
         for _ in range(TRIES):
             yield from self._fill(mine, embedder)
             if mine.state == "current" or not self.meaning.is_alive(mine):
@@ -81,10 +82,11 @@ class Embed:
                 yield from self._drop()
                 return
 
-    def _begun(self) -> Generation | None:
-        embedder = self.meaning.embedder()
-        if embedder is not None:
-            checked(embedder, ["ready?"])  # a server is asked for its dimension here, and not inside a transaction
+    def _begun(self) -> list[Generation]:
+        for model in self.meaning.models:
+            embedder = model.embedder()
+            if embedder is not None:
+                checked(embedder, ["ready?"])  # a server is asked for its dimension here, and not inside a transaction
         with self.meaning.store.transaction():
             return self.generations.ours(upkeep=True, switch=self.switch)
 
@@ -92,14 +94,18 @@ class Embed:
         """One pass over the rows without a vector. A row that changes meanwhile is left for the next pass. It ends if
         another process has moved the store to another model: the rest would never be read, and may cost money."""
         after, most = 0, EMBEDDED_AT_ONCE if embedder.cheap else SLOWLY
-        while self.meaning.is_alive(mine) and (pieces := self.meaning.store.unembedded(mine.id, after, most)):
+        layers, bare = self.meaning.layers_of(mine.model), self.meaning.store.unembedded
+        while self.meaning.is_alive(mine) and (pieces := bare(mine.id, after, most, layers=layers)):
             after = pieces[-1].row
             yield self.generations.fill(mine, pieces)
 
     def _verify(self, mine: Generation, embedder: Embedder) -> None:
         """Embeds some texts again: a model that gives different vectors for the same text must not answer questions."""
-        newest = self.meaning.store.find(Where(self.who), order_of("at"), SAMPLE * 4)
-        records = [record for record in newest if record.state != "erased" and record.text]
+        where = Where(self.who)
+        for kind in KINDS.values():
+            where = where if kind.layer in mine.layers else where.also("kind", "ne", kind.name)
+        newest = self.meaning.store.find(where, order_of("at"), SAMPLE * 4)
+        records = [record for record in newest if record.text and shelf_of(record).layer in mine.layers]
         for record in random.sample(records, min(SAMPLE, len(records))):
             if not self._same(record, mine, embedder):
                 raise ModelUnavailable(

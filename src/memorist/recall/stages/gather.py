@@ -88,12 +88,14 @@ class Recognise:
         known = tools.store.speakers(search.shelves, MOST_SPEAKERS)
         speakers, bare = _spoken_of(said, known) if 0 < len(known) < MOST_SPEAKERS else ((), said)
         times = tools.times(said, search.moment or search.now)
-        told, late = tools.meaning.in_time(bare, search.left()) if tells_something(bare) else ([], None)
+        layers = {shelf.layer for shelf in search.shelves}
+        told, late = tools.meaning.in_time(bare, search.left(), layers) if tells_something(bare) else ([], None)
         vectors = tuple((generation, vector) for generation, vector in told if vector.any())
         named = ", ".join((*speakers, *(span.text for span in times.spans)))
         notes = (named and f"recognised: {named}", times.note, late)
         note = "; ".join(filter(None, notes)) or None
-        return search.but(asked=Asked(bare, speakers, times.spans, vectors, role=asked_role(said)), note=note)
+        asked = Asked(bare, speakers, times.spans, vectors, role=asked_role(said))
+        return search.but(asked=asked, note=note, notes=tuple(filter(None, [late])))
 
 
 def _spoken_of(said: str, known: Sequence[str]) -> tuple[tuple[str, ...], str]:

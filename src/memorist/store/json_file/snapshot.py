@@ -1,6 +1,6 @@
 """The snapshot of a JSON store: one document, one row a line, under a checksum.
 
-    {"format": "memorist", "version": 4, "generation": 7, "previous": "…", "after": "…", "sum": "…",
+    {"format": "memorist", "version": 5, "generation": 7, "previous": "…", "after": "…", "sum": "…",
     "records": [
     {"number": 1, "space": "default", "scope": "project/atlas", "id": "m…", "text": "Staging runs Postgres 16", …},
 
@@ -16,17 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from memorist.errors import StoreDamaged, StoreTooNew
+from memorist.kinds import LAYERS
 
 Row = dict[str, Any]
 Sections = dict[str, list[Row]]
 
 FORMAT = "memorist"
-VERSION = 4
+VERSION = 5
 LONGEST_HEAD = 1000  # bytes
 MIGRATIONS: dict[int, Callable[[Sections], Sections]] = {  # from each version to the next
     1: lambda sections: sections,  # 2 has vectors, which are made again where they are missing
     2: lambda sections: sections,  # 3 has questions and what was put into prompts; there were none before
     3: lambda sections: sections,  # 4 has homes; those of older tasks are found out when the store is opened
+    4: lambda sections: _of_all_layers(sections),  # 5 has generations of some layers
 }
 _SUM = b', "sum": "'
 encoded: Callable[[Any], str] = json.JSONEncoder(ensure_ascii=False, separators=(", ", ": "), allow_nan=False).encode
@@ -98,6 +100,12 @@ def migrated(sections: Sections, version: int) -> Sections:
         if step not in MIGRATIONS:
             raise StoreDamaged(f"nothing is known of format version {step}; the files were left as they are")
         sections = MIGRATIONS[step](sections)
+    return sections
+
+
+def _of_all_layers(sections: Sections) -> Sections:
+    for row in sections.get("generations", ()):
+        row |= {"layers": " ".join(LAYERS), "lost": ""}
     return sections
 
 

@@ -159,7 +159,7 @@ SECTIONS = {  # in the order of a snapshot; vectors come last
         "jobs", "id space job=name state owner lease at updated batch checkpoint changed problem question", "id",
         lease="time", at="time", updated="time", checkpoint="json", question="json",
     ),
-    "generations": Section("generations", "id model dimension state", "id"),
+    "generations": Section("generations", "id model dimension state layers lost", "id"),
     "receipts": Section(
         "recalls", "id at space query actor surface session ms shown empty_because rendered", "id",
         at="time", shown="json", rendered="json",

@@ -479,13 +479,13 @@ class Shelves:
         kept = self._kept(one)
         if kept is not None and kept.generations:
             return kept.generations
-        sql = "SELECT id, model, dimension, state FROM generations ORDER BY id"
-        found = [Generation(*row) for row in one.execute(sql)]
-        if any(
-            tuple(map(type, (each.id, each.model, each.dimension, each.state))) != (int, str, int, str)
-            for each in found
-        ):
+        sql = "SELECT id, model, dimension, state, layers, lost FROM generations ORDER BY id"
+        rows: list[Any] = one.execute(sql).fetchall()
+        if any(tuple(map(type, row)) != (int, str, int, str, str, str) for row in rows):
             raise misplaced("the table of vectors' models holds something else")
+        found = [
+            Generation(a, b, c, d, tuple(layers.split()), tuple(lost.split())) for a, b, c, d, layers, lost in rows
+        ]
         if kept is not None:
             kept.generations = found
         return found

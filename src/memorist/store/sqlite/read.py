@@ -17,6 +17,7 @@ from typing import Any
 import apsw
 
 from memorist.errors import MemoristError, StoreDamaged
+from memorist.kinds import LAYERS
 from memorist.records import Counters, Link, Record, from_micros, to_micros
 from memorist.store.index import CHUNKS
 from memorist.store.nouns import (
@@ -514,15 +515,16 @@ class Reader:
             return list(self._shelves.generations(one))
 
     def briefs(self, where: Where) -> Iterator[Brief]:
-        last, vector = 0, sum(generation.bytes + 8 for generation in self.generations())
+        last, models = 0, self.generations()
+        vector = {layer: sum(each.bytes + 8 for each in models if layer in each.layers) for layer in LAYERS}
         while rows := ascending(self._brief_rows(where, last), last):
             for row in rows:
                 (number, id, bytes, pinned, at, created, updated, used, scope, kind, status, trust, importance, confidence,
-                 home, *counted) = row  # fmt: skip
+                 home, layer, *counted) = row  # fmt: skip
                 counters = Counters(*counted) if counted[0] is not None else UNCOUNTED
                 since, touched = from_micros(used or at), from_micros(max(updated, used or updated))
                 yield Brief(
-                    id, number, footprint(bytes, vector), bool(pinned), since, counters, scope, kind, status, trust,
+                    id, number, footprint(bytes, vector.get(layer, 0)), bool(pinned), since, counters, scope, kind, status, trust,
                     importance, confidence, touched, from_micros(at), from_micros(created), home,
                 )  # fmt: skip
             last = rows[-1][0]
@@ -533,7 +535,7 @@ class Reader:
             condition, values = self._condition(where)
             sql = (
                 f"SELECT r.number, r.id, {content}, r.pinned, r.at, r.created, r.updated, c.last_used,"
-                f" s.named, r.kind, r.status, r.trust, r.importance, r.confidence, s.home,"
+                f" s.named, r.kind, r.status, r.trust, r.importance, r.confidence, s.home, s.layer,"
                 f" {', '.join(f'c.{name}' for name in COUNTERS)} {FROM}"
                 f" WHERE r.number > ? AND {condition} ORDER BY r.number LIMIT ?"
             )

@@ -429,7 +429,7 @@ class VectorMatcher(Reader):
             if known is None or known.state == "retired":
                 self._vector_cache.leave(generation)
                 return Near()
-            ids = view.readable(shelves, where.access)
+            ids = view.readable(known.fitting(shelves), where.access)
             question, visible = direction(vector, known.dimension), _seen_through(one, ids, shelves, where)
             with self._scans(one, view, known, ids) as scans:
                 return nearest(scans, question, limit, exact, visible)
@@ -441,7 +441,7 @@ class VectorMatcher(Reader):
             view, known = self._shelves.now(one), self._shelves.generation(one, generation)
             if known is None or known.state == "retired":
                 return {}
-            with self._scans(one, view, known, view.ids(shelves)) as scans:
+            with self._scans(one, view, known, view.ids(known.fitting(shelves))) as scans:
                 vector = _together(scans, to) if isinstance(to, Sequence) else to
                 if vector is None:
                     return {}

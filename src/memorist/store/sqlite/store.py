@@ -206,8 +206,9 @@ class SqliteStore(VectorMatcher, VectorKeeper):
             if commit.vectors:
                 ready = zip(commit.records, numbers, strict=True)
                 firsts = {sealed.record.id: number * CHUNKS for sealed, number in ready}
-                rows = {firsts[id] + n: each for id, own in commit.vectors.items() for n, each in enumerate(own)}
-                self.put_vectors(commit.generation, rows)
+                for generation, some in commit.vectors.items():
+                    rows = {firsts[id] + n: each for id, own in some.items() for n, each in enumerate(own)}
+                    self.put_vectors(generation, rows)
             return [*numbers, *self._enter(one, commit)]
 
     def _write(self, one: apsw.Connection, records: Sequence[Sealed]) -> tuple[list[int], list[bytes]]:

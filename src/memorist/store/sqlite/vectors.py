@@ -1,23 +1,25 @@
 """The vectors of an SQLite store: blocks of rows that follow their records from shelf to shelf.
 
 A block is read, changed and written as one, and carries the number of its shelf's last change. A vector belongs to the text
-and title of its record alone: a new tag or another scope does not make it wrong, another text does. Vectors are derived, so
-one that belongs to no index row, or not to its block or model, is dropped without a loss: upkeep makes it again.
+and title of its record alone: a new tag or another scope does not make it wrong, another text does, and a layer that its
+generation is not for. Vectors are derived, so one that belongs to no index row, or not to its block or model, is dropped without
+a loss: upkeep makes it again.
 """
 
 import itertools
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import apsw
 
-from memorist.errors import Conflict, Invalid, Refused, StoreDamaged
+from memorist.errors import Conflict, Invalid, StoreDamaged
+from memorist.kinds import LAYERS
 from memorist.models.embed import SCALE, are_sound, check_dimension
 from memorist.records import now_utc, to_micros
 from memorist.store.index import CHUNKS, embedded_text
-from memorist.store.nouns import Generation, Piece
+from memorist.store.nouns import Generation, Piece, Shelf
 from memorist.store.sqlite.connection import one_moment, upsert
 from memorist.store.sqlite.read import Reader
 from memorist.store.where import canonical
@@ -29,10 +31,12 @@ ROWS_OF_A_GROUP = GROUP * CHUNKS
 MOST_ROWS = 2**63 - 1
 NEWEST_GROUPS = 64  # that are looked at first for rows without a vector: a millisecond
 BLOCKS = "SELECT block, rows, codes FROM vectors WHERE generation = ? AND shelf = ? AND block >= ? AND block < ?"
+ON_LAYERS = "(SELECT id FROM shelves WHERE layer IN (SELECT value FROM json_each(?)))"
+FITTING = "words w CROSS JOIN shelves s ON s.id = w.shelf AND s.layer IN (SELECT value FROM json_each(?1))"
 MISSING = (
     "SELECT ifnull(sum(w.n - (SELECT ifnull(sum(v.count), 0) FROM vectors v"
-    " WHERE v.generation = ?3 AND v.shelf = w.shelf AND v.block >= ?4 AND v.block < ?5)), 0)"
-    " FROM (SELECT shelf, count(*) AS n FROM words WHERE id >= ?1 AND id < ?2 GROUP BY shelf) w"
+    " WHERE v.generation = ?4 AND v.shelf = w.shelf AND v.block >= ?5 AND v.block < ?6)), 0)"
+    f" FROM (SELECT w.shelf, count(*) AS n FROM {FITTING} WHERE w.id >= ?2 AND w.id < ?3 GROUP BY w.shelf) w"
 )
 PUT = upsert("vectors", "generation, shelf, block, version, count, rows, codes", "generation, shelf, block")
 DAMAGED = (
@@ -93,32 +97,36 @@ class VectorKeeper(Reader):
         if generation.state not in STATES:
             raise Invalid(f"a generation of vectors is {', '.join(STATES)}, not {generation.state!r:.60}")
         with self._connections as one:
-            if generation.id and self._shelves.generation(one, generation.id) is None:
+            known = {each.id: each for each in self._shelves.generations(one)}
+            if generation.id and generation.id not in known:
                 raise Conflict(f"there is no generation {generation.id} of vectors any more")
+            _check_layers(generation, known[generation.id].layers if generation.id else LAYERS)
             if generation.state == "current":
-                one.execute("UPDATE generations SET state = 'retired' WHERE state = 'current'")
+                _take_layers(one, generation, known.values())
             if generation.id:
-                one.execute("UPDATE generations SET state = ? WHERE id = ?", (generation.state, generation.id))
-                return generation
-            sql = "INSERT INTO generations (model, dimension, state, at) VALUES (?, ?, ?, ?)"
-            one.execute(sql, (generation.model, generation.dimension, generation.state, to_micros(now_utc())))
+                return _save(one, known[generation.id], generation)
+            sql = "INSERT INTO generations (model, dimension, state, layers, at) VALUES (?, ?, ?, ?, ?)"
+            model, dimension, state = generation.model, generation.dimension, generation.state
+            one.execute(sql, (model, dimension, state, " ".join(generation.layers), to_micros(now_utc())))
             return replace(generation, id=one.last_insert_rowid())
 
     # ------------------------------------------------------------ changing
 
     def put_vectors(self, generation: int, vectors: Mapping[int, bytes]) -> None:
-        sql = "SELECT id, shelf FROM words WHERE id IN (SELECT value FROM json_each(?))"
+        sql = f"SELECT w.id, w.shelf FROM {FITTING} WHERE w.id IN (SELECT value FROM json_each(?2))"
         with self._connections as one:
-            _check(self._shelves.generation(one, generation), generation, vectors)
-            shelves: dict[int, int] = dict(one.execute(sql, (canonical(list(vectors)),)))
+            known = _check(self._shelves.generation(one, generation), generation, vectors)
+            shelves: dict[int, int] = dict(one.execute(sql, (canonical(known.layers), canonical(list(vectors)))))
             lost = next((row for row in vectors if row not in shelves), None)
             if lost is not None:
                 raise Conflict(f"memory {lost // CHUNKS} changed while it was embedded; embed it again")
             self._add(one, {(generation, shelves[row], row): vector for row, vector in vectors.items()}, {})
 
     def _move(self, one: apsw.Connection, moves: Sequence[Move]) -> list[bytes]:
-        """Takes the vectors of these records, of every generation, along to their new shelves. Those that went."""
+        """Takes the vectors of these records, of every generation, along to their new shelves, if it has their layers. Those
+        that went."""
         goals = {move.number: move.new for move in moves}
+        shelves = self._shelves.now(one).seen.shelves
         places = dict.fromkeys((move.old, blocks_of(move.number)) for move in moves)
         versions: dict[int, int] = {}
         carried: dict[tuple[int, int, int], bytes] = {}
@@ -132,7 +140,7 @@ class VectorKeeper(Reader):
                     staying = {row: vector for row, vector in held.items() if row not in leaving}
                     _write(one, generation.id, old, block, closed(staying), versions)
                 for row, vector in leaving.items():
-                    new = goals[row // CHUNKS]
+                    new = _goal(generation, shelves, old, goals[row // CHUNKS])
                     if new is None:
                         gone.append(vector)
                     else:
@@ -153,15 +161,12 @@ class VectorKeeper(Reader):
             _write(one, generation, shelf, block, content, versions)
 
     def drop_vectors(self, generation: int, most: int) -> int:
-        gone, some = 0, "SELECT rowid, count FROM vectors WHERE generation = ? LIMIT ?"
+        gone, some = 0, f"SELECT rowid, count FROM vectors WHERE generation = ? AND shelf IN {ON_LAYERS} LIMIT ?"
         with self._connections as one:
             known = self._shelves.generation(one, generation)
-            if known is not None and known.state != "retired":
-                raise Refused(
-                    f"generation {generation} of the vectors is in use; retire it before its vectors are dropped"
-                )
+            layers = canonical(known.lost if known and known.state != "retired" else LAYERS)
             while True:
-                blocks: list[Any] = one.execute(some, (generation, (most - gone) // GROUP + 1)).fetchall()
+                blocks: list[Any] = one.execute(some, (generation, layers, (most - gone) // GROUP + 1)).fetchall()
                 if not blocks:
                     break
                 for id, count in blocks:
@@ -171,42 +176,62 @@ class VectorKeeper(Reader):
                         return most
                     one.execute("DELETE FROM vectors WHERE rowid = ?", (id,))
                     gone += count
-            one.execute("DELETE FROM generations WHERE id = ?", (generation,))
+            one.execute("DELETE FROM generations WHERE id = ? AND state = 'retired'", (generation,))
+            one.execute("UPDATE generations SET lost = '' WHERE id = ?", (generation,))
         return gone
 
     # ------------------------------------------------------------ what has none yet
 
     def unembedded(
-        self, generation: int, after: int = 0, limit: int | None = None, numbers: Sequence[int] | None = None
+        self,
+        generation: int,
+        after: int = 0,
+        limit: int | None = None,
+        numbers: Sequence[int] | None = None,
+        layers: Sequence[str] = LAYERS,
     ) -> list[Piece]:
         with self._connections as one, one_moment(one):
+            known = self._shelves.generation(one, generation)
+            seek = _Bare(
+                one, generation, canonical([each for each in (known.layers if known else LAYERS) if each in layers])
+            )
             if numbers is not None:
-                rows = [row for row in _bare(one, generation, _rows_of(one, numbers)) if row > after]
-            elif missing := _missing_in_all(one, generation):
-                start = max(after, _before_the_last(one, generation, missing))
-                rows = list(itertools.islice(_without(one, generation, start), limit))
+                rows = [row for row in seek.of(seek.rows_of(numbers)) if row > after]
+            elif missing := seek.count():
+                rows = list(itertools.islice(seek.behind(max(after, seek.before_the_last(missing))), limit))
             else:
                 return []
             return _pieces(one, rows[:limit])
 
 
-def _rows_of(one: apsw.Connection, numbers: Sequence[int]) -> list[tuple[int, int]]:
-    """The index rows of these records, with their shelves."""
-    sql = (
-        "SELECT w.id, w.shelf FROM json_each(?) j CROSS JOIN words w"
-        f" ON w.id >= j.value * {CHUNKS} AND w.id < (j.value + 1) * {CHUNKS} ORDER BY w.id"
-    )
-    return [(row, shelf) for row, shelf in one.execute(sql, (canonical(sorted(set(numbers))),))]
+def _goal(generation: Generation, shelves: Mapping[int, Shelf], old: int, new: int | None) -> int | None:
+    """The new shelf, if the generation is for both; else its vectors go no further."""
+    fits = new is not None and {shelves[old].layer, shelves[new].layer} <= {*generation.layers}
+    return new if fits else None
 
 
-def _missing_in_all(one: apsw.Connection, generation: int) -> int:
-    """Blocks are counted, not read, as long as they hold as many vectors as their records have rows."""
-    rows: int = one.execute("SELECT ifnull(sum(chunks), 0) FROM shelves").get
-    held: int = one.execute("SELECT ifnull(sum(count), 0) FROM vectors WHERE generation = ?", (generation,)).get
-    return rows - held
+def _check_layers(generation: Generation, allowed: Sequence[str]) -> None:
+    """One that lost a layer cannot have it back: what was dropped there may still be in the RAM of others."""
+    if not generation.layers or not {*generation.layers} <= {*allowed}:
+        wrong = ", ".join(generation.layers)[:60] or "none"
+        raise Invalid(f"a generation of vectors is for some of {', '.join(allowed)}, not for {wrong}")
 
 
-def _check(generation: Generation | None, id: int, vectors: Mapping[int, bytes]) -> None:
+def _take_layers(one: apsw.Connection, generation: Generation, known: Iterable[Generation]) -> None:
+    """From those that were current."""
+    for each in known:
+        if each.id != generation.id and each.state == "current":
+            _save(one, each, each.without(generation.layers))
+
+
+def _save(one: apsw.Connection, old: Generation, new: Generation) -> Generation:
+    new = replace(new, lost=(*old.lost, *(layer for layer in old.layers if layer not in new.layers)))
+    sql = "UPDATE generations SET state = ?, layers = ?, lost = ? WHERE id = ?"
+    one.execute(sql, (new.state, " ".join(new.layers), " ".join(new.lost), new.id))
+    return new
+
+
+def _check(generation: Generation | None, id: int, vectors: Mapping[int, bytes]) -> Generation:
     """A process may still hold a model that another one has just replaced."""
     if generation is None or generation.state == "retired":
         raise Conflict(
@@ -218,6 +243,7 @@ def _check(generation: Generation | None, id: int, vectors: Mapping[int, bytes])
             f"a packed vector of {len(wrong):,} bytes is no vector of {generation.model[:60]}: "
             f"{generation.dimension:,} dimensions take {generation.bytes:,}"
         )
+    return generation
 
 
 def _write(
@@ -247,47 +273,70 @@ def _drop_first(one: apsw.Connection, id: int, most: int) -> None:
     one.execute(sql, (len(left), *closed(left), id))
 
 
-def _before_the_last(one: apsw.Connection, generation: int, missing: int) -> int:
-    """The row behind which all those lie that have no vector, if they are among the newest, as they mostly are; else 0."""
-    first = MOST_ROWS
-    for _ in range(NEWEST_GROUPS):
-        found: int | None = one.execute("SELECT id FROM words WHERE id < ? ORDER BY id DESC LIMIT 1", (first,)).get
-        if found is None:
-            break
-        first = found // ROWS_OF_A_GROUP * ROWS_OF_A_GROUP
-        missing -= _missing(one, generation, first)
-        if missing == 0:
-            return first - 1
-    return 0
+@dataclass(frozen=True, slots=True)
+class _Bare:
+    """Looks for the index rows on some layers, which are given as JSON, that have no vector of a generation."""
 
+    one: apsw.Connection
+    generation: int
+    layers: str
 
-def _missing(one: apsw.Connection, generation: int, first: int) -> int:
-    """How many rows of a group have no vector."""
-    block = block_of(first)
-    missing: int = one.execute(MISSING, (first, first + ROWS_OF_A_GROUP, generation, block, block + PARTS)).get
-    return missing
+    def rows_of(self, numbers: Sequence[int]) -> list[tuple[int, int]]:
+        """The index rows of these records, with their shelves."""
+        sql = (
+            "SELECT w.id, w.shelf FROM json_each(?2) j CROSS JOIN words w"
+            f" ON w.id >= j.value * {CHUNKS} AND w.id < (j.value + 1) * {CHUNKS} CROSS JOIN shelves s ON s.id = w.shelf"
+            " AND s.layer IN (SELECT value FROM json_each(?1)) ORDER BY w.id"
+        )
+        rows: list[Any] = self.one.execute(sql, (self.layers, canonical(sorted(set(numbers))))).fetchall()
+        return rows
 
+    def count(self) -> int:
+        """Blocks are counted, not read, as long as they hold as many vectors as their records have rows."""
+        sql = f"SELECT ifnull(sum(chunks), 0) FROM shelves WHERE id IN {ON_LAYERS}"
+        rows: int = self.one.execute(sql, (self.layers,)).get
+        sql = f"SELECT ifnull(sum(count), 0) FROM vectors WHERE generation = ? AND shelf IN {ON_LAYERS}"
+        held: int = self.one.execute(sql, (self.generation, self.layers)).get
+        return rows - held
 
-def _without(one: apsw.Connection, generation: int, after: int) -> Iterator[int]:
-    last = after
-    while found := one.execute("SELECT id FROM words WHERE id > ? ORDER BY id LIMIT 1", (last,)).get:
-        first = found // ROWS_OF_A_GROUP * ROWS_OF_A_GROUP
-        last = first + ROWS_OF_A_GROUP - 1
-        if _missing(one, generation, first):
-            rows: list[Any] = one.execute(
-                "SELECT id, shelf FROM words WHERE id >= ? AND id <= ?", (first, last)
-            ).fetchall()
-            yield from (row for row in _bare(one, generation, rows) if row > after)
+    def before_the_last(self, missing: int) -> int:
+        """The row behind which all those lie that have no vector, if they are among the newest, as they mostly are; else 0."""
+        first, sql = MOST_ROWS, f"SELECT w.id FROM {FITTING} WHERE w.id < ?2 ORDER BY w.id DESC LIMIT 1"
+        for _ in range(NEWEST_GROUPS):
+            found: int | None = self.one.execute(sql, (self.layers, first)).get
+            if found is None:
+                break
+            first = found // ROWS_OF_A_GROUP * ROWS_OF_A_GROUP
+            missing -= self._missing(first)
+            if missing == 0:
+                return first - 1
+        return 0
 
+    def _missing(self, first: int) -> int:
+        """How many rows of a group have no vector."""
+        block = block_of(first)
+        values = (self.layers, first, first + ROWS_OF_A_GROUP, self.generation, block, block + PARTS)
+        missing: int = self.one.execute(MISSING, values).get
+        return missing
 
-def _bare(one: apsw.Connection, generation: int, rows: Sequence[tuple[int, int]]) -> list[int]:
-    """Those of these rows, given with their shelves, that have no vector."""
-    sql = "SELECT rows FROM vectors WHERE (generation, shelf, block) = (?, ?, ?)"
-    held: set[int] = set()
-    for shelf, block in {(shelf, block_of(row)) for row, shelf in rows}:
-        found: bytes = one.execute(sql, (generation, shelf, block)).get or b""
-        held.update(struct.unpack(f"<{len(found) // 8}q", found))
-    return [row for row, _ in rows if row not in held]
+    def behind(self, after: int) -> Iterator[int]:
+        last, sql = after, f"SELECT w.id FROM {FITTING} WHERE w.id > ?2 ORDER BY w.id LIMIT 1"
+        group = f"SELECT w.id, w.shelf FROM {FITTING} WHERE w.id >= ?2 AND w.id <= ?3 ORDER BY w.id"
+        while found := self.one.execute(sql, (self.layers, last)).get:
+            first = found // ROWS_OF_A_GROUP * ROWS_OF_A_GROUP
+            last = first + ROWS_OF_A_GROUP - 1
+            if self._missing(first):
+                rows: list[Any] = self.one.execute(group, (self.layers, first, last)).fetchall()
+                yield from (row for row in self.of(rows) if row > after)
+
+    def of(self, rows: Sequence[tuple[int, int]]) -> list[int]:
+        """Those of these rows, given with their shelves, that have no vector."""
+        sql = "SELECT rows FROM vectors WHERE (generation, shelf, block) = (?, ?, ?)"
+        held: set[int] = set()
+        for shelf, block in {(shelf, block_of(row)) for row, shelf in rows}:
+            found: bytes = self.one.execute(sql, (self.generation, shelf, block)).get or b""
+            held.update(struct.unpack(f"<{len(found) // 8}q", found))
+        return [row for row, _ in rows if row not in held]
 
 
 def _pieces(one: apsw.Connection, rows: Sequence[int]) -> list[Piece]:

@@ -114,6 +114,8 @@ def _named(outcome: Outcome, screen: Screen) -> str:
 
 def _recalled(result: Result, screen: Screen) -> None:
     found: Recall = result.value
+    for note in found.notes:
+        aside(note)
     scopes = one_line(", ".join(found.scopes) or result.memory.project.scope)
     for hit in found:
         _hit(hit, result.why, screen)
