@@ -21,13 +21,15 @@ from memorist.access import Access, access_for, family_of
 from memorist.design import Clock, Confirmer, Design, Reranker, Tools
 from memorist.errors import Invalid, MemoristError, Refused, StoreDamaged, StoreUnavailable
 from memorist.kinds import KINDS, Kind, Kinds
-from memorist.models.embed import NONE, Choice, Embedder, chosen, shown
+from memorist.models import rerank as second
+from memorist.models.embed import NONE, Choice, Embedder, chosen, shown, trouble
 from memorist.noun import SHOWN_IN_A_CELL, line
 from memorist.project import Project, resolve_project
 from memorist.records import Context, Draft, Link, LinkKind, Outcome, Recall, Record, Reference, Report, Scope, now_utc
 from memorist.store import checkouts, choices
 from memorist.store.fork import must_be_ours
 from memorist.store.meaning import Meaning
+from memorist.store.nouns import Diagnosis
 from memorist.store.open import IN_RAM, open_store
 from memorist.store.where import Order, Where, everywhere
 from memorist.store.writer import Writer
@@ -66,6 +68,7 @@ class Setup:
     kinds: Mapping[str, Kind]
     actor: str
     embed: Choice
+    rerank: str
     times: TimeReader
     off_because: Callable[[], str | None]
     problems: tuple[str, ...] = ()  # of settings that do not hold
@@ -104,6 +107,7 @@ def setup_for(
         kinds=here.kinds,
         actor=here.actor,
         embed=embedder(here.embed, asked=here.sources["embed"] != "default"),
+        rerank=here.rerank,
         times=reader_named(here.dates),
         off_because=settings.off_because,
         problems=tuple(problems.values()),
@@ -155,7 +159,8 @@ def _check(access: Any, clock: Any, count_tokens: Any, kinds: Any, rerank: Any, 
         raise Invalid("clock and count_tokens must be functions; leave them out for the usual ones")
     checks.called(clock, "clock", "a MovableClock")
     checks.called(count_tokens, "count_tokens", "len")
-    checks.called(rerank, "rerank", "one from a question and texts to numbers")
+    if not isinstance(rerank, str):
+        checks.called(rerank, "rerank", "one from a question and texts to numbers")
     checks.called(confirm, "confirm", "one from a question to True or False")
     _check_kinds({} if kinds is None else kinds)
 
@@ -262,7 +267,7 @@ class Engine:
         count_tokens: TokenCounter = default_count,
         kinds: Mapping[str, Kind] | None = None,
         embed: Embedder | str | None = None,
-        rerank: Reranker | None = None,
+        rerank: Reranker | str | None = None,
         wait: float = 30.0,
         confirm: Confirmer | None = None,
     ) -> None:
@@ -281,8 +286,9 @@ class Engine:
         self._own = _own_rules()
         meaning = Meaning(store, choice, self._own)
         self._writer = Writer(store, clock, meaning, self._own)
+        judge = second.reranker(rerank, here.rerank)
         known = Kinds({**KINDS, **here.kinds, **(kinds or {})})
-        self._tools = Tools(store, clock, count_tokens, known, meaning, confirm, rerank, here.times)
+        self._tools = Tools(store, clock, count_tokens, known, meaning, confirm, judge, here.times)
         self._settle(here, access)
         for name in (self.space, self.home):
             self._writer.refuse_secret(name, "the space or project")
@@ -619,6 +625,7 @@ class Engine:
             "design": self.design.name,
             "memory": self._off_because() or "on",
             **self._vectors(),
+            **second.told(self._tools.rerank),
             "scopes": store.count(Where(access).also("state", "eq", "active")),
             **self._lately(),
             "upkeep_due": upkeep.due.shown(self.design.due),
@@ -668,3 +675,13 @@ class Engine:
         }
         advice = meaning.advice(living) or ("run `memorist upkeep`" if waiting else None)
         return facts | ({"vectors_advice": advice} if advice else {})
+
+    def _models(self) -> list[Diagnosis]:
+        """The models that were named and cannot be used, as using them shows."""
+        embedder = self._tools.meaning.embedder()
+        wrong = {
+            "embedder": self._tools.meaning.problem or (trouble(embedder) if embedder else None),
+            "reranker": second.trouble(self._tools.rerank),
+        }
+        advice = "mend it, or choose another: `memorist model list` shows them, `memorist model use NAME` uses one"
+        return [Diagnosis(False, name, problem, advice) for name, problem in wrong.items() if problem]

@@ -3,7 +3,7 @@
 from memorist.design import Design, Lane, Promotion
 from memorist.recall.stages.gather import Gather, Recognise, Understand
 from memorist.recall.stages.keep import Abstain, Believed, DropWeak, KeepBest, OneVoice
-from memorist.recall.stages.weigh import Blend, MarkConflicts, NewestOfSlot, Suspect, Weigh
+from memorist.recall.stages.weigh import Blend, MarkConflicts, NewestOfSlot, Rerank, Suspect, Weigh
 from memorist.upkeep.retain import MEGABYTE, Prune, Settle
 
 BALANCED = Design(
@@ -19,6 +19,7 @@ BALANCED = Design(
         Abstain(below=0.08),
         Weigh(factors=("recency", "votes", "importance", "kind", "pinned", "doubt")),
         Suspect(),
+        Rerank(),
         DropWeak(share=0.005),
         NewestOfSlot(),
         MarkConflicts(weight=1.0),

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from memorist.errors import Invalid, ModelUnavailable
 from memorist.models.onnx import must_pool, table, vocabulary
-from memorist.store.files import unfinished
+from memorist.store.files import create_private, unfinished
 from memorist.text.visible import quoted, visible
 
 if TYPE_CHECKING:
@@ -77,9 +77,8 @@ def convert(folder: Path, into: Path) -> Path:
         raise Invalid(f"{shown} is there already; name another folder")
     bert = read(folder)
     try:
-        into.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with unfinished(into) as partial:
-            partial.mkdir(mode=0o700)
+            create_private(partial / "model.onnx")
             graph_of(bert).save(partial / "model.onnx")
             for name in ALONG:
                 if (folder / name).is_file():
