@@ -16,8 +16,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from memorist.models.convert import DISTILLED, KINDS_OF_TEXT, PLACES, WEIGHTS, Bert, due, graph_of
-from memorist.models.convert import WORDS as WORD_ROWS
+from memorist.models.convert import DISTILLED, KINDS_OF_TEXT, PLACES, WEIGHTS, WORD_ROWS, Bert, due, graph_of
 
 Floats = NDArray[numpy.float32]
 Weights = Mapping[str, Floats]

@@ -80,6 +80,9 @@ class Setup:
             log.warning("a setting does not hold: %s", problem)
         return self.problems
 
+    def judge(self, rerank: Reranker | str | None) -> Reranker | None:
+        return second.reranker(rerank, self.rerank)
+
     @property
     def access(self) -> Access:
         """The usual rights there."""
@@ -286,9 +289,8 @@ class Engine:
         self._own = _own_rules()
         meaning = Meaning(store, choice, self._own)
         self._writer = Writer(store, clock, meaning, self._own)
-        judge = second.reranker(rerank, here.rerank)
         known = Kinds({**KINDS, **here.kinds, **(kinds or {})})
-        self._tools = Tools(store, clock, count_tokens, known, meaning, confirm, judge, here.times)
+        self._tools = Tools(store, clock, count_tokens, known, meaning, confirm, here.judge(rerank), here.times)
         self._settle(here, access)
         for name in (self.space, self.home):
             self._writer.refuse_secret(name, "the space or project")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     Weights = Mapping[str, NDArray[float32]]
 
 WEIGHTS = "model.safetensors"
+SIZES = {"num_attention_heads": 1000, "num_hidden_layers": 1000, "max_position_embeddings": 1 << 20}  # at most
 LARGEST_HEADER = 1 << 24  # bytes; that of a model with a thousand weights has a hundred thousand
 LARGEST_GRAPH = (1 << 31) - (1 << 20)  # bytes that one such file may have
 # What a converted folder takes along: the words, and how they are used.
@@ -38,7 +39,9 @@ ELSEWHERE = "use such a model, or any other behind a server that answers /embedd
 ACTIVATIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "gelu": ("Gelu", {}), "gelu_new": ("Gelu", {"approximate": "tanh"}), "relu": ("Relu", {}),
 }  # fmt: skip
-WORDS, PLACES, KINDS_OF_TEXT = (f"embeddings.{name}_embeddings.weight" for name in ("word", "position", "token_type"))
+WORD_ROWS, PLACES, KINDS_OF_TEXT = (
+    f"embeddings.{name}_embeddings.weight" for name in ("word", "position", "token_type")
+)
 # DistilBERT has the same parts under other names, and no kinds of text.
 DISTILLED = (
     ("transformer.layer.", "encoder.layer."), (".q_lin.", ".self.query."), (".k_lin.", ".self.key."),
@@ -62,7 +65,7 @@ class Bert:
 
     @property
     def size(self) -> int:
-        return int(self.weights[WORDS].shape[1])
+        return int(self.weights[WORD_ROWS].shape[1])
 
     @property
     def judges(self) -> bool:
@@ -104,8 +107,8 @@ def read(folder: Path) -> Bert:
     def told(key: str, usual: Any = None) -> Any:
         return config.get(DISTILLED_KEYS.get(key, key) if distilled else key, usual)
 
-    for key in ("num_attention_heads", "num_hidden_layers"):
-        if type(told(key)) is not int or not 1 <= told(key) <= 1000:
+    for key, most in SIZES.items():
+        if type(told(key)) is not int or not 1 <= told(key) <= most:
             raise Invalid(f"config.json in {shown} does not say {key}; download the model again")
     if told("hidden_act", "gelu") not in ACTIVATIONS:
         act = quoted(told("hidden_act"))
@@ -114,7 +117,7 @@ def read(folder: Path) -> Bert:
     squash = "Relu" if distilled else "Tanh"
     heads, layers = told("num_attention_heads"), told("num_hidden_layers")
     bert = Bert(found, layers, heads, told("hidden_act", "gelu"), epsilon, squash)
-    _must_be_whole(bert, len(words), told("max_position_embeddings", 0), shown)
+    _must_be_whole(bert, len(words), told("max_position_embeddings"), shown)
     if not bert.judges:
         must_pool(folder)
     return bert
@@ -163,13 +166,13 @@ def _named(weights: "Weights", distilled: bool) -> "Iterator[tuple[str, NDArray[
 def due(bert: Bert) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Every weight the graph has, with its shape. `-1` is any size."""
     size = bert.size
-    yield from ((WORDS, (-1, size)), (PLACES, (-1, size)))
+    yield from ((WORD_ROWS, (-1, size)), (PLACES, (-1, size)))
     if KINDS_OF_TEXT in bert.weights:
         yield KINDS_OF_TEXT, (-1, size)
     yield from _scaled("embeddings.LayerNorm", size)
     for layer in range(bert.layers):
         at = f"encoder.layer.{layer}."
-        inner = int(bert.weights.get(f"{at}intermediate.dense.bias", bert.weights[WORDS]).shape[0])
+        inner = int(bert.weights.get(f"{at}intermediate.dense.bias", bert.weights[WORD_ROWS]).shape[0])
         for part in ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"):
             yield from _dense(at + part, size, size)
         yield from (*_dense(f"{at}intermediate.dense", inner, size), *_dense(f"{at}output.dense", size, inner))
@@ -186,10 +189,23 @@ def _scaled(name: str, size: int) -> Iterator[tuple[str, tuple[int, ...]]]:
     yield from ((f"{name}.weight", (size,)), (f"{name}.bias", (size,)))
 
 
-def _must_be_whole(bert: Bert, words: int, longest: object, shown: str) -> None:
+def _must_be_whole(bert: Bert, words: int, longest: int, shown: str) -> None:
     weights = bert.weights
-    if WORDS not in weights or weights[WORDS].ndim != 2:
-        raise Invalid(f"the weights in {shown} are not those of a BERT: there is no {WORDS}; {ELSEWHERE}")
+    _must_have_all(bert, shown)
+    if bert.size % bert.heads:
+        raise Invalid(
+            f"{bert.size:,} numbers cannot be split among {bert.heads:,} heads; config.json in {shown} is wrong"
+        )
+    if words > weights[WORD_ROWS].shape[0] or longest > weights[PLACES].shape[0]:
+        raise Invalid(f"the vocabulary or config.json in {shown} is of another model than its weights")
+    if sum(weights[name].nbytes for name, _ in due(bert)) > LARGEST_GRAPH:
+        raise Invalid(f"the model in {shown} is too large for one graph (2 GB); {ELSEWHERE}")
+
+
+def _must_have_all(bert: Bert, shown: str) -> None:
+    weights = bert.weights
+    if WORD_ROWS not in weights or weights[WORD_ROWS].ndim != 2:
+        raise Invalid(f"the weights in {shown} are not those of a BERT: there is no {WORD_ROWS}; {ELSEWHERE}")
     if bert.judges and weights["classifier.weight"].shape[0] != 1:
         raise Invalid(
             f"the model in {shown} sorts texts into {weights['classifier.weight'].shape[0]:,} classes; a cross-encoder gives one "
@@ -201,14 +217,6 @@ def _must_be_whole(bert: Bert, words: int, longest: object, shown: str) -> None:
             raise Invalid(
                 f"the weights in {shown} lack {name} of shape {shape} (it has {has}); download the model again"
             )
-    if bert.size % bert.heads:
-        raise Invalid(
-            f"{bert.size:,} numbers cannot be split among {bert.heads:,} heads; config.json in {shown} is wrong"
-        )
-    if words > weights[WORDS].shape[0] or (type(longest) is int and longest > weights[PLACES].shape[0]):
-        raise Invalid(f"the vocabulary or config.json in {shown} is of another model than its weights")
-    if sum(weights[name].nbytes for name, _ in due(bert)) > LARGEST_GRAPH:
-        raise Invalid(f"the model in {shown} is too large for one graph (2 GB); {ELSEWHERE}")
 
 
 def _fits(has: tuple[int, ...], shape: tuple[int, ...]) -> bool:
@@ -271,7 +279,7 @@ def graph_of(bert: Bert) -> "Graph":
 
 
 def _embedded(graph: "Graph", bert: Bert) -> str:
-    total = graph.add("Gather", WORDS, graph.takes("input_ids"))
+    total = graph.add("Gather", WORD_ROWS, graph.takes("input_ids"))
     graph.takes("attention_mask")
     length = graph.add("Slice", graph.add("Shape", "input_ids"), graph.whole([1]), graph.whole([2]))
     total = graph.add("Add", total, graph.add("Slice", PLACES, graph.whole([0]), length, graph.whole([0])))

@@ -382,11 +382,14 @@ def _second_opinion(
             return [], "the reranker takes longer than there is time; the order stays as it was"
         given = [float(by) for by in said or ()]
     except Exception as problem:  # it may be the caller's code: whatever it does, the answer is not lost
-        why = str(problem) if isinstance(problem, ModelUnavailable) else type(problem).__name__
-        return [], f"the reranker failed ({why}); the order stays as it was"
+        return [], f"the reranker failed ({_why(problem)}); the order stays as it was"
     if len(given) != len(texts) or not all(0 <= by <= 1 for by in given):
         return [], "the reranker did not give one number from 0 to 1 for each text; it is not heard"
     return given, None
+
+
+def _why(problem: Exception) -> str:
+    return str(problem) if isinstance(problem, ModelUnavailable) else type(problem).__name__
 
 
 # ---------------------------------------------------------------- beside one another

@@ -21,6 +21,10 @@ from memorist.surfaces.cli.screen import Screen, aside, one_line
 from memorist.surfaces.cli.verbs import Place, opened
 
 FOR: Mapping[str, str] = {"embed": "memories", "embed_turns": "turns", "rerank": "second opinion"}
+GIVES: Mapping[Use, str] = {
+    "rerank": "is a cross-encoder, which gives a second opinion and no vectors; leave --turns out",
+    "embed": "gives vectors, and no second opinion on a question; leave --rerank out",
+}
 LEAVES = "every text of the store goes to that server when upkeep moves the store, secrets in known formats excepted"
 
 
@@ -36,20 +40,23 @@ def _added() -> AddedModels:
 
 def list_models(place: Place) -> int:
     used, added = _used(), _added().all()
-    rows = [*_built_in(), *(_row(each) for each in added.values()), *_others(used, added.values())]
+    rows = [*_built_in(), *(_row(each) for each in added.values()), *_others(used, added)]
     for row in rows:
-        meant = [FOR[key] for key, spelled in used.items() if spelled == row["spelled"] and _fits(key, row["for"])]
-        row["used_for"] = [] if row["name"] == NONE and meant == [FOR["rerank"]] else meant
+        row["used_for"] = [FOR[key] for key, spelled in used.items() if spelled == row["spelled"] and _fits(key, row)]
     with opened(place) as memory:
         store = memory._vectors()
-    screen = Screen.of(place.json)
-    if screen.json:
-        return screen.answer({"models": rows, "settings": used, "store": store})
-    heads = ("used for", "model", "size", "costs", "from")
-    screen.rows(heads, [(", ".join(row["used_for"]), row["name"], _size(row["bytes"]), row["costs"], row["from"]) for row in rows])  # fmt: skip # noqa: E501
+    if place.json:
+        return Screen.of(True).answer({"models": rows, "settings": used, "store": store})
+    screen = Screen.of(False)
+    screen.rows(("used for", "model", "size", "costs", "from"), [_cells(row) for row in rows])
     for name, fact in store.items():
         screen.line(f"{name.replace('_', ' ')}: {one_line(str(fact))}")
     return 0
+
+
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    size = f"{row['bytes'] / 1_000_000:,.0f} MB" if row["bytes"] else ""
+    return ", ".join(row["used_for"]), row["name"], size, row["costs"], row["from"]
 
 
 def _used() -> dict[str, str | None]:
@@ -59,8 +66,8 @@ def _used() -> dict[str, str | None]:
     return {**said, "embed_turns": said.get("embed_turns") or said["embed"]}
 
 
-def _fits(key: str, use: str) -> bool:
-    return key == use or (key == "embed_turns" and use == "embed")
+def _fits(key: str, row: Mapping[str, Any]) -> bool:
+    return bool(row["for"] == ("rerank" if key == "rerank" else "embed"))
 
 
 def _built_in() -> Iterator[dict[str, Any]]:
@@ -80,11 +87,10 @@ def _row(model: AddedModel) -> dict[str, Any]:
     return _told(model.name, model.use, model.spelled, graph.stat().st_size if graph else 0, costs, str(folder))
 
 
-def _others(used: Mapping[str, str | None], added: Any) -> Iterator[dict[str, Any]]:
+def _others(used: Mapping[str, str | None], added: Mapping[str, AddedModel]) -> Iterator[dict[str, Any]]:
     """What is set and has no name here."""
-    known = {*BUILT_IN, *(each.spelled for each in added)}
-    for key in ("embed", "embed_turns", "rerank"):
-        spelled = used.get(key)
+    known = {*BUILT_IN, *(each.spelled for each in added.values())}
+    for key, spelled in used.items():
         if spelled and spelled not in known:
             known.add(spelled)
             use: Use = "rerank" if key == "rerank" else "embed"
@@ -93,10 +99,6 @@ def _others(used: Mapping[str, str | None], added: Any) -> Iterator[dict[str, An
 
 def _told(name: str, use: str, spelled: str, size: int, costs: str, where: str) -> dict[str, Any]:
     return {"name": name, "for": use, "spelled": spelled, "bytes": size, "costs": costs, "from": where}
-
-
-def _size(bytes: int) -> str:
-    return f"{bytes / 1_000_000:,.0f} MB" if bytes else ""
 
 
 # ---------------------------------------------------------------- using one
@@ -122,19 +124,23 @@ def _meant(name: str, turns: bool, rerank: bool) -> tuple[str, str]:
     if turns and rerank:
         raise Invalid("a model is used for turns or as a second opinion; give --turns or --rerank, not both")
     added = _added().all()
-    known = added.get(name)
-    if known is None:
-        if re.fullmatch(r"[\w.-]+", name) and name not in BUILT_IN:
-            raise Invalid(
-                f"there is no model {name[:64]!r}{meant(name, [*BUILT_IN, *added])}; `memorist model list` shows them, "
-                "`memorist model add FOLDER` adds one"
-            )
-        return ("embed_turns" if turns else "rerank" if rerank else "embed"), name
-    if known.use == "rerank" and turns:
-        raise Invalid(f"{name} is a cross-encoder, which gives a second opinion and no vectors; leave --turns out")
-    if known.use == "embed" and rerank:
-        raise Invalid(f"{name} gives vectors, and no second opinion on a question; leave --rerank out")
-    return ("embed_turns" if turns else known.use), known.spelled
+    key = "embed_turns" if turns else "rerank" if rerank else "embed"
+    if name not in added:
+        return key, _spelled(name, added)
+    known = added[name]
+    if {"rerank": turns, "embed": rerank}[known.use]:
+        raise Invalid(f"{name} {GIVES[known.use]}")
+    return key if turns else known.use, known.spelled
+
+
+def _spelled(name: str, added: Mapping[str, AddedModel]) -> str:
+    """What stands for itself: a built-in model, a folder, an address."""
+    if name in BUILT_IN or not re.fullmatch(r"[\w.-]+", name):
+        return name
+    raise Invalid(
+        f"there is no model {name[:64]!r}{meant(name, [*BUILT_IN, *added])}; `memorist model list` shows them, "
+        "`memorist model add FOLDER` adds one"
+    )
 
 
 def _next(place: Place, key: str) -> str:
@@ -175,7 +181,7 @@ def remove_model(place: Place, name: str) -> int:
     models = _added()
     known = models.all().get(name)
     for key, spelled in _used().items():
-        if known is not None and spelled == known.spelled and _fits(key, known.use):
+        if known is not None and spelled == known.spelled and (key == "rerank") == (known.use == "rerank"):
             another = "none --rerank" if key == "rerank" else "static"
             raise Invalid(f"{name} is used for {FOR[key]}; use another first, such as `memorist model use {another}`")
     gone = models.remove(name)
@@ -187,7 +193,7 @@ def remove_model(place: Place, name: str) -> int:
 
 # ---------------------------------------------------------------- the table
 
-NAMED = Option("name", "A name that `model list` shows, onnx:FOLDER, or the address of a server.", needed=True)
+MODEL = Option("name", "A name that `model list` shows, onnx:FOLDER, or the address of a server.", needed=True)
 TURNS = Option("turns", "Only for the turns of conversations.", "--turns", "flag")
 RERANK = Option("rerank", "For the second opinion on hits; needed with onnx:FOLDER and none.", "--rerank", "flag")
 CALLED = Option("name", "What it is called; the folder's own name without it.", "--name", placeholder="NAME")
@@ -197,7 +203,7 @@ SOURCE = Option(
 )  # fmt: skip
 commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
     "model list": (PLACE, list_models),
-    "model use": ((NAMED, TURNS, RERANK, *PLACE), use_model),
+    "model use": ((MODEL, TURNS, RERANK, *PLACE), use_model),
     "model add": ((SOURCE, CALLED, JSON), add_model),
     "model remove": ((Option("name", "A name that was added.", needed=True), JSON), remove_model),
 }
