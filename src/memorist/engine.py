@@ -22,14 +22,13 @@ from memorist.design import Clock, Confirmer, Design, Reranker, Tools
 from memorist.errors import Invalid, MemoristError, Refused, StoreDamaged, StoreUnavailable
 from memorist.kinds import KINDS, Kind, Kinds
 from memorist.models import rerank as second
-from memorist.models.embed import NONE, Choice, Embedder, chosen, shown, trouble
+from memorist.models.embed import NONE, Choice, Embedder, chosen, shown
 from memorist.noun import SHOWN_IN_A_CELL, line
 from memorist.project import Project, resolve_project
 from memorist.records import Context, Draft, Link, LinkKind, Outcome, Recall, Record, Reference, Report, Scope, now_utc
 from memorist.store import checkouts, choices
 from memorist.store.fork import must_be_ours
 from memorist.store.meaning import Meaning
-from memorist.store.nouns import Diagnosis
 from memorist.store.open import IN_RAM, open_store
 from memorist.store.where import Order, Where, everywhere
 from memorist.store.writer import Writer
@@ -677,13 +676,3 @@ class Engine:
         }
         advice = meaning.advice(living) or ("run `memorist upkeep`" if waiting else None)
         return facts | ({"vectors_advice": advice} if advice else {})
-
-    def _models(self) -> list[Diagnosis]:
-        """The models that were named and cannot be used, as using them shows."""
-        embedder = self._tools.meaning.embedder()
-        wrong = {
-            "embedder": self._tools.meaning.problem or (trouble(embedder) if embedder else None),
-            "reranker": second.trouble(self._tools.rerank),
-        }
-        advice = "mend it, or choose another: `memorist model list` shows them, `memorist model use NAME` uses one"
-        return [Diagnosis(False, name, problem, advice) for name, problem in wrong.items() if problem]

@@ -659,5 +659,5 @@ class Memory(Engine):
         with suppress(StoreDamaged):  # which the first checks have told
             found += remember.homes.checked(keeper)
         found += [Diagnosis(False, "settings", problem, "mend it, or take it out") for problem in self._problems]
-        found += self._models()
+        found += upkeep.models.unusable(self._tools)
         return [*found, Diagnosis(audit.ok, "journal", detail, audit.advice)]

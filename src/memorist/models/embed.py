@@ -34,6 +34,7 @@ LONGEST_NAME = 200
 DIMENSIONS = (256, 128, 64)  # of the built-in table
 MOST_DIMENSIONS = 16_384  # of any vector
 NONE = "none"
+DEFAULT, DEFAULT_TURNS = "static", "static"  # what memories and documents have, and turns, where nobody named one
 # What can be named without a file or an address, and what it costs.
 BUILT_IN = {
     "static": "260 bytes a vector, microseconds a text",

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from memorist import checks
 from memorist.errors import Invalid, meant
 from memorist.kinds import Kind, own_kinds
-from memorist.models.embed import checked_name
+from memorist.models.embed import DEFAULT, checked_name
 from memorist.models.rerank import checked_reranker
 from memorist.project import repository_root, resolve_project
 from memorist.records import Scope
@@ -452,7 +452,7 @@ LOCAL = ("scope", "design", "budget")
 DEFAULTS = {
     "space": "default",
     "design": "balanced",
-    "embed": "static",
+    "embed": DEFAULT,
     "rerank": "none",
     "dates": "english",
     "budget": 1500,

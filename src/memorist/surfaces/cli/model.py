@@ -12,7 +12,7 @@ from typing import Any
 
 from memorist.errors import Invalid, MemoristError, meant
 from memorist.models.added import AddedModel, AddedModels, Trial, Use, tried
-from memorist.models.embed import BUILT_IN, FOLDER, NONE
+from memorist.models.embed import BUILT_IN, DEFAULT_TURNS, FOLDER, NONE
 from memorist.models.onnx import graph_in
 from memorist.surfaces import settings
 from memorist.surfaces.cli.arguments import JSON, PLACE, Option
@@ -60,10 +60,11 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _used() -> dict[str, str | None]:
-    """What each setting says; turns have the model of memories unless one is named for them."""
+    """What each setting says; turns have the model that was named for memories, unless they have their own."""
     found = settings.all_settings(Path.cwd())
     said = {key: found[key][0] for key in FOR if key in found}
-    return {**said, "embed_turns": said.get("embed_turns") or said["embed"]}
+    turns = DEFAULT_TURNS if found["embed"][1] == "default" else said["embed"]
+    return {**said, "embed_turns": said.get("embed_turns") or turns}
 
 
 def _fits(key: str, row: Mapping[str, Any]) -> bool:
