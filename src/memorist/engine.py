@@ -66,8 +66,8 @@ class Setup:
     design: Design
     kinds: Mapping[str, Kind]
     actor: str
-    embed: Choice
     rerank: str
+    embed: Choice
     times: TimeReader
     off_because: Callable[[], str | None]
     problems: tuple[str, ...] = ()  # of settings that do not hold
@@ -108,8 +108,8 @@ def setup_for(
         design=chosen_design,
         kinds=here.kinds,
         actor=here.actor,
-        embed=embedder(here.embed, asked=here.sources["embed"] != "default"),
         rerank=here.rerank,
+        embed=embedder(here.embed, asked=here.sources["embed"] != "default"),
         times=reader_named(here.dates),
         off_because=settings.off_because,
         problems=tuple(problems.values()),

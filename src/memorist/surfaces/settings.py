@@ -58,8 +58,8 @@ class Settings:
     scope: str | None
     design: str
     embed: str
-    rerank: str
     dates: str
+    rerank: str
     budget: int
     kinds: Mapping[str, Kind]
     actor: str
@@ -430,8 +430,8 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "scope": lambda _, value: Scope(value),
     "design": _design,
     "embed": lambda _, value: checked_name(value),
-    "rerank": lambda _, value: checked_reranker(value),
     "dates": _dates,
+    "rerank": lambda _, value: checked_reranker(value),
     "budget": _must_be(_TOKENS, lambda value: type(value) is int and 1 <= value <= checks.LARGEST_PROMPT),
     "actor": one_line,
     "off": _must_be("true or false", lambda value: isinstance(value, bool)),
@@ -443,7 +443,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "prune_schedule": _schedule,
 }
 PLACE = ("db", "space")  # where memories are
-MODELS = ("embed", "rerank")  # what may be the folder of a model
+MODELS = ("embed", "embed_turns", "rerank")  # what may be the folder of a model
 TUNING = ("reinforce_weight", "demote_weight", "max_size", "prune_percent", "prune_schedule")
 MEMORY_TABLE = "memory"
 ALIASES: Mapping[str, str] = {re.sub("_(.)", lambda found: found[1].upper(), key): key for key in TUNING}
@@ -453,8 +453,8 @@ DEFAULTS = {
     "space": "default",
     "design": "balanced",
     "embed": DEFAULT,
-    "rerank": "none",
     "dates": "english",
+    "rerank": "none",
     "budget": 1500,
     "off": False,
     "kinds": MappingProxyType({}),
