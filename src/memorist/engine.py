@@ -21,6 +21,7 @@ from memorist.access import Access, access_for, family_of
 from memorist.design import Clock, Confirmer, Design, Reranker, Tools
 from memorist.errors import Invalid, MemoristError, Refused, StoreDamaged, StoreUnavailable
 from memorist.kinds import KINDS, LAYERS, Kind, Kinds
+from memorist.models import rerank as second
 from memorist.models.embed import NONE, Choice, Embedder, chosen, chosen_for_turns, shown
 from memorist.noun import SHOWN_IN_A_CELL, line
 from memorist.project import Project, resolve_project
@@ -66,6 +67,7 @@ class Setup:
     design: Design
     kinds: Mapping[str, Kind]
     actor: str
+    rerank: str
     embed: Choice
     embed_turns: str | None
     times: TimeReader
@@ -78,6 +80,9 @@ class Setup:
         for problem in self.problems:
             log.warning("a setting does not hold: %s", problem)
         return self.problems
+
+    def judge(self, rerank: Reranker | str | None) -> Reranker | None:
+        return second.reranker(rerank, self.rerank)
 
     @property
     def access(self) -> Access:
@@ -105,6 +110,7 @@ def setup_for(
         design=chosen_design,
         kinds=here.kinds,
         actor=here.actor,
+        rerank=here.rerank,
         embed=embedder(here.embed, asked=here.sources["embed"] != "default"),
         embed_turns=here.embed_turns,
         times=reader_named(here.dates),
@@ -158,7 +164,8 @@ def _check(access: Any, clock: Any, count_tokens: Any, kinds: Any, rerank: Any, 
         raise Invalid("clock and count_tokens must be functions; leave them out for the usual ones")
     checks.called(clock, "clock", "a MovableClock")
     checks.called(count_tokens, "count_tokens", "len")
-    checks.called(rerank, "rerank", "one from a question and texts to numbers")
+    if not isinstance(rerank, str):
+        checks.called(rerank, "rerank", "one from a question and texts to numbers")
     checks.called(confirm, "confirm", "one from a question to True or False")
     _check_kinds({} if kinds is None else kinds)
 
@@ -279,7 +286,7 @@ class Engine:
         kinds: Mapping[str, Kind] | None = None,
         embed: Embedder | str | None = None,
         embed_turns: Embedder | str | None = None,
-        rerank: Reranker | None = None,
+        rerank: Reranker | str | None = None,
         wait: float = 30.0,
         confirm: Confirmer | None = None,
     ) -> None:
@@ -298,7 +305,7 @@ class Engine:
         meaning = Meaning(store, *models, self._own)
         self._writer = Writer(store, clock, meaning, self._own)
         known = Kinds({**KINDS, **here.kinds, **(kinds or {})})
-        self._tools = Tools(store, clock, count_tokens, known, meaning, confirm, rerank, here.times)
+        self._tools = Tools(store, clock, count_tokens, known, meaning, confirm, here.judge(rerank), here.times)
         self._settle(here, access)
         for name in (self.space, self.home):
             self._writer.refuse_secret(name, "the space or project")
@@ -635,6 +642,7 @@ class Engine:
             "design": self.design.name,
             "memory": self._off_because() or "on",
             **self._vectors(),
+            **second.told(self._tools.rerank),
             "scopes": store.count(Where(access).also("state", "eq", "active")),
             **self._lately(),
             "upkeep_due": upkeep.due.shown(self.design.due),

@@ -79,8 +79,8 @@ class Memory(Engine):
     path: the store's file, or ":memory:"; the user's own store without it · project: a name; that of this folder without it
     space: a part of the store that no other part sees · access: what may be read and written, instead of the usual rights
     design: how memories are found and kept, by name or as a `Design` · kinds: kinds of your own
-    embed: "static", "none", "onnx:FOLDER", the address of a server, or an object · embed_turns: another one for turns
-    rerank: a second opinion on the hits
+    embed: "layered", "static", "none", "onnx:FOLDER", the address of a server, or an object · embed_turns: another one for turns
+    rerank: a second opinion on the hits: "onnx:FOLDER", a cross-encoder, or a function; "none" for none
     confirm: is asked what a person has to agree to · wait: seconds to wait for another writer
     clock, count_tokens: the time now, and how many tokens a text has
 
@@ -661,4 +661,5 @@ class Memory(Engine):
         with suppress(StoreDamaged):  # which the first checks have told
             found += remember.homes.checked(keeper)
         found += [Diagnosis(False, "settings", problem, "mend it, or take it out") for problem in self._problems]
+        found += upkeep.models.unusable(self._tools)
         return [*found, Diagnosis(audit.ok, "journal", detail, audit.advice)]

@@ -34,11 +34,14 @@ def test_many_are_remembered_by_an_option_of_remember() -> None:
     assert "--batch" in {option.flag for option in app.command_named("remember").options}
 
 
+NOT_ON_A_STORE = ("off", "on", "completion", "model add", "model remove")
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_on_a_store_takes_the_place_and_says_what_it_takes(name: str) -> None:
     command: Command = app.command_named(name)
     flags = {option.flag for option in command.options}
-    on_a_store = not name.startswith(("config", "design")) and name not in ("off", "on", "completion")
+    on_a_store = not name.startswith(("config", "design")) and name not in NOT_ON_A_STORE
     assert flags >= ({"--db", "--project", "--scope", "--space", "--json"} if on_a_store else {"--json"})
     shown = arguments.help_of(command)
     assert f"Usage: memorist {name}" in shown

@@ -21,9 +21,9 @@ from memorist.designs import own
 from memorist.errors import Invalid
 from memorist.models.embed import chosen
 from memorist.recall.pipeline import Asked, Candidate, Search
+from memorist.recall.stages.blend import BEST_OF_SESSION, VOICES, Blend, FuseRanks, Table, closeness, mix, voice
 from memorist.recall.stages.gather import USUAL_MEAN, USUAL_SPREAD, Gather, Reading
 from memorist.recall.stages.keep import Abstain, KeepClose
-from memorist.recall.stages.blend import BEST_OF_SESSION, VOICES, Blend, FuseRanks, Table, closeness, mix, voice
 from memorist.recall.stages.weigh import WORTH
 from memorist.records import Hit, Recall, Record, Times, to_micros
 from memorist.store.meaning import Meaning
@@ -581,7 +581,7 @@ def test_once_the_deadline_has_passed_the_sums_still_hold(memory: Memory) -> Non
     assert texts(found)[0] == HOME[5]
     checked_sums(found)
     skipped = [step.stage for step in found.trace if step.note and "deadline" in step.note]
-    assert skipped == ["DropWeak", "NewestOfSlot", "MarkConflicts", "Corrected"]
+    assert skipped == ["Rerank", "NewestOfSlot", "MarkConflicts", "Corrected"]
 
 
 # ---------------------------------------------------------------- only what keeps up with the best

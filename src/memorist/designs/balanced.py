@@ -5,7 +5,7 @@ from memorist.recall.stages.blend import Blend
 from memorist.recall.stages.gather import Gather, Recognise, Understand
 from memorist.recall.stages.keep import Abstain, Believed, DropUnlikely, KeepBest, OneVoice
 from memorist.recall.stages.talk import Corrected
-from memorist.recall.stages.weigh import MarkConflicts, NewestOfSlot, Suspect, Weigh
+from memorist.recall.stages.weigh import MarkConflicts, NewestOfSlot, Rerank, Suspect, Weigh
 from memorist.upkeep.retain import MEGABYTE, Prune, Settle
 
 BALANCED = Design(
@@ -21,6 +21,7 @@ BALANCED = Design(
         Abstain(below=0.08),
         Weigh(factors=("recency", "votes", "importance", "kind", "pinned", "doubt")),
         Suspect(),
+        Rerank(),
         DropUnlikely(below=0.08, behind=2.0),
         NewestOfSlot(),
         MarkConflicts(weight=1.0),

@@ -29,6 +29,7 @@ from memorist import checks
 from memorist.errors import Invalid, meant
 from memorist.kinds import Kind, own_kinds
 from memorist.models.embed import DEFAULT, checked_name
+from memorist.models.rerank import checked_reranker
 from memorist.project import repository_root, resolve_project
 from memorist.records import Scope
 from memorist.store.open import file_of
@@ -59,6 +60,7 @@ class Settings:
     embed: str
     embed_turns: str | None  # None: as `embed`, if that was set
     dates: str
+    rerank: str
     budget: int
     kinds: Mapping[str, Kind]
     actor: str
@@ -186,6 +188,17 @@ def designs_folder() -> Path | None:
     return None if file is None else file.parent / "designs"
 
 
+def models_file() -> Path | None:
+    """Where the models are named that the user added, whether it exists or not."""
+    file = user_file()
+    return None if file is None else file.parent / "models.toml"
+
+
+def models_folder() -> Path | None:
+    """Where converted models are kept."""
+    return _standard("models", _env("HOME"), _env("XDG_DATA_HOME"))
+
+
 def rules_file() -> Path | None:
     """Where the user keeps rules of their own for secrets, whether it exists or not. No other file may name one."""
     file = user_file()
@@ -271,7 +284,7 @@ def _checked(key: str, value: object, where: str, base: Path) -> Any:
     """The value as the engine takes it, or an error that names the place. A relative path begins at `base`."""
     try:
         checked = CHECKS[key](key, value)
-        if key in ("embed", "embed_turns") and checked.startswith(ONNX):
+        if key in MODELS and checked.startswith(ONNX):
             return ONNX + _absolute(checked.removeprefix(ONNX), base)
         is_path = key == "db" or (key == "design" and checks.is_path(checked))
         return _absolute(checked, base) if is_path else checked
@@ -420,6 +433,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "embed": lambda _, value: checked_name(value),
     "embed_turns": lambda _, value: checked_name(value),
     "dates": _dates,
+    "rerank": lambda _, value: checked_reranker(value),
     "budget": _must_be(_TOKENS, lambda value: type(value) is int and 1 <= value <= checks.LARGEST_PROMPT),
     "actor": one_line,
     "off": _must_be("true or false", lambda value: isinstance(value, bool)),
@@ -431,6 +445,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "prune_schedule": _schedule,
 }
 PLACE = ("db", "space")  # where memories are
+MODELS = ("embed", "embed_turns", "rerank")  # what may be the folder of a model
 TUNING = ("reinforce_weight", "demote_weight", "max_size", "prune_percent", "prune_schedule")
 MEMORY_TABLE = "memory"
 ALIASES: Mapping[str, str] = {re.sub("_(.)", lambda found: found[1].upper(), key): key for key in TUNING}
@@ -441,6 +456,7 @@ DEFAULTS = {
     "design": "balanced",
     "embed": DEFAULT,
     "dates": "english",
+    "rerank": "none",
     "budget": 1500,
     "off": False,
     "kinds": MappingProxyType({}),

@@ -13,6 +13,7 @@ from functools import partial
 from typing import ClassVar
 
 from memorist.design import Reranker, Tools
+from memorist.errors import ModelUnavailable
 from memorist.kinds import LIKE, MEMORY
 from memorist.recall.pipeline import Search, ordered
 from memorist.recall.stages.keep import BEHIND, rescored
@@ -156,8 +157,9 @@ class Fade:
 
 @dataclass(frozen=True, slots=True)
 class Rerank:
-    """Asks the reranker that `Memory(rerank=…)` was given about the best; its numbers, from 0 to 1, weigh what was found.
-    Without one, or if it fails or takes longer than there is time, everything stays as it is, and the trace says why."""
+    """Asks the reranker that `rerank` names about the best; its numbers, from 0 to 1, weigh what was found: a score as they
+    are, a relevance by their odds, so that one half changes nothing. Without one, or if it fails or takes longer than there is
+    time, everything stays as it is, and the trace says why."""
 
     most: int = 15
     optional: ClassVar[bool] = True
@@ -170,9 +172,17 @@ class Rerank:
         given, problem = _second_opinion(tools.rerank, [hit.record.text for hit in best], search, tools)
         if problem is not None:
             return search.but(note=problem)
-        judged = [weighed(hit, {"rerank": max(LEAST, by)}) for hit, by in zip(best, given, strict=True)]
-        unjudged = [weighed(hit, {"rerank": LEAST}) for hit in rest]  # it would not do to rank them above the judged
+        judged = [_judged(hit, by) for hit, by in zip(best, given, strict=True)]
+        unjudged = [_judged(hit, 0.0) for hit in rest]  # it would not do to rank them above the judged
         return search.but(hits=(*judged, *unjudged), note=f"{len(best)} were judged again")
+
+
+def _judged(hit: Hit, by: float) -> Hit:
+    by = max(LEAST, by)
+    if "relevance" in hit.why:
+        by = min(by, 1 - LEAST)
+        by = (by / (1 - by)) ** (1 / WORTH)
+    return weighed(hit, {"rerank": by})
 
 
 def _second_opinion(
@@ -185,11 +195,15 @@ def _second_opinion(
         if said is None and left is not None:
             return [], "the reranker takes longer than there is time; the order stays as it was"
         given = [float(by) for by in said or ()]
-    except Exception as problem:  # it is the caller's code: whatever it does, the answer is not lost
-        return [], f"the reranker failed ({type(problem).__name__}); the order stays as it was"
+    except Exception as problem:  # it may be the caller's code: whatever it does, the answer is not lost
+        return [], f"the reranker failed ({_why(problem)}); the order stays as it was"
     if len(given) != len(texts) or not all(0 <= by <= 1 for by in given):
         return [], "the reranker did not give one number from 0 to 1 for each text; it is not heard"
     return given, None
+
+
+def _why(problem: Exception) -> str:
+    return str(problem) if isinstance(problem, ModelUnavailable) else type(problem).__name__
 
 
 # ---------------------------------------------------------------- beside one another

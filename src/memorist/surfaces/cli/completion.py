@@ -13,6 +13,7 @@ from memorist.commands import EVENTS
 from memorist.design import Inject
 from memorist.errors import Invalid
 from memorist.kinds import KINDS
+from memorist.models.embed import BUILT_IN
 from memorist.prompt.modes import MODES, PROFILES
 from memorist.prompt.render import CLIENTS, STYLES
 from memorist.recall.pipeline import SEARCHES
@@ -37,6 +38,7 @@ VALUES: Mapping[str, Iterable[str]] = {
     "verbs": [verb for verb in EVENTS if " " not in verb],
     "config get.key": settings.CHECKS, "config set.key": settings.CHECKS, "config unset.key": settings.CHECKS,
     "design show.name": designs.DESIGNS, "design use.name": designs.DESIGNS, "shell": ("bash", "zsh", "fish"),
+    "model use.name": BUILT_IN,
 }  # fmt: skip
 
 

@@ -1,0 +1,210 @@
+"""Models at the command line: which there are, which are used, using another, and adding one of your own.
+
+A name stands for what the settings `embed`, `embed_turns` and `rerank` say, and `use` writes that into the user's own file:
+no file of a project may name a model. It is used once first, so that nothing is set that does not work. Vectors are moved by
+upkeep; `use` says what the store at hand needs.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from memorist.errors import Invalid, MemoristError, meant
+from memorist.models.added import AddedModel, AddedModels, Trial, Use, tried
+from memorist.models.embed import BUILT_IN, DEFAULT_TURNS, FOLDER, NONE
+from memorist.models.onnx import graph_in
+from memorist.surfaces import settings
+from memorist.surfaces.cli.arguments import JSON, PLACE, Option
+from memorist.surfaces.cli.config import MOVES_LATER
+from memorist.surfaces.cli.screen import Screen, aside, one_line
+from memorist.surfaces.cli.verbs import Place, opened
+
+FOR: Mapping[str, str] = {"embed": "memories", "embed_turns": "turns", "rerank": "second opinion"}
+GIVES: Mapping[Use, str] = {
+    "rerank": "is a cross-encoder, which gives a second opinion and no vectors; leave --turns out",
+    "embed": "gives vectors, and no second opinion on a question; leave --rerank out",
+}
+LEAVES = "every text of the store goes to that server when upkeep moves the store, secrets in known formats excepted"
+
+
+def _added() -> AddedModels:
+    file, folder = settings.models_file(), settings.models_folder()
+    if file is None or folder is None:
+        raise Invalid("there is no home folder to keep models in; set HOME to a folder")
+    return AddedModels(file, folder)
+
+
+# ---------------------------------------------------------------- which there are
+
+
+def list_models(place: Place) -> int:
+    used, added = _used(), _added().all()
+    rows = [*_built_in(), *(_row(each) for each in added.values()), *_others(used, added)]
+    for row in rows:
+        row["used_for"] = [FOR[key] for key, spelled in used.items() if spelled == row["spelled"] and _fits(key, row)]
+    with opened(place) as memory:
+        store = memory._vectors()
+    if place.json:
+        return Screen.of(True).answer({"models": rows, "settings": used, "store": store})
+    screen = Screen.of(False)
+    screen.rows(("used for", "model", "size", "costs", "from"), [_cells(row) for row in rows])
+    for name, fact in store.items():
+        screen.line(f"{name.replace('_', ' ')}: {one_line(str(fact))}")
+    return 0
+
+
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    size = f"{row['bytes'] / 1_000_000:,.0f} MB" if row["bytes"] else ""
+    return ", ".join(row["used_for"]), row["name"], size, row["costs"], row["from"]
+
+
+def _used() -> dict[str, str | None]:
+    """What each setting says; turns have the model that was named for memories, unless they have their own."""
+    found = settings.all_settings(Path.cwd())
+    said = {key: found[key][0] for key in FOR if key in found}
+    turns = DEFAULT_TURNS if found["embed"][1] == "default" else said["embed"]
+    return {**said, "embed_turns": said.get("embed_turns") or turns}
+
+
+def _fits(key: str, row: Mapping[str, Any]) -> bool:
+    return bool(row["for"] == ("rerank" if key == "rerank" else "embed"))
+
+
+def _built_in() -> Iterator[dict[str, Any]]:
+    size = sum(file.stat().st_size for file in FOLDER.iterdir())
+    for name, costs in BUILT_IN.items():
+        yield _told(name, "embed", name, 0 if name == NONE else size, costs, "built in")
+
+
+def _row(model: AddedModel) -> dict[str, Any]:
+    folder = model.folder
+    if folder is None:
+        return _told(model.name, model.use, model.spelled, 0, "a request for each batch of texts", model.spelled)
+    graph = graph_in(folder)
+    costs = "milliseconds a text" if model.use == "embed" else "milliseconds for each of 15 hits a question"
+    if graph is None:
+        costs = "cannot be used: its graph is gone"
+    return _told(model.name, model.use, model.spelled, graph.stat().st_size if graph else 0, costs, str(folder))
+
+
+def _others(used: Mapping[str, str | None], added: Mapping[str, AddedModel]) -> Iterator[dict[str, Any]]:
+    """What is set and has no name here."""
+    known = {*BUILT_IN, *(each.spelled for each in added.values())}
+    for key, spelled in used.items():
+        if spelled and spelled not in known:
+            known.add(spelled)
+            use: Use = "rerank" if key == "rerank" else "embed"
+            yield _row(AddedModel(spelled, use, spelled)) | {"from": "settings"}
+
+
+def _told(name: str, use: str, spelled: str, size: int, costs: str, where: str) -> dict[str, Any]:
+    return {"name": name, "for": use, "spelled": spelled, "bytes": size, "costs": costs, "from": where}
+
+
+# ---------------------------------------------------------------- using one
+
+
+def use_model(place: Place, name: str, turns: bool = False, rerank: bool = False) -> int:
+    key, spelled = _meant(name, turns, rerank)
+    trial = tried("rerank" if key == "rerank" else "embed", spelled, settings.secret)
+    file = settings.set_setting(key, spelled, Path.cwd())
+    now, source = settings.all_settings(Path.cwd())[key]
+    document = {key: now, "from": source, "file": file, "trial": trial, "next": _next(place, key)}
+    told = [f"{key} is now {one_line(now or '')} ({one_line(str(file))} was written)", *_shown(trial)]
+    told += [f"  {one_line(str(document['next']))}"]
+    told += [f"  {LEAVES}"] if spelled.lower().startswith("http") else []
+    Screen.of(place.json).answer(document, *told)
+    if source != str(file):
+        aside(f"{source} names another model, which holds here: {now}")
+    return 0
+
+
+def _meant(name: str, turns: bool, rerank: bool) -> tuple[str, str]:
+    """The setting that is meant, and what it is to say."""
+    if turns and rerank:
+        raise Invalid("a model is used for turns or as a second opinion; give --turns or --rerank, not both")
+    added = _added().all()
+    key = "embed_turns" if turns else "rerank" if rerank else "embed"
+    if name not in added:
+        return key, _spelled(name, added)
+    known = added[name]
+    if {"rerank": turns, "embed": rerank}[known.use]:
+        raise Invalid(f"{name} {GIVES[known.use]}")
+    return key if turns else known.use, known.spelled
+
+
+def _spelled(name: str, added: Mapping[str, AddedModel]) -> str:
+    """What stands for itself: a built-in model, a folder, an address."""
+    if name in BUILT_IN or not re.fullmatch(r"[\w.-]+", name):
+        return name
+    raise Invalid(
+        f"there is no model {name[:64]!r}{meant(name, [*BUILT_IN, *added])}; `memorist model list` shows them, "
+        "`memorist model add FOLDER` adds one"
+    )
+
+
+def _next(place: Place, key: str) -> str:
+    """What the store at hand needs now."""
+    if key == "rerank":
+        return "it is asked from the next question on"
+    try:
+        with opened(place) as memory:
+            return str(memory._vectors().get("vectors_advice", "the store has its vectors; nothing has to be moved"))
+    except MemoristError:  # the setting holds all the same
+        return MOVES_LATER
+
+
+def _shown(trial: Trial | None) -> list[str]:
+    if trial is None:
+        return []
+    numbers = f"{trial.dimension:,} numbers a text, " if trial.dimension > 1 else ""
+    return [f"  it works: {one_line(trial.model)}, {numbers}{trial.milliseconds:.1f} ms for a sentence"]
+
+
+# ---------------------------------------------------------------- adding and removing
+
+
+def add_model(place: Place, folder: str, name: str | None = None) -> int:
+    models = _added()
+    added, trial = models.add(folder, name, settings.secret)
+    what = "a cross-encoder for a second opinion" if added.use == "rerank" else "an embedder"
+    where = "converted into" if models.made_here(added) else "it stays in" if added.folder else "it is asked at"
+    return Screen.of(place.json).answer(
+        {"name": added.name, "for": added.use, "spelled": added.spelled, "converted": models.made_here(added), "trial": trial},
+        f"{added.name} is added: {what}; {where} {one_line(str(added.folder or added.spelled))}",
+        *_shown(trial),
+        f"  `memorist model use {added.name}` uses it",
+    )  # fmt: skip
+
+
+def remove_model(place: Place, name: str) -> int:
+    models = _added()
+    known = models.all().get(name)
+    for key, spelled in _used().items():
+        if known is not None and spelled == known.spelled and (key == "rerank") == (known.use == "rerank"):
+            another = "none --rerank" if key == "rerank" else "static"
+            raise Invalid(f"{name} is used for {FOR[key]}; use another first, such as `memorist model use {another}`")
+    gone = models.remove(name)
+    kept = "" if models.made_here(gone) or gone.folder is None else f"; its folder stays: {gone.folder}"
+    return Screen.of(place.json).answer(
+        {"name": name, "spelled": gone.spelled}, f"{name} is no longer a name of a model{one_line(kept)}"
+    )
+
+
+# ---------------------------------------------------------------- the table
+
+MODEL = Option("name", "A name that `model list` shows, onnx:FOLDER, or the address of a server.", needed=True)
+TURNS = Option("turns", "Only for the turns of conversations.", "--turns", "flag")
+RERANK = Option("rerank", "For the second opinion on hits; needed with onnx:FOLDER and none.", "--rerank", "flag")
+CALLED = Option("name", "What it is called; the folder's own name without it.", "--name", placeholder="NAME")
+SOURCE = Option(
+    "folder", "A folder with an ONNX graph or with weights (model.safetensors), or the address of a server.", type="path",
+    needed=True,
+)  # fmt: skip
+commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
+    "model list": (PLACE, list_models),
+    "model use": ((MODEL, TURNS, RERANK, *PLACE), use_model),
+    "model add": ((SOURCE, CALLED, JSON), add_model),
+    "model remove": ((Option("name", "A name that was added.", needed=True), JSON), remove_model),
+}
