@@ -3,6 +3,7 @@
 from memorist.design import Design, Lane, Promotion
 from memorist.recall.stages.gather import Gather, Recognise, Understand
 from memorist.recall.stages.keep import Abstain, Believed, DropWeak, KeepBest, OneVoice
+from memorist.recall.stages.lessons import Learnt, Lessons
 from memorist.recall.stages.weigh import Blend, MarkConflicts, NewestOfSlot, Suspect, Weigh
 from memorist.upkeep.retain import MEGABYTE, Prune, Settle
 
@@ -13,11 +14,13 @@ BALANCED = Design(
     recall=(
         Understand(),
         Recognise(),
+        Learnt(),
         Gather(),
         Blend(),
         Believed(),
         Abstain(below=0.08),
         Weigh(factors=("recency", "votes", "importance", "kind", "pinned", "doubt")),
+        Lessons(),
         Suspect(),
         DropWeak(share=0.005),
         NewestOfSlot(),

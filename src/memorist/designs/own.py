@@ -22,7 +22,7 @@ from memorist import checks
 from memorist.design import LANES, Budget, Compression, Conflicts, Design, Due, Inject, Lane, Promotion
 from memorist.designs import DESIGNS, NAME
 from memorist.errors import Invalid
-from memorist.recall.stages import gather, keep, weigh, words
+from memorist.recall.stages import gather, keep, lessons, weigh, words
 from memorist.remember.promotion import PRESETS
 from memorist.text import toml
 from memorist.text.visible import quoted
@@ -30,8 +30,15 @@ from memorist.upkeep import retain, suggest
 from memorist.worth import DECAYS, FACTORS
 
 FAMILIES = ("task", "session", "project", "user", "global")
-BEFORE = ("understand", "recognise", "aliases", "widen")  # they work on the question; all other stages work on hits
+BEFORE = (
+    "understand",
+    "recognise",
+    "learnt",
+    "aliases",
+    "widen",
+)  # they work on the question; all other stages work on hits
 FINDS = (["words"], ["fields"], ["gather", "blend"], ["gather", "fuse_ranks"])  # how a design may find: one of these
+LEARNING = ["learnt", "blend", "lessons"]  # in this order, or none of the outer two
 FINDERS = {name for way in FINDS for name in way}
 
 
@@ -167,6 +174,8 @@ def _must_suit_one_another(names: Sequence[str]) -> None:
     """Refuses stages that need others, or get in each other's way."""
     if "abstain" in names and "blend" not in names:
         raise Invalid("abstain needs blend, which says how likely the answer is here; leave abstain out")
+    if {"learnt", "lessons"} & set(names) and [n for n in names if n in ("learnt", "blend", "lessons")] != LEARNING:
+        raise Invalid("learnt looks up what lessons puts to use: learnt comes before blend, and lessons after it")
     early = [name for name in ("aliases", "widen") if name in names]
     if early and ("fields" not in names or max(map(names.index, early)) > names.index("fields")):
         raise Invalid(f"{early[0]} adds words for the stage fields and has to come before it; leave {early[0]} out")
@@ -295,6 +304,7 @@ _tokens = partial(checks.whole, least=0, most=1_000_000)
 STAGES: Mapping[str, Shape] = {
     "understand": _shape(gather.Understand, most=_few, urls=checks.flag),
     "recognise": _shape(gather.Recognise),
+    "learnt": _shape(lessons.Learnt),
     "words": _shape(words.ByWords, pool=_pool, source=checks.flag, lifted=partial(one_of, known=tuple(words.LIFTS))),
     "gather": _shape(gather.Gather, words=_pool, meaning=_pool, around=_pool),
     "blend": _shape(weigh.Blend),
@@ -305,6 +315,7 @@ STAGES: Mapping[str, Shape] = {
     "believed": _shape(keep.Believed),
     "weigh": _shape(weigh.Weigh, factors=Key("factors", partial(names, known=tuple(FACTORS)), list)),
     "votes": _shape(weigh.WeighByVotes, reinforce=_vote, demote=_vote),
+    "lessons": _shape(lessons.Lessons),
     "suspect": _shape(weigh.Suspect, weight=partial(checks.number, least=0.1, most=1)),
     "abstain": _shape(keep.Abstain, below=checks.share, unless_covered=checks.share),
     "drop_weak": _shape(keep.DropWeak, share=checks.share),

@@ -62,6 +62,14 @@ class Candidate(NamedTuple):
     kin: float = 0.0  # how near it is to the best, if it belongs to no talk
 
 
+class Taught(NamedTuple):
+    """What questions like this one taught about a memory: how many verdicts speak for it, or below zero against it."""
+
+    users: float
+    others: float
+    question: str  # the one that says most about it
+
+
 @dataclass(frozen=True, slots=True)
 class Expansion:
     """A word that was not asked for and is looked for all the same, at a lower weight than the one it stands for."""
@@ -92,6 +100,7 @@ class Search:
     terms: tuple[str, ...] = ()
     expansions: tuple[Expansion, ...] = ()  # words like those of the question
     asked: Asked = Asked("")
+    taught: Mapping[int, Taught] = field(default_factory=dict)  # by the numbers of memories
     candidates: tuple[Candidate, ...] = ()
     hits: tuple[Hit, ...] = ()
     again: Where | None = None  # set by a stage: the question is to be asked once more through this filter
@@ -99,6 +108,11 @@ class Search:
     dropped: Mapping[str, str] = field(default_factory=dict)  # by the stage that just ran: id → reason
     note: str | None = None  # what the stage wants to say
     empty_because: str | None = None
+
+    @property
+    def wanted(self) -> set[int]:
+        """The memories that were useful for questions like this one: they are looked at in any case."""
+        return {number for number, taught in self.taught.items() if max(taught.users, taught.others) > 0}
 
     def pool(self, size: int) -> int:
         """How many to look at where a design says so many: when recalls are slow a third, and of many a fifth (15 → 5,
@@ -250,8 +264,9 @@ def receipt_for(answer: Recall, ms: float, session: str | None, who: Access, too
     shown = tuple((hit.record.id, round(hit.score, 6)) for hit in answer)
     said = answer.query[:1000].encode("utf-8", "replace").decode()
     return Receipt(
-        answer.receipt, tools.clock(), who.space, said, who.actor, who.surface, session, ms, shown, answer.empty_because
-    )
+        answer.receipt, tools.clock(), who.space, said, who.actor, who.surface, session, ms, shown, answer.empty_because,
+        home=who.home,
+    )  # fmt: skip
 
 
 def why_not(record: Record, answer: Recall, search: str) -> str:

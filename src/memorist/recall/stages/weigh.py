@@ -11,7 +11,7 @@ it contradicts something; until a person resolves a conflict, both sides are sho
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache, partial
@@ -68,7 +68,7 @@ class Blend:
         if not search.candidates:
             return search
         table = Table(search.candidates, search.asked, mix())
-        best = table.best(search.limit, self.spare)
+        best = table.best(search.limit, self.spare, search.wanted)
         hits, believed, at_once = list[Hit](), 0, 2 * search.limit + self.spare
         for start in range(0, len(best), at_once):
             for record in tools.store.get(best[start : start + at_once], search.where):
@@ -127,10 +127,12 @@ class Table:
         self.standing = self._standing()
         self._stands = Signal("standing", 1.0, 1.0, self.standing)
 
-    def best(self, limit: int, spare: int) -> list[int]:
-        """All of them in order, but behind the first `limit` come so many that helped before: votes may lift them."""
+    def best(self, limit: int, spare: int, wanted: Collection[int] = ()) -> list[int]:
+        """All of them in order, but behind the first `limit` come those that are wanted, and so many that helped before: votes
+        may lift them."""
         best = [number for _, number in sorted(zip(self.sums.values(), self.sums, strict=True), reverse=True)]
         helped = [number for number in best if self.candidates[number].fact.up][:spare]
+        helped = [*(number for number in best if number in wanted), *helped]
         return list(dict.fromkeys([*best[:limit], *helped, *best])) if helped else best
 
     def signals(self, number: int) -> tuple[Signal, ...]:
