@@ -38,7 +38,7 @@ BEFORE = (
     "widen",
 )  # they work on the question; all other stages work on hits
 FINDS = (["words"], ["fields"], ["gather", "blend"], ["gather", "fuse_ranks"])  # how a design may find: one of these
-LEARNING = ["learnt", "blend", "lessons"]  # in this order, or none of the outer two
+LEARNING = ("learnt", "blend", "lessons")  # in this order, or without the outer two
 FINDERS = {name for way in FINDS for name in way}
 
 
@@ -161,6 +161,7 @@ def _must_work(stages: Sequence[Any]) -> None:
             f"(without it what no longer holds is recalled); they are {', '.join(names)}"
         )
     _must_suit_one_another(names)
+    _must_learn_in_order(names)
     _must_count_votes_once(names, stages)
     useless = sorted(set(names[:finds]) - {*BEFORE, *found}, key=names.index)
     if useless:  # it would have no effect, and the author of the file would not notice
@@ -174,8 +175,6 @@ def _must_suit_one_another(names: Sequence[str]) -> None:
     """Refuses stages that need others, or get in each other's way."""
     if "abstain" in names and "blend" not in names:
         raise Invalid("abstain needs blend, which says how likely the answer is here; leave abstain out")
-    if {"learnt", "lessons"} & set(names) and [n for n in names if n in ("learnt", "blend", "lessons")] != LEARNING:
-        raise Invalid("learnt looks up what lessons puts to use: learnt comes before blend, and lessons after it")
     early = [name for name in ("aliases", "widen") if name in names]
     if early and ("fields" not in names or max(map(names.index, early)) > names.index("fields")):
         raise Invalid(f"{early[0]} adds words for the stage fields and has to come before it; leave {early[0]} out")
@@ -183,6 +182,12 @@ def _must_suit_one_another(names: Sequence[str]) -> None:
         raise Invalid(
             "one_voice compares the memories about to be shown, so it comes right before keep_best; move it there"
         )
+
+
+def _must_learn_in_order(names: Sequence[str]) -> None:
+    learning = [name for name in names if name in LEARNING]
+    if learning not in (["blend"], [], list(LEARNING)):
+        raise Invalid("learnt looks up what lessons puts to use: learnt comes before blend, and lessons after it")
 
 
 def _must_count_votes_once(names: Sequence[str], stages: Sequence[Any]) -> None:

@@ -21,7 +21,7 @@ from memorist.text.words import tells_something
 
 VERDICT, USE = 3, 1  # thirds of a verdict
 THIRDS = {"useful": VERDICT, "irrelevant": -VERDICT, "wrong": -VERDICT}
-MOST = 3 * VERDICT  # either way: three verdicts say it all
+THREE_VERDICTS = 3 * VERDICT  # either way: three verdicts say it all
 LONGEST = 500  # characters of a question
 NO_WORDS = "the question holds no words by which it could be recognised, so nothing was learnt"
 
@@ -49,7 +49,7 @@ def teach(changes: Changes, records: Sequence[Record], line: Receipt, thirds: in
     for record in records:
         fresh = Lesson("l" + new_id(changes.now)[1:], line.space, home, record.id, question, (), 0, 0, changes.now)
         old = known.get(record.id, fresh)
-        stands = max(-MOST, min(MOST, getattr(old, whose) + thirds))
+        stands = max(-THREE_VERDICTS, min(THREE_VERDICTS, getattr(old, whose) + thirds))
         if stands != getattr(old, whose):
             places = sorted({*old.places, *answer, place_of(record)}, key=repr)
             new = replace(old, places=tuple(places), at=changes.now, **{whose: stands})

@@ -4,7 +4,7 @@ Two questions are like each other by words and by meaning. Meaning alone is not 
 "which preventive am I on for migraine?" have a cosine of 0.92 and ask for different things. To lower a memory that would be
 right is worse than to show one too many, so a lesson against a memory wants shared words, and one for it only gains by them.
 Questions are compared by the built-in table, whichever embedder a store has: its cosines are known, and it costs next to
-nothing. Without vectors, at least half of the words must be shared.
+nothing. Without vectors, most of the words must be shared.
 
 A lesson moves the log-odds of a hit, three verdicts by 4.5 at most, while its relevance stays what it is. What three verdicts
 said is kept in any case: such a hit stands behind the best of the others, or among the first three. Four things bound it:
@@ -16,9 +16,10 @@ said is kept in any case: such a hit stands behind the best of the others, or am
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from memorist.design import Tools
@@ -34,15 +35,16 @@ if TYPE_CHECKING:
     from memorist.models.embed import Floats
 
 ORDINARY, ALIKE = 0.45, 0.8  # cosines: of two questions that may be anything, and of two that ask the same
-HALF = 0.5  # of all the words of two questions, where words are all there is to compare
+MOSTLY = 0.6  # of all the words of two questions, where words are all there is to compare
 SHARED = 1.8  # two that share so many of their words, upside down, share enough
-VERDICT, MOST = 3, 3.0  # thirds of a verdict, and verdicts that count
+VERDICT, ENOUGH = 3, 3.0  # thirds of a verdict, and verdicts that count
 STEP = 1.5  # log-odds of a verdict
 SURE = 2.0  # verdicts from which on a lesson is kept in any case
 FIRST = 3  # places
 AHEAD = 0.02  # log-odds by which a hit stands before another
 BROUGHT = 1.0  # verdicts for which a memory is shown that was not found
 UNFOUND = 0.05  # its relevance then
+Scores = Mapping[str, float]  # by the ids of memories
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ def _taught(asked: str, lessons: Sequence[Lesson], search: Search) -> dict[str, 
 
 
 def _bounded(verdicts: float) -> float:
-    return max(-MOST, min(MOST, verdicts))
+    return max(-ENOUGH, min(ENOUGH, verdicts))
 
 
 def _told(taught: Mapping[int, Taught]) -> str | None:
@@ -111,7 +113,7 @@ def likeness(asked: str, others: tuple[str, ...], by_meaning: bool) -> Iterator[
             near = min(1.0, max(0.0, (float(cosine) - ORDINARY) / (ALIKE - ORDINARY)))
             yield near * (1 + enough) / 2, near * enough
         else:  # no vectors, or nothing that the table knows
-            yield (enough, enough) if shared >= HALF else (0.0, 0.0)
+            yield (enough, enough) if shared >= MOSTLY else (0.0, 0.0)
 
 
 @lru_cache(maxsize=16)
@@ -176,23 +178,35 @@ def _lifted(chance: float, by: float) -> float:
     return logistic(math.log(chance / (1 - chance)) + by) if 0 < chance < 1 else chance
 
 
-def _placed(scores: dict[str, float], hits: Sequence[Hit], says: Mapping[str, float]) -> dict[str, float]:
-    """The scores, with what is sure in its place."""
-    down = {id for id, verdicts in says.items() if verdicts <= -SURE}
-    up = sorted((id for id, verdicts in says.items() if verdicts >= SURE), key=lambda id: (-says[id], -scores[id], id))
-    up = up[:FIRST]
-    best = max((score for id, score in scores.items() if id not in down), default=None)
-    if best is not None:
-        scores |= {id: min(scores[id], BEHIND * best) for id in down}
+def _placed(scores: Scores, hits: Sequence[Hit], says: Scores) -> Scores:
+    """The scores, with what is sure in its place, and nothing lifted over a pinned memory that leads."""
+    scores = _sunk(scores, {id for id, verdicts in says.items() if verdicts <= -SURE})
+    sure = [id for id, verdicts in says.items() if verdicts >= SURE]
+    scores = _risen(scores, sorted(sure, key=lambda id: (-says[id], -scores[id], id))[:FIRST])
+    return _led(scores, hits, {id for id, verdicts in says.items() if verdicts > 0})
+
+
+def _sunk(scores: Scores, down: Set[str]) -> Scores:
+    """These stand behind the best of the others."""
+    best = max((score for id, score in scores.items() if id not in down), default=1.0)
+    return {id: min(score, BEHIND * best) if id in down else score for id, score in scores.items()}
+
+
+def _risen(scores: Scores, up: Sequence[str]) -> Scores:
+    """These stand among the first three."""
     rest = sorted((score for id, score in scores.items() if id not in up), reverse=True)
-    bar = rest[FIRST - len(up)] if len(rest) > FIRST - len(up) else 0.0
-    scores |= {id: max(scores[id], _lifted(bar, AHEAD)) for id in up}
-    pins = [hit for hit in hits if held_up(hit.record)]
-    for hit in hits:
-        ahead = max((scores[pin.record.id] for pin in pins if pin.score > hit.score), default=None)
-        if ahead is not None and says.get(hit.record.id, 0.0) > 0:
-            scores[hit.record.id] = max(hit.score, min(scores[hit.record.id], BEHIND * ahead))
-    return scores
+    bar = _lifted(rest[FIRST - len(up)], AHEAD) if len(rest) > FIRST - len(up) else 0.0
+    return {id: max(score, bar) if id in up else score for id, score in scores.items()}
+
+
+def _led(scores: Scores, hits: Sequence[Hit], lifted: Set[str]) -> Scores:
+    """These stay behind the best pinned memory, if they were."""
+    pinned = max((hit for hit in hits if held_up(hit.record)), key=attrgetter("score"), default=None)
+    if pinned is None:
+        return scores
+    most = BEHIND * scores[pinned.record.id]
+    behind = [hit.record.id for hit in hits if hit.score < pinned.score and hit.record.id in lifted]
+    return {**scores, **{id: min(scores[id], most) for id in behind}}
 
 
 def _brought(search: Search, tools: Tools) -> list[Hit]:
