@@ -69,6 +69,10 @@ class Taught(NamedTuple):
     others: float
     question: str  # the one that says most about it
 
+    @property
+    def strength(self) -> float:
+        return abs(self.users) + abs(self.others)
+
 
 @dataclass(frozen=True, slots=True)
 class Expansion:

@@ -108,7 +108,7 @@ class Receipt:
         return [id for id, _ in self.shown]
 
 
-LESSONS_AT_MOST = 500  # of a project: a question is compared with all of them
+LESSONS_AT_MOST = 300  # of a project: a question is compared with all of them
 
 
 @dataclass(frozen=True, slots=True)

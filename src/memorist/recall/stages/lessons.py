@@ -19,8 +19,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import repeat
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from memorist.design import Tools
 from memorist.recall.pipeline import Search, Taught, ordered
@@ -42,14 +43,18 @@ STEP = 1.5  # log-odds of a verdict
 SURE = 2.0  # verdicts from which on a lesson is kept in any case
 FIRST = 3  # places
 AHEAD = 0.02  # log-odds by which a hit stands before another
+STRONGEST = 20  # memories that are looked at
 BROUGHT = 1.0  # verdicts for which a memory is shown that was not found
 UNFOUND = 0.05  # its relevance then
+NOTHING_ALIKE = 0.0, 0.0
 Scores = Mapping[str, float]  # by the ids of memories
 
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
     """Looks up what was learnt from questions like this one, so that memories which were useful for them are looked at."""
+
+    one_moment: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         who = search.where.access
@@ -60,7 +65,7 @@ class Learnt:
         taught = _taught(question_of(search.query), [each for each in lessons if read.issuperset(each.places)], search)
         if not taught:
             return search
-        seen = tools.store.get(list(taught), search.where)
+        seen = tools.store.get(sorted(taught, key=lambda id: (-taught[id].strength, id))[:STRONGEST], search.where)
         here = {record.number: taught[record.id] for record in seen if shelf_of(record) in search.shelves}
         return search.but(taught=here, note=_told(here))
 
@@ -72,14 +77,14 @@ def _taught(asked: str, lessons: Sequence[Lesson], search: Search) -> dict[str, 
         return found
     likenesses = likeness(asked, tuple(each.question for each in lessons), bool(search.asked.vectors))
     for lesson, (for_it, against) in zip(lessons, likenesses, strict=True):
-        users, others = (
-            thirds / VERDICT * (for_it if thirds > 0 else against) for thirds in (lesson.users, lesson.others)
-        )
-        if users or others:
+        if for_it:
+            users, others = (
+                thirds / VERDICT * (for_it if thirds > 0 else against) for thirds in (lesson.users, lesson.others)
+            )
             known = found.get(lesson.record, Taught(0.0, 0.0, ""))
-            stronger = abs(users) + abs(others) > abs(known.users) + abs(known.others)
-            from_ = lesson.question if stronger else known.question
-            found[lesson.record] = Taught(_bounded(known.users + users), _bounded(known.others + others), from_)
+            new = Taught(users, others, lesson.question)
+            question = max(known, new, key=lambda each: each.strength).question
+            found[lesson.record] = Taught(_bounded(known.users + users), _bounded(known.others + others), question)
     return found
 
 
@@ -104,16 +109,26 @@ def likeness(asked: str, others: tuple[str, ...], by_meaning: bool) -> Iterator[
     >>> same[1] > 0.9, other[0] < 0.1
     (True, True)
     """
-    words, known = frozenset(query_terms(asked)), _words(others)
-    cosines = _meaning(others) @ _meaning((asked,))[0] if by_meaning else (0.0,) * len(others)
-    for theirs, cosine in zip(known, cosines, strict=True):
+    words = frozenset(query_terms(asked))
+    for theirs, near in zip(_words(others), _near(asked, others) if by_meaning else repeat(None), strict=False):
+        if near == 0:  # most of them
+            yield NOTHING_ALIKE
+            continue
         shared = len(words & theirs) / len(words | theirs or {""})
         enough = min(1.0, SHARED * shared)
-        if cosine:
-            near = min(1.0, max(0.0, (float(cosine) - ORDINARY) / (ALIKE - ORDINARY)))
+        if near is not None:
             yield near * (1 + enough) / 2, near * enough
-        else:  # no vectors, or nothing that the table knows
-            yield (enough, enough) if shared >= MOSTLY else (0.0, 0.0)
+        else:
+            yield (enough, enough) if shared >= MOSTLY else NOTHING_ALIKE
+
+
+def _near(asked: str, others: tuple[str, ...]) -> list[float | None]:
+    """How near they are in meaning, from 0 to 1; None where the table knows nothing of one of the two."""
+    cosines = _meaning(others) @ _meaning((asked,))[0]
+    return [
+        None if cosine == 0 else 0.0 if cosine <= ORDINARY else min(1.0, (cosine - ORDINARY) / (ALIKE - ORDINARY))
+        for cosine in cosines.tolist()
+    ]
 
 
 @lru_cache(maxsize=16)

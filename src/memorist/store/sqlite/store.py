@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -642,5 +643,9 @@ def _receipt(row: Sequence[Any]) -> Receipt:
 
 def _lesson(row: Sequence[Any]) -> Lesson:
     id, space, home, record, question, places, users, others, at = row
-    came_from = tuple((scope, whose) for scope, whose in json.loads(places))
-    return Lesson(id, space, home, record, question, came_from, users, others, from_micros(at))
+    return Lesson(id, space, home, record, question, _places(places), users, others, from_micros(at))
+
+
+@lru_cache(maxsize=100)  # most lessons of a project come from the same few
+def _places(text: str) -> tuple[tuple[str, str | None], ...]:
+    return tuple((scope, home) for scope, home in json.loads(text))
