@@ -194,7 +194,7 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
 # What the journal may say was done to a memory; an upkeep job of your own may say more.
 EVENTS = (
     "added", "reinforced", "said again", "found again", "revised", "superseded", "pinned", "unpinned", "tagged", "linked",
-    "unlinked", "feedback", "used", "counted", "promoted", "confirmed", "lowered", "forgotten", "evicted", "expired",
+    "unlinked", "feedback", "learnt", "used", "counted", "promoted", "confirmed", "lowered", "forgotten", "evicted", "expired",
     "finished", "restored", "undone", "moved", "assigned", "rescanned", "erased",
 )  # fmt: skip
 

@@ -238,12 +238,20 @@ class Memory(Engine):
         """Removes the relation of that `kind` between the memories `a` and `b`."""
         return self._relate(a, b, kind, None, None)
 
-    def feedback(self, id: Reference, verdict: Literal["useful", "irrelevant", "wrong"]) -> Outcome:
-        """Tells how the recalled memory `id` did. `verdict`: useful is a vote for it, wrong one against it."""
-        return self._tell(remember.edit.vote(partial(self._must_get, id), verdict, self._caller))
+    def feedback(
+        self, id: Reference, verdict: Literal["useful", "irrelevant", "wrong"], *, receipt: str | None = None
+    ) -> Outcome:
+        """Tells how the recalled memory `id` did. Useful is a vote for it, wrong one against it, and irrelevant a small one. With
+        a receipt it is about that question: like ones in this project are answered accordingly, and only wrong is a vote too.
+
+        id: the memory; it need not have been among the hits · verdict: how it did
+        receipt: of the context or the recall whose question is meant
+        """
+        return self._tell(remember.edit.feedback(partial(self._must_get, id), verdict, receipt, self._caller))
 
     def used(self, receipt: str, answer: str | None = None, *, ids: Sequence[Reference] | None = None) -> Report:
-        """Tells what of a context or a recall was used. Use starts a memory's clock again; it is counted once for each receipt.
+        """Tells what of a context or a recall was used. Use starts a memory's clock again, and says a little about the question;
+        it is counted once for each receipt.
 
         receipt: of the context or the recall · answer: what the model said; memories whose words are in it were used
         ids: the memories that were used, where you know

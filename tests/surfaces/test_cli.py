@@ -57,6 +57,26 @@ def test_a_memory_from_its_first_day_to_its_last(cli: Cli) -> None:
     assert cli("count").out == "1\n"
 
 
+def test_feedback_about_a_question(cli: Cli) -> None:
+    for text in (
+        "Staging runs Postgres 16",
+        "Staging is rebuilt on Sundays",
+        "The database of staging is backed up by Ida",
+    ):
+        cli("remember", text)
+    question = "Which database does staging run?"
+    found = cli("recall", question, "--why").out.splitlines()
+    first, receipt = found[0].partition("]")[0].removeprefix("[id:"), found[-1].removeprefix("receipt ")
+    assert json.loads(cli("recall", question, "--json").out)["receipt"].startswith("r0")
+    for _ in range(3):
+        said = cli("feedback", first, "irrelevant", "--receipt", receipt)
+        assert said.code == 0 and "questions like it will be answered accordingly" in said.out
+    assert not cli("recall", question).out.startswith(f"[id:{first}]")
+    assert "receipt" not in cli("recall", question).out and "receipt" not in cli("explain", question).out
+    unknown = cli("feedback", first, "useful", "--receipt", "r0")
+    assert unknown.code and "there is no receipt" in unknown.err
+
+
 def test_marks_tags_relations_and_verdicts(cli: Cli) -> None:
     for text in ("The old way", "The new way"):
         cli.inside("remember", text)

@@ -91,6 +91,10 @@ STAGES = 'stages = ["understand", "words", "believed", "weigh", "keep_best"]\n'
     ("text", "words"),
     [
         ("", "base must name .* balanced, .*hebbian"),
+        (
+            'base = "balanced"\nstages = ["understand", "gather", "blend", "believed", "lessons", "keep_best"]',
+            "learnt comes before blend, and lessons after it",
+        ),
         ('base = "mine"', "there is no design 'mine'; designs are balanced, .*hebbian"),
         ("base = 3", "base must name"),
         ('base = "hebbian"\ncolour = 1', "no key 'colour'; keys are base, name, about, reads"),
@@ -116,7 +120,7 @@ STAGES = 'stages = ["understand", "words", "believed", "weigh", "keep_best"]\n'
         ('base = "hebbian"\nstages = ["understand", "words", "keep_best", "believed"]', "end with keep_best"),
         (
             'base = "hebbian"\nstages = ["understand", "votes", "words", "believed", "keep_best"]',
-            "votes is before words, where nothing is found yet.*Before it may come understand, recognise, aliases, widen",
+            "votes is before words, where nothing is found yet.*Before it may come understand, recognise, learnt, aliases, widen",
         ),
         (
             'base = "balanced"\nstages = ["understand", "gather", "spread", "blend", "believed", "keep_best"]',
@@ -128,7 +132,7 @@ STAGES = 'stages = ["understand", "words", "believed", "weigh", "keep_best"]\n'
         ),
         (
             'base = "hebbian"\nstages = ["understand", "magic"]',
-            "stages: there is no 'magic'; names are understand, recognise, words, gather",
+            "stages: there is no 'magic'; names are understand, recognise, learnt, words, gather",
         ),
         ('base = "hebbian"\nstages = [1]', "stages must be a list of names"),
         ('base = "hebbian"\n' + STAGES, "recall.weigh needs factors"),

@@ -221,11 +221,14 @@ def verbs(tmp_path: Path) -> dict[str, tuple[float, Callable[[Player], Any]]]:
     def used(p: Player) -> Any:
         return m(p).used(p.dice.choice(p.known.receipts), p.says())
 
+    def feedback(p: Player) -> Any:
+        return m(p).feedback(p.id(), "useful", receipt=p.dice.choice((None, *p.known.receipts[-5:])))
+
     searches = ("memory", "sessions", "archive", "all")
     return {
         "remember": (8, remember), "remember_many": (1, many), "revise": (3, revise), "pin": (1, lambda p: m(p).pin(p.id())),
         "unpin": (1, lambda p: m(p).unpin(p.id())), "tag": (1, tag), "link": (1, link),
-        "unlink": (1, lambda p: m(p).unlink(p.id(), p.id())), "feedback": (1, lambda p: m(p).feedback(p.id(), "useful")),
+        "unlink": (1, lambda p: m(p).unlink(p.id(), p.id())), "feedback": (2, feedback),
         "used": (1, used), "forget": (1, forget), "restore": (1, restore), "extract": (1, extract), "promote": (2, promote),
         "erase": (0.05, lambda p: m(p).erase(p.id(), dry_run=p.dice.random() < 0.7)),
         "undo": (1, lambda p: m(p).undo(p.dice.choice((None, *p.known.batches[-3:])))),

@@ -76,7 +76,7 @@ def test_only_use_resets_the_clock_and_shown_is_not_used(asked: tuple[Memory, st
     record = memory.get(1)
     assert (record.counters.used, record.times.used, record.counters.up) == (1, clock(), 0)
     assert memory.get(2).counters.used == 0 and memory.get(2).times.used is None
-    assert memory.history(1)[-1].verb == "used"
+    assert [event.verb for event in memory.history(1)][-2:] == ["used", "learnt"], "of the memory, and of the question"
 
 
 @pytest.mark.covers("X9")

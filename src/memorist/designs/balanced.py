@@ -4,6 +4,7 @@ from memorist.design import Design, Lane, Promotion
 from memorist.recall.stages.blend import Blend
 from memorist.recall.stages.gather import Gather, Recognise, Understand
 from memorist.recall.stages.keep import Abstain, Believed, DropUnlikely, KeepBest, OneVoice
+from memorist.recall.stages.lessons import Learnt, Lessons
 from memorist.recall.stages.talk import Corrected
 from memorist.recall.stages.weigh import MarkConflicts, NewestOfSlot, Rerank, Suspect, Weigh
 from memorist.upkeep.retain import MEGABYTE, Prune, Settle
@@ -15,11 +16,13 @@ BALANCED = Design(
     recall=(
         Understand(),
         Recognise(),
+        Learnt(),
         Gather(),
         Blend(),
         Believed(),
         Abstain(below=0.08),
         Weigh(factors=("recency", "votes", "importance", "kind", "pinned", "doubt")),
+        Lessons(),
         Suspect(),
         Rerank(),
         DropUnlikely(below=0.08, behind=2.0),

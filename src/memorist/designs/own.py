@@ -22,7 +22,7 @@ from memorist import checks
 from memorist.design import LANES, Budget, Compression, Conflicts, Design, Due, Inject, Lane, Promotion
 from memorist.designs import DESIGNS, NAME
 from memorist.errors import Invalid
-from memorist.recall.stages import blend, gather, keep, talk, weigh, words
+from memorist.recall.stages import blend, gather, keep, lessons, talk, weigh, words
 from memorist.remember.promotion import PRESETS
 from memorist.text import toml
 from memorist.text.visible import quoted
@@ -30,8 +30,15 @@ from memorist.upkeep import retain, suggest
 from memorist.worth import DECAYS, FACTORS
 
 FAMILIES = ("task", "session", "project", "user", "global")
-BEFORE = ("understand", "recognise", "aliases", "widen")  # they work on the question; all other stages work on hits
+BEFORE = (
+    "understand",
+    "recognise",
+    "learnt",
+    "aliases",
+    "widen",
+)  # they work on the question; all other stages work on hits
 FINDS = (["words"], ["fields"], ["gather", "blend"], ["gather", "fuse_ranks"])  # how a design may find: one of these
+LEARNING = ("learnt", "blend", "lessons")  # in this order, or without the outer two
 FINDERS = {name for way in FINDS for name in way}
 
 
@@ -154,6 +161,7 @@ def _must_work(stages: Sequence[Any]) -> None:
             f"(without it what no longer holds is recalled); they are {', '.join(names)}"
         )
     _must_suit_one_another(names)
+    _must_learn_in_order(names)
     _must_count_votes_once(names, stages)
     useless = sorted(set(names[:finds]) - {*BEFORE, *found}, key=names.index)
     if useless:  # it would have no effect, and the author of the file would not notice
@@ -175,6 +183,12 @@ def _must_suit_one_another(names: Sequence[str]) -> None:
         raise Invalid(
             "one_voice compares the memories about to be shown, so it comes right before keep_best; move it there"
         )
+
+
+def _must_learn_in_order(names: Sequence[str]) -> None:
+    learning = [name for name in names if name in LEARNING]
+    if learning not in (["blend"], [], list(LEARNING)):
+        raise Invalid("learnt looks up what lessons puts to use: learnt comes before blend, and lessons after it")
 
 
 def _must_count_votes_once(names: Sequence[str], stages: Sequence[Any]) -> None:
@@ -296,6 +310,7 @@ _tokens = partial(checks.whole, least=0, most=1_000_000)
 STAGES: Mapping[str, Shape] = {
     "understand": _shape(gather.Understand, most=_few, urls=checks.flag),
     "recognise": _shape(gather.Recognise),
+    "learnt": _shape(lessons.Learnt),
     "words": _shape(words.ByWords, pool=_pool, source=checks.flag, lifted=partial(one_of, known=tuple(words.LIFTS))),
     "gather": _shape(gather.Gather, words=_pool, meaning=_pool, around=_pool),
     "blend": _shape(blend.Blend),
@@ -306,6 +321,7 @@ STAGES: Mapping[str, Shape] = {
     "believed": _shape(keep.Believed),
     "weigh": _shape(weigh.Weigh, factors=Key("factors", partial(names, known=tuple(FACTORS)), list)),
     "votes": _shape(weigh.WeighByVotes, reinforce=_vote, demote=_vote),
+    "lessons": _shape(lessons.Lessons),
     "suspect": _shape(weigh.Suspect, weight=partial(checks.number, least=0.1, most=1)),
     "abstain": _shape(keep.Abstain, below=checks.share, unless_covered=checks.share),
     "drop_unlikely": _shape(keep.DropUnlikely, below=checks.share, behind=partial(checks.number, least=0, most=20)),

@@ -68,6 +68,18 @@ class Candidate(NamedTuple):
     nearly: float = 0.0  # the share of the question that it covers if misspelt words are read right
 
 
+class Taught(NamedTuple):
+    """What questions like this one taught about a memory: how many verdicts speak for it, or below zero against it."""
+
+    users: float
+    others: float
+    question: str  # the one that says most about it
+
+    @property
+    def strength(self) -> float:
+        return abs(self.users) + abs(self.others)
+
+
 @dataclass(frozen=True, slots=True)
 class Expansion:
     """A word that was not asked for and is looked for all the same, at a lower weight than the one it stands for."""
@@ -99,6 +111,7 @@ class Search:
     terms: tuple[str, ...] = ()
     expansions: tuple[Expansion, ...] = ()  # words like those of the question
     asked: Asked = Asked("")
+    taught: Mapping[int, Taught] = field(default_factory=dict)  # by the numbers of memories
     candidates: tuple[Candidate, ...] = ()
     yardstick: Yardstick = field(default_factory=Yardstick)  # what the terms weigh on these shelves
     chance: float | None = None  # that the answer is here, where a stage has told
@@ -109,6 +122,11 @@ class Search:
     note: str | None = None  # what the stage wants to say
     empty_because: str | None = None
     notes: tuple[str, ...] = ()  # what the answer has to say beside its hits
+
+    @property
+    def wanted(self) -> set[int]:
+        """The memories that were useful for questions like this one: they are looked at in any case."""
+        return {number for number, taught in self.taught.items() if max(taught.users, taught.others) > 0}
 
     def pool(self, size: int) -> int:
         """How many to look at where a design says so many: when recalls are slow a third, and of many a fifth (15 → 5,
@@ -280,8 +298,9 @@ def receipt_for(answer: Recall, ms: float, session: str | None, who: Access, too
     shown = tuple((hit.record.id, round(hit.score, 6)) for hit in answer)
     said = answer.query[:1000].encode("utf-8", "replace").decode()
     return Receipt(
-        answer.receipt, tools.clock(), who.space, said, who.actor, who.surface, session, ms, shown, answer.empty_because
-    )
+        answer.receipt, tools.clock(), who.space, said, who.actor, who.surface, session, ms, shown, answer.empty_because,
+        home=who.home,
+    )  # fmt: skip
 
 
 def why_not(record: Record, answer: Recall, search: str) -> str:

@@ -20,7 +20,7 @@ from memorist.kinds import Kind
 from memorist.records import Link, Record, changed, to_micros
 from memorist.remember.authority import Agreed, Effect, judge, noted, users_word
 from memorist.store.meaning import Ahead
-from memorist.store.nouns import COUNTERS, KeyUse, difference
+from memorist.store.nouns import COUNTERS, KeyUse, Lesson, difference
 from memorist.store.protocol import Store
 from memorist.store.where import Order, Where, everywhere
 from memorist.store.writer import Change, Clean, Writer
@@ -77,6 +77,7 @@ class Changes:
     links: list[Link] = field(default_factory=list)
     unlinked: list[Link] = field(default_factory=list)
     keys: dict[str, KeyUse] = field(default_factory=dict)
+    lessons: list[Lesson] = field(default_factory=list)
     records: dict[str, Record] = field(default_factory=dict)  # as they will be stored
     twins: dict[Twins, list[Record]] = field(default_factory=dict)  # with the same text in the same place
     claimed: dict[int, list[Record]] = field(default_factory=dict)  # topic → new records that claim something about it
@@ -122,6 +123,12 @@ class Changes:
         self.unlinked.append(link)
         self.note(verb, a, {"other": link.b, "was": _told(link), "now": None}, because)
 
+    def learn(self, about: Record, old: Lesson, new: Lesson, because: str, verb: str = "learnt") -> None:
+        """Lets the verdicts of a lesson stand otherwise; it is journalled with the memory, without the question."""
+        self.lessons.append(new)
+        was, now = [old.users, old.others], [new.users, new.others]
+        self.note(verb, about, {"lesson": new.id, "was": was, "now": now}, because)
+
     def touch(self, *records: Record) -> None:
         """The change is about these records too, although their rows stay: only those who may change them may do it."""
         self.effects += [Effect("linked", record, record) for record in records]
@@ -147,6 +154,7 @@ class Changes:
             vectors=self.vectors,
             batch=batch,
             settings={} if self.takes_back else noted(self.effects, self.by, self.now),
+            lessons=self.lessons,
         )
 
     def _add(self, change: Change) -> None:

@@ -30,7 +30,7 @@ from memorist.records import (
     new_id,
 )
 from memorist.redact import nothing_but_marks, replaced, texts_of
-from memorist.remember import consent
+from memorist.remember import consent, lessons
 from memorist.remember.authority import RANK, Effect, Held, derived, reason_to_ask, users_word
 from memorist.remember.changes import Caller, Changes, refuse_second
 from memorist.remember.conflicts import links_between, meet, retired, reworded
@@ -370,10 +370,37 @@ def refuse_circle(link: Link, store: Store, where: Where) -> None:
 # shown often do not end up being shown always.
 
 
-def vote(find: Find, verdict: str, by: Caller) -> Outcome:
-    """Counts a verdict. Only a useful one resets the clock; nothing here changes trust."""
+def feedback(find: Find, verdict: str, receipt: str | None, by: Caller) -> Outcome:
+    """A verdict about a memory, or about how it did for the question of that receipt. Of the latter, only that it is wrong is
+    a vote too: what helped for one question, or did not, says little about others."""
     if verdict not in VERDICTS:
         raise Invalid(f"there is no verdict {quoted(verdict)}; verdicts are {', '.join(VERDICTS)}")
+    if receipt is None:
+        return vote(find, verdict, by)
+    by.writer.flush()
+    line = receipt_of(receipt, by.access, by.store)
+    if verdict != "wrong":
+        return _taught(find, verdict, line, by)
+    voted = vote(find, verdict, by)
+    taught = _taught(find, verdict, line, by, voted.batch)
+    return replace(voted, because=f"{voted.because}; {taught.because}", batch=taught.batch or voted.batch)
+
+
+def _taught(find: Find, verdict: str, line: Receipt, by: Caller, batch: str | None = None) -> Outcome:
+    against = lessons.reason_against(line, by)
+    if against:
+        return Outcome("refused", against)
+    because = f"the caller found it {verdict} for a question"
+    with by.writer.transaction():
+        record, changes = _writable(find(), by.access), Changes.of(by)
+        if not lessons.teach(changes, [record], line, lessons.THIRDS[verdict], because):
+            return Outcome("unchanged", f"{because}, as so often before that it counts no further", record.id, record)
+        batch, _ = changes.commit(batch)
+    return Outcome("changed", f"{because}; questions like it will be answered accordingly", record.id, record, batch)
+
+
+def vote(find: Find, verdict: str, by: Caller) -> Outcome:
+    """Counts a verdict. Only a useful one resets the clock; nothing here changes trust."""
 
     def question(held: Held) -> Ask:
         record = held.record
@@ -420,6 +447,8 @@ def use(receipt: str, answer: str | None, ids: Sequence[str] | None, by: Caller)
                 continue
             changes.count("used", record, _used(record, changes.now), f"used: {reasons[record.id]}")
             changes.key(KeyUse(key, line.id, record.id, "used", changes.now))
+        if lessons.reason_against(line, by) is None:
+            lessons.teach(changes, list(changes.records.values()), line, lessons.USE, "used for a question")
         batch, done = changes.commit()
     planned = tuple(Planned(record.id, record.number, reasons[record.id]) for record in done.values())
     advice = None if reasons else "the answer shows no use of what was recalled; name it with ids= if it was used"

@@ -128,7 +128,7 @@ class _Erasure:
             if report.dry_run or not whole:
                 return report
             gone = self.by.writer.erase(whole, who, self.because, report.batch, quoting, marks)
-        self.traces |= _traces(whole, gone.words)
+        self.traces |= _traces(whole, gone.words) | {question[: 2 * PHRASE].encode() for question in gone.questions}
         return replace(report, batch=gone.batch)
 
     def _noted(self, whole: list[Record], found: Sequence[Record], left: dict[str, str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from memorist.design import Ask
 from memorist.errors import Invalid, NotFound, Refused
 from memorist.project import resolve_project
 from memorist.records import LIVING, Record, Report, Scope, memories
-from memorist.remember import consent
+from memorist.remember import consent, lessons
 from memorist.remember.changes import Caller, same_texts, twin_of
 from memorist.remember.edit import Sweep, portions
 from memorist.store import checkouts, choices
@@ -89,6 +89,7 @@ def _moved(old: Scope, new: Scope, because: str, by: Caller, chosen: bool) -> Re
             begun, report = report.batch, sweep.step(some, report)
             if report.batch and not begun:
                 _take_choices_along(old, new, by)
+                lessons.take_along(old, new, by)
                 checkouts.rename(old, new, by.store, by.access.space, report.batch, chosen)
     return replace(report, advice=_told(report, by)) if report.changed else report
 

@@ -97,13 +97,16 @@ class _Search:
         return [link for link in dict.fromkeys(found) if link.evidence and self._holds([link.evidence])]
 
     def tell_others(self) -> None:
-        """Questions that wait are written without the secret; lines of the recall log that hold one go."""
+        """Questions that wait, and those of lessons, are written without the secret; lines of the recall log that hold one
+        go."""
         store, space = self.by.store, self.by.access.space
         for run in store.runs(space):
             if run.question is not None and self._holds(_strings(run)):
                 self.by.writer.save_run(run)
         lines = [line.id for line in store.receipts(space, RECEIPTS_AT_MOST) if self._holds(_strings(line))]
-        if lines:
+        taught = [lesson for lesson in store.lessons(space) if self._holds([lesson.question])]
+        self.by.writer.save_lessons(taught)
+        if lines or taught:
             self.by.writer.drop_receipts(lines, space)
 
     def _holds(self, texts: Iterable[str]) -> bool:

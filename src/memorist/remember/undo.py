@@ -15,7 +15,7 @@ from memorist.access import Access
 from memorist.design import Ask, Tools
 from memorist.errors import Conflict, Invalid, MemoristError, NotFound, Refused
 from memorist.records import Counters, Event, Link, Planned, Record, Report, from_micros
-from memorist.remember import consent
+from memorist.remember import consent, lessons
 from memorist.remember.authority import RANK, Effect, Held, hidden_lately, most_of, place_of, reason_to_ask
 from memorist.remember.changes import UNDONE, Caller, Changes, counts_of, refuse_second
 from memorist.remember.edit import portions
@@ -25,7 +25,7 @@ from memorist.store.nouns import COLUMNS, COUNTERS, from_row, to_row
 from memorist.store.where import Where, everywhere
 from memorist.store.writer import DOOR, SALT, Clean, door_of
 
-BESIDE = {*COUNTERS, "last_used", "other"}  # in an event that left the row as it was
+BESIDE = {*COUNTERS, "last_used", "other", "lesson"}  # in an event that left the row as it was
 TOLD = {"was", "now", SALT, DOOR}  # in an event, beside what changed
 UNDID = "undid "
 
@@ -188,6 +188,7 @@ class _Return:
     past: Record | None = None  # the record that holds the text to bring back
     links: tuple[tuple[Link, Link | None], ...] = ()
     gone: tuple[Link, ...] = ()
+    lessons: tuple[tuple[str, Sequence[int]], ...] = ()  # and how their verdicts stood
     fresh: Clean | None = None  # the next version, where its row changes
 
 
@@ -244,7 +245,8 @@ class _Undo:
     def _must_be_ours(self, back: _Return) -> None:
         """Raises `Held` where a person has to agree. A memory with nothing but other links counts as changed, too."""
         record, fresh = back.record, back.fresh
-        effect = Effect("undone", record, fresh or back.after, counted=fresh is None and back.after != record)
+        counted = fresh is None and (back.after != record or (back.lessons and not back.links and not back.gone))
+        effect = Effect("undone", record, fresh or back.after, bool(counted))
         reason = reason_to_ask(effect, self.by)
         if reason:
             raise Held(reason, [effect])
@@ -275,6 +277,8 @@ class _Undo:
             return replace(back, after=replace(back.after, state="archived", reason=UNDONE))
         if event.before is None:
             raise Refused(f"memory {back.record.number}: its state before {event.batch} was erased")
+        if "lesson" in event.before:
+            return replace(back, lessons=(*back.lessons, (event.before["lesson"], event.before["was"])))
         before, past = dict(event.before), self._past(event.before)
         links, gone = back.links, back.gone
         if past is not None:
@@ -301,11 +305,12 @@ class _Undo:
     def _put(self, back: _Return, changes: Changes) -> None:
         """Puts the changes, with everything that an undo of this undo needs."""
         record = back.record
+        taken = lessons.take_back(changes, record, back.lessons, self.because) if back.lessons else False
         if back.fresh is not None:
             changes.put("undone", record, back.fresh, self.because)
         elif back.after != record:
             changes.count("undone", record, back.after, self.because)
-        elif not back.links and not back.gone:
+        elif not back.links and not back.gone and not taken:
             changes.note("undone", record, {}, self.because)
         for link, was in back.links:
             changes.link(record, link, self.because, was, verb="undone")

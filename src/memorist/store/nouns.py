@@ -100,11 +100,31 @@ class Receipt:
     shown: tuple[tuple[str, float], ...]
     empty_because: str | None = None
     rendered: Mapping[str, Any] | None = None  # of a context only: the text that went into a prompt, and out of what
+    home: str | None = None  # the project in which it was asked; lines from before 0.2.0 do not know it
 
     @property
     def ids(self) -> list[str]:
         """Of the memories that were shown."""
         return [id for id, _ in self.shown]
+
+
+LESSONS_AT_MOST = 300  # of a project: a question is compared with all of them
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """How one memory did for one question, in the project where it was asked. Verdicts count in thirds: to be used is one
+    third of being called useful."""
+
+    id: str
+    space: str
+    home: str
+    record: str
+    question: str
+    places: tuple[tuple[str, str | None], ...]  # the scopes, with their homes, that the answer came from
+    users: int  # what the user said of it, above or below zero
+    others: int  # and what all others did
+    at: datetime  # when something was last said of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +191,7 @@ class Commit:
     events: Sequence[Event] = ()
     digest: bytes = b""  # that ties these events to all before
     runs: Sequence[Run] = ()  # one with id 0 is new
+    lessons: Sequence[Lesson] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -180,6 +201,7 @@ class Erased:
 
     events: tuple[int, ...]  # of other records, which told of one of them
     words: frozenset[str]  # that no memory of the space holds any more
+    questions: frozenset[str] = frozenset()  # of lessons that went
 
 
 @dataclass(frozen=True, slots=True)

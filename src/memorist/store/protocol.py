@@ -32,6 +32,7 @@ from memorist.store.nouns import (
     Fact,
     Generation,
     KeyUse,
+    Lesson,
     Near,
     Piece,
     Receipt,
@@ -116,6 +117,9 @@ class Records(Protocol):
     def receipts(self, space: str, limit: int, id: str | None = None) -> list[Receipt]:
         """The recall log, newest first; or that one line of it."""
 
+    def lessons(self, space: str, home: str | None = None) -> list[Lesson]:
+        """What was learnt in that project, or in all of the space; oldest first."""
+
     def key_use(self, key: str) -> KeyUse | None: ...
 
     def setting(self, name: str) -> str | None: ...
@@ -134,13 +138,13 @@ class Records(Protocol):
 
     def write(self, commit: Commit) -> list[int]:
         """Stores or replaces records with their index rows, and everything else that the commit holds; returns the numbers of
-        the records, then those of the runs."""
+        the records, then those of the runs. Of a project's lessons the newest LESSONS_AT_MOST stay."""
 
     def erase(
         self, tombstones: Sequence[Sealed], resealed: Sequence[Sealed] = (), receipts: Sequence[str] = ()
     ) -> Erased:
         """Puts tombstones in the place of records, and takes what told of them out of the index, counters, links,
-        keys, journal and recall log. `resealed` are memories that live on under a new key without their journal, because a
+        keys, journal, lessons and recall log. `resealed` are memories that live on under a new key without their journal, because a
         text they once had is among the erased. `receipts` are lines of the recall log that go too."""
 
     def log(self, receipts: Sequence[Receipt], most: int, oldest: datetime) -> None:

@@ -24,7 +24,19 @@ from memorist.redact.own import NO_RULES, Own
 from memorist.store.choices import forget_words
 from memorist.store.journal import Anchor, Audit, audit, jump
 from memorist.store.meaning import Ahead, Generations, Meaning, secret_of
-from memorist.store.nouns import ChainLink, Commit, Counted, KeyUse, Receipt, Run, Sealed, event_mac, next_link, seal
+from memorist.store.nouns import (
+    ChainLink,
+    Commit,
+    Counted,
+    KeyUse,
+    Lesson,
+    Receipt,
+    Run,
+    Sealed,
+    event_mac,
+    next_link,
+    seal,
+)
 from memorist.store.protocol import Store
 from memorist.store.where import everywhere
 from memorist.text.twins import fingerprint
@@ -76,6 +88,7 @@ class Gone:
 
     batch: str
     words: frozenset[str]
+    questions: frozenset[str]  # of lessons that went
 
 
 class Writer:
@@ -181,6 +194,7 @@ class Writer:
         vectors: Mapping[str, Ahead] | None = None,
         batch: str | None = None,
         settings: Mapping[str, str] | None = None,
+        lessons: Sequence[Lesson] = (),
     ) -> tuple[str, dict[str, Record]]:
         """Stores the changes, all or none. Returns the batch id and the records as stored. A `batch` that is given goes on:
         what takes several transactions is still taken back by one undo."""
@@ -195,12 +209,20 @@ class Writer:
             batch, events, link = self._events(changes, who, sealed, batch)
             commit = Commit(
                 written, ready, list(counted.values()), self._cleaned(links), unlinked, keys, events, link.digest,
-                settings=settings or {},
+                settings=settings or {}, lessons=self._redacted_lessons(lessons),
             )  # fmt: skip
             numbers = dict(zip(rows, self.store.write(commit), strict=True))
             self._here.transaction.bare += [numbers[id] for id in bare]
         stored = {c.record.id: c.record for c in changes}
         return batch, {id: changed(r, number=numbers.get(id, r.number)) for id, r in stored.items()}
+
+    def save_lessons(self, lessons: Sequence[Lesson]) -> None:
+        """Keeps them as they are; what is said of a memory anew is committed with its event."""
+        with self.transaction():
+            self.store.write(Commit(lessons=self._redacted_lessons(lessons)))
+
+    def _redacted_lessons(self, lessons: Sequence[Lesson]) -> list[Lesson]:
+        return [replace(each, question=self.redact(each.question)) for each in lessons]
 
     def _sealed(self, changes: Sequence[Change], rows: dict[str, Clean]) -> dict[str, Sealed]:
         """Each record that changes, under its own key; a new one gets one."""
@@ -275,7 +297,7 @@ class Writer:
         batch, events, link = self._events(changes, who, {each.record.id: each for each in (*stones, *heads)}, batch)
         marks = {"erased": str(to_micros(self._clock())), unscrubbed(who.space): secrets.token_hex(8)}
         self.store.write(replace(more, events=events, digest=link.digest, settings={**more.settings, **marks}))
-        return Gone(batch, erased.words)
+        return Gone(batch, erased.words, erased.questions)
 
     def _staying(self, records: Sequence[Record], quoting: Sequence[Record], now: datetime) -> list[Record]:
         """What lives on under a new key."""

@@ -17,7 +17,19 @@ from memorist.errors import Invalid, Refused, StoreUnavailable
 from memorist.kinds import ARCHIVE, MEMORY, TURNS
 from memorist.records import Counters, Link, Record, Times
 from memorist.store.journal import broken
-from memorist.store.nouns import Commit, Counted, KeyUse, Receipt, Run, Shelf, footprint, next_link, shelf_of
+from memorist.store.nouns import (
+    LESSONS_AT_MOST,
+    Commit,
+    Counted,
+    KeyUse,
+    Lesson,
+    Receipt,
+    Run,
+    Shelf,
+    footprint,
+    next_link,
+    shelf_of,
+)
 from memorist.store.protocol import Store
 from memorist.store.where import Order, Where, order_of
 from memorist.testing.meaning import MeaningContract
@@ -357,6 +369,26 @@ class StoreContract(MeaningContract):
         seen = store.get([shown.id, other.id], Where(EVERYWHERE))
         assert [record.counters.surfaced for record in seen] == [9, 0]
 
+    def test_lessons_are_kept_replaced_and_bounded(self, store: Store) -> None:
+        one, two = stored(store, a_record("heron weir"), a_record("stork roof"))
+        lesson = Lesson(
+            "l1", "default", "project/atlas", one.id, "q?", (("global", None), ("task/1", "project/a")), 3, -9, START
+        )
+        others = [replace(lesson, id="l2", home="project/b"), replace(lesson, id="l3", space="x")]
+        store.write(Commit(lessons=[lesson, *others]))
+        assert store.lessons("default", "project/atlas") == [lesson] and store.lessons("x") == others[1:]
+        newer = replace(lesson, record=two.id, users=0, at=moment(2))
+        store.write(Commit(lessons=[newer]))
+        assert store.lessons("default") == [others[0], newer], "oldest first"
+        many = [replace(lesson, id=f"m{n:04}", at=moment(n)) for n in range(LESSONS_AT_MOST + 3)]
+        store.write(Commit(lessons=many))
+        kept = store.lessons("default", "project/atlas")
+        assert (
+            len(kept) == LESSONS_AT_MOST
+            and kept[-1] == many[-1]
+            and store.lessons("default", "project/b") == others[:1]
+        )
+
     # ------------------------------------------------------------ the whole
 
     def test_a_failed_transaction_leaves_nothing(self, store: Store) -> None:
@@ -578,8 +610,12 @@ class StoreContract(MeaningContract):
         ]
         links = [Link(gone.id, kept.id, "relates_to", 1.0, "heron"), Link(kept.id, gone.id, "contradicts")]
         keys = [KeyUse("k", "d", gone.id, "added", START), KeyUse("l", "e", kept.id, "added", START)]
+        about = Lesson("l1", "default", "project/atlas", kept.id, "stork", (), 3, 0, START)
+        lessons = [about, replace(about, id="l2", record=gone.id), replace(about, id="l3", question="the heron")]
         with store.transaction():
-            store.write(Commit(links=links, keys=keys))
+            store.write(
+                Commit(links=links, keys=keys, lessons=[replace(lessons[1], question="roof?"), lessons[0], lessons[2]])
+            )
             store.log(lines, 100, START)
         events, words = erased(store, gone)
         assert (list(events), words) == ([2], {"heron", "weir"})
@@ -590,6 +626,7 @@ class StoreContract(MeaningContract):
         assert store.key_use("k") is None, "a key goes with its record, and may be used anew"
         assert store.key_use("l") == keys[1]
         assert [line.id for line in store.receipts("default", 9)] == ["r3"]
+        assert store.lessons("default") == lessons[:1]
         assert broken(store.chain()) is None
 
     def test_an_erasure_that_fails_to_commit_took_nothing(self, store: Store) -> None:

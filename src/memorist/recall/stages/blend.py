@@ -10,7 +10,7 @@ for nor on how busy the machine is: what is compared is the same for every limit
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -63,7 +63,7 @@ class Blend:
         if not search.candidates:
             return search
         table = Table(search.candidates, search.asked, mix(), search.yardstick)
-        best = table.best(self.spare)
+        best = table.best(self.spare, search.wanted)
         records, believed, at_once = list[Record](), 0, max(READ, search.limit + self.spare)
         for start in range(0, len(best), at_once):
             some = tools.store.get(best[start : start + at_once], search.where)
@@ -114,10 +114,12 @@ class Table:
         weights = self._mix[voice(candidate.fact)]
         return sum([weights[name] * value for name, value in self.features(candidate)])
 
-    def best(self, spare: int) -> list[int]:
-        """All of them in order, but behind the first come so many that helped before: votes may lift them."""
+    def best(self, spare: int, wanted: Collection[int] = ()) -> list[int]:
+        """All of them in order, but behind the first come those that are wanted, and so many that helped before: votes may lift
+        them."""
         best = [number for _, number in sorted(zip(self.sums.values(), self.sums, strict=True), reverse=True)]
         helped = [number for number in best if self.candidates[number].fact.up][:spare]
+        helped = [*(number for number in best if number in wanted), *helped]
         return list(dict.fromkeys([*best[: READ - spare], *helped, *best])) if helped else best
 
     def look_closer(self, records: Sequence[Record]) -> None:

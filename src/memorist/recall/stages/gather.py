@@ -181,7 +181,7 @@ class Gather:
                 near = store.nearest(generation.id, vector, shelves, where, pool, search.exact)
                 readings.append(Reading.of(generation.id, vector, near))
                 measured.add_meaning(near.hits, readings[-1])
-            numbers = sorted(measured.words.keys() | measured.meant.keys() | measured.nearly.keys())
+            numbers = sorted(measured.words.keys() | measured.meant.keys() | measured.nearly.keys() | search.wanted)
             rows = store.facts(numbers, shelves, search.where) if numbers else []
             if len(rows) == len(numbers):
                 break

@@ -1,6 +1,6 @@
 """The snapshot of a JSON store: one document, one row a line, under a checksum.
 
-    {"format": "memorist", "version": 5, "generation": 7, "previous": "…", "after": "…", "sum": "…",
+    {"format": "memorist", "version": 6, "generation": 7, "previous": "…", "after": "…", "sum": "…",
     "records": [
     {"number": 1, "space": "default", "scope": "project/atlas", "id": "m…", "text": "Staging runs Postgres 16", …},
 
@@ -22,13 +22,14 @@ Row = dict[str, Any]
 Sections = dict[str, list[Row]]
 
 FORMAT = "memorist"
-VERSION = 5
+VERSION = 6
 LONGEST_HEAD = 1000  # bytes
 MIGRATIONS: dict[int, Callable[[Sections], Sections]] = {  # from each version to the next
     1: lambda sections: sections,  # 2 has vectors, which are made again where they are missing
     2: lambda sections: sections,  # 3 has questions and what was put into prompts; there were none before
     3: lambda sections: sections,  # 4 has homes; those of older tasks are found out when the store is opened
     4: lambda sections: _of_all_layers(sections),  # 5 has generations of some layers
+    5: lambda sections: sections,  # 6 has lessons
 }
 _SUM = b', "sum": "'
 encoded: Callable[[Any], str] = json.JSONEncoder(ensure_ascii=False, separators=(", ", ": "), allow_nan=False).encode

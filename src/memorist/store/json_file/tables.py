@@ -161,11 +161,23 @@ SECTIONS = {  # in the order of a snapshot; vectors come last
     ),
     "generations": Section("generations", "id model dimension state layers lost", "id"),
     "receipts": Section(
-        "recalls", "id at space query actor surface session ms shown empty_because rendered", "id",
+        "recalls", "id at space query actor surface session ms shown empty_because rendered home", "id",
         at="time", shown="json", rendered="json",
     ),
+    "lessons": Section(
+        "lessons", "id space home record question places users others at", "id", record="id", places="json", at="time"
+    ),
 }  # fmt: skip
-PLAIN = ("counters", "links", "events", "keys", "runs", "generations", "receipts")  # rows that are put as they are
+PLAIN = (
+    "counters",
+    "links",
+    "events",
+    "keys",
+    "runs",
+    "generations",
+    "receipts",
+    "lessons",
+)  # rows that are put as they are
 RECORDS = SECTIONS["records"]
 INSERT = f"INSERT INTO records (number, shelf, {', '.join(COLUMNS)}, key, checksum) VALUES (?, ?{', ?' * len(COLUMNS)}, ?, ?)"
 WORDS = "INSERT OR IGNORE INTO words (id, shelf, start, end, prepared, length) VALUES (?, ?, ?, ?, ?, ?)"
@@ -224,6 +236,7 @@ def _dropped(one: apsw.Connection, touched: _Touched) -> Sections:
         "dropped_links": [{"a": _id(one, a), "kind": kind, "b": _id(one, b)} for a, b, kind in touched.gone("links")],
         "dropped_generations": [{"id": id} for (id,) in touched.gone("generations")],
         "dropped_receipts": [{"id": id} for (id,) in touched.gone("recalls")],
+        "dropped_lessons": [{"id": id} for (id,) in touched.gone("lessons")],
     }
 
 

@@ -64,7 +64,7 @@ def take_out_traces(
     gone = frozenset(word for word in words if not _is_held(one, word, shelves))
     _drop_receipts(one, set(ids), set(heads), gone)
     _withdraw_questions(one, set(ids), gone)
-    return Erased(tuple(events), gone)
+    return Erased(tuple(events), gone, _unlearn(one, set(ids), gone))
 
 
 def _events_about(one: apsw.Connection, names: str, heads: str) -> list[int]:
@@ -95,6 +95,21 @@ def _drop_receipts(one: apsw.Connection, ids: set[str], heads: set[str], words: 
         or any(term in words for term in terms(str(query)))
     ]
     one.execute("DELETE FROM recalls WHERE id IN (SELECT value FROM json_each(?))", (canonical(bad),))
+
+
+def _unlearn(one: apsw.Connection, ids: Collection[str], words: Collection[str]) -> frozenset[str]:
+    """Lessons about one of these, or from a question with a word that only these held. They go with the lines of the recall
+    log that have their questions, which are returned."""
+    lines = one.execute("SELECT l.id, r.id, l.question FROM lessons l JOIN records r ON r.number = l.record").fetchall()
+    bad = {
+        id: str(question)
+        for id, record, question in lines
+        if record in ids or any(term in words for term in terms(str(question)))
+    }
+    one.execute("DELETE FROM lessons WHERE id IN (SELECT value FROM json_each(?))", (canonical(list(bad)),))
+    asked = "EXISTS (SELECT 1 FROM json_each(?) WHERE instr(query, value))"
+    one.execute(f"DELETE FROM recalls WHERE {asked}", (canonical(list(bad.values())),))
+    return frozenset(bad.values())
 
 
 def _withdraw_questions(one: apsw.Connection, ids: Collection[str], words: Collection[str]) -> None:

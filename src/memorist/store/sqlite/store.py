@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from memorist.store.journal import refuse_if_lost
 from memorist.store.nouns import (
     COLUMNS,
     COUNTERS,
+    LESSONS_AT_MOST,
     RENDERED_AT_MOST,
     ChainLink,
     Commit,
@@ -39,6 +41,7 @@ from memorist.store.nouns import (
     Diagnosis,
     Erased,
     KeyUse,
+    Lesson,
     Receipt,
     Run,
     Sealed,
@@ -78,7 +81,7 @@ OWN_WORDS = f"FROM words WHERE id >= ?1 * {CHUNKS} AND id < (?1 + 1) * {CHUNKS}"
 LINKS_AT_ONCE = 500
 EVENT_TYPES = (str, str, str, str, str, str, bytes, bytes)  # verb, id, actor, surface, batch, because, mac, after
 MOST_EVENTS = 2**62
-RECEIPT = "id, at, space, query, actor, surface, session, ms, shown, empty_because, rendered"
+RECEIPT = "id, at, space, query, actor, surface, session, ms, shown, empty_because, rendered, home"
 LOG = f"INSERT INTO recalls ({RECEIPT}) VALUES (?{', ?' * RECEIPT.count(',')})"
 COUNT_ALL = "SELECT (SELECT count(*) FROM records), (SELECT count(*) FROM journal), (SELECT count(*) FROM recalls)"
 COUNTED = (
@@ -94,6 +97,11 @@ RUN = "id, space, name, state, owner, lease, at, updated, batch, checkpoint, cha
 SAVE_RUN = upsert("jobs", RUN, "id")
 COUNT = upsert("counters", f"record, {', '.join(COUNTERS)}, last_used, tally", "record")
 USE_KEY = upsert("key_uses", "key, draft, record, outcome, at", "key")  # one that was erased may be used again
+LEARN = upsert("lessons", "id, space, home, record, question, places, users, others, at", "id")
+LEARNT = (
+    "SELECT l.id, l.space, l.home, r.id, l.question, l.places, l.users, l.others, l.at FROM lessons l"
+    " JOIN records r ON r.number = l.record WHERE l.space = ?1 AND {} ORDER BY l.at, l.id"
+)
 LINK = upsert("links", "a, b, kind, weight, evidence, tally", "a, b, kind")
 
 
@@ -334,6 +342,11 @@ class SqliteStore(VectorMatcher, VectorKeeper):
             row = one.execute("SELECT draft, record, outcome, at FROM key_uses WHERE key = ?", (key,)).get
         return KeyUse(key, row[0], row[1], row[2], from_micros(row[3])) if row else None
 
+    def lessons(self, space: str, home: str | None = None) -> list[Lesson]:
+        sql, values = LEARNT.format("1" if home is None else "l.home = ?2"), (space,) if home is None else (space, home)
+        with SOUND_ROWS:
+            return [_lesson(row) for row in self._rows(sql, values)]
+
     def log(self, receipts: Sequence[Receipt], most: int, oldest: datetime) -> None:
         counted = self._counted(list(chain.from_iterable(line.ids for line in receipts)))
         lines = [line for line in receipts if counted.keys() >= set(line.ids)]
@@ -369,6 +382,8 @@ class SqliteStore(VectorMatcher, VectorKeeper):
             _append(one, commit.events, commit.digest)
         if commit.settings:
             one.executemany(SET, list(commit.settings.items()))
+        if commit.lessons:
+            self._learn(one, commit.lessons)
         return [_save_run(one, run) for run in commit.runs]
 
     def _count_up(self, one: apsw.Connection, counted: Sequence[Counted]) -> None:
@@ -386,6 +401,29 @@ class SqliteStore(VectorMatcher, VectorKeeper):
         rows = [(numbers[k.a], numbers[k.b], k.kind, float(k.weight), k.evidence) for k in links]
         one.executemany("DELETE FROM links WHERE (a, kind, b) = (?, ?, ?)", gone)
         one.executemany(LINK, [(*row, tally(row[0], row[1:])) for row in rows])
+
+    def _learn(self, one: apsw.Connection, lessons: Sequence[Lesson]) -> None:
+        numbers = self._numbers([each.record for each in lessons])
+        rows = [
+            (
+                k.id,
+                k.space,
+                k.home,
+                numbers[k.record],
+                k.question,
+                canonical(k.places),
+                k.users,
+                k.others,
+                to_micros(k.at),
+            )
+            for k in lessons
+        ]
+        one.executemany(LEARN, rows)
+        beyond = (
+            "DELETE FROM lessons WHERE id IN (SELECT id FROM lessons WHERE space = ? AND home = ?"
+            " ORDER BY at DESC, id DESC LIMIT -1 OFFSET ?)"
+        )
+        one.executemany(beyond, [(*place, LESSONS_AT_MOST) for place in {(k.space, k.home) for k in lessons}])
 
     def _numbers(self, ids: Sequence[str]) -> Mapping[str, int]:
         sql = "SELECT id, number FROM records WHERE id IN (SELECT value FROM json_each(?))"
@@ -542,7 +580,18 @@ def _save_run(one: apsw.Connection, run: Run) -> int:
 def _line(receipt: Receipt) -> tuple[Any, ...]:
     """The values of RECEIPT."""
     r, rendered = receipt, None if receipt.rendered is None else canonical(dict(receipt.rendered))
-    said = (r.space, r.query, r.actor, r.surface, r.session, r.ms, canonical(r.shown), r.empty_because, rendered)
+    said = (
+        r.space,
+        r.query,
+        r.actor,
+        r.surface,
+        r.session,
+        r.ms,
+        canonical(r.shown),
+        r.empty_because,
+        rendered,
+        r.home,
+    )
     return r.id, to_micros(r.at), *said
 
 
@@ -588,6 +637,16 @@ def _before(text: str | None) -> dict[str, Any] | None:
 
 
 def _receipt(row: Sequence[Any]) -> Receipt:
-    id, at, space, query, actor, surface, session, ms, shown, because, rendered = row
+    id, at, space, query, actor, surface, session, ms, shown, because, rendered, home = row
     kept, scores = None if rendered is None else json.loads(rendered), tuple(map(tuple, json.loads(shown)))
-    return Receipt(id, from_micros(at), space, query, actor, surface, session, ms, scores, because, kept)
+    return Receipt(id, from_micros(at), space, query, actor, surface, session, ms, scores, because, kept, home)
+
+
+def _lesson(row: Sequence[Any]) -> Lesson:
+    id, space, home, record, question, places, users, others, at = row
+    return Lesson(id, space, home, record, question, _places(places), users, others, from_micros(at))
+
+
+@lru_cache(maxsize=100)  # most lessons of a project come from the same few
+def _places(text: str) -> tuple[tuple[str, str | None], ...]:
+    return tuple((scope, home) for scope, home in json.loads(text))

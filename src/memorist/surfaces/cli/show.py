@@ -123,6 +123,8 @@ def _recalled(result: Result, screen: Screen) -> None:
         screen.line(screen.styled(f"{memories(len(found))} from {scopes}", "dim"))
     else:
         screen.line(f"{one_line(found.empty_because or 'nothing was found')} ({scopes})")
+    if result.why and result.verb == "recall" and found.receipt:
+        screen.line(screen.styled(f"receipt {found.receipt}", "dim"))
 
 
 def _hit(hit: Hit, why: bool, screen: Screen) -> None:
