@@ -1,48 +1,58 @@
-"""Writes what the peers are given: `python -m bench.peers.prepare DATA WORK`, in memorist's own environment."""
+"""Writes what the peers are given: `python -m bench.peers.prepare DATA WORK [MODEL]`, in memorist's own environment. MODEL is
+the folder of a sentence model in ONNX; with it every peer is asked a second time, with its vectors."""
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from bench import sets
-from bench.baselines import vectors_of
+from bench import notes, sets
+from bench.baselines import BUILT_IN, models
 from bench.corpus import Corpus
+from bench.peers.common import NOTES, OTHER, OURS
+from bench.sets import Shelf
 
 LARGEST = 10_000
 QUESTIONS = 60
 
 
 def main() -> None:
-    data, work = Path(sys.argv[1]), Path(sys.argv[2])
+    data, work, *folder = map(Path, sys.argv[1:])
     work.mkdir(parents=True, exist_ok=True)
-    embed, name = vectors_of("static")
-    if embed is None:
-        raise SystemExit("there is no built-in embedder to take the vectors from")
-    shelves = [
-        {
-            "name": shelf.name,
-            "ids": [document.id for document in shelf.documents],
-            "texts": [document.said for document in shelf.documents],
-            "questions": [{"text": q.text, "gold": sorted(q.gold)} for q in shelf.questions if q.gold],
-        }
-        for shelf in sets.load("locomo", data).shelves
-    ]
     task = {
-        "embedder": name,
-        "data": sets.digest("locomo", data),
-        "shelves": shelves,
+        "locomo": _asked("locomo", data, sets.load("locomo", data).shelves, 10),
+        "notes": _asked("notes", data, [shelf for shelf, _ in notes.stores(data / sets.FILES["notes"])], 5, NOTES),
         "scale_texts": list(Corpus(11).memories(LARGEST)),
         "scale_questions": [Corpus(5 + number).question() for number in range(QUESTIONS)],
     }
     texts = [*task["scale_texts"], *task["scale_questions"]]
-    for shelf in shelves:
+    for shelf in (*task["locomo"]["shelves"], *task["notes"]["shelves"]):
         texts += [*shelf["texts"], *(question["text"] for question in shelf["questions"])]
     texts = list(dict.fromkeys(texts))
-    np.save(work / "vectors.npy", np.concatenate([embed(texts[n : n + 1000]) for n in range(0, len(texts), 1000)]))
+    task["embedders"] = {}
+    for whose, spelled in ((OURS, BUILT_IN), *((OTHER, (f"onnx:{each}",)) for each in folder)):
+        model = models(*spelled)[0]
+        np.save(work / f"{whose}.npy", model.embed(texts))
+        task["embedders"][whose] = model.name
+    task["model"] = f"onnx:{folder[0].resolve()}" if folder else None
     (work / "texts.json").write_text(json.dumps(texts), encoding="utf-8")
     (work / "task.json").write_text(json.dumps(task), encoding="utf-8")
+
+
+def _asked(name: str, data: Path, shelves: Iterable[Shelf], depth: int, prefix: str = "") -> dict[str, Any]:
+    return {"data": sets.digest(name, data), "depth": depth, "shelves": [_shelf(each, prefix) for each in shelves]}
+
+
+def _shelf(shelf: Shelf, prefix: str) -> dict[str, Any]:
+    return {
+        "name": prefix + shelf.name,
+        "ids": [document.id for document in shelf.documents],
+        "texts": [document.said for document in shelf.documents],
+        "questions": [{"text": q.text, "gold": sorted(q.gold)} for q in shelf.questions if q.gold],
+    }
 
 
 if __name__ == "__main__":
