@@ -8,7 +8,7 @@ memory that matters. Each store is asked alone, and with unrelated notes beside 
 import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -37,6 +37,10 @@ PROMPTS = (
     "What `context` puts into a prompt, alone: notes in it; of those, in percent, the ones that matter; of what matters, the"
     " part that is in; of its tokens, those of notes word by word, and the same in prompts that took four fifths of their"
     " budget; the share of such prompts; notes put in where nothing answers."
+)
+LAWS = (
+    f"Each question asked at `limit` {', '.join(map(str, LIMITS))}: how far the relevance of the same hit is apart; questions for"
+    " which a larger limit brings all that a smaller one does; questions that turn from an answer to silence or back."
 )
 
 
@@ -167,6 +171,7 @@ def run(data: Path, embed: str | None, model: Path | None, half: int | None = No
     extra = models(f"onnx:{model}") if model else []
     plain = [*models(*BUILT_IN), *extra]
     alone, crowded = ([*_ways(held, some, embed, extra), *_plain(held, some, plain)] for some in ((), beside))
+    parts = {"alone": alone, "crowded": crowded}
     lines = [
         f"### Notes-dev: {len(held)} stores of short notes ({digest('notes', data)})", "",
         HEAD + ("" if extra else " No sentence model was compared with; `--model-folder` names one."), "",
@@ -174,13 +179,13 @@ def run(data: Path, embed: str | None, model: Path | None, half: int | None = No
         f"With {len(beside):,} unrelated notes beside them:", "", _table(crowded), "",
         "any@1 · any@3 · rec@5 by type, alone:", "", _types(alone), "",
         f"The same with {len(beside):,} unrelated notes:", "", _types(crowded), "", PROMPTS, "",
-        _prompts([way for way in alone if way.prompts]), "", _laws(alone[0]),
+        _prompts([way for way in alone if way.prompts]), "", LAWS, "",
+        report.table(["", *_of_laws(alone[0])], [[n, *_cells(_of_laws(ways[0]))] for n, ways in parts.items()]),
     ]  # fmt: skip
-    parts = {"alone": alone, "crowded": crowded}
     found: dict[str, Any] = {part: {w.name: _counted(w.asked) for w in ways} for part, ways in parts.items()}
     found |= {f"{part} by type": {w.name: _by_type(w) for w in ways} for part, ways in parts.items()}
     found["prompts"] = {way.name: _injected(way) for way in alone if way.prompts}
-    found["laws"] = [asdict(law) for law in alone[0].laws]
+    found["laws"] = {part: _of_laws(ways[0]) for part, ways in parts.items()}
     return "\n".join(lines) + "\n", found
 
 
@@ -202,8 +207,7 @@ def _ask(filled: Filled, ways: dict[str, Way], crowded: bool) -> None:
             way.asked.append(filled.asked(question, **HOW[name]))
             for budget in () if crowded else BUDGETS:
                 way.prompts.setdefault(budget, []).append(filled.prompt(question, budget, **HOW[name]))
-        if not crowded:
-            ways[OURS].laws.append(filled.law(question))
+        ways[OURS].laws.append(filled.law(question))
 
 
 def _plain(
@@ -303,11 +307,14 @@ def _memory(prompts: Sequence[Prompt]) -> float:
     return 100 * sum(each.memory for each in prompts) / max(1, sum(each.whole for each in prompts))
 
 
-def _laws(way: Way) -> str:
-    laws, limits = way.laws, ", ".join(map(str, LIMITS))
-    return (
-        f"Each question asked at `limit` {limits}: the relevance of the same hit differs by at most"
-        f" {max(law.apart for law in laws):.6f}; a larger limit brings all that a smaller one does for"
-        f" {_share([law.superset for law in laws]):.1f} % of {len(laws)} questions; {sum(law.turned for law in laws)} turn from"
-        " an answer to silence or back."
-    )
+def _of_laws(way: Way) -> dict[str, float]:
+    return {
+        "questions": len(way.laws),
+        "relevance apart, at most": max((law.apart for law in way.laws), default=0.0),
+        "superset, percent": _share([law.superset for law in way.laws]),
+        "turned": sum(law.turned for law in way.laws),
+    }
+
+
+def _cells(counted: dict[str, float]) -> list[str]:
+    return [f"{value:.6f}".rstrip("0").rstrip(".") for value in counted.values()]

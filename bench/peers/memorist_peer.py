@@ -6,6 +6,7 @@ from pathlib import Path
 from common import NOTES, OURS, PROJECT, Table, drive
 
 from bench.baselines import models
+from bench.quality import CUT_OFF
 from memorist import Memory
 
 
@@ -29,7 +30,7 @@ class Memorist:
 
     def search(self, project: str, text: str, k: int) -> list[str]:
         where = "sessions" if _talk(project) else "memory"
-        found = self._project(project).recall(text, limit=k, search=where, min_relevance=0)
+        found = self._project(project).recall(text, limit=k, search=where, **CUT_OFF)
         return [hit.record.data["id"] for hit in found]
 
 

@@ -8,7 +8,7 @@ case $name in
     lancedb) wanted="lancedb==0.40.0" ;;
     langgraph) wanted="langgraph==1.2.20 langgraph-checkpoint-sqlite==3.1.2" ;;
     mem0) wanted="mem0ai==2.2.1" ;;
-    txtai) wanted="txtai==9.12.0" ;;
+    txtai) wanted="txtai==9.14.0" ;;
     mcp-memory) wanted="mcp-memory-service==12.2.0" ;;
     mempalace) wanted="mempalace==3.11.0" ;;
     *) echo "there is no peer $name" >&2; exit 2 ;;
