@@ -174,7 +174,7 @@ def run(data: Path, embed: str | None, model: Path | None, half: int | None = No
     parts = {"alone": alone, "crowded": crowded}
     lines = [
         f"### Notes-dev: {len(held)} stores of short notes ({digest('notes', data)})", "",
-        HEAD + ("" if extra else " No sentence model was compared with; `--model-folder` names one."), "",
+        HEAD + ("" if extra else f" No sentence model was compared with: {model or '`--model-folder`'} names none."), "",
         _table(alone), "",
         f"With {len(beside):,} unrelated notes beside them:", "", _table(crowded), "",
         "any@1 · any@3 · rec@5 by type, alone:", "", _types(alone), "",

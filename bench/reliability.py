@@ -64,7 +64,7 @@ def _of_notes(data: Path, embed: str | None) -> Iterator[Judged]:
             filled = notes.Filled.of(memory, shelf, kinds)
             for question in shelf.questions:
                 for hit in filled.hits(question, LIMIT, **HOW[UNCUT]):
-                    yield _one(hit, filled.names[hit.id] in question.gold)
+                    yield _one(hit, filled.names.get(hit.id) in question.gold)
 
 
 def _of_set(test: sets.TestSet, embed: str | None) -> Iterator[Judged]:

@@ -59,7 +59,7 @@ def folder_of(tmp_path: Path) -> Path:
 def test_a_store_is_asked_alone_and_in_a_crowd(tmp_path: Path) -> None:
     text, data = notes.run(folder_of(tmp_path), "none", None)
     assert "With 2 unrelated notes" in text and "200 tokens" in text and "800 tokens" in text
-    assert "No sentence model was compared with" in text
+    assert "No sentence model was compared with: `--model-folder` names none" in text
     for part in ("alone", "crowded"):
         laws = data["laws"][part]
         assert laws == {"questions": 2, "relevance apart, at most": 0.0, "superset, percent": 100.0, "turned": 0}
@@ -86,6 +86,11 @@ def test_a_sentence_model_is_compared_with_and_taken_into_use(tmp_path: Path, mo
     for way in ("memorist, odd", "memorist, cut off, odd", "cosine of odd"):
         assert data["alone"][way]["any@1"] == 100.0, way
     assert len(asked) == len(set(asked)), "each text is worked out once"
+
+
+def test_a_folder_without_a_model_is_told(tmp_path: Path) -> None:
+    text, _ = notes.run(folder_of(tmp_path), "none", tmp_path / "nowhere")
+    assert f"No sentence model was compared with: {tmp_path / 'nowhere'} names none" in text
 
 
 def test_what_a_prompt_is_made_of() -> None:
