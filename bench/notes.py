@@ -16,6 +16,7 @@ from typing import Any
 
 from bench import report
 from bench.baselines import BUILT_IN, Baselines, Model, models
+from bench.measures import Score, summary
 from bench.quality import HOW, OURS, tokens
 from bench.sets import FILES, Document, Question, Shelf, digest, open_text, read_json
 from bench.speed import folder
@@ -29,9 +30,9 @@ CROWD = 2000  # unrelated notes
 SILENT = ("near", "far", "small talk")  # types that nothing here answers
 TYPES = ("same words", "paraphrase", "inference", "multi", "current", "prompt", "typo")
 HEAD = (
-    "Five hits asked for, in percent. *precision*: of the hits, those that matter; *silent*: answered with nothing; *outdated"
-    " first*: of the questions about a fact that changed. *Cut off* asks with `min_relevance=0`, which fills all places, as the"
-    " plain ways do."
+    "Five hits asked for, in percent, with 95 % intervals over questions. *precision*: of the hits, those that matter;"
+    " *silent*: answered with nothing; *outdated first*: of the questions about a fact that changed. *Cut off*"
+    " asks with `min_relevance=0`, which fills all places, as the plain ways do."
 )
 PROMPTS = (
     "What `context` puts into a prompt, alone: notes in it; of those, in percent, the ones that matter; of what matters, the"
@@ -235,9 +236,7 @@ def _counted(asked: Sequence[Asked]) -> dict[str, float]:
     hits = sum(len(each.ids) for each in known)
     silent = {name: _share([not a.ids for a in asked if a.question.category == name]) for name in SILENT}
     return {
-        "any@1": _share([_any(each, 1) for each in known]),
-        "any@3": _share([_any(each, 3) for each in known]),
-        "rec@5": _share([len(each.question.gold & set(each.ids)) / len(each.question.gold) for each in known]),
+        **{name: score.mean for name, score in _ranked(asked).items()},
         "precision": 100 * sum(len(each.question.gold & set(each.ids)) for each in known) / max(1, hits),
         "wrongly silent": _share([not each.ids for each in known]),
         "outdated first": _share([bool(each.ids) and each.ids[0] in each.question.outdated for each in changed]),
@@ -245,8 +244,14 @@ def _counted(asked: Sequence[Asked]) -> dict[str, float]:
     }
 
 
-def _any(asked: Asked, depth: int) -> bool:
-    return not asked.question.gold.isdisjoint(asked.ids[:depth])
+def _ranked(asked: Sequence[Asked]) -> dict[str, Score]:
+    """What is found, with its interval, over the questions with an answer."""
+    rows = []
+    for each in (each for each in asked if each.question.gold):
+        gold = each.question.gold
+        any1, any3 = (float(not gold.isdisjoint(each.ids[:depth])) for depth in (1, 3))
+        rows.append({"any@1": any1, "any@3": any3, "rec@5": len(gold & set(each.ids)) / len(gold)})
+    return summary(rows)
 
 
 def _share(told: Sequence[float]) -> float:
@@ -258,9 +263,12 @@ def _mean(told: Sequence[float]) -> float:
 
 
 def _table(ways: Sequence[Way]) -> str:
-    counted = {way.name: _counted(way.asked) for way in ways}
-    head = ["", *next(iter(counted.values()))]
-    return report.table(head, [[name, *(f"{value:.1f}" for value in row.values())] for name, row in counted.items()])
+    rows = []
+    for way in ways:
+        cells = {name: f"{value:.1f}" for name, value in _counted(way.asked).items()}
+        cells |= {name: str(score) for name, score in _ranked(way.asked).items()}
+        rows.append([way.name, *cells.values()])
+    return report.table(["", *_counted(ways[0].asked)], rows)
 
 
 def _types(ways: Sequence[Way]) -> str:
@@ -268,11 +276,12 @@ def _types(ways: Sequence[Way]) -> str:
     for way in ways:
         counted = [f"{c['any@1']:.0f} · {c['any@3']:.0f} · {c['rec@5']:.0f}" for c in _by_type(way).values()]
         rows.append([way.name, *counted])
-    return report.table(["", *TYPES], rows)
+    return report.table(["", *_by_type(ways[0])], rows)
 
 
 def _by_type(way: Way) -> dict[str, dict[str, float]]:
-    return {name: _counted([a for a in way.asked if a.question.category == name]) for name in TYPES}
+    some = {name: [each for each in way.asked if each.question.category == name] for name in TYPES}
+    return {name: _counted(asked) for name, asked in some.items() if asked}
 
 
 def _prompts(ways: Sequence[Way]) -> str:
