@@ -28,14 +28,19 @@ def main() -> None:
         "scale_texts": list(Corpus(11).memories(LARGEST)),
         "scale_questions": [Corpus(5 + number).question() for number in range(QUESTIONS)],
     }
-    texts = [*task["scale_texts"], *task["scale_questions"]]
-    for shelf in (*task["locomo"]["shelves"], *task["notes"]["shelves"]):
-        texts += [*shelf["texts"], *(question["text"] for question in shelf["questions"])]
-    texts = list(dict.fromkeys(texts))
+    asked = [
+        text
+        for shelf in (*task["notes"]["shelves"], *task["locomo"]["shelves"])
+        for text in (*shelf["texts"], *(question["text"] for question in shelf["questions"]))
+    ]
+    asked = list(dict.fromkeys(asked))
+    texts = list(dict.fromkeys([*asked, *task["scale_texts"], *task["scale_questions"]]))
     task["embedders"] = {}
-    for whose, spelled in ((OURS, BUILT_IN), *((OTHER, (f"onnx:{each}",)) for each in folder)):
+    (work / f"{OTHER}.npy").unlink(missing_ok=True)  # of an earlier run
+    others = [(OTHER, (f"onnx:{each}",), asked) for each in folder]  # cost is measured with ours alone
+    for whose, spelled, wanted in ((OURS, BUILT_IN, texts), *others):
         model = models(*spelled)[0]
-        np.save(work / f"{whose}.npy", model.embed(texts))
+        np.save(work / f"{whose}.npy", model.embed(wanted))
         task["embedders"][whose] = model.name
     task["model"] = f"onnx:{folder[0].resolve()}" if folder else None
     (work / "texts.json").write_text(json.dumps(texts), encoding="utf-8")
