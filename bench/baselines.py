@@ -26,7 +26,7 @@ Embed = Callable[[Sequence[str]], Vectors]
 Scores = np.ndarray[Any, np.dtype[np.float64]]
 
 BUILT_IN = ("layered", "static")  # the embedders of an install without extras, the better one first
-BATCH = 64  # texts embedded at once
+BATCH = 1000  # texts embedded at once
 DEPTH = 100  # of each list in rank fusion
 WORD = re.compile(r"\w+")
 
