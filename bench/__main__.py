@@ -61,9 +61,10 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _embedder(embed: str | None) -> str:
-    """What memories are embedded with."""
+    """What memories are embedded with, and turns where they have a model of their own."""
     with Memory(":memory:", embed=embed) as memory:
-        return str(memory.status()["embedder"])
+        told = memory.status()
+    return ", turns ".join(dict.fromkeys(str(told[name]) for name in ("embedder", "embedder_turns") if name in told))
 
 
 @dataclass(slots=True)
