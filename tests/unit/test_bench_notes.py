@@ -9,12 +9,11 @@ from typing import Any
 import numpy
 import pytest
 
+import small_sets
 from bench import baselines, notes
 from bench.notes import Asked, Filled, Prompt
 from bench.sets import Question, Shelf
 from memorist import Hit, Memory
-
-AT = "2025-10-01T08:00:00+00:00"
 
 
 def question(type: str, *gold: str, old: tuple[str, ...] = ()) -> Question:
@@ -39,25 +38,8 @@ def test_what_is_counted() -> None:
     }  # fmt: skip
 
 
-def folder_of(tmp_path: Path) -> Path:
-    """A folder as the benchmark reads it, with one small store."""
-    said = {"m1": "The boiler man is Ossie, 0123 99", "m2": "Leo swims on Tuesdays", "m3": "The cat gets one pill"}
-    store = {
-        "name": "home",
-        "memories": [{"id": id, "text": text, "kind": "fact", "at": AT} for id, text in said.items()],
-        "questions": [
-            {"id": "q1", "text": "who is the boiler man?", "type": "same words", "gold": ["m1"], "old": [], "at": AT},
-            {"id": "q2", "text": "thanks!", "type": "small talk", "gold": [], "old": [], "at": AT},
-        ],
-    }
-    train = {"note": "The printer jams in wet weather", "near": ["The printer is on the second floor"], "asks": []}
-    (tmp_path / "notes-dev.json.gz").write_bytes(gzip.compress(json.dumps({"stores": [store]}).encode()))
-    (tmp_path / "notes-train.jsonl.gz").write_bytes(gzip.compress(json.dumps(train).encode()))
-    return tmp_path
-
-
 def test_a_store_is_asked_alone_and_in_a_crowd(tmp_path: Path) -> None:
-    text, data = notes.run(folder_of(tmp_path), "none", None)
+    text, data = notes.run(small_sets.notes(tmp_path), "none", None)
     assert "With 2 unrelated notes" in text and "200 tokens" in text and "800 tokens" in text
     assert "No sentence model was compared with: `--model-folder` names none" in text
     for part in ("alone", "crowded"):
@@ -81,7 +63,7 @@ def test_a_sentence_model_is_compared_with_and_taken_into_use(tmp_path: Path, mo
     asked: list[str] = []
     known = baselines._embedder
     monkeypatch.setattr(baselines, "_embedder", lambda name: Odd() if name == "onnx:there" else known(name))
-    text, data = notes.run(folder_of(tmp_path), "none", Path("there"))
+    text, data = notes.run(small_sets.notes(tmp_path), "none", Path("there"))
     assert "No sentence model" not in text
     for way in ("memorist, odd", "memorist, cut off, odd", "cosine of odd"):
         assert data["alone"][way]["any@1"] == 100.0, way
@@ -89,7 +71,7 @@ def test_a_sentence_model_is_compared_with_and_taken_into_use(tmp_path: Path, mo
 
 
 def test_a_folder_without_a_model_is_told(tmp_path: Path) -> None:
-    text, _ = notes.run(folder_of(tmp_path), "none", tmp_path / "nowhere")
+    text, _ = notes.run(small_sets.notes(tmp_path), "none", tmp_path / "nowhere")
     assert f"No sentence model was compared with: {tmp_path / 'nowhere'} names none" in text
 
 

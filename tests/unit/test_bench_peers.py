@@ -6,6 +6,10 @@ import sys
 from pathlib import Path
 
 import numpy
+import pytest
+
+import small_sets
+from bench.peers import prepare
 
 PEERS = Path(__file__).parents[2] / "bench" / "peers"
 TABLE = [sys.executable, "-m", "bench.peers.table"]
@@ -85,3 +89,20 @@ def test_a_peer_that_fails_is_told_in_the_table(tmp_path: Path) -> None:
     subprocess.run([*TABLE, str(tmp_path), str(tmp_path)], check=True, timeout=60, cwd=PEERS.parents[1])
     page = (tmp_path / "benchmarks.md").read_text(encoding="utf-8")
     assert "no such luck" in page and "lancedb (not installed)" in page and "10,000" in page
+
+
+def test_what_the_peers_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, work = small_sets.locomo(small_sets.notes(tmp_path)), tmp_path / "work"
+    monkeypatch.setattr(prepare, "LARGEST", 5)
+    monkeypatch.setattr(sys, "argv", ["prepare", str(data), str(work)])
+    prepare.main()
+    task = json.loads((work / "task.json").read_text(encoding="utf-8"))
+    (talk,), (home,) = task["locomo"]["shelves"], task["notes"]["shelves"]
+    assert talk["texts"] == ["Ada: I have a cat", "Bo: It rains"] and task["locomo"]["depth"] == 10
+    assert home["name"] == "notes-home" and task["notes"]["depth"] == 5
+    assert [q["gold"] for q in (*talk["questions"], *home["questions"])] == [["D1:0"], ["m1"]], (
+        "only what has an answer"
+    )
+    texts = json.loads((work / "texts.json").read_text(encoding="utf-8"))
+    assert len(numpy.load(work / "ours.npy")) == len(texts) == len(set(texts)) and task["model"] is None
+    assert not (work / "MiniLM.npy").exists() and {*home["texts"], *talk["texts"]} <= {*texts}

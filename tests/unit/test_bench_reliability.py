@@ -1,16 +1,13 @@
 """The reliability table: buckets that can be counted by hand, and a run over small sets."""
 
-import gzip
-import json
 from pathlib import Path
 
 import pytest
 
+import small_sets
 from bench import reliability
 from bench.__main__ import main
 from bench.reliability import Bucket, buckets, error
-
-AT = "2025-10-01T08:00:00+00:00"
 
 
 def test_buckets_and_the_error() -> None:
@@ -22,30 +19,11 @@ def test_buckets_and_the_error() -> None:
     assert error(buckets([])) == 0.0
 
 
-def data(folder: Path) -> Path:
-    note = {"id": "m1", "text": "The boiler man is Ossie", "kind": "fact", "at": AT}
-    asked = [{"id": "q", "text": "who is the boiler man?", "type": "same words", "gold": ["m1"], "old": [], "at": AT}]
-    asked.append({**asked[0], "text": "thanks, boiler man!", "type": "small talk", "gold": []})
-    stores = [{"name": "home", "memories": [note], "questions": asked}]
-    (folder / "notes-dev.json.gz").write_bytes(gzip.compress(json.dumps({"stores": stores}).encode()))
-    turns = [
-        {"dia_id": f"D1:{n}", "text": text, "speaker": "Ada"} for n, text in enumerate(["I have a cat", "It rains"])
-    ]
-    talk = {"session_1": turns, "session_1_date_time": "1:56 pm on 8 May, 2023"}
-    qa = [
-        {"question": "What pet does Ada have, a cat?", "evidence": ["D1:0"], "category": 4},
-        {"question": "What dog does Ada have?", "evidence": [], "category": 5},
-    ]
-    sample = [{"sample_id": "conv-1", "conversation": talk, "qa": qa}]
-    (folder / "locomo-dev.json.gz").write_bytes(gzip.compress(json.dumps(sample).encode()))
-    return folder
-
-
 def test_notes_and_talk_are_looked_at_apart(tmp_path: Path) -> None:
-    text, found = reliability.run(data(tmp_path), "none")
+    text, found = reliability.run(small_sets.locomo(small_sets.notes(tmp_path)), "none")
     assert set(found) == {"notes", "talk"} and "0.9–1.0" in text and "calibration error" in text
     hits = {group: sum(bucket["hits"] for bucket in told["buckets"]) for group, told in found.items()}
-    assert 1 <= hits["notes"] <= 2 and 1 <= hits["talk"] <= 2, "talk: only the question with an answer"
+    assert hits["notes"] >= 1 and 1 <= hits["talk"] <= 2, "talk: only the question with an answer"
     matter = [round(b["hits"] * b["matter"] / 100) for b in found["notes"]["buckets"]]
     assert sum(matter) == 1
 
@@ -56,5 +34,5 @@ def test_the_command_keeps_the_part_and_says_when_there_is_nothing(
     assert main(["--reliability", "--data", str(tmp_path), "--into", str(tmp_path)]) == 0
     assert "holds nothing to tell what a relevance means by" in capsys.readouterr().out
     assert not (tmp_path / "benchmarks.md").exists()
-    assert main(["--reliability", "--data", str(data(tmp_path)), "--into", str(tmp_path)]) == 0
+    assert main(["--reliability", "--data", str(small_sets.notes(tmp_path)), "--into", str(tmp_path)]) == 0
     assert "## What a relevance means" in (tmp_path / "benchmarks.md").read_text(encoding="utf-8")
