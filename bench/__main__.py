@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench import notes, pages, quality, report, sets
+from bench import notes, pages, quality, reliability, report, sets
 from bench.baselines import Embed, vectors_of
 from bench.growth import answering, growth
 from bench.speed import Measure, command_line, designs, erasing, isolation, json_file, prompts, redacting, writing
+from memorist import Memory
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 DATA = Path(__file__).parents[2] / "shared" / "data"  # beside a checkout of the project
@@ -20,11 +21,13 @@ DATA = Path(__file__).parents[2] / "shared" / "data"  # beside a checkout of the
 def main(argv: Sequence[str]) -> int:
     """Exit code 1 when a promised number was not kept."""
     options = _options(argv)
-    vectors, embedder = vectors_of(options.embed)
-    told = Told(options.json, options.into, embedder)
-    everything = not (options.quality or options.speed or options.growth or options.set)
+    vectors = vectors_of(options.embed)[0]
+    told = Told(options.json, options.into, _embedder(options.embed))
+    everything = not (options.quality or options.reliability or options.speed or options.growth or options.set)
     if options.quality or options.set or everything:
         _quality(options, vectors, told)
+    if options.reliability or (everything and not options.quick):
+        _reliability(options, told)
     if options.speed or everything:
         told.measures("speed", _speed(options.quick, vectors))
     if options.growth:
@@ -42,17 +45,26 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
         "--quick", action="store_true", help="the synthetic set and a tenth of the sizes, for a first look"
     )
     parser.add_argument("--quality", action="store_true", help="only how well the right things are found")
+    parser.add_argument("--reliability", action="store_true", help="only what a relevance means")
     parser.add_argument("--set", action="append", choices=sets.NAMES, help="only this test set; may be repeated")
     parser.add_argument(
         "--half", type=int, choices=(1, 2), help="only every other conversation: tune on one half, tell the other"
     )
     parser.add_argument("--data", type=Path, default=DATA, help="the folder with the public test sets")
     parser.add_argument("--embed", help="the embedder: static, none, …; what your settings say without it")
+    parser.add_argument("--model-folder", type=Path, help="a sentence model in ONNX to compare with on the notes")
     parser.add_argument("--speed", action="store_true", help="only what writing and asking cost")
     parser.add_argument("--growth", action="store_true", help="only store and recall from 1,000 to 1,000,000 memories")
     parser.add_argument("--into", type=Path, help="also puts the results into benchmarks.md and .json of this folder")
     parser.add_argument("--json", action="store_true", help="one JSON document instead of tables")
     return parser.parse_args(argv)
+
+
+def _embedder(embed: str | None) -> str:
+    """What memories are embedded with, and turns where they have a model of their own."""
+    with Memory(":memory:", embed=embed) as memory:
+        told = memory.status()
+    return ", turns ".join(dict.fromkeys(str(told[name]) for name in ("embedder", "embedder_turns") if name in told))
 
 
 @dataclass(slots=True)
@@ -102,10 +114,19 @@ def _quality(options: argparse.Namespace, vectors: Embed | None, told: Told) -> 
 
 def _of_set(name: str, options: argparse.Namespace, vectors: Embed | None, told: Told) -> tuple[str, dict[str, Any]]:
     if name == "notes":
-        return notes.run(options.data, options.embed, vectors)
+        return notes.run(options.data, options.embed, options.model_folder, options.half)
     test, digest = sets.half(sets.load(name, options.data), options.half), sets.digest(name, options.data)
     results = quality.run(test, options.embed, vectors, lambda line: told.say(f"({line})\n"))
     return report.of_set(test, digest, results), report.as_data(test, digest, results)
+
+
+def _reliability(options: argparse.Namespace, told: Told) -> None:
+    text, data = reliability.run(options.data, options.embed)
+    if data:
+        told.say(text)
+        told.part("reliability", text, data)
+    else:
+        told.say(f"{options.data} holds nothing to tell what a relevance means by; name the folder with --data.\n")
 
 
 def _speed(quick: bool, vectors: Embed | None) -> Iterator[Measure]:

@@ -2,7 +2,7 @@
 
 recency   the newest first
 words     FTS5, any of the question's words in quotes, BM25 order
-meaning   cosine of the built-in embedding, speaker in front of the text
+meaning   cosine of an embedding, speaker in front of the text
 z-sum     words and meaning, each brought to mean 0 and deviation 1 over the shelf, then added
 RRF       words and meaning by reciprocal ranks (k = 60 as in the paper, and k = 10)
 """
@@ -10,7 +10,7 @@ RRF       words and meaning by reciprocal ranks (k = 60 as in the paper, and k =
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 import numpy as np
@@ -18,10 +18,15 @@ import numpy as np
 from bench.sets import Question, Shelf
 from memorist import errors
 
+if TYPE_CHECKING:
+    from memorist.models.embed import Embedder
+
 Vectors = np.ndarray[Any, np.dtype[np.float32]]
 Embed = Callable[[Sequence[str]], Vectors]
 Scores = np.ndarray[Any, np.dtype[np.float64]]
 
+BUILT_IN = ("layered", "static")  # the embedders of an install without extras, the better one first
+BATCH = 1000  # texts embedded at once
 DEPTH = 100  # of each list in rank fusion
 WORD = re.compile(r"\w+")
 
@@ -94,13 +99,50 @@ def _fused(words: Scores, meaning: Scores, k: int) -> Scores:
 
 
 def vectors_of(embed: str | None) -> tuple[Embed | None, str]:
-    """The embedder that memorist itself would use, as a function from texts to vectors, and its name; None without one."""
-    try:
-        from memorist.models.embed import checked, chosen
+    """The embedder of that name as a function from texts to vectors, and its full name; None without one."""
+    embedder = _embedder(embed or "static")
+    return (None, "none") if embedder is None else (_checked(embedder), embedder.name)
 
-        embedder = chosen(embed or "static", lambda _: None).make()
+
+def _embedder(spelled: str) -> "Embedder | None":
+    from memorist.models.embed import chosen
+
+    try:
+        return chosen(spelled, lambda _: None).make()
     except (ImportError, OSError, errors.MemoristError):
-        return None, "none"
-    if embedder is None:
-        return None, "none"
-    return lambda texts: checked(embedder, texts), embedder.name
+        return None
+
+
+def _checked(embedder: "Embedder") -> Embed:
+    from memorist.models.embed import checked
+
+    return lambda texts: checked(embedder, texts)
+
+
+class Model:
+    """An embedder that works each text out once, because many stores here hold the same notes. Memorist takes it as it is;
+    it says that it is cheap, so that vectors are there as soon as their texts."""
+
+    cheap = True
+
+    def __init__(self, embedder: "Embedder") -> None:
+        self.name, self.dimension, self.vectors = embedder.name, embedder.dimension, _checked(embedder)
+        self.known: dict[str, Vectors] = {}
+
+    @property
+    def title(self) -> str:
+        """The name without its digest."""
+        return self.name.partition("@")[0]
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        new = list(dict.fromkeys(text for text in texts if text not in self.known))
+        for start in range(0, len(new), BATCH):
+            some = new[start : start + BATCH]
+            self.known.update(zip(some, self.vectors(some), strict=True))
+        return np.stack([self.known[text] for text in texts])
+
+
+def models(*spelled: str) -> list[Model]:
+    """Those of the embedders that can be made here."""
+    made = (_embedder(one) for one in spelled)
+    return [Model(embedder) for embedder in made if embedder is not None]

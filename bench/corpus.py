@@ -30,9 +30,13 @@ class Corpus:
             yield " ".join(self._sentence(self._random.randint(7, 14)) for _ in range(2))
 
     def question(self) -> str:
-        """Four words that tell something among the usual ones that do not."""
+        """Twelve words: four that tell something among the usual ones that do not."""
         told = self._random.choices(self._words, cum_weights=self._zipf, k=4)
-        return f"what did they say about the {told[0]} and the {told[1]} when {told[2]} was in {told[3]}?"
+        return f"what did they say about {told[0]} and {told[1]} when {told[2]} met {told[3]}?"
+
+    def prompt(self) -> str:
+        """150 words, as people hand a task to an agent."""
+        return " ".join(self._sentence(15) for _ in range(10))
 
     def _sentence(self, length: int) -> str:
         pick = self._random

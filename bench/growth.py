@@ -20,6 +20,8 @@ from memorist import Memory
 CHUNK = 20_000  # memories handed over at once
 LARGEST_FLOOR = 100_000  # bare SQLite needs most of a second a question beyond
 SHELVES = 10
+MOST = {1_000: 6, 10_000: 8, 100_000: 20, 1_000_000: 60}  # ms CPU of a recall
+MORE = 15  # ms CPU for a prompt of 150 words beyond a question
 ROOT = Path(__file__).parents[1]  # where a child finds this package
 
 
@@ -29,7 +31,8 @@ def answering(sizes: Sequence[int], embed: Embed | None) -> Iterator[Measure]:
         with folder() as place, Memory(place / "ours.db") as memory:
             fill(memory, size)
             ours = times(memory.recall)
-            yield _spread(f"recall, {size:,} memories", ours)
+            yield _spread(f"recall, {size:,} memories", ours, MOST.get(size))
+            yield _prompt(memory, size, ours)
             texts = list(Corpus(11).memories(size))
             plain = _floor(Floor(place / "floor.db"), texts)
             ratio = ours[len(ours) // 2] / plain[len(plain) // 2]
@@ -53,7 +56,7 @@ def growth(sizes: Sequence[int]) -> Iterator[Measure]:
                 live = memory.status()["live_bytes"]
             yield Measure(f"bytes per memory, {size:,} memories", live / size, "bytes")
             with Memory(path) as memory:
-                yield _spread(f"recall, {size:,} memories", times(memory.recall))
+                yield _spread(f"recall, {size:,} memories", times(memory.recall), MOST.get(size))
                 yield from _approximate(memory, size)
             rss = _child_rss_mb(path)
             yield Measure(f"resident memory after ten recalls, {size:,} memories", rss, "MB")
@@ -70,9 +73,9 @@ def fill(memory: Memory, size: int, seed: int = 11) -> float:
     return size / spent
 
 
-def times(ask: Callable[[str], object]) -> list[float]:
+def times(ask: Callable[[str], object], asked: Callable[[Corpus], str] = Corpus.question) -> list[float]:
     """CPU milliseconds of each question, sorted; the first round only warms up."""
-    questions = [Corpus(5 + number).question() for number in range(QUESTIONS)]
+    questions = [asked(Corpus(5 + number)) for number in range(QUESTIONS)]
     for question in questions[:10]:
         ask(question)
     spent = []
@@ -94,8 +97,16 @@ def _half(spent: Sequence[float]) -> float:
     return spent[len(spent) // 2]
 
 
-def _spread(name: str, spent: Sequence[float]) -> Measure:
-    return Measure(name, _half(spent), "ms CPU p50", detail=f"p95 {spent[int(len(spent) * 0.95)]:.1f} ms")
+def _spread(name: str, spent: Sequence[float], most: float | None = None) -> Measure:
+    return Measure(name, _half(spent), "ms CPU p50", most, detail=f"p95 {spent[int(len(spent) * 0.95)]:.1f} ms")
+
+
+def _prompt(memory: Memory, size: int, question: Sequence[float]) -> Measure:
+    """What people hand to an agent is longer than a question."""
+    spent = _half(times(memory.recall, Corpus.prompt))
+    detail = f"{spent:.1f} ms against {_half(question):.1f} ms of CPU"
+    name = f"recall of a prompt of 150 words beyond a question, {size:,} memories"
+    return Measure(name, spent - _half(question), "ms CPU", MORE, detail=detail)
 
 
 def _approximate(memory: Memory, size: int) -> Iterator[Measure]:

@@ -10,22 +10,39 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import islice
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from bench import report
-from bench.baselines import Baselines, Embed
-from bench.quality import tokens
-from bench.sets import Document, Question, Shelf, digest, open_text, read_json
+from bench.baselines import BUILT_IN, Baselines, Model, models
+from bench.measures import Score, summary
+from bench.quality import HOW, OURS, tokens
+from bench.sets import FILES, Document, Question, Shelf, digest, open_text, read_json
 from bench.speed import folder
-from memorist import Memory
+from memorist import Hit, Memory
 
 LIMIT = 5  # hits asked for
+LIMITS = (1, 5, 50)  # at which the same must come out
 BUDGETS = (200, 800)  # tokens of a prompt
+FULL = 0.8  # of its budget: a prompt that took so much had more to say than there was room for
 CROWD = 2000  # unrelated notes
 SILENT = ("near", "far", "small talk")  # types that nothing here answers
 TYPES = ("same words", "paraphrase", "inference", "multi", "current", "prompt", "typo")
+HEAD = (
+    "Five hits asked for, in percent, with 95 % intervals over questions. *precision*: of the hits, those that matter;"
+    " *silent*: answered with nothing; *outdated first*: of the questions about a fact that changed. *Cut off*"
+    " asks with `min_relevance=0`, which fills all places, as the plain ways do."
+)
+PROMPTS = (
+    "What `context` puts into a prompt, alone: notes in it; of those, in percent, the ones that matter; of what matters, the"
+    " part that is in; of its tokens, those of notes word by word, and the same in prompts that took four fifths of their"
+    " budget; the share of such prompts; notes put in where nothing answers."
+)
+LAWS = (
+    f"Each question asked at `limit` {', '.join(map(str, LIMITS))}: how far the relevance of the same hit is apart; questions for"
+    " which a larger limit brings all that a smaller one does; questions that turn from an answer to silence or back."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +65,21 @@ class Prompt:
     whole: int
 
 
+@dataclass(frozen=True, slots=True)
+class Law:
+    """One question asked for few and for many: what must not depend on how many are asked for."""
+
+    apart: float  # the largest difference in the relevance of a hit
+    superset: bool
+    turned: bool  # from an answer to silence, or back
+
+
 @dataclass(slots=True)
 class Way:
     name: str
     asked: list[Asked] = field(default_factory=list)
     prompts: dict[int, list[Prompt]] = field(default_factory=dict)
+    laws: list[Law] = field(default_factory=list)
 
 
 # ---------------------------------------------------------------- the stores
@@ -76,8 +103,10 @@ def _store(store: Any) -> tuple[Shelf, dict[str, str]]:
 
 
 def crowd(path: Path, count: int = CROWD) -> list[str]:
-    """Notes of other worlds than those asked about."""
-    return list(islice(dict.fromkeys(_others(path)), count))
+    """Notes of other worlds than those asked about, as many of each as there are."""
+    there = list(dict.fromkeys(_others(path)))
+    count = min(count, len(there))
+    return [there[place * len(there) // count] for place in range(count)]
 
 
 def _others(path: Path) -> Iterator[str]:
@@ -90,63 +119,112 @@ def _others(path: Path) -> Iterator[str]:
 # ---------------------------------------------------------------- asking
 
 
-def run(data: Path, embed: str | None, vectors: Embed | None) -> tuple[str, dict[str, Any]]:
-    """Everything counted on the notes, for people and as data."""
-    path = data / "notes-dev.json.gz"
-    held, beside = stores(path), crowd(data / "notes-train.jsonl.gz")
-    alone = list(_ways(held, (), embed, vectors))
-    crowded = list(_ways(held, beside, embed, vectors))
-    text = "\n".join(
-        [
-            f"### Notes-dev: {len(held)} stores of short notes ({digest('notes', data)})", "",
-            "Five hits asked for, in percent. *precision*: of the hits, those that matter; *silent*: answered with nothing; "
-            "*outdated first*: of the questions about a fact that changed.", "",
-            _table(alone), "",
-            f"With {len(beside):,} unrelated notes beside them:", "", _table(crowded), "",
-            "any@1 · any@3 · rec@5 by type (alone):", "", _types(alone), "",
-            "What `context` puts into a prompt (ours, alone): of the notes in it, those that matter; of its tokens, those of "
-            "notes; notes put in where nothing answers.", "", _prompts(alone[0]),
-        ]
-    )  # fmt: skip
-    parts = {"alone": alone, "crowded": crowded}
-    return text + "\n", {name: {way.name: _counted(way.asked) for way in ways} for name, ways in parts.items()}
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A store with a shelf of notes in it, and perhaps a crowd, and which note each record is."""
 
+    memory: Memory
+    shelf: Shelf
+    names: dict[str, str]  # record id → note id
 
-def _ways(
-    held: Sequence[tuple[Shelf, dict[str, str]]], beside: Sequence[str], embed: str | None, vectors: Embed | None
-) -> Iterator[Way]:
-    ours, plain = Way("memorist"), dict[str, Way]()
-    for shelf, kinds in held:
-        with folder() as place:
-            _ask(shelf, kinds, beside, Memory(place / "notes.db", project="notes", embed=embed), ours)
-        whole = Shelf(shelf.name, (*shelf.documents, *(Document(f"x{n}", t) for n, t in enumerate(beside))), ())
-        found = Baselines.of(whole, "porter unicode61", vectors)
-        for question in shelf.questions:
-            for name, ids in found.rankings(question, LIMIT).items():
-                plain.setdefault(name, Way(name)).asked.append(Asked(question, ids))
-    yield ours
-    yield from plain.values()
-
-
-def _ask(shelf: Shelf, kinds: dict[str, str], beside: Sequence[str], memory: Memory, ours: Way) -> None:
-    with memory:
+    @classmethod
+    def of(cls, memory: Memory, shelf: Shelf, kinds: dict[str, str], beside: Sequence[str] = ()) -> "Filled":
         first = shelf.documents[0].at
         drafts = [dict(text=text, at=first) for text in beside]
         own = [dict(text=each.text, kind=kinds[each.id], at=each.at) for each in shelf.documents]
         outcomes = memory.remember_many([*drafts, *own])[len(drafts) :]
-        names = {outcome.id: each.id for outcome, each in zip(outcomes, shelf.documents, strict=True)}
-        texts = {each.id: each.text for each in shelf.documents}
+        return cls(memory, shelf, {str(o.id): each.id for o, each in zip(outcomes, shelf.documents, strict=True)})
+
+    def hits(self, question: Question, limit: int = LIMIT, **how: Any) -> list[Hit]:
+        return list(self.memory.recall(question.text, limit=limit, at=question.at, **how))
+
+    def asked(self, question: Question, **how: Any) -> Asked:
+        started = time.process_time()
+        hits = self.hits(question, **how)
+        spent = (time.process_time() - started) * 1000
+        return Asked(question, [self.names.get(hit.id, "") for hit in hits], spent)
+
+    def prompt(self, question: Question, budget: int, **how: Any) -> Prompt:
+        made = self.memory.context(question.text, budget=budget, **how)
+        found = [self.names[item.id] for item in made.items if item.id in self.names]
+        texts = {each.id: each.text for each in self.shelf.documents}
+        said = sum(tokens(texts[id]) for id in found if texts[id] in made.text)
+        return Prompt(question, len(found), len(question.gold & set(found)), said, tokens(made.text))
+
+    def law(self, question: Question) -> Law:
+        asked = [{hit.id: hit for hit in self.hits(question, limit)} for limit in LIMITS]
+        pairs = list(pairwise(asked))
+        apart = [abs(told(few[id]) - told(many[id])) for few, many in pairs for id in few.keys() & many.keys()]
+        turned = len({bool(hits) for hits in asked}) > 1
+        return Law(max(apart, default=0.0), all(few.keys() <= many.keys() for few, many in pairs), turned)
+
+
+def told(hit: Hit) -> float:
+    """The relevance that a hit is given, before what it is worth today."""
+    return hit.why.get("relevance", hit.score)
+
+
+def run(data: Path, embed: str | None, model: Path | None, half: int | None = None) -> tuple[str, dict[str, Any]]:
+    """Everything counted on the notes, for people and as data. `model` is the folder of a
+    sentence model to compare with."""
+    held, beside = stores(data / FILES["notes"]), crowd(data / "notes-train.jsonl.gz")
+    held = held[half - 1 :: 2] if half else held
+    extra = models(f"onnx:{model}") if model else []
+    plain = [*models(*BUILT_IN), *extra]
+    alone, crowded = ([*_ways(held, some, embed, extra), *_plain(held, some, plain)] for some in ((), beside))
+    parts = {"alone": alone, "crowded": crowded}
+    lines = [
+        f"### Notes-dev: {len(held)} stores of short notes ({digest('notes', data)})", "",
+        HEAD + ("" if extra else f" No sentence model was compared with: {model or '`--model-folder`'} names none."), "",
+        _table(alone), "",
+        f"With {len(beside):,} unrelated notes beside them:", "", _table(crowded), "",
+        "any@1 · any@3 · rec@5 by type, alone:", "", _types(alone), "",
+        f"The same with {len(beside):,} unrelated notes:", "", _types(crowded), "", PROMPTS, "",
+        _prompts([way for way in alone if way.prompts]), "", LAWS, "",
+        report.table(["", *_of_laws(alone[0])], [[n, *_cells(_of_laws(ways[0]))] for n, ways in parts.items()]),
+    ]  # fmt: skip
+    found: dict[str, Any] = {part: {w.name: _counted(w.asked) for w in ways} for part, ways in parts.items()}
+    found |= {f"{part} by type": {w.name: _by_type(w) for w in ways} for part, ways in parts.items()}
+    found["prompts"] = {way.name: _injected(way) for way in alone if way.prompts}
+    found["laws"] = {part: _of_laws(ways[0]) for part, ways in parts.items()}
+    return "\n".join(lines) + "\n", found
+
+
+def _ways(
+    held: Sequence[tuple[Shelf, dict[str, str]]], beside: Sequence[str], embed: str | None, extra: Sequence[Model]
+) -> Iterator[Way]:
+    """Ours as it comes and with other models, each as people ask and with the cut off."""
+    for model in (None, *extra):
+        ways = {name: Way(f"{name}, {model.title}" if model else name) for name in HOW}
+        for shelf, kinds in held:
+            with folder() as place, Memory(place / "notes.db", project="notes", embed=model or embed) as memory:
+                _ask(Filled.of(memory, shelf, kinds, beside), ways, bool(beside))
+        yield from ways.values()
+
+
+def _ask(filled: Filled, ways: dict[str, Way], crowded: bool) -> None:
+    for question in filled.shelf.questions:
+        for name, way in ways.items():
+            way.asked.append(filled.asked(question, **HOW[name]))
+            for budget in () if crowded else BUDGETS:
+                way.prompts.setdefault(budget, []).append(filled.prompt(question, budget, **HOW[name]))
+        ways[OURS].laws.append(filled.law(question))
+
+
+def _plain(
+    held: Sequence[tuple[Shelf, dict[str, str]]], beside: Sequence[str], plain: Sequence[Model]
+) -> Iterator[Way]:
+    """The newest first, words, the cosine of each model, and words joined with the first of them."""
+    ways = dict[str, Way]()
+    for shelf, _ in held:
+        whole = Shelf(shelf.name, (*shelf.documents, *(Document(f"x{n}", t) for n, t in enumerate(beside))), ())
+        found = {f"cosine of {model.title}": Baselines.of(whole, "porter unicode61", model.embed) for model in plain}
         for question in shelf.questions:
-            started = time.process_time()
-            hits = memory.recall(question.text, limit=LIMIT, at=question.at)
-            spent = (time.process_time() - started) * 1000
-            ours.asked.append(Asked(question, [names.get(hit.id, "") for hit in hits], spent))
-            for budget in BUDGETS if not beside else ():
-                made = memory.context(question.text, budget=budget)
-                found = [names[item.id] for item in made.items if item.id in names]
-                said = sum(tokens(texts[id]) for id in found)
-                matter = len(question.gold & set(found))
-                ours.prompts.setdefault(budget, []).append(Prompt(question, len(found), matter, said, made.tokens))
+            ranked = {name: each.rankings(question, LIMIT) for name, each in found.items()}
+            first = {name: ids for name, ids in next(iter(ranked.values())).items() if name != "meaning"}
+            for name, ids in (first | {name: each["meaning"] for name, each in ranked.items()}).items():
+                ways.setdefault(name, Way(name)).asked.append(Asked(question, ids))
+    yield from ways.values()
 
 
 # ---------------------------------------------------------------- counting
@@ -158,9 +236,7 @@ def _counted(asked: Sequence[Asked]) -> dict[str, float]:
     hits = sum(len(each.ids) for each in known)
     silent = {name: _share([not a.ids for a in asked if a.question.category == name]) for name in SILENT}
     return {
-        "any@1": _share([_any(each, 1) for each in known]),
-        "any@3": _share([_any(each, 3) for each in known]),
-        "rec@5": _share([len(each.question.gold & set(each.ids)) / len(each.question.gold) for each in known]),
+        **{name: score.mean for name, score in _ranked(asked).items()},
         "precision": 100 * sum(len(each.question.gold & set(each.ids)) for each in known) / max(1, hits),
         "wrongly silent": _share([not each.ids for each in known]),
         "outdated first": _share([bool(each.ids) and each.ids[0] in each.question.outdated for each in changed]),
@@ -168,42 +244,86 @@ def _counted(asked: Sequence[Asked]) -> dict[str, float]:
     }
 
 
-def _any(asked: Asked, depth: int) -> bool:
-    return not asked.question.gold.isdisjoint(asked.ids[:depth])
+def _ranked(asked: Sequence[Asked]) -> dict[str, Score]:
+    """What is found, with its interval, over the questions with an answer."""
+    rows = []
+    for each in (each for each in asked if each.question.gold):
+        gold = each.question.gold
+        any1, any3 = (float(not gold.isdisjoint(each.ids[:depth])) for depth in (1, 3))
+        rows.append({"any@1": any1, "any@3": any3, "rec@5": len(gold & set(each.ids)) / len(gold)})
+    return summary(rows)
 
 
 def _share(told: Sequence[float]) -> float:
-    return 100 * sum(told) / max(1, len(told))
+    return 100 * _mean(told)
+
+
+def _mean(told: Sequence[float]) -> float:
+    return sum(told) / max(1, len(told))
 
 
 def _table(ways: Sequence[Way]) -> str:
-    counted = {way.name: _counted(way.asked) for way in ways}
-    head = ["", *next(iter(counted.values()))]
-    return report.table(head, [[name, *(f"{value:.1f}" for value in row.values())] for name, row in counted.items()])
+    rows = []
+    for way in ways:
+        cells = {name: f"{value:.1f}" for name, value in _counted(way.asked).items()}
+        cells |= {name: str(score) for name, score in _ranked(way.asked).items()}
+        rows.append([way.name, *cells.values()])
+    return report.table(["", *_counted(ways[0].asked)], rows)
 
 
 def _types(ways: Sequence[Way]) -> str:
     rows = []
     for way in ways:
-        counted = [_counted([a for a in way.asked if a.question.category == name]) for name in TYPES]
-        rows.append([way.name, *(f"{c['any@1']:.0f} · {c['any@3']:.0f} · {c['rec@5']:.0f}" for c in counted)])
-    return report.table(["", *TYPES], rows)
+        counted = [f"{c['any@1']:.0f} · {c['any@3']:.0f} · {c['rec@5']:.0f}" for c in _by_type(way).values()]
+        rows.append([way.name, *counted])
+    return report.table(["", *_by_type(ways[0])], rows)
 
 
-def _prompts(way: Way) -> str:
+def _by_type(way: Way) -> dict[str, dict[str, float]]:
+    some = {name: [each for each in way.asked if each.question.category == name] for name in TYPES}
+    return {name: _counted(asked) for name, asked in some.items() if asked}
+
+
+def _prompts(ways: Sequence[Way]) -> str:
     rows = []
-    for budget, prompts in way.prompts.items():
-        known = [each for each in prompts if each.question.gold]
-        notes, whole = sum(each.notes for each in known), sum(each.whole for each in known)
-        unasked = [
-            sum(each.notes for each in prompts if each.question.category == name)
-            / max(1, sum(each.question.category == name for each in prompts))
-            for name in SILENT
-        ]
-        rows.append(
-            [
-                f"{budget} tokens", f"{100 * sum(each.matter for each in known) / max(1, notes):.1f}",
-                f"{100 * sum(each.memory for each in known) / max(1, whole):.1f}", *(f"{each:.1f}" for each in unasked),
-            ]
-        )  # fmt: skip
-    return report.table(["", "matter", "tokens that are notes", *(f"notes at {name}" for name in SILENT)], rows)
+    for way in ways:
+        for budget, counted in _injected(way).items():
+            rows.append([f"{way.name}, {budget} tokens", *(f"{value:.1f}" for value in counted.values())])
+    return report.table(["", *next(iter(_injected(ways[0]).values()))], rows)
+
+
+def _injected(way: Way) -> dict[int, dict[str, float]]:
+    return {budget: _of_prompts(budget, prompts) for budget, prompts in way.prompts.items()}
+
+
+def _of_prompts(budget: int, prompts: Sequence[Prompt]) -> dict[str, float]:
+    known = [each for each in prompts if each.question.gold]
+    full = [each for each in known if each.whole >= FULL * budget]
+    gold = sum(len(each.question.gold) for each in known)
+    matter, notes = sum(each.matter for each in known), sum(each.notes for each in known)
+    return {
+        "notes": notes / max(1, len(known)),
+        "matter": 100 * matter / max(1, notes),
+        "of what matters": 100 * matter / max(1, gold),
+        "tokens that are notes": _memory(known),
+        "the same where full": _memory(full),
+        "full": _share([each.whole >= FULL * budget for each in known]),
+        **{f"notes at {name}": _mean([p.notes for p in prompts if p.question.category == name]) for name in SILENT},
+    }
+
+
+def _memory(prompts: Sequence[Prompt]) -> float:
+    return 100 * sum(each.memory for each in prompts) / max(1, sum(each.whole for each in prompts))
+
+
+def _of_laws(way: Way) -> dict[str, float]:
+    return {
+        "questions": len(way.laws),
+        "relevance apart, at most": max((law.apart for law in way.laws), default=0.0),
+        "superset, percent": _share([law.superset for law in way.laws]),
+        "turned": sum(law.turned for law in way.laws),
+    }
+
+
+def _cells(counted: dict[str, float]) -> list[str]:
+    return [f"{value:.6f}".rstrip("0").rstrip(".") for value in counted.values()]

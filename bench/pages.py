@@ -22,17 +22,20 @@ every piece, *rec@k* the mean share of the evidence, in percent, with 95 % boots
 ahead* is the difference question by question, so that its interval is that of the comparison. *tokens* is what the twenty hits
 would cost a model, at four characters each. Times are CPU times of one thread. Beside us in the same run, on the same documents:
 the newest first, the plain word search of SQLite (FTS5, any of the words), the built-in embedding alone, and plain ways to join
-the two. memorist is asked through `remember_many` and `recall` only. The public sets are the parts of them that were kept for
+the two. memorist is asked through `remember_many`, `recall` and `context` only: once as it comes, where `limit` is a maximum and
+what has no fair chance is left out, and once with that cut off (`min_relevance=0`), which fills all places as the plain ways
+do; *ours ahead* compares the latter. The public sets are the parts of them that were kept for
 development, so our own figures on them are those of a pupil who has seen the exercises; the sets are read from a folder and are
 no part of this project.
 """
 TITLES = {
     "quality": "## Finding the right things",
+    "reliability": "## What a relevance means",
     "speed": "## Cost",
     "growth": "## Growth",
     "peers": "## Beside others",
 }
-ORDER = (*(f"quality {name}" for name in NAMES), "speed", "growth", "peers")
+ORDER = (*(f"quality {name}" for name in NAMES), "reliability", "speed", "growth", "peers")
 
 
 def about(embedder: str) -> dict[str, str]:

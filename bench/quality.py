@@ -4,8 +4,9 @@ Each conversation or collection is a project of one store, filled with `remember
 would. Nothing here knows how an answer comes about.
 """
 
+import inspect
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,13 @@ from bench.baselines import Baselines, Embed
 from bench.measures import Score, ahead, by_category, measured, sessions_of, summary
 from bench.sets import Document, Question, Shelf, TestSet
 from bench.speed import folder
-from memorist import Memory
+from memorist import Hit, Memory
 
 LIMIT = 20  # hits asked for
 SESSION_LIMIT = 60  # hits asked for when whole sessions are counted
-OURS = "memorist"
+OURS, UNCUT = "memorist", "memorist, cut off"
+CUT_OFF = {"min_relevance": 0} if "min_relevance" in inspect.signature(Memory.recall).parameters else {}
+HOW: Mapping[str, dict[str, Any]] = {OURS: {}, UNCUT: CUT_OFF}  # asked as people do, and for every place
 Told = Callable[[str], None]
 
 
@@ -49,7 +52,7 @@ class Result:
     tokens: float = 0.0
     current_first: float | None = None  # share of replaced facts whose successor came first
     abstained: list[Abstention] = field(default_factory=list)
-    ahead: Score | None = None  # how far memorist is ahead of this way in rec@10, question by question
+    ahead: Score | None = None  # how far memorist, asked for all places, is ahead in rec@10, question by question
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,24 +64,27 @@ class Filled:
     documents: dict[str, str]  # record id → document id
     same: dict[str, str]  # document id → the one it was joined with, for exact twins
 
-    def answer(self, question: Question, test: TestSet) -> Answer:
+    def hits(self, question: Question, test: TestSet, limit: int, **how: Any) -> list[Hit]:
+        return list(self.memory.recall(question.text, limit=limit, search=test.search, at=question.at, **how))
+
+    def answer(self, question: Question, test: TestSet, **how: Any) -> Answer:
         started = time.process_time()
-        answer = self.memory.recall(question.text, limit=LIMIT, search=test.search, at=question.at)
+        answer = self.hits(question, test, LIMIT, **how)
         spent = (time.process_time() - started) * 1000
         ids = [self.documents[hit.record.id] for hit in answer]
-        best = answer[0].score if len(answer) else 0.0
+        best = answer[0].score if answer else 0.0
         return Answer(
             question,
             ids,
-            self._sessions(question, test) if test.by_session else [],
+            self._sessions(question, test, **how) if test.by_session else [],
             spent,
             sum(tokens(hit.record.text) for hit in answer),
             best,
-            not len(answer),
+            not answer,
         )
 
-    def _sessions(self, question: Question, test: TestSet) -> list[str]:
-        more = self.memory.recall(question.text, limit=SESSION_LIMIT, search=test.search, at=question.at)
+    def _sessions(self, question: Question, test: TestSet, **how: Any) -> list[str]:
+        more = self.hits(question, test, SESSION_LIMIT, **how)
         return list(dict.fromkeys(session for hit in more if (session := hit.record.provenance.session)))
 
 
@@ -102,20 +108,22 @@ def run(test: TestSet, embed: str | None, vectors: Embed | None, told: Told) -> 
     told(
         f"{test.name}: {len(answers)} questions, {test.documents:,} documents, {time.process_time() - began:.0f} s CPU"
     )
-    known = [answer for answer in answers if answer.question.answerable]
-    judged = abstention.judged([(answer.question, answer.empty, answer.confidence) for answer in answers])
-    ours = replace(_result(OURS, test, known), abstained=judged)
-    return [ours, *(_beside(way, test, found, known) for way, found in _plain(test, vectors).items())]
+    judged = abstention.judged([(a[OURS].question, a[OURS].empty, a[UNCUT].confidence) for a in answers])
+    known = {way: [found for each in answers if (found := each[way]).question.answerable] for way in HOW}
+    ours = replace(_beside(OURS, test, known[OURS], known[UNCUT]), abstained=judged)
+    plain = _plain(test, vectors)
+    return [ours, _result(UNCUT, test, known[UNCUT]), *(_beside(w, test, f, known[UNCUT]) for w, f in plain.items())]
 
 
-def ask_all(test: TestSet, store: Path, embed: str | None) -> Iterator[Answer]:
-    """Fills a project for each shelf and asks its questions, and some that belong to other shelves."""
+def ask_all(test: TestSet, store: Path, embed: str | None) -> Iterator[dict[str, Answer]]:
+    """Fills a project for each shelf and asks its questions, and some that belong to other shelves, in every way."""
     for number, shelf in enumerate(test.shelves):
         filled = fill(store, shelf, test.kind, embed)
         others = abstention.foreign(test, number) if test.with_foreign else []
         with filled.memory:
             for question in (*shelf.questions, *others):
-                yield filled.answer(_joined(question, filled.same), test)
+                asked = joined(question, filled.same)
+                yield {way: filled.answer(asked, test, **how) for way, how in HOW.items()}
 
 
 def tokens(text: str) -> int:
@@ -170,7 +178,7 @@ def _current_first(answers: Sequence[Answer]) -> float | None:
     return 100 * sum(id in a.question.gold for id, a in zip(first, replaced, strict=True)) / len(replaced)
 
 
-def _joined(question: Question, same: dict[str, str]) -> Question:
+def joined(question: Question, same: dict[str, str]) -> Question:
     """The question with twins that were stored as one counted as one."""
     return replace(question, gold=frozenset(same.get(id, id) for id in question.gold))
 

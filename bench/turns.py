@@ -151,7 +151,7 @@ ROWS: Mapping[str, Row] = {
     "JSON file, 10,000 memories: open": Row(lambda stores, _: open_json(stores)),
     "JSON file, 10,000 memories: first recall": Row(lambda stores, _: first_recall_of_json(stores)),
     "memorist --version": Row(lambda stores, _: program(stores, "--version"), most=100),
-    "memorist recall, cold, 10,000 memories": Row(lambda stores, _: program(stores, "recall", QUESTIONS[0]), most=350),
+    "memorist recall, cold, 10,000 memories": Row(lambda stores, _: program(stores, "recall", QUESTIONS[0]), most=380),
     "memorist list, cold, 10,000 memories": Row(lambda stores, _: program(stores, "list"), most=200),
 }
 

@@ -19,7 +19,8 @@ import numpy as np
 CAP = 120.0  # seconds of wall time a stage may take; what was reached by then is told
 SINGLE = 100  # memories added one by one at each size
 SIZES = (1_000, 10_000)
-PROJECT = "scale"
+PROJECT, NOTES = "scale", "notes-"  # the project for cost; how those of notes begin
+OURS, OTHER = "ours", "MiniLM"  # whose vectors
 
 
 class Peer(Protocol):
@@ -33,9 +34,10 @@ class Peer(Protocol):
 class Table:
     """An embedder that looks vectors up: the peers differ in how they search, not in what they embed with."""
 
-    def __init__(self, work: Path) -> None:
+    def __init__(self, work: Path, whose: str, task: dict[str, Any]) -> None:
+        self.whose, self.model = whose, task["model"]
         texts = json.loads((work / "texts.json").read_text(encoding="utf-8"))
-        self.vectors = np.load(work / "vectors.npy")
+        self.vectors = np.load(work / f"{whose}.npy")
         self.places = {text: place for place, text in enumerate(texts)}
         self.dimension = int(self.vectors.shape[1])
 
@@ -53,7 +55,7 @@ def drive(name: str, packages: list[str], open_peer: Any) -> None:
     if part:
         return _drive_part(open_peer, Path(work), Path(result), part[0])
     found: dict[str, Any] = {"peer": name, "versions": {p: importlib.metadata.version(p) for p in packages}}
-    for asked in PARTS:
+    for asked in [part for part, (_, whose, _) in PARTS.items() if (Path(work) / f"{whose}.npy").exists()]:
         own = Path(f"{result}.{asked}")
         subprocess.run([sys.executable, sys.argv[0], work, str(own), asked], check=False)
         found[asked] = json.loads(own.read_text(encoding="utf-8")) if own.exists() else {"failed": "its process died"}
@@ -66,31 +68,32 @@ def _drive_part(open_peer: Any, work: Path, result: Path, part: str) -> None:
     found: Any
     with tempfile.TemporaryDirectory(prefix="peer-") as folder:
         try:
-            found = PARTS[part](open_peer, Path(folder), Table(work), task)
+            job, whose, name = PARTS[part]
+            found = job(open_peer, Path(folder), Table(work, whose, task), task.get(name, task))
         except Exception as problem:
             found = {"failed": f"{type(problem).__name__}: {problem}"[:300]}
     result.write_text(json.dumps(found), encoding="utf-8")
     os._exit(0)  # some peers leave threads behind that never end
 
 
-def _quality(open_peer: Any, folder: Path, table: Table, task: dict[str, Any]) -> dict[str, Any]:
+def _quality(open_peer: Any, folder: Path, table: Table, asked: dict[str, Any]) -> dict[str, Any]:
     peer: Peer = open_peer(folder, table)
-    shares, whole, started = [], [], time.perf_counter()
-    for shelf in task["shelves"]:
+    started, rows = time.perf_counter(), []
+    for shelf in asked["shelves"]:
         peer.add_many(shelf["name"], shelf["ids"], shelf["texts"])
-    for shelf in task["shelves"]:
+    for shelf in asked["shelves"]:
         for question in shelf["questions"]:
-            gold = set(question["gold"])
-            hit = len(gold & set(peer.search(shelf["name"], question["text"], 10)[:10])) / len(gold)
-            shares.append(hit)
-            whole.append(hit == 1)
-    mean = 100 / len(shares)
+            found = peer.search(shelf["name"], question["text"], asked["depth"])[: asked["depth"]]
+            rows.append(_measured(found, set(question["gold"])))
+    means = {name: 100 * sum(row[name] for row in rows) / len(rows) for name in rows[0]}
+    return {"questions": len(rows), **means, "wall_s": time.perf_counter() - started}
+
+
+def _measured(found: list[str], gold: set[str]) -> dict[str, float]:
+    shares = {depth: len(gold & set(found[:depth])) / len(gold) for depth in (1, 3, 5, 10)}
     return {
-        "questions": len(shares),
-        "rec@10": sum(shares) * mean,
-        "all@10": sum(whole) * mean,
-        "wall_s": time.perf_counter() - started,
-    }
+        "any@1": shares[1] > 0, "any@3": shares[3] > 0, "rec@5": shares[5], "rec@10": shares[10], "all@10": shares[10] == 1,
+    }  # fmt: skip
 
 
 def _scale(open_peer: Any, folder: Path, table: Table, task: dict[str, Any]) -> list[dict[str, Any]]:
@@ -154,4 +157,10 @@ def _bytes(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
-PARTS = {"locomo": _quality, "scale": _scale}
+PARTS = {
+    "locomo": (_quality, OURS, "locomo"),
+    "notes": (_quality, OURS, "notes"),
+    "locomo, other": (_quality, OTHER, "locomo"),
+    "notes, other": (_quality, OTHER, "notes"),
+    "scale": (_scale, OURS, ""),
+}  # what is done, with whose vectors, on which set

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs every peer that has an environment (see setup.sh), ours and the bare floor with the same vectors and questions, and
-# writes the table: bench/peers/run.sh DATA DOCS. PEERS is the folder of the environments, WORK where results are put.
+# writes the table: bench/peers/run.sh DATA DOCS [MODEL], where MODEL is the folder of a sentence model in ONNX. PEERS is the folder of the environments, WORK where results are put.
 set -eu
 cd "$(dirname "$0")/../.."
 data=${1:?the folder with the public test sets}
@@ -9,8 +9,8 @@ peers=${PEERS:-${TMPDIR:-/tmp}/memorist-peers}
 work=${WORK:-$peers/work}
 ours=${OURS:-.venv/bin/python}
 export OMP_NUM_THREADS=1
-"$ours" -m bench.peers.prepare "$data" "$work"
-for name in memorist floor chromadb lancedb langgraph mem0 mcp-memory mempalace; do
+"$ours" -m bench.peers.prepare "$data" "$work" ${3:+"$3"}
+for name in memorist floor chromadb lancedb txtai langgraph mem0 mcp-memory mempalace; do
     adapter=bench/peers/$(echo "$name" | tr - _)_peer.py
     case $name in memorist | floor) python=$ours path=. ;; *) python=$peers/$name/bin/python path= ;; esac
     if [ -x "$python" ]; then

@@ -20,9 +20,10 @@ BENCH = ROOT / "bench"
 
 # The last two for the vectors of the plain ways beside us, and for what looking for secrets costs by itself.
 PUBLIC = {"memorist", "memorist.testing", "memorist.models.embed", "memorist.redact"}
+OWN = [*sorted(BENCH.glob("*.py")), *(BENCH / "peers" / f"{name}.py" for name in ("memorist_peer", "prepare", "table"))]
 
 
-@pytest.mark.parametrize("path", sorted(BENCH.glob("*.py")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", OWN, ids=lambda path: path.name)
 def test_it_uses_the_public_api_only(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "memorist":
@@ -51,6 +52,7 @@ def dir_of_own(path: Path) -> set[str]:
 def test_the_same_seed_gives_the_same_text() -> None:
     assert list(Corpus(3).memories(5)) == list(Corpus(3).memories(5)) != list(Corpus(4).memories(5))
     assert Corpus(3).question() == Corpus(3).question()
+    assert len(Corpus(3).question().split()) == 12 and len(Corpus(3).prompt().split()) == 150
 
 
 def test_a_measure_knows_whether_its_promise_was_kept() -> None:
@@ -61,15 +63,18 @@ def test_a_measure_knows_whether_its_promise_was_kept() -> None:
 
 
 def test_writing_is_measured_beside_its_floor() -> None:
-    empty, filled, many = writing(count=20)
+    empty, filled, one, notes, turns = writing(count=20)
     for ratio in (empty, filled):
         assert ratio.value > 0 and "against" in ratio.detail and ratio.limit == 4.0
-    assert "from 0 memories" in empty.name and "from 100 memories" in filled.name and many.value > 0
+    assert "from 0 memories" in empty.name and "from 100 memories" in filled.name
+    assert one.limit == 4 and one.unit == "ms CPU" and one.value > 0
+    assert (notes.limit, turns.limit) == (700, 3000) and notes.at_least and turns.value > 0
 
 
 def test_asking_is_measured_beside_both_floors() -> None:
     vectors = vectors_of("static")[0]
-    ours, words, both = answering([300], vectors)
+    ours, prompt, words, both = answering([300], vectors)
+    assert "150 words" in prompt.name and prompt.limit == 15
     assert ours.unit == "ms CPU p50" and "p95" in ours.detail
     assert "OR of all words," in words.name and "all vectors" in both.name and both.value > 0
 

@@ -50,7 +50,9 @@ def test_twins_that_are_stored_once_count_once(tmp_path: Path) -> None:
     documents = (Document("1", "The lamp is in the attic"), Document("2", "The lamp is in the attic"))
     shelf = Shelf("s", documents, (Question("q", "where is the lamp?", frozenset({"1", "2"})),))
     test = TestSet("twins", "Twins", (shelf,), kind="fact", search="memory")
-    (answer,) = quality.ask_all(test, tmp_path / "t.db", None)
+    (answers,) = quality.ask_all(test, tmp_path / "t.db", None)
+    assert set(answers) == {"memorist", "memorist, cut off"}
+    answer = answers["memorist"]
     assert answer.ids == ["1"] and answer.question.gold == {"1"}
 
 
