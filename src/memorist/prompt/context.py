@@ -27,7 +27,18 @@ from memorist.errors import Invalid, MemoristError, OutOfScope
 from memorist.kinds import DOCUMENTS as LAYER
 from memorist.prompt import lanes
 from memorist.prompt.modes import MODES, NONE, TURNS, Mode, Profile, mode_named, profile_named, weighed
-from memorist.prompt.render import Contradiction, Digest, Item, Page, Style, age_of, body_of, frame_cost, page, style_of
+from memorist.prompt.render import (
+    Contradiction,
+    Digest,
+    Item,
+    Page,
+    Style,
+    body_of,
+    frame_cost,
+    page,
+    style_of,
+    when_of,
+)
 from memorist.records import Context, Hit, Recall, Record, new_id
 from memorist.store.nouns import Receipt, Shelf
 from memorist.store.protocol import Store
@@ -41,9 +52,11 @@ from memorist.worth import held_up, vouched_for
 INJECTS = ("pull", "core", "push")
 PULLED = "this design puts nothing into a prompt by itself; ask with `recall`, or set `inject` to push"
 UNWANTED = "the profile none puts nothing into a prompt"
+MOST_LISTED = 5  # memories that are named among those left out
 MOST_STEADY = 1000  # memories that a steady lane reads
 MOST_SUMMARIES = 10
 MOST_CONTRADICTIONS = 2
+WANTED = ("preference", "instruction")  # kinds of the lane `preferences`
 FEWEST_HITS = 20  # that are recalled for a question, unless the design or the caller says otherwise
 USUAL, LEAST = 75, 25  # tokens of a memory in a prompt: usually, and in any case
 HURRIED_HITS = 3  # a hurried context recalls this part
@@ -87,6 +100,7 @@ class Wish:
     inject: str | None = None
     deadline: float | None = None  # seconds
     shares: Mapping[str, float] | None = None
+    min_relevance: float | None = None  # instead of what the lanes ask for; 0: nothing is asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +157,7 @@ def plan_of(
     style, limit = style_of(wish.style, wish.client), _limit(wish.limit, design.budget.hits, total, hurried)
     checked, tokens = replace(wish, files=files, kinds=kinds), lanes.part(mode.share, total)
     shared = _lanes(design, scopes, (profile.shares if profile else {}) if wish.shares is None else wish.shares)
+    shared = _asking(shared, wish.min_relevance)
     once = any(getattr(stage, "once", False) for stage in design.recall)
     return Plan(
         checked, tokens, style, mode, profile, cast(Inject, inject), scopes, shared, asked, limit, design.compression,
@@ -182,6 +197,14 @@ def _lanes(design: Design, scopes: tuple[str, ...], shares: Mapping[str, float])
     usual = lanes.shared(design.lanes, shares)
     usual = tuple(lane if lane.name in read or lane.name in LANES else replace(lane, floor=0) for lane in usual)
     return usual if "recall" in names or read <= names else (*usual, Lane("recall", 1.0))
+
+
+def _asking(shared: tuple[Lane, ...], least: float | None) -> tuple[Lane, ...]:
+    """The lanes with the chance that the caller asks for instead of theirs; with none at all, nothing is asked."""
+    if least is None:
+        return shared
+    wanted = checks.share(least, "min_relevance")
+    return tuple(replace(lane, least=wanted, of_best=lane.of_best if wanted else 0.0) for lane in shared)
 
 
 # ---------------------------------------------------------------- the context
@@ -234,9 +257,8 @@ def assemble(plan: Plan, found: "Candidates", digest: Digest, count: TokenCounte
     def make(steady: Sequence[Item], loose: Sequence[Item], told: Sequence[Contradiction]) -> Page:
         return page(style, steady, loose, told, digest, lambda item: written[item.record.id])
 
-    steady = any(item.lane in STEADY for item in everything)
     told = sum(count(style.contradiction(pair)) for pair in found.contradictions)
-    room = max(0, plan.total - frame_cost(style, steady, count))
+    room = max(0, plan.total - frame_cost(style, everything, count))
     packed = lanes.pack(room, told, plan.lanes, found.lanes, found.protected, costs)
     done, tokens = _fitted(plan.total, packed.items, found.contradictions, make, count)
     shown = {item.record.id for item in done.items}
@@ -293,7 +315,7 @@ class Candidates:
     protected: tuple[Item, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
     empty_because: str | None = None
-    skipped: tuple[str, ...] = ()  # what there was no time for
+    skipped: tuple[str, ...] = ()  # what there was no time for, and what did not earn its tokens
 
     @property
     def all(self) -> list[Item]:
@@ -347,8 +369,16 @@ class Look:
         plan, record = self.plan, hit.record
         score = hit.score if best is None else record.importance * (1 + RELEVANT * hit.score / best)
         weight = weighed(record, score, plan.profile, plan.wish.files, plan.wish.query, self.now)
-        age = None if lane in STEADY else age_of(record, self.now)
-        return Item(hit, lane, self._body(record, lane, plan.longest(record)), age, weight)
+        steady = lane in STEADY
+        when, replaced = None if steady else when_of(record, self.now), None if steady else self._replaced(record)
+        return Item(hit, lane, self._body(record, lane, plan.longest(record)), when, replaced, weight)
+
+    def _replaced(self, record: Record) -> str | None:
+        """What is to be said of a memory that another one replaced, which a filter may ask for."""
+        if record.superseded_by is None:
+            return None
+        newer = self.tools.store.get([record.superseded_by], Where(self.who))
+        return f"replaced by {newer[0].number}" if newer else "replaced"
 
     def _body(self, record: Record, lane: str, longest: int | None) -> str:
         """The text that is shown. That of a steady lane does not depend on the question."""
@@ -366,8 +396,12 @@ class Look:
             ]
             latest = sorted((r for some in told for r in some), key=lambda r: (r.times.at, r.number), reverse=True)
             return [Hit(record, 1.0, {"summary": 1.0}) for record in latest[:MOST_SUMMARIES]]
-        pins = where.also("pinned", "eq", True).also("kind", "ne", "turn")  # a turn is never shown as settled
-        where = pins if lane == PINNED else where.also("kind", "eq", "convention")
+        if lane == PINNED:
+            where = where.also("pinned", "eq", True).also("kind", "ne", "turn")  # a turn is never shown as settled
+        elif lane == "preferences":  # only what the user said
+            where = where.also("kind", "in", WANTED).also("origin", "eq", "user").also("status", "eq", "confirmed")
+        else:
+            where = where.also("kind", "eq", "convention")
         found = self._vouched(where, "importance", MOST_STEADY)
         return [Hit(r, 1.0, {lane: 1.0}) for r in sorted(found, key=lambda r: (-r.importance, r.number))]
 
@@ -402,13 +436,33 @@ class Look:
             # Other scopes may have kept out those of a family: then each is asked for by itself, if there is time.
             crowded = len(found.hits) >= asked and len(plan.scopes) > 1
             again = recall if crowded and self._has_time("scopes by themselves") else None
+        because = found.empty_because
         for name in names:
             if name != "recall":
                 self.lanes[name] = self._of_family(name, (*found.hits, *documents), again)
             else:
                 hits = [hit for hit in found.hits if hit.record.id not in self.taken]
                 self.lanes[name] = self.new(name, (*hits[:most], *documents))
-        return found.empty_because
+            unearned = self._cut(name)
+            because = because or unearned
+        return because
+
+    def _cut(self, name: str) -> str | None:
+        """Takes out of a lane what does not earn its tokens there; what to say if that was all of it."""
+        lane = next(lane for lane in self.plan.lanes if lane.name == name)
+        items, count = self.lanes[name], self.tools.count_tokens
+        if not items or not (lane.least or lane.of_best):
+            return None
+        quota = lanes.quotas(self.plan.total, self.plan.lanes)[self.plan.lanes.index(lane)]
+        kept, lost = lanes.earning(
+            lane, items, [count(item.body) for item in items], quota, self.plan.wish.min_relevance or 0.0
+        )
+        for item in lost:
+            del self.taken[item.record.id]
+        self.lanes[name] = tuple(kept)
+        if lost:
+            self.skipped.append(f"{name}: {_listed(lost)} would not earn the tokens; min_relevance=0 shows them")
+        return None if kept else f"nothing that was found has a relevance of {lane.least:g}"
 
     def _has_time(self, what: str) -> bool:
         """Whether there is time for this; if not, the context says that it was left out."""
@@ -544,6 +598,12 @@ class Look:
         items.insert(items.index(partner) + 1 if partner in items else 0, other)
         self.lanes[lane] = tuple(items)
         self.taken[other.record.id] = other
+
+
+def _listed(items: Sequence[Item]) -> str:
+    """A few of these by their numbers, and how many more there are."""
+    more = f" and {len(items) - MOST_LISTED} more" if len(items) > MOST_LISTED else ""
+    return ", ".join(f"[{item.record.number}]" for item in items[:MOST_LISTED]) + more
 
 
 # ---------------------------------------------------------------- receipts
