@@ -369,16 +369,8 @@ class Look:
         plan, record = self.plan, hit.record
         score = hit.score if best is None else record.importance * (1 + RELEVANT * hit.score / best)
         weight = weighed(record, score, plan.profile, plan.wish.files, plan.wish.query, self.now)
-        steady = lane in STEADY
-        when, replaced = None if steady else when_of(record, self.now), None if steady else self._replaced(record)
-        return Item(hit, lane, self._body(record, lane, plan.longest(record)), when, replaced, weight)
-
-    def _replaced(self, record: Record) -> str | None:
-        """What is to be said of a memory that another one replaced, which a filter may ask for."""
-        if record.superseded_by is None:
-            return None
-        newer = self.tools.store.get([record.superseded_by], Where(self.who))
-        return f"replaced by {newer[0].number}" if newer else "replaced"
+        when = None if lane in STEADY else when_of(record, self.now)
+        return Item(hit, lane, self._body(record, lane, plan.longest(record)), when, weight)
 
     def _body(self, record: Record, lane: str, longest: int | None) -> str:
         """The text that is shown. That of a steady lane does not depend on the question."""

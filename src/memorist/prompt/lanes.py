@@ -118,9 +118,9 @@ def earning(
     best = max((item.hit.score for item in items), default=0.0)
 
     def earns(item: Item, cost: int) -> bool:
-        score, chance = item.hit.score, item.hit.why.get("relevance", 1.0)
-        needed = asked if score == best else min(1.0, lane.least * (1 + cost / max(1, tokens)))
-        return held_up(item.record) or (score >= lane.of_best * best and chance >= needed)
+        score, is_chance = item.hit.score, "relevance" in item.hit.why
+        needed = asked if score == best else lane.least * (1 + cost / max(1, tokens))
+        return held_up(item.record) or score >= max(lane.of_best * best, min(1.0, needed) * is_chance)
 
     kept = [earns(item, cost) for item, cost in zip(items, costs, strict=True)]
     return list(compress(items, kept)), list(compress(items, map(not_, kept)))

@@ -53,13 +53,12 @@ Digest = Callable[[str], str]  # hexadecimal, under the store's secret key
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A memory and its lane. `when` and `replaced` are None in the part that must not change from turn to turn."""
+    """A memory and its lane. `when` is None in the part that must not change from turn to turn."""
 
     hit: Hit
     lane: str
     body: str
     when: str | None = None  # of what is to be read as of then
-    replaced: str | None = None  # by what
     weight: float = 0.0  # how early it enters
     protected: bool = False  # comes before anything else
 
@@ -82,7 +81,7 @@ class Item:
         doubt = "low trust" if record.trust == "low" else "unconfirmed" if record.status == "candidate" else None
         said = (
             str(record.number), record.provenance.role if turn else None, place_of(record), doubt,
-            LABEL if suspect(record) else None, self.when, self.replaced,
+            LABEL if suspect(record) else None, "outdated" if "outdated" in self.hit.why else None, self.when,
         )  # fmt: skip
         return ", ".join(filter(None, said))
 
