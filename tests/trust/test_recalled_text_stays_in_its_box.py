@@ -144,7 +144,7 @@ def stays_in_its_box(texts: list[str], style: str) -> None:
     assert len(marks) == 2 and not any(mark in visible(text) for mark in marks for text in texts)
 
 
-@pytest.mark.covers("Z1", "T1")
+@pytest.mark.covers("Z1")
 @pytest.mark.parametrize("style", PARSERS)
 def test_no_text_gets_among_the_users_own_words(style: str) -> None:
     """Our headings are at the margin, or keys of their own; a memory's lines are neither."""

@@ -72,7 +72,7 @@ def of(memory: Memory, origin: Any) -> Memory:
     return memory.through(replace(memory.access, origin=origin))
 
 
-@pytest.mark.covers("T1")
+@pytest.mark.covers("Z1")
 @pytest.mark.parametrize("style", STYLES)
 def test_of_a_memory_is_said_what_changes_how_it_is_read_and_nothing_else(
     memory: Memory, clock: MovableClock, style: str

@@ -56,7 +56,15 @@ MOST_LISTED = 5  # memories that are named among those left out
 MOST_STEADY = 1000  # memories that a steady lane reads
 MOST_SUMMARIES = 10
 MOST_CONTRADICTIONS = 2
-WANTED = ("preference", "instruction")  # kinds of the lane `preferences`
+SETTLED: Mapping[str, tuple[tuple[str, str, Any], ...]] = {  # what steady lanes hold beside summaries
+    PINNED: (("pinned", "eq", True), ("kind", "ne", "turn")),  # a turn is never shown as settled
+    "preferences": (
+        ("kind", "in", ("preference", "instruction")),
+        ("origin", "eq", "user"),
+        ("status", "eq", "confirmed"),
+    ),
+    "conventions": (("kind", "eq", "convention"),),
+}
 FEWEST_HITS = 20  # that are recalled for a question, unless the design or the caller says otherwise
 USUAL, LEAST = 75, 25  # tokens of a memory in a prompt: usually, and in any case
 HURRIED_HITS = 3  # a hurried context recalls this part
@@ -332,6 +340,7 @@ def candidates(plan: Plan, recall: Recaller, who: Access, tools: Tools) -> Candi
     because = None
     if plan.inject == "push":
         because = look.recalled(sorted((name for name in names if name not in STEADY), key="recall".__eq__), recall)
+        look.cut()
     if plan.once:
         look.say_once()
     contradictions = look.contradictions()
@@ -388,12 +397,8 @@ class Look:
             ]
             latest = sorted((r for some in told for r in some), key=lambda r: (r.times.at, r.number), reverse=True)
             return [Hit(record, 1.0, {"summary": 1.0}) for record in latest[:MOST_SUMMARIES]]
-        if lane == PINNED:
-            where = where.also("pinned", "eq", True).also("kind", "ne", "turn")  # a turn is never shown as settled
-        elif lane == "preferences":  # only what the user said
-            where = where.also("kind", "in", WANTED).also("origin", "eq", "user").also("status", "eq", "confirmed")
-        else:
-            where = where.also("kind", "eq", "convention")
+        for field, operator, value in SETTLED[lane]:
+            where = where.also(field, operator, value)
         found = self._vouched(where, "importance", MOST_STEADY)
         return [Hit(r, 1.0, {lane: 1.0}) for r in sorted(found, key=lambda r: (-r.importance, r.number))]
 
@@ -428,33 +433,30 @@ class Look:
             # Other scopes may have kept out those of a family: then each is asked for by itself, if there is time.
             crowded = len(found.hits) >= asked and len(plan.scopes) > 1
             again = recall if crowded and self._has_time("scopes by themselves") else None
-        because = found.empty_because
         for name in names:
             if name != "recall":
                 self.lanes[name] = self._of_family(name, (*found.hits, *documents), again)
             else:
                 hits = [hit for hit in found.hits if hit.record.id not in self.taken]
                 self.lanes[name] = self.new(name, (*hits[:most], *documents))
-            unearned = self._cut(name)
-            because = because or unearned
-        return because
+        return found.empty_because
 
-    def _cut(self, name: str) -> str | None:
-        """Takes out of a lane what does not earn its tokens there; what to say if that was all of it."""
-        lane = next(lane for lane in self.plan.lanes if lane.name == name)
-        items, count = self.lanes[name], self.tools.count_tokens
-        if not items or not (lane.least or lane.of_best):
-            return None
-        quota = lanes.quotas(self.plan.total, self.plan.lanes)[self.plan.lanes.index(lane)]
-        kept, lost = lanes.earning(
-            lane, items, [count(item.body) for item in items], quota, self.plan.wish.min_relevance or 0.0
-        )
+    def cut(self) -> None:
+        """Takes out of each lane what does not earn its tokens there, and says so."""
+        for lane in self.plan.lanes:
+            if lane.name not in STEADY and (lane.least or lane.of_best):
+                self._cut(lane)
+
+    def _cut(self, lane: Lane) -> None:
+        plan, items = self.plan, self.lanes[lane.name]
+        quota = lanes.quotas(plan.total, plan.lanes)[plan.lanes.index(lane)]
+        costs = [self.tools.count_tokens(item.body) for item in items]
+        kept, lost = lanes.earning(lane, items, costs, quota, plan.wish.min_relevance or 0.0)
+        self.lanes[lane.name] = tuple(kept)
         for item in lost:
             del self.taken[item.record.id]
-        self.lanes[name] = tuple(kept)
         if lost:
-            self.skipped.append(f"{name}: {_listed(lost)} would not earn the tokens; min_relevance=0 shows them")
-        return None if kept else f"nothing that was found has a relevance of {lane.least:g}"
+            self.skipped.append(f"{lane.name}: {_listed(lost)} would not earn the tokens; min_relevance=0 shows them")
 
     def _has_time(self, what: str) -> bool:
         """Whether there is time for this; if not, the context says that it was left out."""

@@ -156,7 +156,7 @@ class Style(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class Lined:
     """A line for each memory; what follows its first line is indented."""
 
     begin: str = ""
@@ -206,9 +206,9 @@ def _xml(text: str) -> str:
 
 
 STYLES: dict[str, Style] = {
-    "xml": Lines("<project_memory>", "</project_memory>", _xml),
-    "markdown": Lines("## Memory\n```\n", "\n```", indent="    "),  # so far in, nothing ends a fence
-    "plain": Lines(),
+    "xml": Lined("<project_memory>", "</project_memory>", _xml),
+    "markdown": Lined("## Memory\n```\n", "\n```", indent="    "),  # so far in, nothing ends a fence
+    "plain": Lined(),
     "json": Json(),
 }
 CLIENTS = {"claude-code": "xml", "gemini": "markdown", "codex": "plain", "opencode": "plain"}

@@ -328,7 +328,7 @@ def used_in(answer: str, shown: Mapping[int, str], query: str = "") -> dict[int,
     >>> used_in("It is Postgres 16, see [id:3].", {3: "Lunch is at noon", 4: "Staging runs Postgres 16"}, "What runs staging?")
     {3: 'cited', 4: '2 of its 2 telling words are in the answer'}
     """
-    cited = {int(number) for found in CITED.findall(answer) for number in NUMBERS.findall(found)}
+    cited = set(map(int, NUMBERS.findall(" ".join(CITED.findall(answer)))))
     said = terms(CITED.sub(" ", answer))
     asked, told = set(query_terms(query)), set(said)
     adds = {number: set(query_terms(text, MOST_TERMS)) - asked for number, text in shown.items()}
