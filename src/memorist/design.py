@@ -98,6 +98,8 @@ class Lane:
     floor: int = 0  # tokens it gets at least, while any are left
     ceiling: int | None = None  # tokens it never exceeds
     of: Literal["total", "rest"] = "total"  # the rest is what the lanes before it did not get
+    least: float = 0.0  # the chance to matter that a memory needs to enter, where the design knows one
+    of_best: float = 0.0  # the part of the best score that it needs
 
     def __post_init__(self) -> None:
         checks.label(self.name, "the name of a lane")
@@ -106,11 +108,13 @@ class Lane:
         if self.ceiling is not None:
             checks.whole(self.ceiling, f"the ceiling of {self.name}", 0, checks.LARGEST_PROMPT)
         checks.one_of(self.of, f"`of` in the lane {self.name}", ("total", "rest"))
+        checks.share(self.least, f"`least` in the lane {self.name}")
+        checks.share(self.of_best, f"`of_best` in the lane {self.name}")
 
 
 # Lanes that do not depend on the question: the part of a prompt that stays the same.
 PINNED = "pinned"
-STEADY = (PINNED, "conventions", "summaries")
+STEADY = (PINNED, "preferences", "conventions", "summaries")
 LANES = (*STEADY, "recall")
 
 

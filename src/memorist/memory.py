@@ -501,7 +501,7 @@ class Memory(Engine):
         shares: Mapping[str, float] | None = None, inject: Inject | None = None, limit: int | None = None,
         files: Sequence[PathLike[str] | str] = (), scope: str | None = None, user: str | None = None, session: str | None = None,
         task: str | None = None, kinds: Sequence[KindName] | None = None, where: Filter | None = None,
-        deadline: float | None = None,
+        deadline: float | None = None, min_relevance: float | None = None,
     ) -> Context:  # fmt: skip
         """What matters for a question as text for a prompt, within a budget that is counted on that text. A failing store
         gives an empty context that says why, never an error; wrong arguments do.
@@ -514,10 +514,11 @@ class Memory(Engine):
         inject: nothing (pull), what does not depend on the question (core), or that and what matches it (push)
         task: the current task, for designs that read the memories of tasks
         deadline: seconds for all of it, after which what is optional is skipped
+        min_relevance: the chance to matter that a memory needs, from 0 to 1; 0 shows all that was found, within the budget
         """
         return self._context(
             prompt.context.Wish(query, limit, checks.files(files), scope, user, session, task, kinds, where, budget, remaining,
-                                window, reserve, style, client, mode, profile, inject, deadline, shares)
+                                window, reserve, style, client, mode, profile, inject, deadline, shares, min_relevance)
         )  # fmt: skip
 
     def receipt(self, id: str) -> Context:

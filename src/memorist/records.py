@@ -563,7 +563,7 @@ class Context(Noun):
     fingerprint: Mapping[str, Any] = field(
         default_factory=dict, hash=False
     )  # what was asked for, to compare outcomes by
-    skipped: tuple[str, ...] = ()  # what there was no time for, such as documents
+    skipped: tuple[str, ...] = ()  # what there was no time for, such as documents, and what did not earn its tokens
 
     def __str__(self) -> str:
         return self.text

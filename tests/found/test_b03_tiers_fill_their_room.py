@@ -73,7 +73,7 @@ def crowded(memory: Memory) -> Memory:
 
 
 def spent(memory: Memory, **arguments: Any) -> dict[str, float]:
-    made = memory.context("deploy rule", task="7", budget=4000, **arguments)
+    made = memory.context("deploy rule", task="7", budget=1100, **arguments)
     whole = sum(lane["spent"] for lane in made.lanes.values())
     return {name: round(lane["spent"] / whole, 1) for name, lane in made.lanes.items()}
 
@@ -109,7 +109,7 @@ def test_head_and_tail_are_shown_whole(memory: Memory) -> None:
     for n in range(6):
         memory.remember(f"Deploy rule {n}. " + "It has a long story. " * 20, importance=0.9 - n / 10)
     items = memory.context("deploy rule", budget=6000)
-    shown = str(items).split("- [id:")[1:]
+    shown = str(items).split("\n[")[1:]
     assert ["left out" not in each for each in shown] == [True, False, False, False, False, True]
     memory.design = replace(TIERS, compression=Compression(mode="cheap"))
     assert str(memory.context("deploy rule", budget=6000)).count("left out") == 6

@@ -45,17 +45,17 @@ def test_they_are_the_same_to_the_byte_whatever_is_asked_and_found(memory: Memor
 def test_what_is_recalled_has_its_places_beside_the_pins(memory: Memory) -> None:
     """Pins that match the question took the places of everything else."""
     memory.remember_many(f"The audit of the payment service, chapter {n}" for n in range(9))
-    made = memory.context("the audit of the payment service depends on it")
+    made = memory.context("the audit of the payment service depends on it", min_relevance=0)
     assert sum(not hit.record.pinned for hit in made.items) >= 5
 
 
 def test_pins_leave_the_others_their_floors(clock: MovableClock) -> None:
     with Memory(":memory:", project="atlas", clock=clock, embed="none") as memory:
-        for n in range(60):
+        for n in range(120):
             memory.remember(f"{WARNINGS[0]}, rule {n}", pinned=True)
         memory.remember_many(f"The gateway has a long story, part {n}" for n in range(60))
         for budget in range(300, 3000, 3000 // rounds(100, 0.1)):
-            made = memory.context("gateway story", budget=budget)
+            made = memory.context("gateway story", budget=budget, min_relevance=0)
             pins = sum(hit.record.pinned for hit in made.items)
             assert pins and pins < len(made.items) and made.left_out
 

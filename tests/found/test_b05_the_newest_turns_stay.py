@@ -30,7 +30,7 @@ def turns(memory: Memory, **arguments: Any) -> list[int]:
 @pytest.mark.parametrize("profile", [None, "planner", "assistant"])
 def test_short_of_room_the_oldest_goes_first(talk: Memory, profile: str | None) -> None:
     assert turns(talk, profile=profile) == [0, 3, 4, 5]
-    seen = [turns(talk, profile=profile, budget=budget) for budget in range(60, 400, 10)]
+    seen = [turns(talk, profile=profile, budget=budget) for budget in range(30, 400, 5)]
     assert [each for place, each in enumerate(seen) if each and each not in seen[:place]] == [
         [0], [0, 5], [0, 4, 5], [0, 3, 4, 5],
     ]  # fmt: skip

@@ -136,8 +136,8 @@ def test_the_readme_holds_for_a_built_wheel(tmp_path: Path) -> None:
     [code] = re.findall(r"```python\n(.*?)```", README, re.S)
     for _ in range(2):  # the second time it knows, and stores nothing twice
         said = place.run(sys.executable, "-c", code)
-        assert said.index("Staging runs Postgres 16") < said.index("Recalled")
-        assert said.partition("Recalled")[2].count("Staging runs Postgres 16") == 1
+        assert said.index("Staging runs Postgres 16") < said.index("Reference data")
+        assert said.partition("Reference data")[2].count("the payments HMAC") == 1
     for line in console_lines(README):
         if line.startswith("memorist"):
             said = place.run("sh", "-c", line)

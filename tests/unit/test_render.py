@@ -2,7 +2,7 @@
 
 import json
 import random
-import xml.etree.ElementTree as ET
+import re
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -15,10 +15,10 @@ from conftest import rounds
 from memorist import Memory
 from memorist.access import access_for
 from memorist.design import Budget, Lane
-from memorist.designs import BALANCED
+from memorist.designs import BALANCED, TIERS
 from memorist.errors import Invalid, MemoristError, NotFound, OutOfScope, StoreDamaged
 from memorist.prompt.modes import Profile
-from memorist.prompt.render import CLIENTS, PREFACE, STYLES, Item, arranged
+from memorist.prompt.render import CLIENTS, OWN, REFERENCE, STYLES, Item, arranged
 from memorist.records import Hit
 from memorist.testing import MovableClock, a_record
 from memorist.text.tokens import count_tokens
@@ -39,11 +39,11 @@ def filled(memory: Memory) -> Memory:
 @pytest.mark.covers("S3-18")
 @pytest.mark.parametrize(
     ("client", "begins"),
-    [("claude-code", "<project_memory>"), ("gemini", "## Project memory"), ("codex", PREFACE), ("opencode", PREFACE)],
+    [("claude-code", "<project_memory>"), ("gemini", "## Memory"), ("codex", REFERENCE), ("opencode", REFERENCE)],
 )
 def test_each_client_gets_the_style_it_reads_best(filled: Memory, client: str, begins: str) -> None:
     text = filled.context("which database?", client=client).text
-    assert text.startswith(begins) and PREFACE in text
+    assert text.startswith(begins) and REFERENCE in text
     marked = filled.context("which database?", style=CLIENTS[client]).text
     assert marked.splitlines()[:2] == text.splitlines()[:2]
 
@@ -68,18 +68,85 @@ def test_what_is_unknown_is_refused_with_what_is_known(filled: Memory, argument:
         filled.context("which database?", **{argument: bad})
 
 
-def test_origin_age_and_trust_are_said(memory: Memory, clock: MovableClock) -> None:
-    memory.access = replace(memory.access, origin="user")
-    memory.remember("Staging runs Postgres 16")
-    memory.access = replace(memory.access, origin="tool")
-    memory.remember("Staging runs on the blue cluster")
-    clock.move(days=21)
-    found = ET.fromstring(memory.context("what runs staging?", style="xml").text).findall(".//memory")
-    assert {(e.get("origin"), e.get("trust"), e.get("age"), e.get("status")) for e in found} == {
-        ("user", "high", "3 weeks", None),
-        ("tool", "low", "3 weeks", "unconfirmed"),
-    }
-    assert "from user, trust high" in memory.context("what runs staging?").text
+def of(memory: Memory, origin: Any) -> Memory:
+    return memory.through(replace(memory.access, origin=origin))
+
+
+@pytest.mark.covers("Z1")
+@pytest.mark.parametrize("style", STYLES)
+def test_of_a_memory_is_said_what_changes_how_it_is_read_and_nothing_else(
+    memory: Memory, clock: MovableClock, style: str
+) -> None:
+    of(memory, "user").remember("Staging runs Postgres 16")
+    of(memory, "tool").remember("Staging runs on the blue cluster")
+    memory.remember("Staging runs a week behind", kind="decision")
+
+    def lines() -> dict[str, str]:
+        text = memory.context("what runs staging?", style=style, min_relevance=0).text
+        found = re.findall(r"(\d+)((?:, [\w -]+)*)(?:\] |: )Staging runs", text)
+        return dict(found)
+
+    assert lines() == {"1": "", "2": ", low trust", "3": ""}
+    clock.move(days=100)
+    assert lines() == {"1": "", "2": ", low trust", "3": ""}, "still to be read as of today"
+    clock.move(days=100)
+    month = f", {memory.get(1).times.at:%Y-%m}"
+    assert lines() == {"1": month, "2": ", low trust" + month, "3": month}
+
+
+def test_a_turn_says_its_speaker_and_its_day_once_that_is_over(memory: Memory, clock: MovableClock) -> None:
+    memory.remember("We meet tomorrow", kind="turn", session="s1", role="user")
+    assert "[1, user] We meet" in memory.context("meeting", session="s1").text
+    day = clock().date().isoformat()
+    clock.move(days=1)
+    assert f"[1, user, {day}] We meet" in memory.context("meeting", session="s1").text
+
+
+def test_what_a_newer_one_beside_it_replaced_says_so(memory: Memory, clock: MovableClock) -> None:
+    memory.design = replace(BALANCED, conflicts="flag")
+    memory.remember("Anna lives in Rome")
+    clock.move(days=9)
+    memory.remember("Anna lives in Lima")
+    text = memory.context("where does Anna live?", min_relevance=0).text
+    assert "[2] Anna lives in Lima" in text and "[1, outdated] Anna lives in Rome" in text
+
+
+# ---------------------------------------------------------------- the user's own words
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_what_the_user_wants_for_good_stands_in_a_lane_that_says_so(memory: Memory, style: str) -> None:
+    user = of(memory, "user")
+    user.remember("Answer in German", kind="preference")
+    user.remember("Never push on Fridays", pinned=True)
+    memory.remember("The agent pinned this", pinned=True)
+    of(memory, "agent").remember("The agent thinks they like tea", kind="preference")
+    user.remember("The crane in the harbour is yellow")
+    context = memory.context("which colour has the crane?", style=style)
+    own, rest = context.text.split(REFERENCE)
+    assert OWN in own and context.stable > len(own)
+    assert all(text in own for text in ("Answer in German", "Never push on Fridays"))
+    assert all(text in rest for text in ("The agent pinned this", "The crane in the harbour is yellow"))
+    assert "tea" not in context.text, "what an agent thinks of the user is recalled, and never stands in every prompt"
+    thanks = memory.context("zebra", style=style)
+    assert [hit.record.number for hit in thanks.items] == [2, 1, 3]
+
+
+def test_nobody_but_the_user_speaks_in_that_lane(memory: Memory) -> None:
+    for origin in ("agent", "recorded", "tool", "web", "file", "import"):
+        of(memory, origin).remember(f"Rule of {origin}", kind="preference", pinned=True)
+    assert OWN not in memory.context("rule").text
+    of(memory, "user").remember("Rule of mine", kind="preference", pinned=True)
+    own, _ = memory.context("rule").text.split(REFERENCE)
+    assert "Rule of mine" in own and own.count("Rule of") == 1
+
+
+def test_a_design_without_a_lane_for_pins_tells_them_apart_too(memory: Memory) -> None:
+    memory.design = TIERS
+    of(memory, "user").remember("Never deploy on Fridays", pinned=True)
+    memory.remember("The deploy takes an hour")
+    own, rest = memory.context("deploy").text.split(REFERENCE)
+    assert OWN in own and "Fridays" in own and "an hour" in rest
 
 
 # ---------------------------------------------------------------- what stays the same
@@ -169,7 +236,7 @@ def test_the_last_turns_and_the_system_come_before_anything_else(memory: Memory,
 def test_a_memory_that_does_not_fit_is_left_out_whole_and_a_smaller_one_enters(memory: Memory) -> None:
     memory.remember("lunch lunch lunch " + "and a very long story about soup " * 20)
     memory.remember("lunch is at noon")
-    context = memory.context("lunch", budget=90, mode="max_quality")
+    context = memory.context("lunch", budget=90, mode="max_quality", min_relevance=0)
     assert [hit.record.number for hit in context.items] == [2]
     assert context.left_out == (memory.get(1).id,)
     assert 0 < context.compression_ratio < 0.5
@@ -223,11 +290,11 @@ def test_the_pin_that_does_not_fit_is_named(memory: Memory) -> None:
     for n in range(6):
         memory.remember(f"Pinned rule number {n} with quite a few words in it", pinned=True)
     memory.remember("lunch is at noon")
-    context = memory.context("lunch", budget=240)
+    context = memory.context("lunch", budget=120)
     pins = {r.id for r in memory.list({"pinned": True})}
     shown = {hit.record.id for hit in context.items} & pins
     assert shown and set(context.left_out) >= pins - shown and pins - shown
-    assert context.lanes["pinned"]["spent"] <= 240 // 2, "the other half is for what is asked"
+    assert context.lanes["pinned"]["spent"] <= 120 // 2, "the other half is for what is asked"
     assert "lunch is at noon" in context.text
     assert any("lunch" in hit.record.text for hit in context.items), "pins leave room for what was asked"
 
@@ -288,7 +355,7 @@ def test_both_sides_of_an_open_conflict_are_shown(memory: Memory, clock: Movable
     context = memory.context("which port has the gateway?", style=style, limit=1)
     assert {hit.record.id for hit in context.items} == {old, new}
     days = [r.times.at.date().isoformat() for r in (memory.get(str(new)), memory.get(str(old)))]
-    assert f"[id:2] ({days[0]}, user) and [id:1] ({days[1]}, agent) contradict each other; verify" in context.text
+    assert f"! [2] ({days[0]}, user) and [1] ({days[1]}, agent) contradict each other; verify" in context.text
     memory.forget(str(new))
     assert "contradict" not in memory.context("which port has the gateway?", style=style).text, (
         "it died with its record"
@@ -507,6 +574,5 @@ def test_a_question_or_kinds_of_another_type_are_errors_however_little_is_asked(
 def test_json_is_json_and_a_page_without_memories_is_no_text(memory: Memory) -> None:
     assert memory.context("lunch", style="json").text == ""
     memory.remember("lunch is at noon")
-    page = json.loads(memory.context("lunch", style="json").text)
-    assert page["recalled"]["memories"][0]["text"] == "lunch is at noon"
-    assert page["recalled"]["mark"] == page["recalled"]["end"]
+    [(title, [text, mark])] = json.loads(memory.context("lunch", style="json").text).items()
+    assert text == "1: lunch is at noon" and title == f"{REFERENCE} {mark}"

@@ -328,7 +328,7 @@ def test_preferences_count_whatever_is_asked(memory: Memory) -> None:
     three.add_pattern("Retry with jitter", "networks")
     texts = {item.text for item in three.build_context("7", "why does the signature fail?").items}
     assert texts == {"Explain a fix in two sentences", "Retry with jitter"}
-    short = three.build_context("7", "why does the signature fail?", budget=90).items
+    short = three.build_context("7", "why does the signature fail?", budget=33).items
     assert [item.kind for item in short] == ["preference"], "the more important one, where there is no room for both"
 
 

@@ -35,7 +35,11 @@ most = 2000
 def test_a_file_can_say_lanes_and_budget(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(MINE)
     design = load(tmp_path / "mine.toml")
-    assert design.lanes == (Lane("pinned", 0.1, 0, 300), Lane("task", 0.5, 50, None, "rest"), Lane("recall", 1.0, 300))
+    assert design.lanes == (
+        Lane("pinned", 0.1, 0, 300),
+        Lane("task", 0.5, 50, None, "rest"),
+        DESIGNS["balanced"].lanes[-1],
+    )
     assert (design.budget, design.inject) == (Budget(900, 0.08, 2000), "core")
     again = tmp_path / "again.toml"
     again.write_text(text_of(design))
@@ -52,7 +56,10 @@ def test_every_design_is_written_with_its_lanes(tmp_path: Path, name: str) -> No
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('lanes = ["attic"]', "lanes: there is no 'attic'; names are pinned, conventions, summaries, recall, task"),
+        (
+            'lanes = ["attic"]',
+            "lanes: there is no 'attic'; names are pinned, preferences, conventions, summaries, recall, task",
+        ),
         ('lanes = ["recall", "recall"]', "lanes names recall twice"),
         ("lanes = 5", "lanes must be a list of names"),
         ("[lane.recall]\nshare = 2", "lane.recall.share must be a number from 0 to 1"),
@@ -61,7 +68,7 @@ def test_every_design_is_written_with_its_lanes(tmp_path: Path, name: str) -> No
         ('[lane.recall]\nceiling = "none"', 'lane.recall.ceiling must be .* or "off"'),
         ('[lane.recall]\nof = "everything"', "it is one of total, rest"),
         ("[lane.recall]\nwidth = 5", "lane.recall has no key 'width'; keys are share, floor, ceiling, of"),
-        ("[lane.attic]\nshare = 0.5", "lane.attic: lanes has no such name; it has pinned, recall"),
+        ("[lane.attic]\nshare = 0.5", "lane.attic: lanes has no such name; it has pinned, preferences, recall"),
         ("lane = 5", "lane must be a table of tables"),
         ("[budget]\ntokens = -5", "budget.tokens must be a whole number"),
         ("budget = 5", "budget must be a table with tokens, share, most, hits, deadline"),

@@ -348,6 +348,8 @@ LANE = _shape(
     floor=_tokens,
     ceiling=_or_off("ceiling", _tokens),
     of=partial(one_of, known=("total", "rest")),
+    least=checks.share,
+    of_best=checks.share,
 )
 SLOTS: Mapping[str, Shape] = {
     "budget": _shape(

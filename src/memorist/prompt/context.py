@@ -27,7 +27,18 @@ from memorist.errors import Invalid, MemoristError, OutOfScope
 from memorist.kinds import DOCUMENTS as LAYER
 from memorist.prompt import lanes
 from memorist.prompt.modes import MODES, NONE, TURNS, Mode, Profile, mode_named, profile_named, weighed
-from memorist.prompt.render import Contradiction, Digest, Item, Page, Style, age_of, body_of, frame_cost, page, style_of
+from memorist.prompt.render import (
+    Contradiction,
+    Digest,
+    Item,
+    Page,
+    Style,
+    body_of,
+    frame_cost,
+    page,
+    style_of,
+    when_of,
+)
 from memorist.records import Context, Hit, Recall, Record, new_id
 from memorist.store.nouns import Receipt, Shelf
 from memorist.store.protocol import Store
@@ -41,9 +52,19 @@ from memorist.worth import held_up, vouched_for
 INJECTS = ("pull", "core", "push")
 PULLED = "this design puts nothing into a prompt by itself; ask with `recall`, or set `inject` to push"
 UNWANTED = "the profile none puts nothing into a prompt"
+MOST_LISTED = 5  # memories that are named among those left out
 MOST_STEADY = 1000  # memories that a steady lane reads
 MOST_SUMMARIES = 10
 MOST_CONTRADICTIONS = 2
+SETTLED: Mapping[str, tuple[tuple[str, str, Any], ...]] = {  # what steady lanes hold beside summaries
+    PINNED: (("pinned", "eq", True), ("kind", "ne", "turn")),  # a turn is never shown as settled
+    "preferences": (
+        ("kind", "in", ("preference", "instruction")),
+        ("origin", "eq", "user"),
+        ("status", "eq", "confirmed"),
+    ),
+    "conventions": (("kind", "eq", "convention"),),
+}
 FEWEST_HITS = 20  # that are recalled for a question, unless the design or the caller says otherwise
 USUAL, LEAST = 75, 25  # tokens of a memory in a prompt: usually, and in any case
 HURRIED_HITS = 3  # a hurried context recalls this part
@@ -87,6 +108,7 @@ class Wish:
     inject: str | None = None
     deadline: float | None = None  # seconds
     shares: Mapping[str, float] | None = None
+    min_relevance: float | None = None  # instead of what the lanes ask for; 0: nothing is asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +165,7 @@ def plan_of(
     style, limit = style_of(wish.style, wish.client), _limit(wish.limit, design.budget.hits, total, hurried)
     checked, tokens = replace(wish, files=files, kinds=kinds), lanes.part(mode.share, total)
     shared = _lanes(design, scopes, (profile.shares if profile else {}) if wish.shares is None else wish.shares)
+    shared = _asking(shared, wish.min_relevance)
     once = any(getattr(stage, "once", False) for stage in design.recall)
     return Plan(
         checked, tokens, style, mode, profile, cast(Inject, inject), scopes, shared, asked, limit, design.compression,
@@ -182,6 +205,14 @@ def _lanes(design: Design, scopes: tuple[str, ...], shares: Mapping[str, float])
     usual = lanes.shared(design.lanes, shares)
     usual = tuple(lane if lane.name in read or lane.name in LANES else replace(lane, floor=0) for lane in usual)
     return usual if "recall" in names or read <= names else (*usual, Lane("recall", 1.0))
+
+
+def _asking(shared: tuple[Lane, ...], least: float | None) -> tuple[Lane, ...]:
+    """The lanes with the chance that the caller asks for instead of theirs; with none at all, nothing is asked."""
+    if least is None:
+        return shared
+    wanted = checks.share(least, "min_relevance")
+    return tuple(replace(lane, least=wanted, of_best=lane.of_best if wanted else 0.0) for lane in shared)
 
 
 # ---------------------------------------------------------------- the context
@@ -234,9 +265,8 @@ def assemble(plan: Plan, found: "Candidates", digest: Digest, count: TokenCounte
     def make(steady: Sequence[Item], loose: Sequence[Item], told: Sequence[Contradiction]) -> Page:
         return page(style, steady, loose, told, digest, lambda item: written[item.record.id])
 
-    steady = any(item.lane in STEADY for item in everything)
     told = sum(count(style.contradiction(pair)) for pair in found.contradictions)
-    room = max(0, plan.total - frame_cost(style, steady, count))
+    room = max(0, plan.total - frame_cost(style, everything, count))
     packed = lanes.pack(room, told, plan.lanes, found.lanes, found.protected, costs)
     done, tokens = _fitted(plan.total, packed.items, found.contradictions, make, count)
     shown = {item.record.id for item in done.items}
@@ -293,7 +323,7 @@ class Candidates:
     protected: tuple[Item, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
     empty_because: str | None = None
-    skipped: tuple[str, ...] = ()  # what there was no time for
+    skipped: tuple[str, ...] = ()  # what there was no time for, and what did not earn its tokens
 
     @property
     def all(self) -> list[Item]:
@@ -310,6 +340,7 @@ def candidates(plan: Plan, recall: Recaller, who: Access, tools: Tools) -> Candi
     because = None
     if plan.inject == "push":
         because = look.recalled(sorted((name for name in names if name not in STEADY), key="recall".__eq__), recall)
+        look.cut()
     if plan.once:
         look.say_once()
     contradictions = look.contradictions()
@@ -347,8 +378,8 @@ class Look:
         plan, record = self.plan, hit.record
         score = hit.score if best is None else record.importance * (1 + RELEVANT * hit.score / best)
         weight = weighed(record, score, plan.profile, plan.wish.files, plan.wish.query, self.now)
-        age = None if lane in STEADY else age_of(record, self.now)
-        return Item(hit, lane, self._body(record, lane, plan.longest(record)), age, weight)
+        when = None if lane in STEADY else when_of(record, self.now)
+        return Item(hit, lane, self._body(record, lane, plan.longest(record)), when, weight)
 
     def _body(self, record: Record, lane: str, longest: int | None) -> str:
         """The text that is shown. That of a steady lane does not depend on the question."""
@@ -366,8 +397,8 @@ class Look:
             ]
             latest = sorted((r for some in told for r in some), key=lambda r: (r.times.at, r.number), reverse=True)
             return [Hit(record, 1.0, {"summary": 1.0}) for record in latest[:MOST_SUMMARIES]]
-        pins = where.also("pinned", "eq", True).also("kind", "ne", "turn")  # a turn is never shown as settled
-        where = pins if lane == PINNED else where.also("kind", "eq", "convention")
+        for field, operator, value in SETTLED[lane]:
+            where = where.also(field, operator, value)
         found = self._vouched(where, "importance", MOST_STEADY)
         return [Hit(r, 1.0, {lane: 1.0}) for r in sorted(found, key=lambda r: (-r.importance, r.number))]
 
@@ -409,6 +440,23 @@ class Look:
                 hits = [hit for hit in found.hits if hit.record.id not in self.taken]
                 self.lanes[name] = self.new(name, (*hits[:most], *documents))
         return found.empty_because
+
+    def cut(self) -> None:
+        """Takes out of each lane what does not earn its tokens there, and says so."""
+        for lane in self.plan.lanes:
+            if lane.name not in STEADY and (lane.least or lane.of_best):
+                self._cut(lane)
+
+    def _cut(self, lane: Lane) -> None:
+        plan, items = self.plan, self.lanes[lane.name]
+        quota = lanes.quotas(plan.total, plan.lanes)[plan.lanes.index(lane)]
+        costs = [self.tools.count_tokens(item.body) for item in items]
+        kept, lost = lanes.earning(lane, items, costs, quota, plan.wish.min_relevance or 0.0)
+        self.lanes[lane.name] = tuple(kept)
+        for item in lost:
+            del self.taken[item.record.id]
+        if lost:
+            self.skipped.append(f"{lane.name}: {_listed(lost)} would not earn the tokens; min_relevance=0 shows them")
 
     def _has_time(self, what: str) -> bool:
         """Whether there is time for this; if not, the context says that it was left out."""
@@ -544,6 +592,12 @@ class Look:
         items.insert(items.index(partner) + 1 if partner in items else 0, other)
         self.lanes[lane] = tuple(items)
         self.taken[other.record.id] = other
+
+
+def _listed(items: Sequence[Item]) -> str:
+    """A few of these by their numbers, and how many more there are."""
+    more = f" and {len(items) - MOST_LISTED} more" if len(items) > MOST_LISTED else ""
+    return ", ".join(f"[{item.record.number}]" for item in items[:MOST_LISTED]) + more
 
 
 # ---------------------------------------------------------------- receipts

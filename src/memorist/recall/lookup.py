@@ -24,7 +24,7 @@ Place = tuple[str, str | None]  # a scope and its home
 
 def resolve(reference: str | int, store: Store, where: Where) -> Record:
     """The one memory that is meant, or an error that names the candidates."""
-    wanted = _written(reference).removeprefix("[id:").removesuffix("]")
+    wanted = _written(reference).removeprefix("[").removeprefix("id:").removesuffix("]")
     found = _candidates(wanted, store, where) if len(wanted) <= ID_LENGTH else []
     if not found:
         raise NotFound(f"no memory {visible(wanted[:60])!r} is readable here; `list` shows what is")

@@ -308,11 +308,14 @@ def _synonyms() -> Mapping[str, str]:
 
 
 # ---------------------------------------------------------------- did an answer make use of a text?
-# Told by words alone, and rather too seldom. A citation such as [id:12] is use. Otherwise what counts are the words that a
+# Told by words alone, and rather too seldom. A citation such as [12] or [id:12] is use. Otherwise what counts are the words that a
 # text adds to the question: an answer repeats the question's words whether it read anything or not. A text was used if the
 # answer holds enough of what it adds, or quotes it. Words that several of the shown texts share count for as much less.
 
-CITED = regex(r"\[id:([0-9]{1,18})\]")
+CITED = regex(
+    r"(?<![A-Za-z0-9_])\[(?:id:)?[0-9]{1,18}(?:, ?(?:id:)?[0-9]{1,18}){0,9}\](?![(:])"
+)  # no index, link or footnote
+NUMBERS = regex("[0-9]+")
 ENOUGH = 0.5  # of what a text adds to the question, by weight
 LEAST = 2  # words; of a text that adds only one, that one
 QUOTE = 5  # words in a row
@@ -325,7 +328,7 @@ def used_in(answer: str, shown: Mapping[int, str], query: str = "") -> dict[int,
     >>> used_in("It is Postgres 16, see [id:3].", {3: "Lunch is at noon", 4: "Staging runs Postgres 16"}, "What runs staging?")
     {3: 'cited', 4: '2 of its 2 telling words are in the answer'}
     """
-    cited = {int(number) for number in CITED.findall(answer)}
+    cited = set(map(int, NUMBERS.findall(" ".join(CITED.findall(answer)))))
     said = terms(CITED.sub(" ", answer))
     asked, told = set(query_terms(query)), set(said)
     adds = {number: set(query_terms(text, MOST_TERMS)) - asked for number, text in shown.items()}
