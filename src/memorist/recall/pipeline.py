@@ -267,14 +267,21 @@ def answer(
     search, trace = run(design.recall, asked, tools)
     because = None if search.hits else search.empty_because or _all_dropped(trace)
     talk = _turns(query, asked, scopes, who, tools) if because else None
-    if talk is not None:
-        search, more = run(design.recall, talk, tools)
-        search = search.but(hits=tuple([replace(hit, why={**hit.why, "conversation": 1.0}) for hit in search.hits]))
-        because = None if search.hits else f"{because}; conversations: {search.empty_because or _all_dropped(more)}"
-        trace = (*trace, Step("Turns", len(search.hits), 0.0, note=FROM_TALK), *more)
+    if because and talk:
+        search, trace, because = _of_talk(talk, trace, because, design, tools)
     trace = (HURRIED, *trace) if hurried else trace
     found = Recall(search.query, search.hits, because, trace, scopes, "r" + new_id(search.now)[1:], search.notes)
     return found, (time.perf_counter() - started) * 1000
+
+
+def _of_talk(
+    talk: Search, trace: tuple[Step, ...], because: str, design: Design, tools: Tools
+) -> tuple[Search, tuple[Step, ...], str | None]:
+    """What the conversations answer; every hit of it says where it is from."""
+    search, more = run(design.recall, talk, tools)
+    hits = [replace(hit, why={**hit.why, "conversation": 1.0}) for hit in search.hits]
+    silent = None if hits else f"{because}; conversations: {search.empty_because or _all_dropped(more)}"
+    return search.but(hits=tuple(hits)), (*trace, Step("Turns", len(hits), 0.0, note=FROM_TALK), *more), silent
 
 
 def _turns(query: Query, asked: Search, scopes: tuple[str, ...], who: Access, tools: Tools) -> Search | None:
@@ -315,12 +322,16 @@ def why_not(record: Record, answer: Recall, search: str) -> str:
             return f"{name} was found and then dropped by {step.stage}: {lost}"
     if record.scope not in answer.scopes:
         return f"{name} lies in {record.scope}; the question read {', '.join(answer.scopes)}"
-    asked_talk = layer == TURNS and any(step.stage == "Turns" for step in answer.trace)
-    if layer not in SEARCHES[search] and not asked_talk:
+    if layer not in _layers(search, answer):
         what = f"is {record.state} ({record.reason})" if layer == ARCHIVE else f"is a {record.kind}"
         where = "archive" if layer == ARCHIVE else "all"
         return f"{name} {what} and lies among the {layer}; search={where!r} looks there"
     return f"{name} was not found: {_no_candidate(record, answer)}"
+
+
+def _layers(search: str, answer: Recall) -> tuple[str, ...]:
+    """Those that were asked."""
+    return (*SEARCHES[search], *(TURNS for step in answer.trace if step.stage == "Turns"))
 
 
 def _no_candidate(record: Record, answer: Recall) -> str:

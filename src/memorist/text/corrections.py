@@ -8,7 +8,7 @@ import re
 
 from memorist.text.patterns import regex
 
-LOOKED_AT = 160  # characters
+BEGINNING = 160  # characters
 _LEAD = (
     r"(?:(?:no|nope|oh|ah|uh|um|oops|ups|sorry|wait|hm+|ok|okay|well|hold on|pardon|my bad|nein|nee|ach|äh|quatsch|moment|mist"
     r"|entschuldigung|verzeihung|non|mince|perdón|perdona|scusa|desculpa|hè|och|przepraszam|pardon|ой|нет)[\s,.!…–—-]+){0,4}"
@@ -39,4 +39,4 @@ def corrects(text: str) -> bool:
     >>> corrects("make that 75"), corrects("Sorry, I meant Tuesday"), corrects("Make it happen!")
     (True, True, False)
     """
-    return _CORRECTS.match(text[:LOOKED_AT].lstrip().replace("’", "'")) is not None
+    return _CORRECTS.match(text[:BEGINNING].lstrip().replace("’", "'")) is not None

@@ -560,13 +560,7 @@ class Words:
         for piece in patterns()[0].finditer(text, 0, LOOKED_AT):
             if piece.end() < LOOKED_AT or len(text) == LOOKED_AT:  # else it may be half a word
                 self._read(piece[0], piece.start())
-        # French has a mai too, and spells it small.
-        german = (at for at, word in enumerate(self.words) if word in GERMAN)
-        self.translated = {
-            at for at in german if self.words[at] != "mai" or self.capital[at] or self.words[at - 1] == "im"
-        }
-        for at in self.translated:
-            self._translate(at)
+        self.translated = self._translate()
         known = (at for at, word in enumerate(self.words) if word in VOCABULARY or word[0] in FIGURES)
         self.known = list(islice(known, MOST))
         for _ in range(4):  # so that looking ahead needs no care
@@ -590,14 +584,23 @@ class Words:
         self.places.append((begin, begin + len(raw)))
         self.capital.append(raw[:1].isupper())
 
-    def _translate(self, at: int) -> None:
-        """A German name of a time, and the word before it that says which: am Montag, letzte Woche, im Mai."""
-        self.words[at] = GERMAN[self.words[at]]
-        if self.words[at - 1] == "|" and plain(self.words[at - 2], 2):  # the dot of "5. Mai" ends nothing
+    def _translate(self) -> set[int]:
+        """German names of times, and the word before each that says which: am Montag, letzte Woche, im Mai. Where they stand."""
+        found = {at for at, word in enumerate(self.words) if word in GERMAN}
+        # French has a mai too, and spells it small.
+        found -= {at for at in found if self.words[at] == "mai" and not self.capital[at] and self.words[at - 1] != "im"}
+        for at in found:
+            self.words[at] = GERMAN[self.words[at]]
+            self._undot(at)
+            before = self.words[at - 1]
+            self.words[at - 1] = GERMAN_LEADS.get(before) or GERMAN_LEADS.get(before.rstrip("mnrs"), before)
+        return found
+
+    def _undot(self, at: int) -> None:
+        """The dot of "5. Mai" ends nothing."""
+        if self.words[at - 1] == "|" and plain(self.words[at - 2], 2):
             self.words[at - 2 : at] = "|", self.words[at - 2]
             self.places[at - 2 : at] = self.places[at - 1], self.places[at - 2]
-        before = self.words[at - 1]
-        self.words[at - 1] = GERMAN_LEADS.get(before) or GERMAN_LEADS.get(before.rstrip("mnrs"), before)
 
     def amount(self, at: int) -> tuple[int, int, str, int] | None:
         """Two weeks, a few days, half a year: the least, the most, the unit, and the word that follows."""

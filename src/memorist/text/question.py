@@ -355,6 +355,7 @@ _STARTERS = frozenset(
     "is are am was were do does did has have had can could will would shall should may might any".split()
 )
 _LAUGHTER = regex(r"(?:[hjx]?[aeiu]h?){2,}[hjx]?|(?:[ха]{2}|[хи]{2}){2,}х?|[kк]{3,}")
+_FACE = regex(r"(?<!\S)(?:[:;=xX]['-]?[()DPpO3/|*]+|<3+|\^_?\^|\(:)(?!\S)")
 _DRAWN_OUT = regex(r"(.)\1{2,}")
 
 
@@ -367,14 +368,15 @@ def small_talk(text: str) -> bool:
     if len(text) > LONGEST_SMALL_TALK:
         return False
     known_words = every_word()
-    words = plain_words(text)
+    plain = _FACE.sub(" ", text)
+    words = plain_words(plain)
     for at, word in enumerate(words):
         if word not in known_words:
             words[at] = _calm(word)
             if words[at] not in known_words:
                 return False
     if not words:
-        return has_picture(text)
+        return has_picture(text) or plain != text
     asks = "?" in text or words[0] in _STARTERS
     return any(_courteous(words, each, asks) for each in known())
 
@@ -386,7 +388,7 @@ def _courteous(words: list[str], known: Manners, asks: bool) -> bool:
         phrase, word = known.phrase_at(words, at), words[at]
         if phrase or word in known.firm or (word in known.praise and not asks):
             said = True
-        elif word not in known.company:
+        elif word not in known.idle and (asks or word not in known.company):
             return False
         at += phrase or 1
     return said

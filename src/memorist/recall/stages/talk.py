@@ -6,7 +6,7 @@ own beside the one that fades (`when`). And what was corrected a moment later is
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -56,21 +56,18 @@ class Corrected:
     def __call__(self, search: Search, tools: Tools) -> Search:
         said = [hit for hit in search.hits if hit.record.kind == "turn"][: search.limit]
         found = _corrections(said, search, tools) if said else {}
-        if not found:
-            return search
-        hits = {hit.record.number: hit for hit in search.hits}
-        for hit in said:
-            if hit.record.number in found:
-                right = found[hit.record.number]
-                hits[hit.record.number] = _marked(hit, "corrected")
-                if right.number not in hits or hits[right.number].score < hit.score:
-                    hits[right.number] = _behind(hit, right)
-        pairs = ", ".join(f"[id:{right.number}] corrects [id:{number}]" for number, right in found.items())
-        return search.but(hits=tuple(hits.values()), note=pairs)
+        return _with_corrections(search, found) if found else search
 
 
-def _marked(hit: Hit, name: str) -> Hit:
-    return replace(hit, why={**hit.why, name: 1.0})
+def _with_corrections(search: Search, found: Mapping[int, Record]) -> Search:
+    hits = {hit.record.number: hit for hit in search.hits}
+    for number, right in found.items():
+        hit = hits[number]
+        hits[number] = replace(hit, why={**hit.why, "corrected": 1.0})
+        if right.number not in hits or hits[right.number].score < hit.score:
+            hits[right.number] = _behind(hit, right)
+    pairs = ", ".join(f"[id:{right.number}] corrects [id:{number}]" for number, right in found.items())
+    return search.but(hits=tuple(hits.values()), note=pairs)
 
 
 def _behind(hit: Hit, right: Record) -> Hit:
@@ -82,28 +79,35 @@ def _behind(hit: Hit, right: Record) -> Hit:
 
 def _corrections(said: Sequence[Hit], search: Search, tools: Tools) -> dict[int, Record]:
     """For each of these turns that was corrected the correction, by the turn's number."""
-    store, shelves = tools.store, search.shelves
-    facts = {fact.number: fact for fact in store.facts([hit.record.number for hit in said], shelves, search.where)}
-    chains: dict[int, list[Fact]] = {number: [] for number in facts}
-    latest = dict(facts)
-    for _ in range(NEXT):
-        after = [fact.after for fact in latest.values() if fact.after is not None]
-        following = (
-            {fact.number: fact for fact in store.facts(sorted(set(after)), shelves, search.where)} if after else {}
-        )
-        latest = {n: following[fact.after] for n, fact in latest.items() if fact.after in following}
-        for number, fact in latest.items():
-            if (fact.role, fact.speaker) == (facts[number].role, facts[number].speaker):
-                chains[number].append(fact)
-    wanted = sorted({fact.number for chain in chains.values() for fact in chain})
-    texts = {record.number: record for record in store.get(wanted, search.where)} if wanted else {}
+    chains = _said_next([hit.record.number for hit in said], search, tools)
+    held = _held(sorted({number for chain in chains.values() for number in chain}), search, tools)
     found = {}
     for hit in said:
-        later = [texts[fact.number] for fact in chains.get(hit.record.number, ()) if fact.number in texts]
-        right = _corrected_by(hit.record, later)
-        if right is not None and not_believed(right, search, tools) is None:
-            found[hit.record.number] = right
-    return found
+        later = map(held.get, chains.get(hit.record.number, ()))
+        found[hit.record.number] = _corrected_by(hit.record, [record for record in later if record is not None])
+    return {number: right for number, right in found.items() if right is not None}
+
+
+def _held(numbers: Sequence[int], search: Search, tools: Tools) -> dict[int, Record]:
+    read = tools.store.get(numbers, search.where) if numbers else []
+    return {record.number: record for record in read if not not_believed(record, search, tools)}
+
+
+def _said_next(numbers: Sequence[int], search: Search, tools: Tools) -> dict[int, list[int]]:
+    """For each of these turns which of the next few the same speaker said."""
+
+    def facts(wanted: Iterable[int]) -> dict[int, Fact]:
+        return {fact.number: fact for fact in tools.store.facts(sorted(set(wanted)), search.shelves, search.where)}
+
+    first = latest = facts(numbers)
+    chains: dict[int, list[int]] = {number: [] for number in first}
+    for _ in range(NEXT):
+        following = facts(fact.after for fact in latest.values() if fact.after is not None)
+        latest = {number: following[fact.after] for number, fact in latest.items() if fact.after in following}
+        for number, fact in latest.items():
+            if (fact.role, fact.speaker) == (first[number].role, first[number].speaker):
+                chains[number].append(fact.number)
+    return chains
 
 
 def _corrected_by(said: Record, later: Sequence[Record]) -> Record | None:
