@@ -42,7 +42,7 @@ def test_every_run_leaves_a_trace_of_its_stages(memory: Memory) -> None:
     memory.remember("Lunch is at noon")
     steps = [step.stage for step in memory.explain("lunch").trace]
     assert steps == [
-        "Understand", "Recognise", "Gather", "Blend", "Believed", "Abstain", "Weigh", "Suspect", "DropWeak",
+        "Understand", "Recognise", "Gather", "Blend", "Believed", "Abstain", "Weigh", "Suspect", "Rerank", "DropWeak",
         "NewestOfSlot", "MarkConflicts", "OneVoice", "KeepBest",
     ]  # fmt: skip
 
