@@ -42,8 +42,8 @@ def test_every_run_leaves_a_trace_of_its_stages(memory: Memory) -> None:
     memory.remember("Lunch is at noon")
     steps = [step.stage for step in memory.explain("lunch").trace]
     assert steps == [
-        "Understand", "Recognise", "Gather", "Blend", "Believed", "Abstain", "Weigh", "Suspect", "DropWeak",
-        "NewestOfSlot", "MarkConflicts", "Corrected", "OneVoice", "KeepBest",
+        "Understand", "Recognise", "Learnt", "Gather", "Blend", "Believed", "Abstain", "Weigh", "Lessons", "Suspect", "Rerank",
+        "DropUnlikely", "NewestOfSlot", "MarkConflicts", "Corrected", "OneVoice", "KeepBest",
     ]  # fmt: skip
 
 
