@@ -3,6 +3,7 @@
 import copy
 import json
 import logging
+import os
 import subprocess
 import sys
 import threading
@@ -482,7 +483,8 @@ def test_the_command_line_tells_and_does(tmp_path: Path) -> None:
 
     def cli(*words: str) -> str:
         command = [sys.executable, "-m", "memorist", *words, "--db", str(path)]
-        return subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+        named = {**os.environ, "MEMORIST_EMBED": "static"}
+        return subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path, env=named).stdout
 
     assert "rows waiting: 30" in cli("status") and "memorist upkeep" in cli("status")
     assert "embed, dry run: 30 parts of memories" in cli("upkeep", "--dry-run")

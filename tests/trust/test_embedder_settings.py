@@ -6,7 +6,7 @@ import pytest
 
 from memorist import Memory
 from memorist.errors import Invalid
-from memorist.models.embed import chosen
+from memorist.models.embed import DEFAULT, chosen
 from memorist.store.meaning import Meaning
 from memorist.surfaces import settings
 from memorist.testing import HashEmbedder
@@ -25,7 +25,7 @@ def test_a_file_that_came_with_a_clone_chooses_no_embedder(
         [told] = memory.status()["settings_problems"]
         assert "may not set 'embed'" in told and ".memorist.toml" in told
         choice = memory._tools.meaning.choice
-        assert not choice.asked and choice.spelled == "static", "it is as if nobody had chosen"
+        assert not choice.asked and choice.spelled == DEFAULT, "it is as if nobody had chosen"
 
 
 def test_the_user_chooses_in_their_file_and_by_a_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_the_user_chooses_in_their_file_and_by_a_variable(monkeypatch: pytest.Mo
     monkeypatch.delenv("MEMORIST_EMBED")
     settings.unset_setting("embed")
     with Memory(":memory:") as memory:
-        assert (memory._tools.meaning.choice.spelled, memory._tools.meaning.choice.asked) == ("static", False)
+        assert (memory._tools.meaning.choice.spelled, memory._tools.meaning.choice.asked) == (DEFAULT, False)
 
 
 def test_a_key_in_a_setting_is_refused_and_not_repeated() -> None:

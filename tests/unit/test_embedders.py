@@ -224,7 +224,7 @@ def test_whatever_happens_while_one_is_made_costs_only_meaning(tmp_path: Path) -
         raise RuntimeError("no room")
 
     with Memory(tmp_path / "memory.db", embed=HashEmbedder(on_files=True)) as memory:
-        memory._tools.meaning.choice = replace(memory._tools.meaning.choice, make=fails)
+        memory._tools.meaning.models[0].choice = replace(memory._tools.meaning.choice, make=fails)
         assert memory.remember("Heron at the weir").outcome == "added" and memory.recall("heron")
         assert memory.status()["embedder"] == "the embedder cannot be made (RuntimeError)"
         assert memory.upkeep()

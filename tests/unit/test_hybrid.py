@@ -213,7 +213,7 @@ def test_what_has_no_vector_is_neither_near_nor_far(memory: Memory) -> None:
     """Half of a store that is still being filled: what lacks a vector is judged by its words."""
     memory.remember_many(HOME)
     with memory._writer.transaction():
-        memory._tools.meaning.choice = replace(memory._tools.meaning.choice, cheap=False)
+        memory._tools.meaning.models[0].choice = replace(memory._tools.meaning.choice, cheap=False)
         memory.remember("The cello was tuned yesterday")
     found = {hit.record.text: hit for hit in memory.recall("who tuned the cello?")}
     assert signal(found["The cello was tuned yesterday"], "meaning") == 0

@@ -106,7 +106,6 @@ class Meaning:
         self, store: Store, choice: Choice = NO_EMBEDDER, turns: Choice | None = None, own: Own = NO_RULES
     ) -> None:
         self.store = store
-        self.choice = choice
         self.problem: str | None = None  # why an embedder cannot be used, if one cannot
         self._redactor = Redactor(secret_of(store), own)  # an endpoint must not see what the store must not hold
         self._former: dict[str, Embedder | None] = {}
@@ -119,6 +118,11 @@ class Meaning:
         self.models = tuple(OwnModel(each, layers, self.failed) for layers, each in given.items())
 
     # ------------------------------------------------------------ embedders
+
+    @property
+    def choice(self) -> Choice:
+        """What was chosen for memories."""
+        return self.models[0].choice
 
     def embedder(self) -> Embedder | None:
         """This process's embedder, for memories."""
