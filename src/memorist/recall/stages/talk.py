@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from memorist.design import Tools
 from memorist.kinds import TURNS
-from memorist.recall.pipeline import Asked, Search
+from memorist.recall.pipeline import Asked, Search, ordered
 from memorist.recall.stages.keep import not_believed
 from memorist.records import Hit, Record, Signal
 from memorist.store.nouns import Fact
@@ -21,6 +21,7 @@ from memorist.text.words import query_terms
 
 MOST_WITHIN = 50  # turns of a window that are gathered by meaning, and as many by words
 NEXT = 3  # turns in which a correction is looked for
+MOST_CORRECTED = 8  # of the best turns are looked at for one; each look costs a lookup of its neighbours
 
 
 def spoken(fact: Fact, asked: Asked) -> list[tuple[str, float]]:
@@ -54,7 +55,8 @@ class Corrected:
     optional: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        said = [hit for hit in search.hits if hit.record.kind == "turn"][: search.limit]
+        said = [hit for hit in search.hits if hit.record.kind == "turn"]
+        said = ordered(said)[: min(search.limit, MOST_CORRECTED)]
         found = _corrections(said, search, tools) if said else {}
         return _with_corrections(search, found) if found else search
 
