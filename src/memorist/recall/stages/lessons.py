@@ -57,12 +57,8 @@ class Learnt:
     one_moment: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        who = search.where.access
-        if who.home is None or not who.may_read(who.home):
-            return search
-        lessons = tools.store.lessons(who.space, who.home)
-        read = {(shelf.scope, shelf.home) for shelf in search.shelves} if lessons else set()
-        taught = _taught(question_of(search.query), [each for each in lessons if read.issuperset(each.places)], search)
+        lessons = _held_here(search, tools)
+        taught = _taught(question_of(search.query), lessons, search) if lessons else {}
         if not taught:
             return search
         seen = tools.store.get(sorted(taught, key=lambda id: (-taught[id].strength, id))[:STRONGEST], search.where)
@@ -70,11 +66,19 @@ class Learnt:
         return search.but(taught=here, note=_told(here))
 
 
+def _held_here(search: Search, tools: Tools) -> list[Lesson]:
+    """Those of the project in which it is asked that came from places which this question reads, too."""
+    who = search.where.access
+    if who.home is None or not who.may_read(who.home):
+        return []
+    lessons = tools.store.lessons(who.space, who.home)
+    read = {(shelf.scope, shelf.home) for shelf in search.shelves} if lessons else set()
+    return [lesson for lesson in lessons if read.issuperset(lesson.places)]
+
+
 def _taught(asked: str, lessons: Sequence[Lesson], search: Search) -> dict[str, Taught]:
     """What these lessons say of each memory, by its id."""
     found: dict[str, Taught] = {}
-    if not lessons:
-        return found
     likenesses = likeness(asked, tuple(each.question for each in lessons), bool(search.asked.vectors))
     for lesson, (for_it, against) in zip(lessons, likenesses, strict=True):
         if for_it:
