@@ -43,7 +43,7 @@ def test_where_not_all_fit_the_most_important_are_there_and_what_matches_comes_f
 
 def test_a_tier_holds_as_many_as_its_tokens(memory: Memory) -> None:
     memory.remember_many(f"Deploy rule number {n}" for n in range(120))
-    few, many = (memory.context("deploy rule", budget=budget).items for budget in (1500, 20_000))
+    few, many = (memory.context("deploy rule", budget=budget).items for budget in (600, 20_000))
     assert len(many) == 120 > len(few) > 20
 
 

@@ -66,7 +66,7 @@ SETTLED: Mapping[str, tuple[tuple[str, str, Any], ...]] = {  # what steady lanes
     "conventions": (("kind", "eq", "convention"),),
 }
 FEWEST_HITS = 20  # that are recalled for a question, unless the design or the caller says otherwise
-USUAL, LEAST = 75, 25  # tokens of a memory in a prompt: usually, and in any case
+USUAL, LEAST = 75, 10  # tokens of a memory in a prompt: usually, and in any case
 HURRIED_HITS = 3  # a hurried context recalls this part
 DOCUMENTS = 5  # that are recalled beside memories
 WHOLE = 3  # characters of a token: what is shown whole must leave room for the others that are
