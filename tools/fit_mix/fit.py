@@ -38,6 +38,7 @@ SETS = {
     "conflict": 0.3,
     "notes": 1.0,
 }  # what each counts
+KNOWN = {**SETS, "notes crowded": 0.5, "conflict": 0.1, "small locomo": 0.3, "small conflict": 0.1}  # the same for what a relevance means
 FOLDS = 5
 RIDGE = 1e-3
 EMBED = ["layered"]
@@ -257,13 +258,13 @@ def _calibrate(group: str, by_set: Cases, mix: dict[str, dict[str, float]]) -> N
     }
     for _ in range(4 if of_group else 0):
         rows, right, counts = list[list[float]](), list[bool](), list[float]()
-        for cases in of_group.values():
+        for name, cases in of_group.items():
             for case in cases:
                 table = case.table(complete(mix))
                 for number in sorted(case.closer, key=lambda n: -table.sums[n])[:SHOWN]:
                     rows.append([table.sums[number], *table.evidence.values()])
                     right.append(number in case.right)
-                    counts.append((0.2 if table.evidence["by_words"] else 1) / len(cases))
+                    counts.append(KNOWN[name] * (0.2 if table.evidence["by_words"] else 1) / len(cases))
         found = logistic_fit(np.array(rows), np.array(right, float), np.array(counts))
         for who, of in GROUPS.items():
             if of == group:
@@ -291,14 +292,14 @@ def without_meaning(case: Case) -> Case:
 def here(by_set: Cases, mix: Mix) -> dict[str, float]:
     """What evidence says of the chance that the answer is among the first."""
     rows, right, counts = [], [], []
-    for cases in by_set.values():
+    for name, cases in by_set.items():
         for case in cases:
             if case.category != "adversarial":
                 table = case.table(mix)
                 first = sorted(case.closer, key=lambda number: -table.sums[number])[:AMONG_FIRST]
                 rows.append(list(table.evidence.values()))
                 right.append(float(bool(case.right & set(first))))
-                counts.append((0.2 if table.evidence["by_words"] else 1) / len(cases))
+                counts.append(KNOWN[name] * (0.2 if table.evidence["by_words"] else 1) / len(cases))
     weights = logistic_fit(np.array(rows), np.array(right), np.array(counts))
     return dict(zip(EVIDENCE, map(float, weights), strict=True))
 

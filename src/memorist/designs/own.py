@@ -306,6 +306,7 @@ _some = partial(checks.whole, least=1, most=100)
 _lift = partial(checks.number, least=1, most=2)
 _part_of = partial(checks.number, least=0.01, most=1)
 _field = partial(checks.number, least=0.1, most=10)
+_odds = partial(checks.number, least=0, most=20)
 _tokens = partial(checks.whole, least=0, most=1_000_000)
 STAGES: Mapping[str, Shape] = {
     "understand": _shape(gather.Understand, most=_few, urls=checks.flag),
@@ -323,8 +324,8 @@ STAGES: Mapping[str, Shape] = {
     "votes": _shape(weigh.WeighByVotes, reinforce=_vote, demote=_vote),
     "lessons": _shape(lessons.Lessons),
     "suspect": _shape(weigh.Suspect, weight=partial(checks.number, least=0.1, most=1)),
-    "abstain": _shape(keep.Abstain, below=checks.share, unless_covered=checks.share),
-    "drop_unlikely": _shape(keep.DropUnlikely, below=checks.share, behind=partial(checks.number, least=0, most=20)),
+    "abstain": _shape(keep.Abstain, below=checks.share, elsewhere=checks.share, unless_covered=checks.share),
+    "drop_unlikely": _shape(keep.DropUnlikely, below=checks.share, behind=_odds, elsewhere=_odds),
     "drop_weak": _shape(keep.DropWeak, share=checks.share),
     "keep_close": _shape(keep.KeepClose, of_best=checks.share, of_previous=checks.share, most=_pool),
     "files": _shape(weigh.FileAffinity, each=checks.share),

@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import ClassVar
 
 from memorist.design import Tools
+from memorist.kinds import MEMORY
 from memorist.recall.pipeline import Search, ordered
 from memorist.records import Hit, Record, Signal
 from memorist.store.protocol import Store
@@ -59,19 +60,24 @@ class Abstain:
     for a question, by the chance that the blend gives. Who names a `min_relevance` decides for themselves."""
 
     below: float  # the chance that the answer is here
+    elsewhere: float = 0.03  # the same for talk and documents, which are searched for whatever there is
     unless_covered: float = 0.8  # a question for a word gets what holds it, however common it is
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        if search.chance is None or search.chance >= self.below or search.min_relevance is not None:
+        if search.chance is None or search.min_relevance is not None:
+            return search
+        best = max(search.hits, key=lambda hit: hit.score, default=None)
+        below = self.below if best is None or _is_memory(best, tools) else self.elsewhere
+        if search.chance >= below:
             return search
         covered = max((s.value for hit in search.hits for s in hit.signals if s.name == "words"), default=0.0)
         if covered >= self.unless_covered:
             return search
         # Enough digits to see that it is less.
-        digits = next((n for n in range(2, 17) if round(search.chance, n) < round(self.below, n)), 17)
+        digits = next((n for n in range(2, 17) if round(search.chance, n) < round(below, n)), 17)
         because = (
             "nothing here seems to answer this: the chance that the answer is here is"
-            f" {search.chance:.{digits}f}, under {self.below:.{digits}f}"
+            f" {search.chance:.{digits}f}, under {below:.{digits}f}"
         )
         return search.keeping((), {hit.record.id: because for hit in search.hits}).but(empty_because=because)
 
@@ -83,17 +89,26 @@ class DropUnlikely:
 
     below: float  # relevance
     behind: float  # of the best, in log-odds of the score
+    elsewhere: float = 6.0  # the same for talk and documents, of which a reader wants more
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        least, odds = search.min_relevance, [log_odds(hit.score) for hit in search.hits]
-        bar, lost = max(odds, default=0.0) - self.behind, dict[str, str]()
-        for hit, mine in zip(search.hits, odds, strict=True):
-            relevance, wanted = hit.why["relevance"], self.below if least is None else least
-            if relevance < wanted:
-                lost[hit.record.id] = f"relevance {relevance:.3f} is under {wanted:g}"
-            elif least is None and mine < bar:
-                lost[hit.record.id] = f"score {hit.score:.3f} is far under that of the best"
+        best = max((log_odds(hit.score) for hit in search.hits), default=0.0)
+        reasons = {hit.record.id: self._unlikely(hit, best, search.min_relevance, tools) for hit in search.hits}
+        lost = {id: reason for id, reason in reasons.items() if reason}
         return search.keeping([hit for hit in search.hits if hit.record.id not in lost], lost)
+
+    def _unlikely(self, hit: Hit, best: float, least: float | None, tools: Tools) -> str | None:
+        memory = _is_memory(hit, tools)
+        wanted = least if least is not None else self.below if memory else 0.0
+        if hit.why["relevance"] < wanted:
+            return f"relevance {hit.why['relevance']:.3f} is under {wanted:g}"
+        behind = self.behind if memory else self.elsewhere
+        far = least is None and log_odds(hit.score) < best - behind
+        return f"score {hit.score:.3f} is far under that of the best" if far else None
+
+
+def _is_memory(hit: Hit, tools: Tools) -> bool:
+    return tools.kinds[hit.record.kind].layer == MEMORY
 
 
 @dataclass(frozen=True, slots=True)
