@@ -18,7 +18,8 @@ from memorist.access import Access
 from memorist.design import Conflicts
 from memorist.designs import BALANCED, own
 from memorist.errors import Invalid, NotFound, Refused
-from memorist.recall.stages.weigh import MarkConflicts, NewestOfSlot
+from memorist.recall.stages.newest import NewestFirst
+from memorist.recall.stages.weigh import MarkConflicts
 from memorist.remember.conflicts import between
 from memorist.testing import MovableClock
 from memorist.text.claims import LONGEST_CLAIM, claims
@@ -33,7 +34,7 @@ START = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 def design(policy: Conflicts, newest: bool = False) -> object:
-    stages = (*BALANCED.recall[:-1], *([NewestOfSlot()] if newest else []), BALANCED.recall[-1])
+    stages = (*BALANCED.recall[:-1], *([NewestFirst()] if newest else []), BALANCED.recall[-1])
     return replace(BALANCED, conflicts=policy, recall=stages)
 
 

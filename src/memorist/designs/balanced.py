@@ -3,7 +3,8 @@
 from memorist.design import Design, Lane, Promotion
 from memorist.recall.stages.gather import Gather, Recognise, Understand
 from memorist.recall.stages.keep import Abstain, Believed, DropWeak, KeepBest, OneVoice
-from memorist.recall.stages.weigh import Blend, MarkConflicts, NewestOfSlot, Suspect, Weigh
+from memorist.recall.stages.newest import NewestFirst
+from memorist.recall.stages.weigh import Blend, MarkConflicts, Suspect, Weigh
 from memorist.upkeep.retain import MEGABYTE, Prune, Settle
 
 BALANCED = Design(
@@ -20,7 +21,7 @@ BALANCED = Design(
         Weigh(factors=("recency", "votes", "importance", "kind", "pinned", "doubt")),
         Suspect(),
         DropWeak(share=0.005),
-        NewestOfSlot(),
+        NewestFirst(),
         MarkConflicts(weight=1.0),
         OneVoice(),
         KeepBest(),
