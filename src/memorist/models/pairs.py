@@ -16,13 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memorist.models.embed import StaticEmbedder
-from memorist.text.gist import Gist, gist, shape
+from memorist.text.gist import Gist, compared, gist
 
 if TYPE_CHECKING:
     from memorist.models.embed import Floats
 
 FITTED = Path(__file__).parent / "data" / "pairs.toml"
-LONGEST = 600  # characters; a longer text says too much for another to take its place
+UNSTORED_AT_MOST = 4096  # texts of one batch that the next is compared with
+KIN = 0.2  # the cosine of texts that are about the same thing, though they share no word
+LONGEST_JUDGED = 600  # characters; a longer text says too much for another to take its place
 
 
 def sure(old: str, new: str) -> float:
@@ -31,14 +33,9 @@ def sure(old: str, new: str) -> float:
     >>> sure("Alley code 2580#", "Since the burglary it's 9016#") > sure("Run pace 5:50", "Race pace 5:12")
     True
     """
-    if max(len(old), len(new)) > LONGEST or old == new:
+    if max(len(old), len(new)) > LONGEST_JUDGED or old == new:
         return -math.inf
     return _sure(old, new)
-
-
-def orders(old: str, new: str) -> bool:
-    """Whether the newer one is to be shown first."""
-    return sure(old, new) >= least("order")
 
 
 def flags(old: str, new: str) -> bool:
@@ -59,10 +56,12 @@ def least(name: str) -> float:
 @lru_cache(maxsize=1 << 13)
 def _sure(old: str, new: str) -> float:
     was, now = gist(old), gist(new)
-    if was.asks or now.asks or shape(was.raw, now.raw).numbered:
+    found = features(old, new)
+    apart = found["nothing_shared"] and found["cosine"] < KIN
+    if apart or was.asks or now.asks or compared(was.raw, now.raw).numbered:
         return -math.inf
     weights = _fitted()["weights"]
-    return sum([weights[name] * value for name, value in features(old, new).items()])
+    return sum([weights[name] * value for name, value in found.items()])
 
 
 @cache
@@ -75,6 +74,42 @@ def _fitted() -> Mapping[str, Mapping[str, float]]:
             name, _, weight = line.partition("=")
             table[name.strip()] = float(weight)
     return found
+
+
+class Unstored:
+    """Texts that are about to be stored, to be found by what they mean. The last few thousand of them."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+        self._texts: list[str] = []
+        self._rows: Floats | None = None
+        self._known = 0  # how many of them have a row yet
+
+    def add(self, name: str, text: str) -> None:
+        self._names.append(name)
+        self._texts.append(text)
+
+    def nearest(self, text: str, most: int) -> list[str]:
+        """The names of those that mean the most alike."""
+        if not self._names:
+            return []
+        cosines = self._table()[-UNSTORED_AT_MOST:] @ _vector(text)
+        best = cosines.argsort()[: -most - 1 : -1]
+        return [self._names[-len(cosines) :][place] for place in best.tolist()]
+
+    def _table(self) -> "Floats":
+        import numpy as np
+
+        size, known = len(self._texts), self._known
+        if self._rows is None or size > len(self._rows):
+            grown = np.zeros((2 * size + 64, _embedder().dimension), np.float32)
+            if self._rows is not None:
+                grown[:known] = self._rows[:known]
+            self._rows = grown
+        if known < size:
+            self._rows[known:size] = _embedder().embed(self._texts[known:])
+        self._known = size
+        return self._rows[:size]
 
 
 # ---------------------------------------------------------------- what is added up
@@ -123,13 +158,14 @@ def _of_the_new(now: Gist) -> dict[str, float]:
 
 
 def _of_both(was: Gist, now: Gist) -> dict[str, float]:
-    shared, formed = was.words & now.words, shape(was.raw, now.raw)
+    shared, formed = was.words & now.words, compared(was.raw, now.raw)
     named = was.names & now.words
     return {
         "old_covered": len(shared) / max(1, len(was.words)),
         "new_covered": len(shared) / max(1, len(now.words)),
         "shared": _few(len(shared), 4),
         "nothing_shared": float(not shared),
+        "name_shared": _few(len(shared & (was.names | now.names))),
         "names_lost": _few(len(was.names - now.words), 3),
         "name_kept_in_change": float(bool(named and now.cues["change"])),
         "denied": float(bool(now.denied & was.words)),

@@ -17,11 +17,13 @@ from typing import NamedTuple
 from memorist.text.calendar import MONTHS, WEEKDAYS, numbered
 from memorist.text.patterns import regex
 
-LONGEST = 1200  # characters that are read; nobody corrects a note by an essay
+LONGEST_READ = 1200  # characters that are read; nobody corrects a note by an essay
 ROOT = 6  # letters by which words are compared
+MOST_DIFFERENT = 3  # words in the place of others
 LATE = 5  # words; a cue before that opens the text
+OPENING = ("turn", "new", "change", "reason")
 GROUPS = ("turn", "new", "change", "event", "reason", "stays", "whole", "beside", "past")
-TELLING = ("turn", "new", "change", "event", "reason")
+TELLING_OF_CHANGE = ("turn", "new", "change", "event", "reason")
 
 
 class Gist(NamedTuple):
@@ -43,7 +45,7 @@ class Gist(NamedTuple):
     @property
     def tells(self) -> bool:
         """Whether it says in some way that something is no longer as it was."""
-        return any(self.cues[group] for group in TELLING)
+        return any(self.cues[group] for group in TELLING_OF_CHANGE)
 
 
 def gist(text: str) -> Gist:
@@ -52,7 +54,7 @@ def gist(text: str) -> Gist:
     >>> sorted(found.words), dict(found.values)["clock"], found.cues["turn"]
     (['standu'], frozenset({'10:00'}), 1)
     """
-    return _gist(text[:LONGEST])
+    return _gist(text[:LONGEST_READ])
 
 
 @dataclass(slots=True)
@@ -70,17 +72,19 @@ class _Walk:
 
     def meet(self, raw: str, low: str, before: str, starts: bool, place: int) -> None:
         named = raw[0].isupper() and not starts  # New York is not new
-        group = CUES.get(f"{before} {low}") or (None if named else CUES.get(low))
-        if group:
-            self.cues[group] += 1
-            self.early = self.early or (place < LATE and group in ("turn", "new", "change", "reason"))
+        self._cue(CUES.get(f"{before} {low}") or ("" if named else CUES.get(low, "")), place)
         self.back = self.back or (low in BACK and (starts or before in LEADING))
         self.denying = 3 if low in DENYING else self.denying - 1
         sort, value = _calendar(raw, low)
         if sort:
             self.values.setdefault(sort, set()).add(value)
         elif low not in LITTLE and not low.isdigit():
-            self.word(low[:ROOT], named or any(map(str.isupper, raw[1:])))
+            self.word(low[:ROOT], named or (len(raw) > 1 and not raw[1:].islower()))
+
+    def _cue(self, group: str, place: int) -> None:
+        if group:
+            self.cues[group] += 1
+            self.early = self.early or (place < LATE and group in OPENING)
 
     def word(self, root: str, named: bool) -> None:
         self.words[root] = None
@@ -142,7 +146,7 @@ def _calendar(raw: str, low: str) -> tuple[str, str]:
 # ---------------------------------------------------------------- comparing
 
 
-class Shape(NamedTuple):
+class Difference(NamedTuple):
     """How two texts differ, word by word."""
 
     in_place: bool  # only in one stretch of up to three words, behind what both begin with
@@ -150,20 +154,31 @@ class Shape(NamedTuple):
     numbered: bool  # only in a number that names: option 12, option 13
 
 
-def shape(a: tuple[str, ...], b: tuple[str, ...]) -> Shape:
+def compared(a: tuple[str, ...], b: tuple[str, ...]) -> Difference:
     """
-    >>> shape(("standup", "is", "at", "9:30"), ("standup", "is", "at", "10:00"))
-    Shape(in_place=True, at_start=False, numbered=False)
-    >>> shape(("note", "12"), ("note", "13")).numbered
+    >>> compared(("standup", "is", "at", "9:30"), ("standup", "is", "at", "10:00"))
+    Difference(in_place=True, at_start=False, numbered=False)
+    >>> compared(("note", "12"), ("note", "13")).numbered
     True
     """
+    differ = [pair for pair in zip(a, b, strict=False) if pair[0] != pair[1]] if len(a) == len(b) else []
+    if len(differ) > 1 and all(DIGITS.search(word) for pair in differ for word in pair):
+        return Difference(False, False, True)  # two lines of one log
+    head = _alike(a, b)
+    tail = min(_alike(a[::-1], b[::-1]), min(len(a), len(b)) - head)
+    left, right = a[head : len(a) - tail], b[head : len(b) - tail]
+    if not (0 < len(left) <= MOST_DIFFERENT and 0 < len(right) <= MOST_DIFFERENT) or head + tail < max(
+        len(left), len(right)
+    ):
+        return Difference(False, False, False)
+    named = len(left) == len(right) == 1 and (left[0] + right[0]).isdigit() and not _leads(a[:head])
+    return Difference(head > 0 and not named, head == 0, named)
+
+
+def _alike(a: tuple[str, ...], b: tuple[str, ...]) -> int:
+    """How many words are the same before the first that is not."""
     least = min(len(a), len(b))
-    head = next((at for at in range(least) if a[at] != b[at]), least)
-    tail = next((at for at in range(least - head) if a[-1 - at] != b[-1 - at]), least - head)
-    left, right = len(a) - head - tail, len(b) - head - tail
-    alike = 0 < left <= 3 and 0 < right <= 3 and head + tail >= max(left, right)
-    named = alike and left == right == 1 and a[head].isdigit() and b[head].isdigit() and not _leads(a[:head])
-    return Shape(alike and head > 0 and not named, alike and head == 0, named)
+    return next((at for at in range(least) if a[at] != b[at]), least)
 
 
 def _leads(before: tuple[str, ...]) -> bool:

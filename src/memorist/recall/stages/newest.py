@@ -5,6 +5,7 @@ fits the question. Whether one takes the place of another is read off the two te
 recency alone would put every newer note before every better one.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,10 +15,10 @@ from memorist.design import Tools
 from memorist.kinds import MEMORY
 from memorist.models import pairs
 from memorist.recall.pipeline import Search, ordered
-from memorist.recall.stages.keep import rescored
-from memorist.records import Hit, Record
-from memorist.text.claims import claims, other_value
-from memorist.worth import vouched_for
+from memorist.recall.stages.keep import not_believed, rescored
+from memorist.records import Hit, Record, Signal
+from memorist.text.claims import claims, other_value, same_slot
+from memorist.worth import held_up, vouched_for
 
 BEHIND = 0.999  # of the score of the newer one: directly behind it
 
@@ -25,20 +26,39 @@ BEHIND = 0.999  # of the score of the newer one: directly behind it
 @dataclass(frozen=True, slots=True)
 class NewestFirst:
     """Puts a newer hit before one whose place it takes, with the better score of the two, and the older one directly behind
-    it; the newer one says which it `replaces`. Turns stay in their order: a talk has one of its own."""
+    it; the newer one says which it `replaces`. Turns stay in their order: a talk has one of its own.
+
+    How sure one must be depends on how much better the older one fits the question: who asks for tea is not answered with
+    what was said of coffee later. What a hit is known to contradict is fetched, if it is newer and was not found itself."""
 
     most: int = 10  # hits that are looked at, the best
     optional: bool = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         best = ordered(search.hits)[: self.most]
-        by_time = sorted((hit for hit in best if _states(hit.record, tools)), key=_stated, reverse=True)
+        fetched = _fetched(best, search, tools)
+        by_time = sorted((hit for hit in (*best, *fetched) if _states(hit.record, tools)), key=_stated, reverse=True)
         taken = _replaced(by_time)
         if not taken:
             return search
-        moved = _moved(best, taken)
-        hits = tuple(moved.get(hit.record.id, hit) for hit in search.hits)
-        return search.but(hits=hits, note=f"{len(taken)} of the best were stated anew")
+        moved = _moved(ordered((*best, *fetched)), taken)
+        known = {hit.record.id for hit in search.hits}
+        hits = [*search.hits, *(hit for hit in fetched if hit.record.id in moved and hit.record.id not in known)]
+        note = f"{len(taken)} of the best were stated anew"
+        return search.but(hits=tuple(moved.get(hit.record.id, hit) for hit in hits), note=note)
+
+
+def _fetched(best: Sequence[Hit], search: Search, tools: Tools) -> list[Hit]:
+    """Newer memories that contradict one of the best, with its score: they say the same in other words than were asked."""
+    known = {hit.record.id for hit in search.hits}
+    missing = {id: hit for hit in reversed(best) for id in hit.conflicts if id not in known}
+    found = list[Hit]()
+    for record in tools.store.get(list(missing), search.where) if missing else ():
+        old = missing[record.id]
+        if _key(record) > _key(old.record) and not_believed(record, search, tools) is None:
+            level = Signal("contradicts", 1.0, 1.0, _log_odds(old.score))
+            found.append(Hit(record, old.score, {"relevance": old.score}, (level,), (old.record.id,)))
+    return found
 
 
 def _states(record: Record, tools: Tools) -> bool:
@@ -47,52 +67,69 @@ def _states(record: Record, tools: Tools) -> bool:
 
 
 def _stated(hit: Hit) -> tuple[datetime, int]:
-    return hit.record.times.at, hit.record.number
+    return _key(hit.record)
+
+
+def _key(record: Record) -> tuple[datetime, int]:
+    return record.times.at, record.number
 
 
 def _replaced(by_time: Sequence[Hit]) -> dict[str, Hit]:
     """The id of each that was stated anew, with the newest of those that took its place."""
     found: dict[str, Hit] = {}
     for place, old in enumerate(by_time):
-        newer = next((new for new in by_time[:place] if takes_the_place(new.record, old.record)), None)
+        newer = next((new for new in by_time[:place] if _takes_the_place(new, old)), None)
         if newer is not None:
             found[old.record.id] = newer
     return found
 
 
-def takes_the_place(new: Record, old: Record) -> bool:
+def _takes_the_place(new: Hit, old: Hit) -> bool:
     """Whether the newer one is to be shown first. What nobody vouches for makes nothing outdated that a person or an agent
-    stands for, and two people may both say "I live in …"."""
-    if (new.scope, new.home) != (old.scope, old.home) or (vouched_for(old) and not vouched_for(new)):
+    stands for, nothing does so to a pin, and two people may both say "I live in …"."""
+    was, now = old.record, new.record
+    if (now.scope, now.home) != (was.scope, was.home) or _weight(was) > _weight(now):
         return False
-    was, now = claims(old.text), claims(new.text)
-    if (was.personal or now.personal) and old.provenance.speaker != new.provenance.speaker:
+    before, after = claims(was.text), claims(now.text)
+    if (before.personal or after.personal) and was.provenance.speaker != now.provenance.speaker:
         return False
-    if len(was.slots) == len(now.slots) == 1 and (was.slots[0].about, was.slots[0].counted) == (
-        now.slots[0].about,
-        now.slots[0].counted,
-    ):
-        return other_value(was.slots[0], now.slots[0])
-    return pairs.orders(old.text, new.text)
+    if len(before.slots) == len(after.slots) == 1 and same_slot(before.slots[0], after.slots[0]):
+        return other_value(before.slots[0], after.slots[0])
+    ahead = max(0.0, _log_odds(old.score) - _log_odds(new.score))
+    return pairs.sure(was.text, now.text) - ahead >= pairs.least("order")
+
+
+def _weight(record: Record) -> int:
+    return vouched_for(record) + held_up(record)
+
+
+def _log_odds(score: float) -> float:
+    bounded = min(max(score, 1e-6), 1 - 1e-6)
+    return math.log(bounded / (1 - bounded))
 
 
 def _moved(best: Sequence[Hit], taken: Mapping[str, Hit]) -> dict[str, Hit]:
     """Every hit that changes: in the order of the best, each group with its newest at the place of its best."""
     moved: dict[str, Hit] = {}
-    replaces: dict[str, list[str]] = {}
     for hit in best:
-        chain = [hit]
-        while chain[-1].record.id in taken:  # it ends: each is newer than the one before
-            chain.append(taken[chain[-1].record.id])
-        for older, newer in pairwise(chain):
-            replaces.setdefault(newer.record.id, []).append(older.record.id)
-        top = max(moved.get(each.record.id, each).score for each in chain)
-        for step, each in enumerate(reversed(chain)):
-            known = moved.get(each.record.id, each)
-            due = top if not step else min(known.score, top * BEHIND**step)
-            moved[each.record.id] = rescored(known, due, "outdated" if step else "newest")
-    return {
-        id: replace(hit, replaces=tuple(dict.fromkeys(replaces.get(id, ()))))
-        for id, hit in moved.items()
-        if id in replaces or id in taken
-    }
+        chain = _chain(hit, taken)
+        if len(chain) == 1:
+            continue
+        group = [moved.get(each.record.id, each) for each in chain]
+        top = max(each.score for each in group)
+        behind = [
+            rescored(each, min(each.score, top * BEHIND**step), "outdated") for step, each in enumerate(group[1:], 1)
+        ]
+        for each, older in pairwise((rescored(group[0], top, "newest"), *behind)):
+            names = dict.fromkeys((*each.replaces, older.record.id))
+            moved[each.record.id] = replace(each, replaces=tuple(names))
+        moved.setdefault(behind[-1].record.id, behind[-1])
+    return moved
+
+
+def _chain(hit: Hit, taken: Mapping[str, Hit]) -> list[Hit]:
+    """What took its place, the newest first, and itself last."""
+    chain = [hit]
+    while chain[0].record.id in taken:  # it ends: each is newer than the one before
+        chain.insert(0, taken[chain[0].record.id])
+    return chain
