@@ -104,7 +104,7 @@ def clash(old: claims.Claims, new: claims.Claims, corrects: bool = False) -> Cla
 
 def anew(old: str, new: str) -> Clash | None:
     """What the classifier says: the newer text takes the place of the older one. Where the rules can read both, they decide."""
-    if claims.NOTHING not in (claims.claims(old), claims.claims(new)) or not pairs.flags(old, new):
+    if (claims.claims(old).slots and claims.claims(new).slots) or not pairs.flags(old, new):
         return None
     reason = f"it was stated anew: {_short(old)}"
     return Clash("superseded", "medium", reason, True) if pairs.retires(old, new) else Clash("ambiguous", "low", reason)
@@ -185,9 +185,8 @@ def _stated_anew(record: Record, known: Collection[str], changes: Changes) -> li
     if len(record.text) > pairs.LONGEST_JUDGED or not gist(record.text).tells:
         return []
     alike = [old for old in _alike(record, changes) if old.id not in known and _may_meet(old, record, changes.now)]
-    earlier = [old for old in alike if old.times.at <= record.times.at]
-    surest = sorted(earlier, key=lambda old: pairs.sure(old.text, record.text), reverse=True)[:1]
-    return [(old, why) for old in surest if (why := anew(old.text, record.text))]
+    alike.sort(key=lambda old: pairs.sure(old.text, record.text))
+    return [(old, why) for old in alike[-1:] if (why := anew(old.text, record.text))]
 
 
 def may_be_disputed(record: Record, changes: Changes) -> bool:
@@ -212,7 +211,8 @@ def _alike(record: Record, changes: Changes) -> list[Record]:
     store, shelf, where = changes.by.store, shelf_of(record), everywhere(record.space)
     numbers = [*store.match(_telling_words(record.text), [shelf], where, ALIKE_AT_MOST).scores, *_near(record, changes)]
     stored = store.get(list(dict.fromkeys(numbers)), where) if numbers else []
-    return _comparable(record, [*pending, *stored], changes)
+    earlier = [old for old in (*pending, *stored) if old.times.at <= record.times.at]
+    return _comparable(record, earlier, changes)
 
 
 def _near(record: Record, changes: Changes) -> Iterator[int]:

@@ -73,13 +73,16 @@ class _Walk:
     def meet(self, raw: str, low: str, before: str, starts: bool, place: int) -> None:
         named = raw[0].isupper() and not starts  # New York is not new
         self._cue(CUES.get(f"{before} {low}") or ("" if named else CUES.get(low, "")), place)
-        self.back = self.back or (low in BACK and (starts or before in LEADING))
+        self.back |= low in BACK and (starts or before in LEADING)
         self.denying = 3 if low in DENYING else self.denying - 1
+        self._mean(raw, low, named or (len(raw) > 1 and not raw[1:].islower()))
+
+    def _mean(self, raw: str, low: str, named: bool) -> None:
         sort, value = _calendar(raw, low)
         if sort:
             self.values.setdefault(sort, set()).add(value)
         elif low not in LITTLE and not low.isdigit():
-            self.word(low[:ROOT], named or (len(raw) > 1 and not raw[1:].islower()))
+            self.word(low[:ROOT], named)
 
     def _cue(self, group: str, place: int) -> None:
         if group:
@@ -161,18 +164,24 @@ def compared(a: tuple[str, ...], b: tuple[str, ...]) -> Difference:
     >>> compared(("note", "12"), ("note", "13")).numbered
     True
     """
-    differ = [pair for pair in zip(a, b, strict=False) if pair[0] != pair[1]] if len(a) == len(b) else []
-    if len(differ) > 1 and all(DIGITS.search(word) for pair in differ for word in pair):
-        return Difference(False, False, True)  # two lines of one log
     head = _alike(a, b)
     tail = min(_alike(a[::-1], b[::-1]), min(len(a), len(b)) - head)
     left, right = a[head : len(a) - tail], b[head : len(b) - tail]
-    if not (0 < len(left) <= MOST_DIFFERENT and 0 < len(right) <= MOST_DIFFERENT) or head + tail < max(
-        len(left), len(right)
-    ):
+    if _of_one_log(left, right):
+        return Difference(False, False, True)
+    few = max(len(left), len(right)) <= min(MOST_DIFFERENT, head + tail) and left and right
+    if not few:
         return Difference(False, False, False)
     named = len(left) == len(right) == 1 and (left[0] + right[0]).isdigit() and not _leads(a[:head])
     return Difference(head > 0 and not named, head == 0, named)
+
+
+def _of_one_log(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
+    """Whether they differ in several numbers and in nothing else."""
+    differ = [both for both in zip(a, b, strict=False) if both[0] != both[1]]
+    return (
+        len(a) == len(b) and len(differ) > 1 and all(DIGITS.search(one) and DIGITS.search(two) for one, two in differ)
+    )
 
 
 def _alike(a: tuple[str, ...], b: tuple[str, ...]) -> int:
