@@ -96,7 +96,9 @@ def _takes_the_place(new: Hit, old: Hit) -> bool:
     if len(before.slots) == len(after.slots) == 1 and same_slot(before.slots[0], after.slots[0]):
         return other_value(before.slots[0], after.slots[0])
     ahead = max(0.0, _log_odds(old.score) - _log_odds(new.score))
-    return pairs.sure(was.text, now.text) - ahead >= pairs.least("order")
+    sure = pairs.sure(was.text, now.text) - ahead
+    voted = was.counters.up - was.counters.down > now.counters.up - now.counters.down
+    return sure >= pairs.least("flag" if voted else "order")  # what helped before must be outdated for certain
 
 
 def _weight(record: Record) -> int:
@@ -110,21 +112,21 @@ def _log_odds(score: float) -> float:
 
 def _moved(best: Sequence[Hit], taken: Mapping[str, Hit]) -> dict[str, Hit]:
     """Every hit that changes: in the order of the best, each group with its newest at the place of its best."""
-    moved: dict[str, Hit] = {}
+    scores = {hit.record.id: hit.score for hit in best}
+    replaces: dict[str, dict[str, None]] = {}
     for hit in best:
-        chain = _chain(hit, taken)
-        if len(chain) == 1:
-            continue
-        group = [moved.get(each.record.id, each) for each in chain]
-        top = max(each.score for each in group)
-        behind = [
-            rescored(each, min(each.score, top * BEHIND**step), "outdated") for step, each in enumerate(group[1:], 1)
-        ]
-        for each, older in pairwise((rescored(group[0], top, "newest"), *behind)):
-            names = dict.fromkeys((*each.replaces, older.record.id))
-            moved[each.record.id] = replace(each, replaces=tuple(names))
-        moved.setdefault(behind[-1].record.id, behind[-1])
-    return moved
+        names = [each.record.id for each in _chain(hit, taken)]
+        top = max(scores[name] for name in names)
+        scores |= {name: min(scores[name], top * BEHIND**step) for step, name in enumerate(names)} | {names[0]: top}
+        for newer, older in pairwise(names):
+            replaces.setdefault(newer, {})[older] = None
+    return {
+        id: replace(
+            rescored(hit, scores[id], "outdated" if id in taken else "newest"), replaces=tuple(replaces.get(id, ()))
+        )
+        for hit in best
+        if (id := hit.record.id) in replaces or id in taken
+    }
 
 
 def _chain(hit: Hit, taken: Mapping[str, Hit]) -> list[Hit]:
