@@ -206,10 +206,14 @@ def _candidates(record: Record, changes: Changes) -> list[Record]:
 
 
 def _alike(record: Record, changes: Changes) -> list[Record]:
-    """Memories that may be about the same thing: of this batch by meaning, and of the store by meaning and by words."""
-    pending = [changes.records[id] for id in changes.told.nearest(record.text, ALIKE_AT_MOST) if id in changes.records]
+    """Memories that may be about the same thing: of this batch and of the store by meaning; by words where there are no vectors."""
+    pending = [
+        changes.records[id] for id in changes.told.nearest(record.text, ALIKE_AT_MOST // 2) if id in changes.records
+    ]
     store, shelf, where = changes.by.store, shelf_of(record), everywhere(record.space)
-    numbers = [*store.match(_telling_words(record.text), [shelf], where, ALIKE_AT_MOST).scores, *_near(record, changes)]
+    numbers = list(_near(record, changes))
+    if not numbers:
+        numbers = list(store.match(_telling_words(record.text), [shelf], where, ALIKE_AT_MOST).scores)
     stored = store.get(list(dict.fromkeys(numbers)), where) if numbers else []
     earlier = [old for old in (*pending, *stored) if old.times.at <= record.times.at]
     return _comparable(record, earlier, changes)

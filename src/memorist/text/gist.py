@@ -172,7 +172,9 @@ def compared(a: tuple[str, ...], b: tuple[str, ...]) -> Difference:
     few = max(len(left), len(right)) <= min(MOST_DIFFERENT, head + tail) and left and right
     if not few:
         return Difference(False, False, False)
-    named = len(left) == len(right) == 1 and (left[0] + right[0]).isdigit() and not _leads(a[:head])
+    named = (
+        len(left) == len(right) == 1 and (left[0].rstrip(":") + right[0].rstrip(":")).isdigit() and not _leads(a[:head])
+    )
     return Difference(head > 0 and not named, head == 0, named)
 
 

@@ -93,12 +93,19 @@ def _takes_the_place(new: Hit, old: Hit) -> bool:
     before, after = claims(was.text), claims(now.text)
     if (before.personal or after.personal) and was.provenance.speaker != now.provenance.speaker:
         return False
-    if len(before.slots) == len(after.slots) == 1 and same_slot(before.slots[0], after.slots[0]):
-        return other_value(before.slots[0], after.slots[0])
-    ahead = max(0.0, _log_odds(old.score) - _log_odds(new.score))
-    sure = pairs.sure(was.text, now.text) - ahead
-    voted = was.counters.up - was.counters.down > now.counters.up - now.counters.down
-    return sure >= pairs.least("flag" if voted else "order")  # what helped before must be outdated for certain
+    if before.slots and after.slots:  # the rules can read both
+        return same_slot(before.slots[0], after.slots[0]) and other_value(before.slots[0], after.slots[0])
+    return _sure(new, old) >= pairs.least("flag" if _votes(was) > _votes(now) else "order")
+
+
+def _sure(new: Hit, old: Hit) -> float:
+    """How sure it is, less by how much the older one fits the question better."""
+    return pairs.sure(old.record.text, new.record.text) - max(0.0, _log_odds(old.score) - _log_odds(new.score))
+
+
+def _votes(record: Record) -> int:
+    """What helped before is only behind what has outdated it for certain."""
+    return record.counters.up - record.counters.down
 
 
 def _weight(record: Record) -> int:
@@ -120,13 +127,13 @@ def _moved(best: Sequence[Hit], taken: Mapping[str, Hit]) -> dict[str, Hit]:
         scores |= {name: min(scores[name], top * BEHIND**step) for step, name in enumerate(names)} | {names[0]: top}
         for newer, older in pairwise(names):
             replaces.setdefault(newer, {})[older] = None
-    return {
-        id: replace(
-            rescored(hit, scores[id], "outdated" if id in taken else "newest"), replaces=tuple(replaces.get(id, ()))
-        )
-        for hit in best
-        if (id := hit.record.id) in replaces or id in taken
-    }
+    changed = [hit for hit in best if hit.record.id in replaces.keys() | taken.keys()]
+    return {hit.record.id: _placed(hit, scores[hit.record.id], taken, replaces) for hit in changed}
+
+
+def _placed(hit: Hit, score: float, taken: Mapping[str, Hit], replaces: Mapping[str, Mapping[str, None]]) -> Hit:
+    moved = rescored(hit, score, "outdated" if hit.record.id in taken else "newest")
+    return replace(moved, replaces=tuple(replaces.get(hit.record.id, ())))
 
 
 def _chain(hit: Hit, taken: Mapping[str, Hit]) -> list[Hit]:
