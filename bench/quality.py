@@ -4,7 +4,6 @@ Each conversation or collection is a project of one store, filled with `remember
 would. Nothing here knows how an answer comes about.
 """
 
-import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +21,7 @@ from memorist import Hit, Memory
 LIMIT = 20  # hits asked for
 SESSION_LIMIT = 60  # hits asked for when whole sessions are counted
 OURS, UNCUT = "memorist", "memorist, cut off"
-CUT_OFF = {"min_relevance": 0} if "min_relevance" in inspect.signature(Memory.recall).parameters else {}
+CUT_OFF = {"min_relevance": 0}
 HOW: Mapping[str, dict[str, Any]] = {OURS: {}, UNCUT: CUT_OFF}  # asked as people do, and for every place
 Told = Callable[[str], None]
 

@@ -144,7 +144,6 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
         "recall.at": "The moment of asking, for 'last week' and the like; default: now.",
         "as_of": "Answers as things were believed at that time.",
         "deadline": "Seconds after which optional steps are skipped.",
-        "min_relevance": "The chance to matter that a memory needs, from 0 to 1; 0: none.",
         "exact": "Compares every vector in full, even where a first look at their signs would be faster.",
         "min_relevance": "What a hit must have instead of the design's cut; 0 brings as many as --limit says.",
         "budget": "How many tokens at most.",

@@ -589,10 +589,9 @@ class Engine:
         except Refused as off:
             return Context("", empty_because=str(off))
         asked = recall.pipeline
-        more: dict[str, Any] = {"min_relevance": wish.min_relevance} if hasattr(asked.Query, "min_relevance") else {}
         query = asked.Query(
             asked.text_of(wish.query), scope=wish.scope, user=wish.user, session=wish.session, kinds=wish.kinds,
-            where=wish.where, files=wish.files, task=wish.task, **more,
+            where=wish.where, files=wish.files, task=wish.task, min_relevance=wish.min_relevance,
         )  # fmt: skip
         scopes = asked.scopes_of(query, self.access, self._homes, self.design)
         kinds = None if wish.kinds is None else asked.kinds_of(wish.kinds, caller.tools)

@@ -18,8 +18,9 @@ from memorist.access import Access
 from memorist.design import Conflicts
 from memorist.designs import BALANCED, own
 from memorist.errors import Invalid, NotFound, Refused
-from memorist.recall.stages.weigh import MarkConflicts, NewestOfSlot
-from memorist.remember.conflicts import between
+from memorist.recall.stages.newest import NewestFirst
+from memorist.recall.stages.weigh import MarkConflicts
+from memorist.remember.conflicts import between, clash
 from memorist.testing import MovableClock
 from memorist.text.claims import LONGEST_CLAIM, claims
 from unit.near_misses import conflicts as true_conflicts
@@ -33,7 +34,7 @@ START = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 def design(policy: Conflicts, newest: bool = False) -> object:
-    stages = (*BALANCED.recall[:-1], *([NewestOfSlot()] if newest else []), BALANCED.recall[-1])
+    stages = (*BALANCED.recall[:-1], *([NewestFirst()] if newest else []), BALANCED.recall[-1])
     return replace(BALANCED, conflicts=policy, recall=stages)
 
 
@@ -121,7 +122,8 @@ def test_a_correction_says_so_itself() -> None:
 @given(st.sampled_from(TEXTS), st.sampled_from(TEXTS))
 @settings(max_examples=5000 if TORTURE else 300, deadline=None)
 def test_flags_do_not_depend_on_the_order_and_never_on_equal_texts(one: str, other: str) -> None:
-    here, there = between(one, other), between(other, one)
+    """Of the rules; that one takes the place of another depends on which is newer."""
+    here, there = clash(claims(one), claims(other)), clash(claims(other), claims(one))
     assert (here is None) == (there is None)
     if here and there:
         assert (here.kind, here.severity) == (there.kind, there.severity) or "now" in f"{one} {other}".split()

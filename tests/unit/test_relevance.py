@@ -75,7 +75,7 @@ def test_the_relevance_of_a_hit_is_the_same_at_every_limit_and_more_is_a_superse
 def test_a_busy_machine_is_no_surer_and_no_less_sure(question: str, least: float | None) -> None:
     idle, busy = (asked(NOTES, question, 5, hurried, least) for hurried in (False, True))
     assert relevances(idle) == relevances(busy)
-    assert [step.stage for step in busy.trace][0] == "Monitor" != [step.stage for step in idle.trace][0]
+    assert (busy.trace[0].stage, idle.trace[0].stage) == ("Monitor", "Understand")
 
 
 def test_a_limit_is_a_maximum_and_zero_turns_the_cut_off() -> None:

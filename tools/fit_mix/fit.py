@@ -38,7 +38,13 @@ SETS = {
     "conflict": 0.3,
     "notes": 1.0,
 }  # what each counts
-KNOWN = {**SETS, "notes crowded": 0.5, "conflict": 0.1, "small locomo": 0.3, "small conflict": 0.1}  # the same for what a relevance means
+KNOWN = {
+    **SETS,
+    "notes crowded": 0.5,
+    "conflict": 0.1,
+    "small locomo": 0.3,
+    "small conflict": 0.1,
+}  # the same for what a relevance means
 FOLDS = 5
 RIDGE = 1e-3
 EMBED = ["layered"]

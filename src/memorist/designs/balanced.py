@@ -5,8 +5,9 @@ from memorist.recall.stages.blend import Blend
 from memorist.recall.stages.gather import Gather, Recognise, Understand
 from memorist.recall.stages.keep import Abstain, Believed, DropUnlikely, KeepBest, OneVoice
 from memorist.recall.stages.lessons import Learnt, Lessons
+from memorist.recall.stages.newest import NewestFirst
 from memorist.recall.stages.talk import Corrected
-from memorist.recall.stages.weigh import MarkConflicts, NewestOfSlot, Rerank, Suspect, Weigh
+from memorist.recall.stages.weigh import MarkConflicts, Rerank, Suspect, Weigh
 from memorist.upkeep.retain import MEGABYTE, Prune, Settle
 
 BALANCED = Design(
@@ -25,9 +26,9 @@ BALANCED = Design(
         Lessons(),
         Suspect(),
         Rerank(),
-        DropUnlikely(below=0.02, behind=1.8),
-        NewestOfSlot(),
         MarkConflicts(weight=1.0),
+        NewestFirst(),
+        DropUnlikely(below=0.02, behind=1.8),
         Corrected(),
         OneVoice(),
         KeepBest(),

@@ -22,7 +22,7 @@ from memorist import checks
 from memorist.design import LANES, Budget, Compression, Conflicts, Design, Due, Inject, Lane, Promotion
 from memorist.designs import DESIGNS, NAME
 from memorist.errors import Invalid
-from memorist.recall.stages import blend, gather, keep, lessons, talk, weigh, words
+from memorist.recall.stages import blend, gather, keep, lessons, newest, talk, weigh, words
 from memorist.remember.promotion import PRESETS
 from memorist.text import toml
 from memorist.text.visible import quoted
@@ -339,7 +339,7 @@ STAGES: Mapping[str, Shape] = {
     "one_voice": _shape(keep.OneVoice),
     "corrected": _shape(talk.Corrected),
     "mark_conflicts": _shape(weigh.MarkConflicts, weight=partial(checks.number, least=0.1, most=1)),
-    "newest_of_slot": _shape(weigh.NewestOfSlot, most=partial(checks.whole, least=2, most=100)),
+    "newest_first": _shape(newest.NewestFirst, most=partial(checks.whole, least=2, most=100)),
     "keep_best": _shape(keep.KeepBest, pinned=partial(checks.whole, least=0, most=100)),
 }
 # What a design has besides stages and jobs, each in a table of its own.

@@ -17,6 +17,7 @@ from memorist.access import Access
 from memorist.design import Tools
 from memorist.errors import Conflict
 from memorist.kinds import Kind
+from memorist.models.pairs import Unstored
 from memorist.records import Link, Record, changed, to_micros
 from memorist.remember.authority import Agreed, Effect, judge, noted, users_word
 from memorist.store.meaning import Ahead
@@ -81,6 +82,7 @@ class Changes:
     records: dict[str, Record] = field(default_factory=dict)  # as they will be stored
     twins: dict[Twins, list[Record]] = field(default_factory=dict)  # with the same text in the same place
     claimed: dict[int, list[Record]] = field(default_factory=dict)  # topic → new records that claim something about it
+    told: Unstored = field(default_factory=Unstored)  # what the new records mean
 
     @classmethod
     def of(cls, by: Caller) -> "Changes":

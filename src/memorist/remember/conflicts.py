@@ -4,20 +4,22 @@
     superseded      the same slot has another value: the later statement replaces the earlier one, where that is clear
     ambiguous       both may hold: one is about a special case of the other
 
-Words are compared as words and subjects as wholes, so "because" contains no "use", and two prohibitions of one thing agree.
+Two judges look at a pair. The rules of `text/claims.py` compare words as words and subjects as wholes, so "because" contains no
+"use", and two prohibitions of one thing agree. Most people write otherwise ("Since the burglary it's 9016#"), so the classifier
+of `models/pairs.py` is asked too; it flags from some certainty on, and retires only when it is sure.
 
 The design decides what happens to a new memory (`Design.conflicts`): `flag` links the two as contradicting, `supersede`
 retires the older one where the newer one clearly describes the current state, and `ask` flags them and asks a person. It is
-clear where one slot has another value, or a statement says that it is a correction; it must be stated later, by a source
-that is trusted no less, and not be read from a file. A memory that is moved, restored or reworded is compared in the same
-way, but never retires another. Everything flagged is shown on both sides until it is resolved.
+clear where one slot has another value, a statement says that it is a correction, or the classifier is sure; it must be stated
+later, by a source that is trusted no less, and not be read from a file. A memory that is moved, restored or reworded is
+compared in the same way, but never retires another. Everything flagged is shown on both sides until it is resolved.
 
 A conflict is a link `contradicts` between two memories that are both active and readable, so it ends with either of them.
 Closing it is one action: the memory that does not hold is superseded, or both stay and are only related; the link goes.
 A memory that was superseded by mistake comes back the same way: keep it, and the one that replaced it is superseded.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import product
@@ -27,6 +29,8 @@ from memorist import checks
 from memorist.design import Ask, Conflicts
 from memorist.errors import Invalid, NotFound, Refused
 from memorist.kinds import MEMORY
+from memorist.models import pairs
+from memorist.models.embed import unpack
 from memorist.noun import Noun
 from memorist.records import Link, Outcome, Record
 from memorist.remember import consent
@@ -37,7 +41,9 @@ from memorist.store.nouns import LOOKED_AT, shelf_of
 from memorist.store.protocol import Store
 from memorist.store.where import Where, everywhere
 from memorist.text import claims
+from memorist.text.gist import gist
 from memorist.text.visible import quoted
+from memorist.text.words import query_terms
 
 DisputeKind = Literal["contradictory", "superseded", "ambiguous"]
 Severity = Literal["high", "medium", "low"]
@@ -45,6 +51,8 @@ DISPUTE_KINDS: tuple[DisputeKind, ...] = get_args(DisputeKind)
 LONGEST_SAID = 60  # characters of a value in a reason
 MOST_CLASHES = 3  # existing memories that one new memory may be flagged against
 CANDIDATES = 8
+LOOKED_FOR = 6  # words of a text that tells of a change
+ALIKE_AT_MOST = 8  # that it is compared with: by words, by meaning, and of its batch
 LOGS = ("reasoning", "tool_output", "file_change", "summary")  # they record what happened and claim nothing beyond it
 RESOLVE = "`conflicts` shows what contradicts what, and `resolve` says which of the two holds"
 NEW = "nothing like it was there"  # why a memory is added
@@ -77,7 +85,7 @@ def between(old: str, new: str) -> Clash | None:
     >>> between("Never deploy on Fridays", "Don't deploy on Fridays") is None
     True
     """
-    return clash(claims.claims(old), claims.claims(new))
+    return clash(claims.claims(old), claims.claims(new)) or anew(old, new)
 
 
 def clash(old: claims.Claims, new: claims.Claims, corrects: bool = False) -> Clash | None:
@@ -92,6 +100,14 @@ def clash(old: claims.Claims, new: claims.Claims, corrects: bool = False) -> Cla
         if found:
             return found
     return None
+
+
+def anew(old: str, new: str) -> Clash | None:
+    """What the classifier says: the newer text takes the place of the older one. Where the rules can read both, they decide."""
+    if (claims.claims(old).slots and claims.claims(new).slots) or not pairs.flags(old, new):
+        return None
+    reason = f"it was stated anew: {_short(old)}"
+    return Clash("superseded", "medium", reason, True) if pairs.retires(old, new) else Clash("ambiguous", "low", reason)
 
 
 def _other_value(was: claims.Slot, now: claims.Slot, corrects: bool) -> Clash | None:
@@ -151,13 +167,26 @@ def meet(record: Record, changes: Changes) -> list[str]:
 
 
 def _clashes(record: Record, changes: Changes) -> list[tuple[Record, Clash]]:
+    """Those that the rules find, and of those that the classifier finds the surest."""
     if not may_be_disputed(record, changes):
         return []
     new = claims.claims(record.text)
     found = [(old, why) for old in _candidates(record, changes) if (why := _clash(old, record, new, changes.now))]
+    found += _stated_anew(record, {old.id for old, _ in found}, changes)
     for topic in stated(record.text):
         changes.claimed.setdefault(topic, []).append(record)
+    if len(record.text) <= pairs.LONGEST_JUDGED:
+        changes.told.add(record.id, record.text)
     return found[:MOST_CLASHES]
+
+
+def _stated_anew(record: Record, known: Collection[str], changes: Changes) -> list[tuple[Record, Clash]]:
+    """The memory whose place it takes. Only what tells of a change is looked at: it costs two searches."""
+    if len(record.text) > pairs.LONGEST_JUDGED or not gist(record.text).tells:
+        return []
+    alike = [old for old in _alike(record, changes) if old.id not in known and _may_meet(old, record, changes.now)]
+    alike.sort(key=lambda old: pairs.sure(old.text, record.text))
+    return [(old, why) for old in alike[-1:] if (why := anew(old.text, record.text))]
 
 
 def may_be_disputed(record: Record, changes: Changes) -> bool:
@@ -173,7 +202,45 @@ def _candidates(record: Record, changes: Changes) -> list[Record]:
         return []
     claimed = [other for topic in topics for other in changes.claimed.get(topic, [])[: -LOOKED_AT - 1 : -1]]
     stored = changes.by.store.stating(topics, shelf_of(record), CANDIDATES)
-    latest = {old.id: changes.records.get(old.id, old) for old in (*claimed, *stored) if old.id != record.id}
+    return _comparable(record, (*claimed, *stored), changes)
+
+
+def _alike(record: Record, changes: Changes) -> list[Record]:
+    """Memories that may be about the same thing: of this batch and of the store by meaning; by words where there are no vectors."""
+    pending = [
+        changes.records[id] for id in changes.told.nearest(record.text, ALIKE_AT_MOST // 2) if id in changes.records
+    ]
+    store, shelf, where = changes.by.store, shelf_of(record), everywhere(record.space)
+    numbers = list(_near(record, changes))
+    if not numbers:
+        numbers = list(store.match(_telling_words(record.text), [shelf], where, ALIKE_AT_MOST).scores)
+    stored = store.get(list(dict.fromkeys(numbers)), where) if numbers else []
+    earlier = [old for old in (*pending, *stored) if old.times.at <= record.times.at]
+    return _comparable(record, earlier, changes)
+
+
+def _near(record: Record, changes: Changes) -> Iterator[int]:
+    """The nearest by the vectors of the store, where the record has one already."""
+    ahead, meaning = changes.vectors.get(record.id), changes.by.tools.meaning
+    embedder = meaning.embedder() if ahead is not None and ahead.fits(record) else None
+    if ahead is None or embedder is None:
+        return
+    [vector] = unpack(ahead.vectors[:1])
+    for generation in meaning.living():
+        if generation.model == embedder.name:
+            found = changes.by.store.nearest(
+                generation.id, vector, [shelf_of(record)], everywhere(record.space), ALIKE_AT_MOST
+            )
+            yield from (number for number, _ in found.hits)
+
+
+def _telling_words(text: str) -> list[str]:
+    """The words to look for: the longest, which are the rarest as a rule."""
+    return sorted(query_terms(text), key=len, reverse=True)[:LOOKED_FOR]
+
+
+def _comparable(record: Record, others: Iterable[Record], changes: Changes) -> list[Record]:
+    latest = {old.id: changes.records.get(old.id, old) for old in others if old.id != record.id}
     return [
         old
         for old in latest.values()
@@ -182,12 +249,17 @@ def _candidates(record: Record, changes: Changes) -> list[Record]:
 
 
 def _clash(old: Record, record: Record, new: claims.Claims, now: datetime) -> Clash | None:
-    was = claims.claims(old.text)
-    if (was.personal or new.personal) and old.provenance.speaker != record.provenance.speaker:
-        return None  # two people may both say "I live in …"
-    if not _hold_together(old, record, now):
+    if not _may_meet(old, record, now):
         return None
-    return clash(was, new, corrects=record.kind == "correction")
+    return clash(claims.claims(old.text), new, corrects=record.kind == "correction")
+
+
+def _may_meet(old: Record, record: Record, now: datetime) -> bool:
+    """Whether they can contradict one another: two people may both say "I live in …", and both must hold at some time."""
+    personal = claims.claims(old.text).personal or claims.claims(record.text).personal
+    if personal and old.provenance.speaker != record.provenance.speaker:
+        return False
+    return _hold_together(old, record, now)
 
 
 def _hold_together(old: Record, record: Record, now: datetime) -> bool:
@@ -214,11 +286,16 @@ def reworded(record: Record, changes: Changes) -> list[str]:
     ends = {end for link in found for end in (link.a, link.b)}
     known = {each.id: each for each in by.store.get(list(ends), by.where)} | {record.id: record}
     for link in found:
-        if {link.a, link.b} <= known.keys() and not between(known[link.a].text, known[link.b].text):
+        if {link.a, link.b} <= known.keys() and not _still(known[link.a].text, known[link.b].text):
             other = known[link.b if link.a == record.id else link.a]
             said.append(f"it no longer contradicts memory {other.number}")
             changes.unlink(known[link.a], link, said[-1])
     return said
+
+
+def _still(a: str, b: str) -> bool:
+    """Whether they contradict one another, whichever was first."""
+    return (between(a, b) or between(b, a)) is not None
 
 
 def _settle(old: Record, record: Record, why: Clash, outcome: Outcome, policy: Conflicts, changes: Changes) -> Outcome:

@@ -1,7 +1,7 @@
 """What a hit is worth: its relevance is weighed by what the record is worth today (`worth.py`), the files at hand, the kind
 that was asked for, a second opinion. Those that only refine give way at a deadline. Last, hits are weighed beside one another:
-nothing is dropped because it contradicts something; until a person resolves a conflict, both sides are shown, marked, with what
-was stated last in front.
+nothing is dropped because it contradicts something; until a person resolves a conflict, both sides are shown, marked (what was
+stated last comes first: `newest.py`).
 """
 
 import math
@@ -14,17 +14,15 @@ from typing import ClassVar
 
 from memorist.design import Reranker, Tools
 from memorist.errors import ModelUnavailable
-from memorist.kinds import LIKE, MEMORY
+from memorist.kinds import LIKE
 from memorist.recall.pipeline import Search, ordered
-from memorist.recall.stages.keep import BEHIND, rescored
-from memorist.records import Hit, Record, Signal
+from memorist.records import Hit, Signal
 from memorist.store.where import Where
-from memorist.text.claims import claims, other_value
 from memorist.text.injection import LABEL, suspect
 from memorist.text.patterns import regex
 from memorist.text.question import kinds_in
 from memorist.text.words import LONGEST_QUERY
-from memorist.worth import DECAYS, FACTORS, faded, logistic, reinforced, score, vouched_for
+from memorist.worth import DECAYS, FACTORS, faded, logistic, reinforced, score
 
 WORTH = 3.0  # how much the logarithm of a factor counts beside signals: a full vote outweighs the noise between equals
 MOST_OVERLAPS = 5  # files that count; a memory about a hundred files is about none
@@ -39,10 +37,11 @@ def weighed(hit: Hit, factors: Mapping[str, float]) -> Hit:
     """The hit, its score weighed by these factors, each above 0 and shown under its name."""
     why = {**hit.why, **factors}
     if "relevance" not in why:
-        return Hit(hit.record, math.prod(factors.values(), start=hit.score), why, hit.signals)
+        return replace(hit, score=math.prod(factors.values(), start=hit.score), why=why)
     worth = [Signal(name, value, value, WORTH * math.log(value)) for name, value in factors.items() if value != 1]
     signals = (*hit.signals, *worth)
-    return Hit(hit.record, logistic(sum([signal.contribution for signal in signals])), why, signals)
+    score = logistic(sum([signal.contribution for signal in signals]))
+    return Hit(hit.record, score, why, signals, hit.conflicts, hit.replaces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,48 +231,3 @@ class MarkConflicts:
             for hit in search.hits
         ]
         return search.but(hits=tuple(hits)) if others else search
-
-
-@dataclass(frozen=True, slots=True)
-class NewestOfSlot:
-    """Of several hits that give one slot different values, the one that was stated last comes first: that Anna lives in Lima,
-    stated in May, is a better answer than that she lives in Rome, stated in March. Turns stay in their order: a talk has one
-    of its own."""
-
-    most: int = 10  # hits that are looked at, the best
-    optional: bool = True
-
-    def __call__(self, search: Search, tools: Tools) -> Search:
-        best = ordered(search.hits)[: self.most]
-        slots: dict[object, list[Hit]] = {}
-        for hit in best:
-            key = _slot(hit.record, tools)
-            if key is not None:
-                slots.setdefault(key, []).append(hit)
-        moved = {new.record.id: new for hits in slots.values() if len(hits) > 1 for new in _reordered(hits)}
-        return search.but(hits=tuple(moved.get(hit.record.id, hit) for hit in search.hits)) if moved else search
-
-
-def _slot(record: Record, tools: Tools) -> object | None:
-    """What it states something about; None where it states nothing that could be replaced."""
-    kind = tools.kinds[record.kind]
-    said = claims(record.text) if kind.layer == MEMORY and not kind.append_only else None
-    if said is None or len(said.slots) != 1:
-        return None
-    slot = said.slots[0]
-    return slot.about, slot.counted, record.scope, record.provenance.speaker if said.personal else None
-
-
-def _reordered(hits: list[Hit]) -> list[Hit]:
-    """The hits of one slot: the newest with the best score of them, those that it replaced behind it. What nobody vouches for
-    makes nothing outdated that a person or an agent stands for."""
-    newest = max([hit for hit in hits if vouched_for(hit.record)] or hits, key=_stated)
-    now = claims(newest.record.text).slots[0]
-    old = [h for h in hits if _stated(h) < _stated(newest) and other_value(claims(h.record.text).slots[0], now)]
-    top = max((hit.score for hit in (newest, *old)), default=0.0)
-    behind = [rescored(hit, min(hit.score, top * BEHIND), "outdated") for hit in old]
-    return [rescored(newest, top, "newest"), *behind] if old else []
-
-
-def _stated(hit: Hit) -> tuple[datetime, int]:
-    return hit.record.times.at, hit.record.number

@@ -1,0 +1,211 @@
+"""Does one note take the place of another? A small classifier of pairs: the older text, the newer one, and how sure it is.
+
+    Alley code 2580#                  Since the burglary it's 9016#             surely
+    Long run pace: 5:50/km            Marathon race pace: 5:12/km               hardly: both hold
+
+It adds up what the two have in common, what the newer one says of a change, and what speaks against it, with weights from
+`pairs.toml`, fitted by `tools/fit_pairs`: the sum is a log-odds. From ORDER on the newer one is shown first, from FLAG on the
+two are said to contradict one another, and from RETIRE on the older one may be superseded. Meaning is compared by the built-in
+table, whatever model the store has: it is always there, and the weights hold for its cosines alone.
+"""
+
+import math
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memorist.models.embed import StaticEmbedder
+from memorist.text.gist import Gist, compared, gist
+
+if TYPE_CHECKING:
+    from memorist.models.embed import Floats
+
+FITTED = Path(__file__).parent / "data" / "pairs.toml"
+UNSTORED_AT_MOST = 4096  # texts of one batch that the next is compared with
+KIN = 0.2  # the cosine of texts that are about the same thing, though they share no word
+LONGEST_JUDGED = 600  # characters; a longer text says too much for another to take its place
+
+
+def sure(old: str, new: str) -> float:
+    """The log-odds that the newer text takes the place of the older one.
+
+    >>> sure("Alley code 2580#", "Since the burglary it's 9016#") > sure("Run pace 5:50", "Race pace 5:12")
+    True
+    """
+    if max(len(old), len(new)) > LONGEST_JUDGED or old == new:
+        return -math.inf
+    return _sure(old, new)
+
+
+def flags(old: str, new: str) -> bool:
+    """Whether they contradict one another. A newer text that does not say of any change may only be about something else."""
+    return sure(old, new) >= least("flag") and gist(new).tells
+
+
+def retires(old: str, new: str) -> bool:
+    """Whether the older one no longer holds."""
+    return sure(old, new) >= least("retire") and gist(new).tells
+
+
+def least(name: str) -> float:
+    """How sure one has to be to `order`, `flag` or `retire`."""
+    return _fitted()["least"][name]
+
+
+@lru_cache(maxsize=1 << 13)
+def _sure(old: str, new: str) -> float:
+    was, now = gist(old), gist(new)
+    found = features(old, new)
+    apart = found["nothing_shared"] and found["cosine"] < KIN
+    if apart or was.asks or now.asks or compared(was.raw, now.raw).numbered:
+        return -math.inf
+    weights = _fitted()["weights"]
+    return sum([weights[name] * value for name, value in found.items()])
+
+
+@cache
+def _fitted() -> Mapping[str, Mapping[str, float]]:
+    found: dict[str, dict[str, float]] = {}
+    for line in FITTED.read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            table = found.setdefault(line.strip("[]"), {})
+        elif "=" in line and not line.startswith("#"):
+            name, _, weight = line.partition("=")
+            table[name.strip()] = float(weight)
+    return found
+
+
+class Unstored:
+    """Texts that are about to be stored, to be found by what they mean. The last few thousand of them."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+        self._texts: list[str] = []
+        self._rows: Floats | None = None
+        self._known = 0  # how many of them have a row yet
+
+    def add(self, name: str, text: str) -> None:
+        self._names.append(name)
+        self._texts.append(text)
+
+    def nearest(self, text: str, most: int) -> list[str]:
+        """The names of those that mean the most alike."""
+        if not self._names:
+            return []
+        cosines = self._table()[-UNSTORED_AT_MOST:] @ _vector(text)
+        best = cosines.argsort()[: -most - 1 : -1]
+        return [self._names[-len(cosines) :][place] for place in best.tolist()]
+
+    def _table(self) -> "Floats":
+        import numpy as np
+
+        size, known = len(self._texts), self._known
+        if self._rows is None or size > len(self._rows):
+            grown = np.zeros((2 * size + 64, _embedder().dimension), np.float32)
+            if self._rows is not None:
+                grown[:known] = self._rows[:known]
+            self._rows = grown
+        if known < size:
+            self._rows[known:size] = _embedder().embed(self._texts[known:])
+        self._known = size
+        return self._rows[:size]
+
+
+# ---------------------------------------------------------------- what is added up
+
+
+def features(old: str, new: str) -> dict[str, float]:
+    """Everything that speaks for or against it, each between -1 and 2 or so."""
+    was, now = gist(old), gist(new)
+    cosine = float(_vector(old) @ _vector(new))
+    found = {**_of_the_old(was), **_of_the_new(now), **_of_both(was, now), "cosine": cosine, "level": 1.0}
+    found["told"] = cosine * found["cue"]
+    return found
+
+
+def _of_the_old(was: Gist) -> dict[str, float]:
+    cues = was.cues
+    return {
+        "old_cue": float(bool(cues["turn"] or cues["new"] or cues["change"])),
+        "old_event": float(bool(cues["event"] or cues["reason"])),
+        "old_beside": float(bool(cues["beside"])),
+        "old_rule": float(was.rules),
+        "old_long": _beyond(was.length, 8),
+    }
+
+
+def _of_the_new(now: Gist) -> dict[str, float]:
+    cues = now.cues
+    told = 2 * cues["turn"] + cues["new"] + cues["change"]
+    return {
+        "cue": float(told > 0),
+        "turn": _few(cues["turn"]),
+        "change": _few(cues["change"]),
+        "event": _few(cues["event"]),
+        "reason": float(cues["reason"] > 0),
+        "stays": float(cues["stays"] > 0),
+        "whole": float(cues["whole"] > 0),
+        "beside": float(cues["beside"] > 0),
+        "past": float(cues["past"] > 0),
+        "rule": float(now.rules),
+        "dense": min(1.0, told / math.sqrt(now.length + 1)),
+        "early": float(now.early),
+        "back": float(now.back),
+        "placed": float(now.placed),
+        "long": _beyond(now.length, 12),
+    }
+
+
+def _of_both(was: Gist, now: Gist) -> dict[str, float]:
+    shared, formed = was.words & now.words, compared(was.raw, now.raw)
+    named = was.names & now.words
+    return {
+        "old_covered": len(shared) / max(1, len(was.words)),
+        "new_covered": len(shared) / max(1, len(now.words)),
+        "shared": _few(len(shared), 4),
+        "nothing_shared": float(not shared),
+        "name_shared": _few(len(shared & (was.names | now.names))),
+        "names_lost": _few(len(was.names - now.words), 3),
+        "name_kept_in_change": float(bool(named and now.cues["change"])),
+        "denied": float(bool(now.denied & was.words)),
+        "digits_kept": float(bool(was.digits & now.digits)),
+        "in_place": float(formed.in_place),
+        "at_start": float(formed.at_start),
+        **_of_values(was, now, formed.in_place),
+    }
+
+
+def _of_values(was: Gist, now: Gist, in_place: bool) -> dict[str, float]:
+    """The same sorts of numbers, times and codes with other values."""
+    both = was.values.keys() & now.values.keys()
+    other = [sort for sort in both if not was.values[sort] & now.values[sort]]
+    same = len(both) - len(other)
+    return {
+        "other_value": float(bool(other and not same)),
+        "same_value": _few(same),
+        "value_joined": float(any(now.values[sort] - was.values[sort] for sort in both if sort not in other)),
+        "value_gone": float(bool(was.values and not now.values)),
+        "other_sort": float(bool(was.values and now.values and not both)),
+        "value_in_place": float(bool(in_place and other)),
+    }
+
+
+def _few(count: int, most: int = 2) -> float:
+    return min(count, most) / most
+
+
+def _beyond(length: int, usual: int) -> float:
+    """How much longer than usual: long texts say many things, and are seldom replaced or a correction as a whole."""
+    return min(max(math.log(max(1, length) / usual), 0.0), 1.5)
+
+
+@lru_cache(maxsize=1 << 11)
+def _vector(text: str) -> "Floats":
+    found: Floats = _embedder().embed([text])[0]
+    return found
+
+
+@cache
+def _embedder() -> StaticEmbedder:
+    return StaticEmbedder()

@@ -1,0 +1,302 @@
+"""What a short text is about, and whether it tells of a change: read off once, in English, German, French and Spanish.
+
+    Since the burglary it's 9016#    →  tells of a change, refers back; a code
+    Alley code 2580#                 →  about an alley and a code; a code
+
+By it `models/pairs.py` judges whether one note takes the place of another. Words are compared by their first letters, which
+does for inflection in all four languages; whoever writes in another is judged by numbers, names and meaning. Everything is
+one walk over the words: each memory is read here on its way into the store, and each of the best hits of a question.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from memorist.text.calendar import MONTHS, WEEKDAYS, numbered
+from memorist.text.patterns import regex
+
+LONGEST_READ = 1200  # characters that are read; nobody corrects a note by an essay
+ROOT = 6  # letters by which words are compared
+MOST_DIFFERENT = 3  # words in the place of others
+LATE = 5  # words; a cue before that opens the text
+OPENING = ("turn", "new", "change", "reason")
+GROUPS = ("turn", "new", "change", "event", "reason", "stays", "whole", "beside", "past")
+TELLING_OF_CHANGE = ("turn", "new", "change", "event", "reason")
+
+
+class Gist(NamedTuple):
+    words: frozenset[str]  # that carry meaning, each by its first letters
+    names: frozenset[str]  # those of them that are written as names
+    opens: str  # the first of the words
+    values: Mapping[str, frozenset[str]]  # numbers, times, codes and the like, by sort
+    digits: frozenset[str]
+    denied: frozenset[str]  # words that stand behind a "no" or "not"
+    cues: Mapping[str, int]  # how many of each group
+    early: bool  # a cue opens the text
+    back: bool  # it speaks of something named before: "it's now", "they meet"
+    placed: bool  # it begins with where or for whom it holds: "At the cabin", "Für Kinder"
+    length: int  # in words
+    raw: tuple[str, ...]  # every word, in lower case
+    asks: bool
+    rules: bool  # it begins as a rule: "Never", "Use"
+
+    @property
+    def tells(self) -> bool:
+        """Whether it says in some way that something is no longer as it was."""
+        return any(self.cues[group] for group in TELLING_OF_CHANGE)
+
+
+def gist(text: str) -> Gist:
+    """
+    >>> found = gist("Standup is at 10:00 from now on")
+    >>> sorted(found.words), dict(found.values)["clock"], found.cues["turn"]
+    (['standu'], frozenset({'10:00'}), 1)
+    """
+    return _gist(text[:LONGEST_READ])
+
+
+@dataclass(slots=True)
+class _Walk:
+    """What was met so far."""
+
+    words: dict[str, None]
+    names: set[str]
+    values: dict[str, set[str]]
+    denied: set[str]
+    cues: dict[str, int]
+    early: bool = False
+    back: bool = False
+    denying: int = 0  # words that a "no" still reaches
+
+    def meet(self, raw: str, low: str, before: str, starts: bool, place: int) -> None:
+        named = raw[0].isupper() and not starts  # New York is not new
+        self._cue(CUES.get(f"{before} {low}") or ("" if named else CUES.get(low, "")), place)
+        self.back |= low in BACK and (starts or before in LEADING)
+        self.denying = 3 if low in DENYING else self.denying - 1
+        self._mean(raw, low, named or (len(raw) > 1 and not raw[1:].islower()))
+
+    def _mean(self, raw: str, low: str, named: bool) -> None:
+        sort, value = _calendar(raw, low)
+        if sort:
+            self.values.setdefault(sort, set()).add(value)
+        elif low not in LITTLE and not low.isdigit():
+            self.word(low[:ROOT], named)
+
+    def _cue(self, group: str, place: int) -> None:
+        if group:
+            self.cues[group] += 1
+            self.early = self.early or (place < LATE and group in OPENING)
+
+    def word(self, root: str, named: bool) -> None:
+        self.words[root] = None
+        if named:
+            self.names.add(root)
+        if self.denying > 0:
+            self.denied.add(root)
+
+
+@lru_cache(maxsize=1 << 12)
+def _gist(text: str) -> Gist:
+    plain = text.replace("’", "'")
+    walk, raws = _Walk({}, set(), _values(plain), set(), dict.fromkeys(GROUPS, 0)), list[str]()
+    before = ""
+    for place, found in enumerate(WORD.finditer(plain)):
+        raw = found[0]
+        raw = raw[:-2] if raw.endswith("'s") and raw.lower() not in BACK else raw
+        low, starts = raw.lower(), not place or plain[found.start() - 2 : found.start() - 1] in STOPS
+        walk.meet(raw, low, before, starts, place)
+        raws.append(low)
+        before = low
+    words = tuple(walk.words)
+    return Gist(
+        frozenset(words),
+        frozenset(walk.names),
+        words[0] if words else "",
+        {sort: frozenset(found) for sort, found in walk.values.items()},
+        frozenset(DIGITS.findall(plain)),
+        frozenset(walk.denied),
+        walk.cues,
+        walk.early,
+        walk.back,
+        bool(raws) and raws[0] in PLACING,
+        len(plain.split()),
+        tuple(token.strip(".,;!?()\"'").lower() for token in plain.split()),
+        bool(ASKS.search(plain)),
+        bool(raws) and raws[0] in RULING,
+    )
+
+
+def _values(plain: str) -> dict[str, set[str]]:
+    values: dict[str, set[str]] = {}
+    for found in VALUE.finditer(plain) if any(map(str.isdigit, plain)) else ():
+        values.setdefault(found.lastgroup or "", set()).add(BLANK.sub("", found[0].lower()).rstrip(".,"))
+    return values
+
+
+def _calendar(raw: str, low: str) -> tuple[str, str]:
+    """A weekday, a month, a rhythm or a number in words: its sort and its value; or nothing."""
+    if low in DAYS:
+        return "weekday", str(DAYS[low])
+    if low in NAMES_OF_MONTHS and (raw[0].isupper() or low not in ("may", "march", "mars", "mar")):
+        return "month", str(NAMES_OF_MONTHS[low])
+    if low in RHYTHMS:
+        return "rhythm", low
+    return ("number", str(NUMBERS[low])) if low in NUMBERS else ("", "")
+
+
+# ---------------------------------------------------------------- comparing
+
+
+class Difference(NamedTuple):
+    """How two texts differ, word by word."""
+
+    in_place: bool  # only in one stretch of up to three words, behind what both begin with
+    at_start: bool  # the same, but at the start: another subject
+    numbered: bool  # only in a number that names: option 12, option 13
+
+
+def compared(a: tuple[str, ...], b: tuple[str, ...]) -> Difference:
+    """
+    >>> compared(("standup", "is", "at", "9:30"), ("standup", "is", "at", "10:00"))
+    Difference(in_place=True, at_start=False, numbered=False)
+    >>> compared(("note", "12"), ("note", "13")).numbered
+    True
+    """
+    head = _alike(a, b)
+    tail = min(_alike(a[::-1], b[::-1]), min(len(a), len(b)) - head)
+    left, right = a[head : len(a) - tail], b[head : len(b) - tail]
+    if _of_one_log(left, right):
+        return Difference(False, False, True)
+    few = max(len(left), len(right)) <= min(MOST_DIFFERENT, head + tail) and left and right
+    if not few:
+        return Difference(False, False, False)
+    named = (
+        len(left) == len(right) == 1 and (left[0].rstrip(":") + right[0].rstrip(":")).isdigit() and not _leads(a[:head])
+    )
+    return Difference(head > 0 and not named, head == 0, named)
+
+
+def _of_one_log(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
+    """Whether they differ in several numbers and in nothing else."""
+    differ = [both for both in zip(a, b, strict=False) if both[0] != both[1]]
+    return (
+        len(a) == len(b) and len(differ) > 1 and all(DIGITS.search(one) and DIGITS.search(two) for one, two in differ)
+    )
+
+
+def _alike(a: tuple[str, ...], b: tuple[str, ...]) -> int:
+    """How many words are the same before the first that is not."""
+    least = min(len(a), len(b))
+    return next((at for at in range(least) if a[at] != b[at]), least)
+
+
+def _leads(before: tuple[str, ...]) -> bool:
+    """Whether a number behind these words is a value."""
+    return bool(before) and (before[-1] in LITTLE or before[-1].endswith((":", "=")))
+
+
+# ---------------------------------------------------------------- words
+
+
+def _each(**groups: str) -> Iterator[tuple[str, str]]:
+    """Each word, or two words joined by _, with the group it stands under."""
+    for group, words in groups.items():
+        yield from ((word.replace("_", " "), group) for word in words.split())
+
+
+WORD = regex(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+")
+DIGITS = regex(r"\d+")
+ASKS = regex(r"\?(?:\s|$)")
+BLANK = regex(r"[^\w.:#/-]+")
+STOPS = frozenset(".!?:;")
+VALUE = regex(
+    r"(?P<date>\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4})"
+    r"|(?P<clock>\d{1,2}[:h]\d\d\b|\d{1,2} ?(?:am|pm|uhr|h)\b)"
+    r"|(?P<money>[$€£] ?\d[\d.,]*k?|\d[\d.,]* ?(?:€|(?:euros?|quid|pounds?|dollars?)\b))"
+    r"|(?P<share>\d[\d.,]* ?%)"
+    r"|(?P<version>v?\d+(?:\.\d+){1,3}\w*)"
+    r"|(?P<code>[a-z]+[-_]?\d\w*|\d[\d-]*[a-z#]\w*)"
+    r"|(?P<number>\d[\d.,]*)",
+    re.I,
+)
+LITTLE = frozenset(
+    """a an the and or of to in on at for by with from as is are was were be been it its it's this that these those i you he
+    she we they my your his her our their me us them not no do does did has have had will would can could should may there
+    here so if but than then up out off over into about all any some only just also too very more most when who what which
+    where how s t m d ll re ve i'm we're we've they're he's she's that's there's don't doesn't isn't can't
+    der die das den dem des ein eine einen einem einer und oder von zu im am an auf aus bei mit für vor nach ist sind war
+    waren wird werden hat haben ich du er sie es wir ihr mein dein sein unser unsere nicht kein keine nur auch noch mehr als
+    wie wenn da um bis über unter zum zur vom beim
+    le la les un une du et ou à au aux en dans par pour sur avec est sont il elle on nous vous ils c'est se sa son ses que
+    qui ne pas plus l d j n qu
+    el los las una uno y o del al es se su sus no con por para lo""".split()
+)
+CUES: Mapping[str, str] = dict(
+    _each(
+        turn="""no_longer anymore any_more any_longer now_on here_on as_of instead no_more these_days for_good
+        after_all further_notice make_that make_it nicht_mehr kein_mehr nimmer ab_jetzt ab_sofort ab_heute ab_dem nun_an statt
+        stattdessen künftig zukünftig nur_noch auf_weiteres désormais dorénavant au_lieu à_partir ya_no en_lugar en_vez
+        a_partir fini scratch_that correction mehr""",
+        new="""now nowadays currently today yesterday tonight jetzt nun inzwischen mittlerweile neuerdings gestern heute seit
+        since maintenant depuis hier ahora ayer desde new neu neue neuer neues neuen neuem nouveau nouvelle nouveaux nuevo
+        nueva nuevos finally this_year this_month this_week this_term from_monday from_tuesday from_wednesday from_thursday
+        from_friday from_saturday from_sunday from_january from_february from_march from_april from_may from_june from_july
+        from_august from_september from_october from_november from_december from_next from_this from_1 ab_januar ab_februar
+        ab_märz ab_april ab_mai ab_juni ab_juli ab_august ab_september ab_oktober ab_november ab_dezember ab_diesem ab_nächster
+        ab_montag""",
+        change="""moved moves change changed changes switched switching swapped replaced replaces raised lowered reduced
+        increased cut upped bumped halved doubled gone extended shortened relaxed postponed delayed renamed upgraded migrated
+        ported converted retired retires took_over takes_over take_over handed closed shut sold cancelled canceled scrapped
+        dropped stopped ended expired gave_up given_up turned_out is_over down_to up_to over_to went_up went_down went_to
+        went_from went_over go_up goes_up goes_down goes_to go_down put_up brought_forward stepped_down rotated reset rebuilt
+        relocated merged deprecated removed switched_off we've wechseln wechselt gewechselt umgestellt geändert ändert
+        umgezogen verlegt verschoben erhöht gesenkt gekürzt abgeschaltet eingestellt übernimmt übernommen ersetzt weg raus
+        zugemacht dichtgemacht ruhestand abgemeldet gestiegen changé déplacé passé quitté réduit devenu remplacé cambió
+        cambiado cambiaron movido pasan_a pasa_a jubilado acabó sustituye""",
+        event="""left leaves leaving quit dead died sick ill leave sabbatical broke broken burnt flood flooded fire outage
+        voted vote decided agreed approved signed complained asked rang letter wrote emailed says wants insists came arrived
+        got lost gave given found turned made put set last_week last_night last_month beschlossen gewählt gekündigt krank
+        ausfall letzte_woche décidé demandé pidió decidió""",
+        reason="""because so due_to thanks_to after_the weil wegen deshalb darum nach_dem nach_der parce_que à_cause suite_à
+        porque debido_a""",
+        stays="""same still stay stays unchanged as_before as_usual the_rest otherwise wie_gehabt wie_bisher gleiche gleicher
+        gleiches gleichen selbe selben weiterhin bleibt bleiben unverändert même mêmes toujours reste mismo misma mismos sigue
+        igual""",
+        whole="""all everything everybody everyone everywhere anything only nothing alles überall alle nur tout partout todo
+        solo anytime whenever""",
+        beside="""also too both another other besides auch ebenfalls zusätzlich beide andere anderen aussi autre también otro
+        otra second extra as_well except separate separately own while whereas but aber""",
+        past="""used_to lived worked old formerly previously no not never was_too were_too kein keine keinen nicht alte alten
+        alter ancien vieux viejo""",
+    )
+)
+BACK = frozenset(
+    "it it's they they're he he's she she's that's this we're we've we c'est das der die er sie es you".split()
+)
+LEADING = frozenset("so and that because also und dass weil et que y".split())
+DENYING = frozenset("no not never kein keine keinen nicht isn't aren't doesn't don't won't can't wasn't ne non".split())
+RULING = frozenset(
+    "don't do never always avoid use prefer enable disable allow disallow must please kein keine nie niemals immer".split()
+)
+PLACING = frozenset(
+    "at in on for during when if under to für im bei beim am wenn auf pour chez à dans en para por".split()
+)
+DAYS = WEEKDAYS | numbered(
+    "mondays montag montags lundi lunes|tuesdays dienstag dienstags mardi martes|wednesdays mittwoch mittwochs mercredi"
+    " miércoles|thursdays donnerstag donnerstags jeudi jueves|fridays freitag freitags vendredi viernes|saturdays samstag"
+    " samstags samedi sábado|sundays sonntag sonntags dimanche domingo"
+)
+NAMES_OF_MONTHS = MONTHS | numbered(
+    "januar janvier enero|februar février febrero|märz mars marzo|avril abril|mai mayo|juni juin junio|juli juillet julio|août"
+    " agosto|septembre septiembre|oktober octobre octubre|novembre noviembre|dezember décembre diciembre"
+)
+NUMBERS = numbered(
+    "one eins einmal once|two zwei deux dos twice zweimal|three drei trois tres|four vier quatre cuatro|five fünf cinq cinco"
+    "|six sechs seis|seven sieben siete|eight acht huit ocho|nine neun nueve|ten zehn dix diez|eleven elf|twelve zwölf douze"
+    " doce"
+) | {"fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "hundred": 100}
+RHYTHMS = numbered(
+    "daily täglich|weekly wöchentlich|fortnightly|monthly monatlich|quarterly vierteljährlich|yearly annually jährlich"
+)

@@ -1,0 +1,98 @@
+"""The newer one first: which of two notes takes the other's place, what recall makes of it, and what it leaves alone."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memorist import Memory
+from memorist.models import pairs
+from memorist.testing import MovableClock
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+# old, new, and what people ask
+UPDATES = [
+    ("Standup is at 9:30", "Standup is at 10:00", "when is standup?"),
+    ("User prefers dark mode", "User prefers light mode", "which mode does the user prefer?"),
+    ("Mara lives in Berlin", "Mara lives in Munich", "where does Mara live?"),
+    ("Default branch is master", "Default branch is main", "what is the default branch?"),
+    ("Limit for guests on the list is 60", "Make that 75 guests on the list, the hall is bigger", "how many guests?"),
+    ("Training ist dienstags um 19 Uhr", "Training ist ab jetzt montags um 20 Uhr", "wann ist Training?"),
+    (
+        "Oma nimmt Zucker in den Tee",
+        "Oma nimmt keinen Zucker mehr in den Tee, nur Süßstoff",
+        "nimmt Oma Zucker in den Tee?",
+    ),
+    ("Our vet is Larkfield", "We've left Larkfield; the vet is Mill Road now", "which vet?"),
+]
+BOTH_HOLD = [
+    ("Lena plays the cello", "Tomas bought a lawnmower because the old one broke"),
+    ("note 12", "note 13"),
+    ("Report 4: train 9 left platform 2 on time", "Report 5: train 8 left platform 3 on time"),
+    ("Is standup at 9:30?", "Is standup at 10:00?"),
+]
+
+
+@pytest.fixture
+def memory() -> Iterator[Memory]:
+    with Memory(":memory:", clock=MovableClock(START)) as memory:
+        yield memory
+
+
+def told(memory: Memory, *texts: str, **more: object) -> list[str]:
+    ids = []
+    for day, text in enumerate(texts):
+        ids.append(memory.remember(text, at=START + timedelta(days=day), **more).id or "")  # type: ignore[arg-type]
+    return ids
+
+
+@pytest.mark.parametrize(("old", "new", "question"), UPDATES)
+def test_the_newer_one_comes_first(memory: Memory, old: str, new: str, question: str) -> None:
+    told(memory, old, "The cellar key hangs behind the door", new)
+    hits = [hit.record.text for hit in memory.recall(question)]
+    assert hits[0] == new
+
+
+def test_the_answer_names_what_was_replaced(memory: Memory) -> None:
+    memory.design = replace(memory.design, conflicts="flag")
+    old, new = told(memory, "User prefers dark mode", "User prefers light mode")
+    first, second = memory.recall("which mode does the user prefer?")
+    assert (first.record.id, first.replaces, second.record.id, second.replaces) == (new, (old,), old, ())
+
+
+@pytest.mark.parametrize(("one", "other"), BOTH_HOLD)
+def test_what_is_about_something_else_replaces_nothing(one: str, other: str) -> None:
+    for old, new in ((one, other), (other, one)):
+        assert pairs.sure(old, new) < pairs.least("order")
+
+
+@given(st.permutations(range(4)), st.integers(1, 20), st.sampled_from(UPDATES))
+@settings(max_examples=20, deadline=None)
+def test_neither_the_order_of_writing_nor_the_limit_decides_which_is_first(
+    order: list[int], limit: int, update: tuple[str, str, str]
+) -> None:
+    old, new, question = update
+    texts = [old, new, "The cellar key hangs behind the door", "Bruno sings in the choir"]
+    with Memory(":memory:", clock=MovableClock(START)) as memory:
+        memory.design = replace(memory.design, conflicts="flag")
+        for place in order:
+            memory.remember(texts[place], at=START + timedelta(days=place))
+        assert memory.recall(question, limit=limit)[0].record.text == new
+
+
+def test_what_nobody_vouches_for_makes_nothing_outdated(memory: Memory) -> None:
+    told(memory, "User prefers dark mode")
+    web = memory.through(replace(memory.access, origin="web"))
+    web.remember("User prefers light mode", at=START + timedelta(days=5))
+    assert memory.recall("which mode does the user prefer?")[0].record.text == "User prefers dark mode"
+
+
+def test_a_change_in_other_words_is_flagged_and_found_through_what_it_replaced(memory: Memory) -> None:
+    old, new = told(memory, "Gate code is 2580#", "Since the burglary it's 9016# at the gate, don't text it round")
+    assert {memory.conflicts()[0].a.id, memory.conflicts()[0].b.id} == {old, new}
+    assert memory.recall("gate code?")[0].record.id == new
+    memory.undo()
+    assert memory.conflicts() == []
