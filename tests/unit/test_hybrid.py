@@ -21,7 +21,7 @@ from memorist.designs import own
 from memorist.errors import Invalid
 from memorist.models.embed import chosen
 from memorist.recall.pipeline import Asked, Candidate, Search
-from memorist.recall.stages.blend import BEST_OF_SESSION, VOICES, Blend, FuseRanks, Table, closeness, mix, voice
+from memorist.recall.stages.blend import BEST_OF_SESSION, GROUPS, VOICES, Blend, FuseRanks, Table, closeness, mix, voice
 from memorist.recall.stages.gather import USUAL_MEAN, USUAL_SPREAD, Gather, Reading
 from memorist.recall.stages.keep import Abstain, KeepClose
 from memorist.recall.stages.weigh import WORTH
@@ -68,8 +68,8 @@ class Weights(dict[str, float]):
 
 
 def mixture(**weights: float) -> Mapping[str, Weights]:
-    standing = {name: Weights(best=1.0) for name in mix() if name.startswith("standing")}
-    return {**standing, **{who: Weights(weights) for who in VOICES}}
+    nothing = {name: Weights() for name in mix() if name.startswith(("standing", "here"))}
+    return {**nothing, **{who: Weights(weights) for who in VOICES}}
 
 
 def candidate(number: int, words: float = 0.0, meaning: float = 0.0, **fact: Any) -> Candidate:
@@ -310,16 +310,16 @@ def everything_there_is() -> Iterator[tuple[Candidate, Asked]]:
 
 def test_the_mix_has_a_weight_for_every_signal_of_every_voice() -> None:
     fitted = mix()
-    assert {"standing", *VOICES} <= set(fitted)
+    asides = {f"{what} {group}" for what in ("standing", "here") for group in GROUPS.values()}
+    assert asides | set(VOICES) <= set(fitted)
     assert all(math.isfinite(weight) for weights in fitted.values() for weight in weights.values())
     seen = set()
     for each, asked in everything_there_is():
         beside = [candidate(n, 0.1, 0.1, session=each.fact.session) for n in (1, 3)]
-        table = Table([each, *beside], asked, fitted)
+        table = Table([each, *beside], asked, fitted, closer={2: [("soft", 0.5), ("names", 1.0)]})
         names = {name for name, _ in table.features(each)}
         assert names <= set(fitted[voice(each.fact)]), "a signal without a weight"
-        for standing in (name for name in fitted if name.startswith("standing")):
-            assert set(table.evidence()) == set(fitted[standing])
+        assert all(set(table.evidence) == set(fitted[aside]) for aside in asides)
         seen |= names
     assert {"words", "meaning", "before", "after", "session", "speaker", "when", "within", "role", "voice"} <= seen
     for who in VOICES:
@@ -499,8 +499,8 @@ def test_a_session_is_worth_its_best_three_turns() -> None:
 
 def test_standing_moves_no_rank_and_says_how_sure_the_best_is() -> None:
     said = [candidate(1, 0.9, 3.0), candidate(2, 0.1, 0.0)]
-    table = Table(said, Asked("x"), mixture(words=2.0, meaning=1.0))
-    assert table.sums[1] > table.sums[2] and table.standing == pytest.approx(0.0)
+    table = Table(said, Asked("x"), mixture(words=2.0, meaning=1.0), closer={1: [], 2: []})
+    assert table.sums[1] > table.sums[2] and table.standing == 0.0 and table.chance == 0.5
     assert [s.name for s in table.signals(1)] == ["words", "meaning", "standing"]
     assert [s.name for s in table.signals(2)] == ["words", "standing"], "what counts for nothing is left out"
 

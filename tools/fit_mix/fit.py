@@ -15,6 +15,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +48,6 @@ KNOWN = {
 }  # the same for what a relevance means
 FOLDS = 5
 RIDGE = 1e-3
-EMBED = ["layered"]
 OWN = ("words", "meaning")
 CLOSE = ("nearly", "soft", "names")
 TALK = ("before", "after", "session")
@@ -122,9 +122,7 @@ def gathered(test: sets.TestSet, kinds: Mapping[str, str], beside: Sequence[str]
     """Every question of the set, and as many that belong to other shelves, as the engine gathers for them."""
     tap = Tap()
     for number, shelf in enumerate(test.shelves):
-        with Memory(
-            ":memory:", project="p", embed=EMBED[0], design=replace(BALANCED, recall=(*GATHERING, tap))
-        ) as memory:
+        with Memory(":memory:", project="p", design=replace(BALANCED, recall=(*GATHERING, tap))) as memory:
             memory.remember_many([{"text": text, "at": shelf.documents[0].at} for text in beside])
             stored = [
                 outcome.record for outcome in memory.remember_many([_draft(d, test, kinds) for d in shelf.documents])
@@ -160,9 +158,7 @@ def small(test: sets.TestSet, rounds: int = 400) -> Iterator[Case]:
         meant = next(document for document in shelf.documents if document.id in question.gold)
         others = chance.sample([d for d in shelf.documents if d.id != meant.id], (0, 1, 4, 20)[at // 2 % 4] + 1)
         there = at % 2 == 0
-        with Memory(
-            ":memory:", project="p", embed=EMBED[0], design=replace(BALANCED, recall=(*GATHERING, tap))
-        ) as memory:
+        with Memory(":memory:", project="p", design=replace(BALANCED, recall=(*GATHERING, tap))) as memory:
             notes = [meant, *others[1:]] if there else others
             numbers = [outcome.record.number for outcome in memory.remember_many([note.text for note in notes])]
             words = sorted(set(re.findall(r"[A-Za-z]{4,}", meant.text)), key=len)[-3:]
@@ -383,35 +379,23 @@ def _tell_reliability(name: str, told: Sequence[Judged]) -> None:
 
 def _tell_cuts(name: str, told: Sequence[Judged]) -> None:
     """What silence and cuts would do."""
-    silences = ("near", "far", "small talk")
-    for chance in (0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4):
-        known = [one for one in told if one.case.gold]
-        parts = [
-            f"{kind} {100 * np.mean([one.chance < chance for one in told if one.case.category == kind]):.0f}"
-            for kind in silences
-        ]
-        print(
-            f"{name}: silent under {chance}: wrongly {100 * np.mean([one.chance < chance for one in known]):.1f}",
-            *parts,
-        )
-        for below, behind in (
-            (0, 99),
-            (0.05, 2.0),
-            (0.1, 2.0),
-            (0.1, 1.5),
-            (0.15, 1.5),
-            (0.15, 1.0),
-            (0.2, 2),
-            (0.2, 1.0),
-        ):
+    known = [one for one in told if one.case.gold]
+    for chance in (0.05, 0.08, 0.1, 0.12, 0.15):
+        parts = [f"wrongly {_silent(known, chance):.1f}"]
+        for kind in ("near", "far", "small talk"):
+            parts.append(f"{kind} {_silent([one for one in told if one.case.category == kind], chance):.0f}")
+        print(f"{name}: silent under {chance}:", *parts)
+        for below, behind in product((0, 0.02, 0.03, 0.05), (1.5, 2.0, 2.5, 3.0)):
             shown = [[] if one.chance < chance else _cut(one.hits[:5], below, behind) for one in known]
             every = [matters for hits in shown for _, matters in hits]
             any3 = np.mean([any(m for _, m in hits[:3]) for hits in shown])
             rec5 = np.mean([sum(m for _, m in hits) / one.case.gold for hits, one in zip(shown, known, strict=True)])
-            empty = np.mean([not hits for hits in shown])
-            print(
-                f"   below {below} behind {behind}: precision {100 * np.mean(every):.1f} any@3 {100 * any3:.1f} rec@5 {100 * rec5:.1f} silent {100 * empty:.1f} hits {len(every) / len(known):.1f}"
-            )
+            found = f"precision {100 * np.mean(every):.1f} any@3 {100 * any3:.1f} rec@5 {100 * rec5:.1f}"
+            print(f"   below {below} behind {behind}: {found} hits {len(every) / len(known):.1f}")
+
+
+def _silent(told: Sequence[Judged], chance: float) -> float:
+    return 100 * float(np.mean([one.chance < chance for one in told])) if told else 0.0
 
 
 def _cut(hits: Sequence[tuple[float, bool]], below: float, behind: float) -> list[tuple[float, bool]]:

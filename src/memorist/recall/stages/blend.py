@@ -36,6 +36,7 @@ EVERY = 50  # hits: up to so many may be asked for, and nothing else is compared
 READ = 60  # of the best, by what needs no text
 BEST_OF_SESSION = 3
 DAY = 86400.0
+NO_TERMS = Yardstick()
 MIX = Path(__file__).parents[1] / "mix.toml"
 
 
@@ -50,7 +51,8 @@ def mix() -> Mix:
         elif "=" in line:  # importing a parser for lines as plain as these costs a cold start 10 ms
             name, _, weight = line.partition("=")
             table[name.strip()] = float(weight)
-    return {**fitted, **{voice: {**fitted["all"], **fitted[voice]} for voice in VOICES}}
+    none = {name: 0.0 for voice in VOICES for name in fitted[voice]}
+    return {**fitted, **{voice: {**none, **fitted["all"], **fitted[voice]} for voice in VOICES}}
 
 
 @dataclass(frozen=True, slots=True)
