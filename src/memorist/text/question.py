@@ -62,6 +62,18 @@ def question_of(text: str) -> str:
     return _unless_empty(tidy, text)
 
 
+def message_of(text: str) -> str:
+    """What its user wrote and what they pasted, without what a host injected: a pasted log says what the question is about.
+
+    >>> message_of("<system-reminder>Be kind.</system-reminder> Why? ```ImportError: apsw```")
+    'Why? ```ImportError: apsw```'
+    """
+    left = text
+    for step in (_without_blocks, _without_open_block, _without_blobs):
+        left = _unless_empty(step(left), left)
+    return left.strip()
+
+
 def without_urls(text: str) -> str:
     """Without addresses, of which one finds mostly "https" and "com"; as it is if nothing else is in it.
 

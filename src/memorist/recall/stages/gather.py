@@ -33,6 +33,7 @@ from memorist.text.words import LONGEST_QUERY, query_terms, tells_something, ter
 if TYPE_CHECKING:
     from memorist.models.embed import Floats
 
+LONGEST_MESSAGE = 2000  # characters that are compared by meaning with what was pasted
 MOST_SPEAKERS = 200  # whose names are looked for; where more people speak, a name tells little
 MOST_BELOW, MOST_ABOVE, MOST_KIN = -2.0, 8.0, 3.0  # standard deviations
 KIN, KIN_AMONG = 2, 20  # so many best, among at least so many
@@ -80,7 +81,8 @@ class Recognise:
     """Who, when and what: the speakers and the times that the question names, and its meaning as vectors.
 
     A speaker's name is taken out of what is compared by meaning: it says nothing about what was said, and who spoke is a
-    signal of its own. Among the words it stays, for the texts that speak about them.
+    signal of its own. Among the words it stays, for the texts that speak about them. What was pasted stays in what is compared
+    by meaning, if it is not too long: a log or a mail says what the question is about.
     """
 
     def __call__(self, search: Search, tools: Tools) -> Search:
@@ -89,7 +91,9 @@ class Recognise:
         speakers, bare = _spoken_of(said, known) if 0 < len(known) < MOST_SPEAKERS else ((), said)
         times = tools.times(said, search.moment or search.now)
         layers = {shelf.layer for shelf in search.shelves}
-        told, late = tools.meaning.in_time(bare, search.left(), layers) if tells_something(bare) else ([], None)
+        whole = message_of(search.query[:LONGEST_QUERY]) if bare == said else bare
+        meant = bare if len(whole) > LONGEST_MESSAGE else whole
+        told, late = tools.meaning.in_time(meant, search.left(), layers) if tells_something(bare) else ([], None)
         vectors = tuple((generation, vector) for generation, vector in told if vector.any())
         named = ", ".join((*speakers, *(span.text for span in times.spans)))
         notes = (named and f"recognised: {named}", times.note, late)
