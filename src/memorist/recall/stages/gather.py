@@ -21,6 +21,7 @@ from memorist.store.where import Where
 from memorist.text.bm25 import Found, Yardstick
 from memorist.text.question import (
     asked_role,
+    message_of,
     names_in,
     question_of,
     small_talk,
