@@ -64,7 +64,7 @@ class Candidate(NamedTuple):
     words: float  # the share of the question that it covers
     cosine: float | None  # None: it has no vector
     meaning: float  # the cosine on the common scale
-    kin: float = 0.0  # how near it is to the best, if it belongs to no talk
+    kin: float = 0.0  # how near it is to the best, if it is a document
     nearly: float = 0.0  # the share of the question that it covers if misspelt words are read right
 
 

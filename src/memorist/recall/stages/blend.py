@@ -6,7 +6,7 @@ follows the question. The sum is a log-odds: 1 / (1 + exp(-sum)) is the relevanc
 question, and `why` can show every part of it.
 
 A relevance belongs to the question, the memory and what else is on the shelves. It depends neither on how many hits are asked
-for nor on how busy the machine is: what is compared is the same for every limit up to `EVERY`.
+for nor on how busy the machine is: what is compared is the same for every limit up to 50.
 """
 
 import math
@@ -32,8 +32,7 @@ Mix = Mapping[str, Mapping[str, float]]
 Closer = dict[int, list[tuple[str, float]]]
 VOICES = ("notes", "people", "user", "assistant", "documents")
 GROUPS = {"notes": "notes", "people": "talk", "user": "talk", "assistant": "talk", "documents": "documents"}
-EVERY = 50  # hits: up to so many may be asked for, and nothing else is compared than for one
-READ = 60  # of the best, by what needs no text
+READ = 30  # of the best by what needs no text; from these it is judged whether the answer is here, whatever the limit
 BEST_OF_SESSION = 3
 DAY = 86400.0
 NO_TERMS = Yardstick()
@@ -66,19 +65,24 @@ class Blend:
             return search
         table = Table(search.candidates, search.asked, mix(), search.yardstick)
         best = table.best(self.spare, search.wanted)
-        records, believed, at_once = list[Record](), 0, max(READ, search.limit + self.spare)
-        for start in range(0, len(best), at_once):
-            some = tools.store.get(best[start : start + at_once], search.where)
-            believed += sum(not_believed(record, search, tools) is None for record in some)
-            records += some
-            if believed >= search.limit:  # else what holds no longer would keep out what does
-                break
-        table.look_closer(records)
+        first = tools.store.get(best[:READ], search.where)
+        table.look_closer(first)
+        table.settle()
+        records, end = first, READ
+        while end < len(best) and self._too_few(records, search, tools):
+            more = tools.store.get(best[end : end + READ], search.where)
+            table.look_closer(more)
+            records, end = [*records, *more], end + READ
         hits = [_hit(record, table) for record in records]
-        rest = enumerate(best[start + at_once :], start + at_once + 1)
-        lost = {f"#{number}": f"place {place} of {len(best)} candidates" for place, number in rest}
+        lost = {
+            f"#{number}": f"place {place} of {len(best)} candidates" for place, number in enumerate(best[end:], end + 1)
+        }
         note = f"{len(best)} candidates, the best {len(hits)} of them read; {table.told()}"
         return search.but(hits=tuple(hits), candidates=(), dropped=lost, note=note, chance=table.chance)
+
+    def _too_few(self, records: Sequence[Record], search: Search, tools: Tools) -> bool:
+        """Whether what holds no longer would keep out what does, or more are asked for than were read."""
+        return sum(not_believed(record, search, tools) is None for record in records) < search.limit + self.spare
 
 
 def _hit(record: Record, table: "Table") -> Hit:
@@ -110,11 +114,14 @@ class Table:
         self.evidence: dict[str, float] = {}
         self.standing = self.chance = 0.0
         if closer:
-            self._settle()
+            self.settle()
 
     def _sum(self, candidate: Candidate) -> float:
         weights = self._mix[voice(candidate.fact)]
-        return sum([weights[name] * value for name, value in self.features(candidate)])
+        total = weights["words"] * candidate.words + weights["meaning"] * candidate.meaning + weights["voice"]
+        for name, value in (*self._beside(candidate), *self.closer.get(candidate.fact.number, ())):
+            total += weights[name] * value
+        return total
 
     def best(self, spare: int, wanted: Collection[int] = ()) -> list[int]:
         """All of them in order, but behind the first come those that are wanted, and so many that helped before: votes may lift
@@ -125,16 +132,17 @@ class Table:
         return list(dict.fromkeys([*best[: READ - spare], *helped, *best])) if helped else best
 
     def look_closer(self, records: Sequence[Record]) -> None:
-        """What only their texts tell; then whether the answer is here at all."""
+        """What only their texts tell."""
         covered, names = Coverage(self._asked.text).of([record.text for record in records]), self._asked.names
         for record, soft in zip(records, covered, strict=True):
             named = sum([names[word] for word in holding(names, record.text)]) if names else 0.0
             self.closer[record.number] = [("soft", soft), ("names", named)]
             self.sums[record.number] = self._sum(self.candidates[record.number])
-        if records:
-            self._settle()
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
+        """Whether the answer is here at all, by those that were looked at."""
+        if not self.closer:
+            return
         first = max(self.closer, key=self.sums.__getitem__)
         self.group = GROUPS[voice(self.candidates[first].fact)]
         self.evidence = self._evidence(list(self.closer))
@@ -178,7 +186,7 @@ class Table:
             found.append(("speaker", 1.0))
         if asked.spans and fact.session is not None:  # a note is of the day it was written, which says little
             found.append(("when", max(closeness(fact.at, span) for span in asked.spans)))
-        return found + spoken(fact, asked)
+        return found + spoken(fact, asked) if asked.role or asked.spans else found
 
     def _evidence(self, read: Sequence[int]) -> dict[str, float]:
         """How well the question is answered here at all. On a large shelf the best is good by chance."""

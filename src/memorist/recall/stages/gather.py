@@ -12,6 +12,7 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING, ClassVar
 
 from memorist.design import Tools
+from memorist.kinds import DOCUMENTS
 from memorist.recall.pipeline import Asked, Candidate, Search
 from memorist.recall.stages.labels import Labels, share
 from memorist.recall.stages.talk import within
@@ -44,6 +45,7 @@ USUAL_MEAN, USUAL_SPREAD, USUAL_ROWS = 0.24, 0.13, 20
 LEAST_SPREAD = 0.08  # on a shelf of much the same texts, what differs between them is mostly noise
 NO_WORDS = "the question holds no words to look for"
 SMALL_TALK = "this is small talk: there is nothing to look up"
+EVERY = 50  # hits: up to so many may be asked for, and nothing else is compared than for one
 MOST_MISSPELT = 8  # words of a question that are looked up in the vocabulary
 MISSPELT = 0.25  # of the letters may differ
 USUAL_WEIGHT = 3.0  # of a word that tells something
@@ -165,15 +167,15 @@ class Measured:
 class Gather:
     """The records that share most words with the question, those nearest to it in meaning, and the neighbours of the best."""
 
-    words: int = 100  # the same for every limit up to half of it
-    meaning: int = 100
+    words: int = 80  # the same for every limit that is not larger
+    meaning: int = 80
     around: int = 25  # of how many the neighbours are looked at
     one_moment: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         """Looks without the filter that most questions have and few memories fail (`_loose`), and through it only where
         that found some of these."""
-        store, shelves, least = tools.store, search.shelves, 2 * search.limit
+        store, shelves, least = tools.store, search.shelves, 2 * search.limit if search.limit > EVERY else 0
         for where in (_loose(search.where), search.where):
             measured, readings, found, nearly = Measured(), list[Reading](), Found(), Found()
             if search.terms:
@@ -271,9 +273,9 @@ def _names(said: str, known: Yardstick) -> dict[str, float]:
 def _kin(
     facts: Mapping[int, Fact], measured: Measured, reading: Reading, search: Search, tools: Tools
 ) -> dict[int, float]:
-    """How near each text that belongs to no talk is to the best two of them: their neighbours are those that mean the same.
-    Only among so many that the best two can be right."""
-    alone = [number for number, fact in facts.items() if fact.session is None]
+    """How near each document is to the best two of them: their neighbours are those that mean the same. Only among so many that
+    the best two can be right."""
+    alone = [number for number, fact in facts.items() if fact.shelf.layer == DOCUMENTS]
     if len(alone) < KIN_AMONG:
         return {}
     cosines = tools.store.similarities(reading.generation, measured.best(alone, KIN), search.shelves, alone)
