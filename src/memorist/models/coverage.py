@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from memorist.models.embed import Floats
 
 MOST_TOKENS = 256  # of the question, and of each text: its beginning says what it is about
-MOST_TEXTS = 4096  # whose tokens are remembered
+MOST_TEXTS = 2048  # whose tokens are remembered
+AT_ONCE = 64  # texts compared together, which bounds the memory that takes
 
 
 class Coverage:
@@ -32,14 +33,20 @@ class Coverage:
         lengths = numpy.sqrt(numpy.einsum("ij,ij->i", rows, rows))
         self._tokens = rows / numpy.maximum(lengths, 1e-9)[:, None]
         self._weights = lengths / max(1e-9, float(lengths.sum()))
+        self.knows = bool(lengths.any())  # the table has no rows for some scripts
 
     def of(self, texts: Sequence[str]) -> "Sequence[float]":
         """For each text a number up to 1; 0 where the question or the text holds no token that tells anything."""
+        if not self.knows:
+            return [0.0] * len(texts)
+        found: list[float] = []
+        for start in range(0, len(texts), AT_ONCE):
+            found += self._of([tokens_of(text) or (0,) for text in texts[start : start + AT_ONCE]])
+        return found
+
+    def _of(self, held: Sequence[tuple[int, ...]]) -> list[float]:
         import numpy
 
-        held = [_tokens(text) or (0,) for text in texts]
-        if not held or not len(self._tokens):
-            return [0.0] * len(texts)
         distinct, places = numpy.unique(
             numpy.fromiter((i for ids in held for i in ids), numpy.int64), return_inverse=True
         )
@@ -48,19 +55,24 @@ class Coverage:
         like = self._tokens @ (rows / numpy.maximum(lengths, 1e-9)[:, None]).T
         starts = numpy.cumsum([0, *map(len, held[:-1])])
         best = numpy.maximum.reduceat(like[:, places], starts, axis=1)
-        found: list[float] = (self._weights @ best).tolist()
-        return found
+        covered: list[float] = (self._weights @ best).tolist()
+        return covered
 
 
 def holding(words: Iterable[str], text: str) -> list[str]:
     """Those of the words whose tokens the text holds."""
-    held = set(_tokens(text))
-    return [word for word in words if (ids := _tokens(word)) and held.issuperset(ids)]
+    held, cut = set(tokens_of(text)), loaded_table().tokens.ids
+    return [word for word in words if (ids := cut(word)) and held.issuperset(ids)]
+
+
+def tokens_of(text: str) -> tuple[int, ...]:
+    """Of the beginning of a text."""
+    return _tokens(text[: 8 * MOST_TOKENS])
 
 
 @lru_cache(maxsize=MOST_TEXTS)
-def _tokens(text: str) -> tuple[int, ...]:
-    return tuple(loaded_table().tokens.ids(text[: 8 * MOST_TOKENS])[:MOST_TOKENS])
+def _tokens(beginning: str) -> tuple[int, ...]:
+    return tuple(loaded_table().tokens.ids(beginning)[:MOST_TOKENS])
 
 
 def _rows(ids: "Sequence[int] | NDArray[int64]") -> "Floats":

@@ -35,7 +35,7 @@ DIMENSIONS = (256, 128, 64)  # of the built-in table
 MOST_DIMENSIONS = 16_384  # of any vector
 NONE = "none"
 LAYERED = "layered"  # the table with attention layers over it
-DEFAULT, DEFAULT_TURNS = LAYERED, "static"  # what memories and documents have, and turns, where nobody named one
+DEFAULT, DEFAULT_TURNS = LAYERED, "static"  # what memories have, and turns and documents, where nobody named one
 FORMER = ("static-256",)  # what earlier versions had by default: a store moves on from it without being asked
 # What can be named without a file or an address, and what it costs.
 BUILT_IN = {

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memorist.errors import MemoristError, ModelUnavailable, StoreDamaged
-from memorist.kinds import ARCHIVE, LAYERS, TURNS
+from memorist.kinds import ARCHIVE, DOCUMENTS, LAYERS, TURNS
 from memorist.models.embed import (
     FORMER,
     NO_EMBEDDER,
@@ -40,10 +40,9 @@ from memorist.store.protocol import Store
 if TYPE_CHECKING:
     from memorist.models.embed import Floats
 
-OF_TURNS = (
-    TURNS,
-    ARCHIVE,
-)  # the layers of `embed_turns`: what is forgotten comes there by the thousand, and is seldom asked for
+# The layers of `embed_turns`. What is forgotten comes there by the thousand and is seldom asked for; documents are long, and for
+# long texts the table finds as much (docs/why/0032).
+OF_TURNS = (TURNS, DOCUMENTS, ARCHIVE)
 LEFT = "models left"  # the setting of a store that names the models that a layer of it has moved away from
 LEFT_AT_MOST = 50
 REST = 30.0  # seconds in which no question waits for an embedder that has just failed one

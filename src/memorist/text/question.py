@@ -366,7 +366,7 @@ LONGEST_SMALL_TALK = 200  # characters; whoever says more wants something
 _STARTERS = frozenset(
     "is are am was were do does did has have had can could will would shall should may might any".split()
 )
-_LAUGHTER = regex(r"(?:[hjx]?[aeiu]h?){2,}[hjx]?|(?:[ха]{2}|[хи]{2}){2,}х?|[kк]{3,}")
+_LAUGHTER = regex(r"(?:[hjx]{1,2}+[aeiu]++){2,}+[hjx]*+|(?:[aeiu][hjx]++){2,}+[aeiu]?+|[хаи]{4,}+|[kк]{3,}+")
 _FACE = regex(r"(?<!\S)(?:[:;=xX]['-]?[()DPpO3/|*]+|<3+|\^_?\^|\(:)(?!\S)")
 _DRAWN_OUT = regex(r"(.)\1{2,}")
 

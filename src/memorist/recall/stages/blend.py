@@ -98,7 +98,7 @@ class Table:
         candidates: Sequence[Candidate],
         asked: Asked,
         mix: Mix,
-        yardstick: Yardstick,
+        yardstick: Yardstick = NO_TERMS,
         closer: Closer | None = None,
     ) -> None:
         self.candidates = {each.fact.number: each for each in candidates}
@@ -133,8 +133,9 @@ class Table:
 
     def look_closer(self, records: Sequence[Record]) -> None:
         """What only their texts tell."""
-        covered, names = Coverage(self._asked.text).of([record.text for record in records]), self._asked.names
-        for record, soft in zip(records, covered, strict=True):
+        coverage, names = Coverage(self._asked.text), self._asked.names
+        for record, soft in zip(records, coverage.of([record.text for record in records]), strict=True):
+            soft = soft if coverage.knows else min(1.0, self.candidates[record.number].words)
             named = sum([names[word] for word in holding(names, record.text)]) if names else 0.0
             self.closer[record.number] = [("soft", soft), ("names", named)]
             self.sums[record.number] = self._sum(self.candidates[record.number])
@@ -184,7 +185,7 @@ class Table:
             found.append(("kin", candidate.kin))
         if len(asked.speakers) == 1 and fact.speaker == asked.speakers[0]:
             found.append(("speaker", 1.0))
-        if asked.spans and fact.session is not None:  # a note is of the day it was written, which says little
+        if asked.spans and GROUPS[voice(fact)] == "talk":  # a note is of the day it was written, which says little
             found.append(("when", max(closeness(fact.at, span) for span in asked.spans)))
         return found + spoken(fact, asked) if asked.role or asked.spans else found
 

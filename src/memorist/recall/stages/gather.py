@@ -35,7 +35,7 @@ from memorist.text.words import LONGEST_QUERY, query_terms, tells_something, ter
 if TYPE_CHECKING:
     from memorist.models.embed import Floats
 
-LONGEST_MESSAGE = 2000  # characters that are compared by meaning with what was pasted
+LONGEST_MESSAGE = 2000  # characters that are compared by meaning: with what was pasted, if that is no more
 MOST_SPEAKERS = 200  # whose names are looked for; where more people speak, a name tells little
 MOST_BELOW, MOST_ABOVE, MOST_KIN = -2.0, 8.0, 3.0  # standard deviations
 KIN, KIN_AMONG = 2, 20  # so many best, among at least so many
@@ -95,7 +95,7 @@ class Recognise:
         times = tools.times(said, search.moment or search.now)
         layers = {shelf.layer for shelf in search.shelves}
         whole = message_of(search.query[:LONGEST_QUERY]) if bare == said else bare
-        meant = bare if len(whole) > LONGEST_MESSAGE else whole
+        meant = bare[:LONGEST_MESSAGE] if len(whole) > LONGEST_MESSAGE else whole
         told, late = tools.meaning.in_time(meant, search.left(), layers) if tells_something(bare) else ([], None)
         vectors = tuple((generation, vector) for generation, vector in told if vector.any())
         named = ", ".join((*speakers, *(span.text for span in times.spans)))

@@ -38,7 +38,8 @@ from memorist.text.twins import (
 from memorist.worth import held_up, logistic, vouched_for
 
 BEHIND = 0.98  # of the score of a hit, for those that have to stand behind it
-VOICES = 0.4  # of the places: what voices that nobody vouches for may take before verified memories, all together
+VOICES = 2  # that nobody vouches for may stand before verified memories, all together: whatever the limit
+PLACES = 5  # that a crowd may keep others out of
 CANDIDATE = 0.02  # of the best score: a verified memory below that is no candidate for a place
 MACHINES = ("tool", "web")  # origins whose texts are made by the hundred: much the same letters are one text
 
@@ -61,7 +62,7 @@ class Abstain:
 
     below: float  # the chance that the answer is here
     elsewhere: float = 0.03  # the same for talk and documents, which are searched for whatever there is
-    unless_covered: float = 0.8  # a question for a word gets what holds it, however common it is
+    unless_covered: float = 0.4  # a question for a word gets what holds it, however common it is
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         if search.chance is None or search.min_relevance is not None:
@@ -98,6 +99,8 @@ class DropUnlikely:
         return search.keeping([hit for hit in search.hits if hit.record.id not in lost], lost)
 
     def _unlikely(self, hit: Hit, best: float, least: float | None, tools: Tools) -> str | None:
+        if least is None and hit.why.get("lesson", 1.0) > 1:  # it helped with such a question
+            return None
         memory = _is_memory(hit, tools)
         wanted = least if least is not None else self.below if memory else 0.0
         if hit.why["relevance"] < wanted:
@@ -253,7 +256,7 @@ class OneVoice:
         if all(vouched_for(hit.record) for hit in hits):
             return search.but(hits=hits)
         best = ordered(hits)
-        heard = Heard(search, max(1, int(VOICES * search.limit)))
+        heard = Heard(search, VOICES)
         for hit in best:
             heard.take(hit)
         search = search.but(hits=(*heard.first, *self._behind(heard, best[0].score)), dropped=heard.lost)
@@ -338,8 +341,8 @@ class Heard:
     @property
     def crowded(self) -> bool:
         """Whether so many had to stand back that others may have been kept out, in the first pass, with time for another."""
-        limit, many = self._search.limit, len(self.behind) + len(self.rest) + len(self.lost)
-        back = bool(self.behind or self.lost) and (many > limit or len(self.first) < limit)
+        many = len(self.behind) + len(self.rest) + len(self.lost)
+        back = bool(self.behind or self.rest or self.lost) and (many > PLACES or len(self.first) < PLACES)
         return back and self._search.heard is None and self._search.left() != 0
 
     def take(self, hit: Hit) -> None:
