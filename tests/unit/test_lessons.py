@@ -65,7 +65,7 @@ def ranks(memory: Memory, question: str = QUESTION) -> list[tuple[int, float]]:
 
 
 def tell(memory: Memory, number: int, verdict: str, question: str = QUESTION, times: int = 3) -> None:
-    receipt = memory.recall(question).receipt
+    receipt = memory.recall(question, min_relevance=0).receipt
     for _ in range(times):
         assert memory.feedback(number, verdict, receipt=receipt)  # type: ignore[arg-type]
 
@@ -82,15 +82,18 @@ def standing(memory: Memory) -> list[tuple[int, int]]:
 
 
 def test_three_irrelevant_take_a_hit_off_its_first_place_for_this_question_and_like_ones(notes: Memory) -> None:
-    first = notes.recall(QUESTION)[0]
+    first = notes.recall(QUESTION, min_relevance=0)[0]
     elsewhere = {question: ranks(notes, question) for question in OTHERS}
     tell(notes, first.record.number, "irrelevant")
     for question in (QUESTION, *ALIKE):
-        answer = notes.recall(question, limit=20)
+        answer = notes.recall(question, limit=20, min_relevance=0)
         assert answer and answer[0].record.number != first.record.number, question
         lowered = next(hit for hit in answer if hit.record.number == first.record.number)
         assert lowered.why["lesson"] < 1 and lowered.score < lowered.why["relevance"]
-    assert notes.recall(QUESTION, limit=20).trace[2].note == f"learnt: [id:{first.record.number}] from “{QUESTION}”"
+    assert (
+        notes.recall(QUESTION, limit=20, min_relevance=0).trace[2].note
+        == f"learnt: [id:{first.record.number}] from “{QUESTION}”"
+    )
     assert {question: ranks(notes, question) for question in OTHERS} == elsewhere
     assert notes.get(first.record.number).counters == replace(
         first.record.counters, surfaced=notes.get(1).counters.surfaced
@@ -99,11 +102,11 @@ def test_three_irrelevant_take_a_hit_off_its_first_place_for_this_question_and_l
 
 def test_three_useful_put_a_memory_into_the_first_three_for_this_question_and_like_ones(notes: Memory) -> None:
     charger = next(r.number for r in notes.list(limit=50) if "charger" in r.text)  # which has nothing to do with it
-    assert charger not in numbers(notes.recall(QUESTION, limit=3))
+    assert charger not in numbers(notes.recall(QUESTION, limit=3, min_relevance=0))
     elsewhere = {question: numbers(notes.explain(question)) for question in OTHERS}
     tell(notes, charger, "useful")
     for question in (QUESTION, *ALIKE):
-        answer = notes.recall(question, limit=3)
+        answer = notes.recall(question, limit=3, min_relevance=0)
         assert charger in numbers(answer), question
         assert next(hit for hit in answer if hit.record.number == charger).why["lesson"] > 1
     assert {question: numbers(notes.explain(question)) for question in OTHERS} == elsewhere
@@ -130,17 +133,17 @@ def test_the_laws_hold_for_any_question_and_memory_and_at_any_limit(data: st.Dat
         memory.remember_many(NOTES)
         words = sorted({word for note in NOTES for word in note.lower().split() if word.isalpha() and len(word) > 4})
         question = " ".join(data.draw(st.lists(st.sampled_from(words), min_size=2, max_size=6, unique=True)))
-        before = memory.recall(question, limit=20)
+        before = memory.recall(question, limit=20, min_relevance=0)
         for number in data.draw(st.lists(st.integers(1, len(NOTES)), min_size=1, max_size=3, unique=True)):
             tell(memory, number, "useful", question)
-            assert number in numbers(memory.recall(question, limit=3))
-        lowered = data.draw(st.sampled_from(numbers(memory.recall(question, limit=20))))
+            assert number in numbers(memory.recall(question, limit=3, min_relevance=0))
+        lowered = data.draw(st.sampled_from(numbers(memory.recall(question, limit=20, min_relevance=0))))
         held = sum(lesson.others for lesson in lessons(memory) if memory.get(lesson.record).number == lowered)
         tell(memory, lowered, "irrelevant", question, times=3 + held // 3)
-        wide = memory.recall(question, limit=20)
+        wide = memory.recall(question, limit=20, min_relevance=0)
         assert len(wide) == 1 or wide[0].record.number != lowered
         for limit in (1, 3, 7):
-            some = memory.recall(question, limit=limit)
+            some = memory.recall(question, limit=limit, min_relevance=0)
             assert [(hit.record.id, hit.score) for hit in some] == [(h.record.id, h.score) for h in wide][:limit]
         relevance = {hit.record.id: hit.why["relevance"] for hit in before}
         told = {hit.record.id: hit.why["relevance"] for hit in wide if hit.record.id in relevance}
@@ -150,17 +153,19 @@ def test_the_laws_hold_for_any_question_and_memory_and_at_any_limit(data: st.Dat
 @pytest.mark.parametrize("verdict", ["useful", "irrelevant"])
 def test_a_hundred_verdicts_are_three(notes: Memory, verdict: str) -> None:
     tell(notes, 3, verdict)
-    three, receipt = ranks(notes), notes.recall(QUESTION).receipt
+    three, receipt = ranks(notes), notes.recall(QUESTION, min_relevance=0).receipt
     again = [notes.feedback(3, verdict, receipt=receipt) for _ in range(20)]  # type: ignore[arg-type]
     assert {each.outcome for each in again} == {"unchanged"} and ranks(notes) == three
     assert abs(standing(notes)[0][1]) == THREE_VERDICTS
 
 
 def test_one_verdict_moves_a_hit_less_than_two(notes: Memory) -> None:
-    scores = [next(hit.score for hit in notes.explain(QUESTION, limit=20) if hit.record.number == 2)]
+    scores = [next(hit.score for hit in notes.explain(QUESTION, limit=20, min_relevance=0) if hit.record.number == 2)]
     for _ in range(3):
         tell(notes, 2, "irrelevant", times=1)
-        scores.append(next(hit.score for hit in notes.explain(QUESTION, limit=20) if hit.record.number == 2))
+        scores.append(
+            next(hit.score for hit in notes.explain(QUESTION, limit=20, min_relevance=0) if hit.record.number == 2)
+        )
     assert scores == sorted(scores, reverse=True) and len(set(scores)) == 4
 
 
@@ -173,7 +178,7 @@ def test_feedback_without_a_receipt_is_a_vote_and_teaches_nothing(notes: Memory)
 
 
 def test_with_a_receipt_only_wrong_is_a_vote_and_one_undo_takes_both_back(notes: Memory) -> None:
-    receipt = notes.recall(QUESTION).receipt
+    receipt = notes.recall(QUESTION, min_relevance=0).receipt
     for verdict in ("useful", "irrelevant"):
         notes.feedback(1, verdict, receipt=receipt)  # type: ignore[arg-type]
     counted = notes.get(1).counters
@@ -186,12 +191,12 @@ def test_with_a_receipt_only_wrong_is_a_vote_and_one_undo_takes_both_back(notes:
 
 
 def test_use_teaches_a_third_of_a_verdict_once_for_each_receipt(notes: Memory) -> None:
-    receipt = notes.context(QUESTION).receipt
+    receipt = notes.context(QUESTION, min_relevance=0).receipt
     notes.used(receipt, ids=[1])
     notes.used(receipt, ids=[1])
     assert standing(notes) == [(0, 1)]
     for _ in range(20):
-        notes.used(notes.recall(QUESTION).receipt, ids=[1])
+        notes.used(notes.recall(QUESTION, min_relevance=0).receipt, ids=[1])
     assert standing(notes) == [(0, THREE_VERDICTS)]
     notes.undo()
     assert standing(notes) == [(0, THREE_VERDICTS)], "the last of them added nothing"
@@ -253,13 +258,13 @@ def test_a_question_without_words_teaches_nothing_or_only_about_itself(notes: Me
 
 
 def test_a_pinned_memory_is_never_lowered_and_goes_on_leading(notes: Memory) -> None:
-    leads = notes.recall(QUESTION)[0].record.number
+    leads = notes.recall(QUESTION, min_relevance=0)[0].record.number
     notes.pin(leads)
     before = ranks(notes)
     tell(notes, leads, "irrelevant")
     assert ranks(notes) == before
     tell(notes, 9, "useful")
-    answer = numbers(notes.recall(QUESTION))
+    answer = numbers(notes.recall(QUESTION, min_relevance=0))
     assert answer[0] == leads and 9 in answer[:3]
 
 
@@ -277,20 +282,22 @@ def test_others_bring_what_the_user_said_to_nothing_at_most(notes: Memory) -> No
     tell(user, 9, "useful", times=1)
     tell(notes, 9, "irrelevant")
     assert standing(notes) == [(3, -9)]
-    assert all("lesson" not in hit.why for hit in notes.recall(QUESTION, limit=20)), "neither for it nor against it"
+    assert all("lesson" not in hit.why for hit in notes.recall(QUESTION, limit=20, min_relevance=0)), (
+        "neither for it nor against it"
+    )
     tell(user, 8, "irrelevant", times=1)
     tell(notes, 8, "useful")
-    assert all("lesson" not in hit.why for hit in notes.recall(QUESTION, limit=20))
+    assert all("lesson" not in hit.why for hit in notes.recall(QUESTION, limit=20, min_relevance=0))
 
 
 def test_an_agent_puts_the_users_word_behind_another_hit_and_no_further(notes: Memory) -> None:
     user = notes.through(replace(notes.access, origin="user"))
     word = user.remember("Staging uses the database Postgres 16, on port 5433").number or 0
-    assert notes.recall(QUESTION)[0].record.number == word
+    assert notes.recall(QUESTION, min_relevance=0)[0].record.number == word
     tell(notes, word, "irrelevant")
-    assert numbers(notes.recall(QUESTION, limit=2))[1] == word
+    assert numbers(notes.recall(QUESTION, limit=2, min_relevance=0))[1] == word
     tell(user, word, "irrelevant")
-    assert word not in numbers(notes.recall(QUESTION, limit=2)), "the user may"
+    assert word not in numbers(notes.recall(QUESTION, limit=2, min_relevance=0)), "the user may"
 
 
 def test_what_nobody_vouches_for_is_lifted_by_the_user_alone(notes: Memory) -> None:
@@ -300,7 +307,7 @@ def test_what_nobody_vouches_for_is_lifted_by_the_user_alone(notes: Memory) -> N
     tell(notes, found, "useful")
     assert ranks(notes) == before
     tell(notes.through(replace(notes.access, origin="user")), found, "useful")
-    assert found in numbers(notes.recall(QUESTION, limit=3))
+    assert found in numbers(notes.recall(QUESTION, limit=3, min_relevance=0))
 
 
 # ---------------------------------------------------------------- where it holds
@@ -314,11 +321,11 @@ def test_a_lesson_stays_in_the_project_in_which_the_question_was_asked(memory: M
     a, b = seen_by(memory, "a"), seen_by(memory, "b")
     for note in NOTES[:8]:
         a.remember(note, scope="global")
-    receipt, before = a.recall(QUESTION).receipt, ranks(b)
+    receipt, before = a.recall(QUESTION, min_relevance=0).receipt, ranks(b)
     said = b.feedback(5, "useful", receipt=receipt)
     assert said.outcome == "refused" and "another project" in said.because
     tell(a, 5, "useful")
-    assert 5 in numbers(a.recall(QUESTION, limit=3)) and ranks(b) == before
+    assert 5 in numbers(a.recall(QUESTION, limit=3, min_relevance=0)) and ranks(b) == before
     with pytest.raises(NotFound, match="no receipt"):
         a.feedback(5, "useful", receipt="r0")
     with pytest.raises(Invalid, match="named by text"):
@@ -382,7 +389,7 @@ def test_a_lesson_moves_with_its_project(notes: Memory) -> None:
     moved = notes.through(access_for("project", "project/heron"))
     assert 9 in numbers(moved.recall(QUESTION, scope="project/heron", limit=3))
     owner.undo()
-    assert 9 in numbers(notes.recall(QUESTION, limit=3)), "the old one kept it"
+    assert 9 in numbers(notes.recall(QUESTION, limit=3, min_relevance=0)), "the old one kept it"
 
 
 # ---------------------------------------------------------------- what is gone

@@ -42,8 +42,8 @@ def test_every_run_leaves_a_trace_of_its_stages(memory: Memory) -> None:
     memory.remember("Lunch is at noon")
     steps = [step.stage for step in memory.explain("lunch").trace]
     assert steps == [
-        "Understand", "Recognise", "Learnt", "Gather", "Blend", "Believed", "Abstain", "Weigh", "Lessons", "Suspect", "Rerank",
-        "MarkConflicts", "NewestFirst", "DropUnlikely", "Corrected", "OneVoice", "KeepBest",
+        "Understand", "Recognise", "Learnt", "Gather", "Blend", "Believed", "Abstain", "Weigh", "Suspect", "Rerank",
+        "MarkConflicts", "NewestFirst", "Lessons", "DropUnlikely", "Corrected", "OneVoice", "KeepBest",
     ]  # fmt: skip
 
 

@@ -36,7 +36,7 @@ def note_of(memory: Memory, question: str = "where does the heron nest?") -> str
 def test_a_cross_encoder_is_asked_about_what_was_found(design: str, judge: Path) -> None:
     question = "where do nests of a heron or a stork lie, near the river?"
     with Memory(":memory:", design=design, rerank=f"onnx:{judge}") as memory:
-        found = filled(memory).explain(question)
+        found = filled(memory).explain(question, min_relevance=0)
         said = dict(zip(texts := [hit.text for hit in found], OnnxReranker(judge)(question, texts), strict=True))
         by = {hit.text: hit.why["rerank"] for hit in found}
         assert len(by) > 1 and {"judged again"} == {str(note_of(memory, question)).partition("were ")[2]}

@@ -153,7 +153,9 @@ def test_as_of_does_not_bring_back_other_layers(memory: Memory, clock: MovableCl
     memory.remember("office turn", kind="turn", role="user")
     clock.move(days=1)
     memory.forget(1)
-    assert not memory.recall("office", as_of=clock() - timedelta(hours=1))
+    assert not memory.recall("office", as_of=clock() - timedelta(hours=1), kinds=["fact", "turn"])
+    [hit] = memory.recall("office", as_of=clock() - timedelta(hours=1))
+    assert "conversation" in hit.why, "no memory answers, and a turn did then"
     assert memory.recall("office", as_of=clock() - timedelta(hours=1), search="sessions")
 
 
