@@ -501,7 +501,7 @@ def test_a_session_is_worth_its_best_three_turns() -> None:
 def test_standing_moves_no_rank_and_says_how_sure_the_best_is() -> None:
     said = [candidate(1, 0.9, 3.0), candidate(2, 0.1, 0.0)]
     table = Table(said, Asked("x"), mixture(words=2.0, meaning=1.0), closer={1: [], 2: []})
-    assert table.sums[1] > table.sums[2] and table.standing == 0.0 and table.chance == 0.5
+    assert table.sums[1] > table.sums[2] and table.standing_of(1) == 0.0 and table.chance == 0.5
     assert [s.name for s in table.signals(1)] == ["words", "meaning", "standing"]
     assert [s.name for s in table.signals(2)] == ["words", "standing"], "what counts for nothing is left out"
 

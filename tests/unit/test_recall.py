@@ -165,12 +165,13 @@ def test_a_reinforced_match_below_the_first_few_still_rises(memory: Memory) -> N
 
 @pytest.mark.covers("W1-3")
 @pytest.mark.parametrize("rank", [15, 45, 90])
-def test_among_many_that_fit_alike_the_one_that_helped_comes_first(memory: Memory, rank: int) -> None:
-    memory.remember_many([f"lunch option {n} in town" for n in range(100)])
-    far = memory.explain("lunch option in town", limit=100)[rank].record.number
-    for _ in range(10):
-        memory.feedback(far, "useful")
-    assert far in [hit.record.number for hit in memory.recall("lunch option in town", limit=5)]
+def test_among_many_that_fit_alike_the_one_that_helped_comes_first(tmp_path: Path, rank: int) -> None:
+    with Memory(tmp_path / "memory.db", embed="none") as memory:  # by meaning one number is not like another
+        memory.remember_many([f"lunch option {n} in town" for n in range(100)])
+        far = memory.explain("lunch option in town", limit=100, min_relevance=0)[rank].record.number
+        for _ in range(10):
+            memory.feedback(far, "useful")
+        assert far in [hit.record.number for hit in memory.recall("lunch option in town", limit=5)]
 
 
 def test_pinned_fresh_and_important_memories_weigh_more(memory: Memory, clock: MovableClock) -> None:
@@ -185,10 +186,10 @@ def test_pinned_fresh_and_important_memories_weigh_more(memory: Memory, clock: M
 
 def test_context_keeps_its_budget_and_names_what_was_left_out(memory: Memory) -> None:
     memory.remember_many([f"lunch fact number {n} with quite a few words in it" for n in range(30)])
-    whole = memory.context("lunch fact", budget=10_000)
+    whole = memory.context("lunch fact", budget=10_000, min_relevance=0)
     assert len(whole.items) == 30 and whole.compression_ratio == 1.0
     for budget in range(0, whole.tokens + 1, 7):
-        context = memory.context("lunch fact", budget=budget)
+        context = memory.context("lunch fact", budget=budget, min_relevance=0)
         assert context.tokens <= budget and str(context) == context.text
         assert len(context.items) + len(context.left_out) == 20
     assert memory.context("nothing like it", budget=100).text == ""

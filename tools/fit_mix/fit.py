@@ -341,7 +341,7 @@ def judged(case: Case, mix: Mix) -> Judged:
         for k in (1, 5, 10):
             found[f"session any@{k}"] = float(bool(case.sessions & set(ranked[:k])))
             found[f"session all@{k}"] = float(case.sessions <= set(ranked[:k]))
-    hits = [(logistic(table.sums[n] + table.standing), n in case.right) for n in order[:SHOWN]]
+    hits = [(logistic(table.sums[n] + table.standing_of(n)), n in case.right) for n in order[:SHOWN]]
     return Judged(case, found, table.chance, hits)
 
 

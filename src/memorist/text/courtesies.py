@@ -143,11 +143,11 @@ COURTESIES: Mapping[str, Courtesies] = {
         sounds good | sounds great | sounds like a plan | sounds perfect | start over | stop | stop it |
         stop there | sup | take care | take your time | taking a break | talk later | talk soon |
         talk to you later | talk to you soon | talk to you tomorrow | talk tomorrow | tell me a joke |
-        tell me more | test | testing | thanks a million | thanks in advance | that helps | that ll do |
+        tell me more |  | testing | thanks a million | thanks in advance | that helps | that ll do |
         that makes sense | that s all | that s all for now | that s all for today | that s correct |
         that s enough | that s fine | that s great | that s it | that s it for today | that s ok | that s right
         | that s what i needed | that s what i thought | that will be all | that will do | that works |
-        there you go | this is a test | time for a break | time for bed | time for coffee | time for lunch |
+        there you go | this is a  | time for a break | time for bed | time for coffee | time for lunch |
         try again | try that | until next time | until tomorrow | wait | wait a minute | wait a moment |
         wait a sec | way to go | we re good | well done | well said | what a day | what a relief | what a week |
         what about you | what are you | what can you do | what do you think | what else | what i needed |
@@ -196,10 +196,10 @@ COURTESIES: Mapping[str, Courtesies] = {
         machen wir so | macht sinn | man sieht sich | meinetwegen | mir egal | mittagspause | moment bitte |
         moment mal | na dann | na gut | na klar | na und | nein danke | nicht notig | nicht schlecht |
         nichts zu danken | noch einmal | noch einmal bitte | noch mal bitte | nochmal bitte | null problemo |
-        nur ein test | oh je | oh nein | passt schon | passt so | schlaf gut | schluss fur heute |
+        nur ein  | oh je | oh nein | passt schon | passt so | schlaf gut | schluss fur heute |
         schon dich zu sehen | schon gut | schonen abend | schonen feierabend | schonen tag | schones wetter |
         schones wetter heute | schones wochenende | sieht gut aus | so ist es | so ist gut | so machen wir das |
-        so machen wir es | test | tut mir leid | und dir | und du | und selbst | viel erfolg | viel gluck |
+        so machen wir es |  | tut mir leid | und dir | und du | und selbst | viel erfolg | viel gluck |
         viel spass | vielen dank | von mir aus | warte kurz | warte mal | warum nicht | was fur ein tag |
         was geht | was gibt s neues | was kannst du | was machst du | was meinst du | was nun | weiter bitte |
         weiter geht s | weiter gehts | weiter so | wer bist du | wie geht es dir | wie geht es ihnen |

@@ -86,7 +86,7 @@ class Blend:
 
 
 def _hit(record: Record, table: "Table") -> Hit:
-    relevance = logistic(table.sums[record.number] + table.standing)
+    relevance = logistic(table.sums[record.number] + table.standing_of(record.number))
     return Hit(record, relevance, {"relevance": relevance}, table.signals(record.number))
 
 
@@ -112,7 +112,8 @@ class Table:
         self.sums = {each.fact.number: self._sum(each) for each in candidates}
         self.group = "notes"
         self.evidence: dict[str, float] = {}
-        self.standing = self.chance = 0.0
+        self._standings: dict[str, float] = {"notes": 0.0}
+        self.chance = 0.0
         if closer:
             self.settle()
 
@@ -141,18 +142,29 @@ class Table:
             self.sums[record.number] = self._sum(self.candidates[record.number])
 
     def settle(self) -> None:
-        """Whether the answer is here at all, by those that were looked at."""
-        if not self.closer:
-            return
-        first = max(self.closer, key=self.sums.__getitem__)
-        self.group = GROUPS[voice(self.candidates[first].fact)]
-        self.evidence = self._evidence(list(self.closer))
-        self.standing = self._weighed(f"standing {self.group}")
-        self.chance = logistic(self._weighed(f"here {self.group}"))
+        """Whether the answer is here at all, by those that were looked at. Notes, talk and documents are judged apart: their sums
+        have scales of their own."""
+        alike: dict[str, list[int]] = {}
+        for number in self.closer:
+            alike.setdefault(self._group(number), []).append(number)
+        found = {group: self._evidence(numbers) for group, numbers in alike.items()}
+        self._standings = {group: self._weighed(f"standing {group}", signs) for group, signs in found.items()}
+        chances = {group: logistic(self._weighed(f"here {group}", signs)) for group, signs in found.items()}
+        if chances:
+            self.group = max(chances, key=chances.__getitem__)
+            self.evidence, self.chance = found[self.group], chances[self.group]
 
-    def _weighed(self, table: str) -> float:
+    def _group(self, number: int) -> str:
+        return GROUPS[voice(self.candidates[number].fact)]
+
+    def standing_of(self, number: int) -> float:
+        """What is added to its sum, and to that of all its like. It moves none of them: it makes a relevance of the sum."""
+        group = self._group(number)
+        return self._standings.get(group, self._standings[self.group])
+
+    def _weighed(self, table: str, evidence: Mapping[str, float]) -> float:
         weights = self._mix[table]
-        return sum([weights[name] * value for name, value in self.evidence.items()])
+        return sum([weights[name] * value for name, value in evidence.items()])
 
     def signals(self, number: int) -> tuple[Signal, ...]:
         """Everything that speaks for or against a candidate; what counts for nothing is left out."""
@@ -163,7 +175,7 @@ class Table:
             for name, value in self.features(candidate)
             if weights[name] * value
         ]
-        return (*found, Signal("standing", 1.0, 1.0, self.standing))
+        return (*found, Signal("standing", 1.0, 1.0, self.standing_of(number)))
 
     def features(self, candidate: Candidate) -> list[tuple[str, float]]:
         """Every signal of a candidate, on the common scale."""
