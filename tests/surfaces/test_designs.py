@@ -11,7 +11,7 @@ from memorist import Memory
 from memorist.design import Design
 from memorist.designs import BALANCED, DESIGNS, HEBBIAN, design_named, find, own
 from memorist.errors import Invalid
-from memorist.recall.stages.keep import Abstain, DropWeak
+from memorist.recall.stages.keep import Abstain, DropUnlikely, DropWeak
 from memorist.recall.stages.weigh import Weigh, WeighByVotes
 from memorist.surfaces import settings
 from memorist.surfaces.settings import ALIASES, TUNING
@@ -342,13 +342,13 @@ def test_use_says_what_changes_and_needs_no_migration(cli: Cli, folder: Path) ->
     cli.inside("feedback", "1", "useful")
     said = cli.inside("design", "use", "hebbian")
     assert said.code == 0 and said.out.startswith("design is now hebbian")
-    share = next(stage.share for stage in BALANCED.recall if isinstance(stage, DropWeak))
-    assert f"- recall.drop_weak.share = {share}" in said.out and "memories stay as they are" in said.out
+    share = next(stage.behind for stage in BALANCED.recall if isinstance(stage, DropUnlikely))
+    assert f"- recall.drop_unlikely.behind = {share}" in said.out and "memories stay as they are" in said.out
     assert cli.inside("status", "--json").json["design"] == "hebbian"
     why = cli.inside("recall", "postgres", "--json").json["hits"][0]["why"]
     assert round(why["votes"], 3) == 1.822
     back = cli.inside("design", "use", "balanced", "--json").json
-    assert back["design"] == "balanced" and f"+ recall.drop_weak.share = {share}" in back["changes"]
+    assert back["design"] == "balanced" and f"+ recall.drop_unlikely.behind = {share}" in back["changes"]
 
 
 def test_use_refuses_what_cannot_be_used_and_changes_nothing(cli: Cli, folder: Path) -> None:
@@ -451,8 +451,8 @@ def test_the_page_names_every_stage_job_and_setting() -> None:
 
 def test_the_page_tells_the_bounds_of_the_default_design() -> None:
     [below] = [stage.below for stage in BALANCED.recall if isinstance(stage, Abstain)]
-    [share] = [stage.share for stage in BALANCED.recall if isinstance(stage, DropWeak)]
-    assert f"a relevance under {below}" in PAGE and f"| drops | under {100 * share:g} %" in PAGE
+    [cut] = [stage for stage in BALANCED.recall if isinstance(stage, DropUnlikely)]
+    assert f"a chance under {below}" in PAGE and f"a relevance under {cut.below}, or log-odds {cut.behind} behind" in PAGE
 
 
 @pytest.mark.covers("S1-12")

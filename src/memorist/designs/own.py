@@ -325,7 +325,9 @@ STAGES: Mapping[str, Shape] = {
     "lessons": _shape(lessons.Lessons),
     "suspect": _shape(weigh.Suspect, weight=partial(checks.number, least=0.1, most=1)),
     "abstain": _shape(keep.Abstain, below=checks.share, elsewhere=checks.share, unless_covered=checks.share),
-    "drop_unlikely": _shape(keep.DropUnlikely, below=checks.share, behind=_odds, elsewhere=_odds),
+    "drop_unlikely": _shape(
+        keep.DropUnlikely, below=checks.share, behind=_odds, unless_covered=checks.share, elsewhere=_odds
+    ),
     "drop_weak": _shape(keep.DropWeak, share=checks.share),
     "keep_close": _shape(keep.KeepClose, of_best=checks.share, of_previous=checks.share, most=_pool),
     "files": _shape(weigh.FileAffinity, each=checks.share),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memorist.models.embed import Floats
 
 MOST_TOKENS = 256  # of the question, and of each text: its beginning says what it is about
+LONGEST = 8 * MOST_TOKENS  # characters of a text
 MOST_TEXTS = 2048  # whose tokens are remembered
 AT_ONCE = 64  # texts compared together, which bounds the memory that takes
 
@@ -28,7 +29,9 @@ class Coverage:
     def __init__(self, question: str) -> None:
         import numpy
 
-        ids = loaded_table().tokens.ids(question)[:MOST_TOKENS]
+        ids = list(dict.fromkeys(loaded_table().tokens.ids(question)))[
+            :MOST_TOKENS
+        ]  # who repeats a word asks for it once
         rows = _rows(ids)
         lengths = numpy.sqrt(numpy.einsum("ij,ij->i", rows, rows))
         self._tokens = rows / numpy.maximum(lengths, 1e-9)[:, None]
@@ -67,7 +70,7 @@ def holding(words: Iterable[str], text: str) -> list[str]:
 
 def tokens_of(text: str) -> tuple[int, ...]:
     """Of the beginning of a text."""
-    return _tokens(text[: 8 * MOST_TOKENS])
+    return _tokens(text[:LONGEST])
 
 
 @lru_cache(maxsize=MOST_TEXTS)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from memorist.design import Tools
 from memorist.kinds import DOCUMENTS, TURNS
-from memorist.models.coverage import Coverage, holding
+from memorist.models.coverage import LONGEST, Coverage, holding
 from memorist.recall.pipeline import Asked, Candidate, Search
 from memorist.recall.stages.keep import not_believed
 from memorist.recall.stages.talk import spoken
@@ -136,7 +136,8 @@ class Table:
         """What only their texts tell."""
         coverage, names = Coverage(self._asked.text), self._asked.names
         for record, soft in zip(records, coverage.of([record.text for record in records]), strict=True):
-            soft = soft if coverage.knows else min(1.0, self.candidates[record.number].words)
+            if not coverage.knows or len(record.text) > LONGEST:  # then the words say more
+                soft = max(soft, min(1.0, self.candidates[record.number].words))
             named = sum([names[word] for word in holding(names, record.text)]) if names else 0.0
             self.closer[record.number] = [("soft", soft), ("names", named)]
             self.sums[record.number] = self._sum(self.candidates[record.number])

@@ -20,6 +20,7 @@ from memorist.recall.stages.words import SHORTEST_FUZZY, misspelt
 from memorist.store.nouns import Fact, Near
 from memorist.store.where import Where
 from memorist.text.bm25 import Found, Yardstick
+from memorist.text.patterns import regex
 from memorist.text.question import (
     asked_role,
     message_of,
@@ -49,6 +50,7 @@ EVERY = 50  # hits: up to so many may be asked for, and nothing else is compared
 MOST_MISSPELT = 8  # words of a question that are looked up in the vocabulary
 MISSPELT = 0.25  # of the letters may differ
 USUAL_WEIGHT = 3.0  # of a word that tells something
+_REPEATED = regex(r"([^\w\s])\1{3,}")  # a ruler, dots, a row of brackets: once says as much
 UNLIKE: tuple[float | None, float] = (None, 0.0)
 
 
@@ -96,6 +98,7 @@ class Recognise:
         layers = {shelf.layer for shelf in search.shelves}
         whole = message_of(search.query[:LONGEST_QUERY]) if bare == said else bare
         meant = bare[:LONGEST_MESSAGE] if len(whole) > LONGEST_MESSAGE else whole
+        meant = _REPEATED.sub(r"\1", meant)
         told, late = tools.meaning.in_time(meant, search.left(), layers) if tells_something(bare) else ([], None)
         vectors = tuple((generation, vector) for generation, vector in told if vector.any())
         named = ", ".join((*speakers, *(span.text for span in times.spans)))

@@ -62,7 +62,7 @@ class Abstain:
 
     below: float  # the chance that the answer is here
     elsewhere: float = 0.03  # the same for talk and documents, which are searched for whatever there is
-    unless_covered: float = 0.4  # a question for a word gets what holds it, however common it is
+    unless_covered: float = 0.3  # a question for a word gets what holds it, however common it is
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         if search.chance is None or search.min_relevance is not None:
@@ -71,8 +71,7 @@ class Abstain:
         below = self.below if best is None or _is_memory(best, tools) else self.elsewhere
         if search.chance >= below:
             return search
-        covered = max((s.value for hit in search.hits for s in hit.signals if s.name == "words"), default=0.0)
-        if covered >= self.unless_covered:
+        if _covered(search.hits) >= self.unless_covered:
             return search
         # Enough digits to see that it is less.
         digits = next((n for n in range(2, 17) if round(search.chance, n) < round(below, n)), 17)
@@ -90,6 +89,7 @@ class DropUnlikely:
 
     below: float  # relevance
     behind: float  # of the best, in log-odds of the score
+    unless_covered: float = 0.3  # what holds a word that is asked for stays, however low
     elsewhere: float = 6.0  # the same for talk and documents, of which a reader wants more
 
     def __call__(self, search: Search, tools: Tools) -> Search:
@@ -102,12 +102,17 @@ class DropUnlikely:
         if least is None and hit.why.get("lesson", 1.0) > 1:  # it helped with such a question
             return None
         memory = _is_memory(hit, tools)
-        wanted = least if least is not None else self.below if memory else 0.0
+        wanted = least if least is not None else self.below if memory and _covered([hit]) < self.unless_covered else 0.0
         if hit.why["relevance"] < wanted:
             return f"relevance {hit.why['relevance']:.3f} is under {wanted:g}"
         behind = self.behind if memory else self.elsewhere
         far = least is None and log_odds(hit.score) < best - behind
         return f"score {hit.score:.3f} is far under that of the best" if far else None
+
+
+def _covered(hits: Sequence[Hit]) -> float:
+    """The most of a question's words that one of them holds."""
+    return max((signal.value for hit in hits for signal in hit.signals if signal.name == "words"), default=0.0)
 
 
 def _is_memory(hit: Hit, tools: Tools) -> bool:
