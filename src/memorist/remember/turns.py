@@ -95,7 +95,7 @@ def _time(message: Mapping[str, Any], number: int) -> datetime | None:
         seconds = isinstance(given, int | float) and not isinstance(given, bool)
         return datetime.fromtimestamp(given, UTC) if seconds else utc(given, what)
     except (ValueError, OverflowError, OSError) as problem:
-        raise Invalid(f"{what} must be seconds since 1970 or a time such as {ISO!r}, not {given}") from problem
+        raise Invalid(f"{what} must be seconds since 1970 or a time such as {ISO!r}, not {quoted(given)}") from problem
 
 
 def _with_keys(turns: list[Draft | Outcome], key: str | None) -> list[Draft | Outcome]:

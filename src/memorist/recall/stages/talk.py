@@ -28,7 +28,7 @@ MOST_WITHIN = 50  # turns of a window that are gathered by meaning, and as many 
 ALONE = 4.0  # how much more the time counts where the question asks for nothing else
 THEN = 0.5  # log-odds of the best turn of the time, for such a question
 FOLLOWING, MOST_FOLLOWING = 0.15, 0.8  # how much more an answer counts for what stands before it
-ROLES = ("user", "assistant")
+BOTH = ("user", "assistant")
 # Words of a question that asks for a time and says nothing about what happened then.
 VAGUE = """do done happen happened happening go going went on up talk talked say said tell told speak spoke discuss discussed chat
 chatted mention mentioned conversation day thing things stuff anything something plan planned made
@@ -42,7 +42,7 @@ def spoken(fact: Fact, asked: Asked, before: float = 0.0) -> list[tuple[str, flo
     """The signals of a turn: that the one who was asked for said it, or the other one, and that it was said in the time that is
     named. `before` is what the turn before it is worth: an assistant's answer follows the question."""
     found = []
-    if asked.role is not None and fact.role in ROLES:
+    if asked.role is not None and fact.role in BOTH:
         follows = min(MOST_FOLLOWING, FOLLOWING * max(0.0, before)) if asked.role == "assistant" else 0.0
         found.append(("role", 1.0 + follows if fact.role == asked.role else -1.0))
     if inside(fact, asked):
@@ -56,18 +56,17 @@ def inside(fact: Fact, asked: Asked) -> bool:
 
 
 def timed(said: str, spans: Sequence[Span], search: Search) -> tuple[str, tuple[str, ...], bool]:
-    """What is looked for among turns where the question names a time: its text and its terms without the words of that time, which
-    turns of other days hold too; and whether hardly anything is left then. Among memories the words count, because a note is
-    not of the day that it speaks of."""
+    """What is looked for among turns where the question names a time: its text and its terms without the words of a time that moves
+    with whoever speaks ("today"), which turns of other days hold too; and whether it asks for hardly anything but a time. Among
+    memories these words count, because a note is not of the day that it speaks of."""
     if not spans or search.layers != (TURNS,):
         return said, search.terms, False
-    left = said
-    for span in spans:
-        left = left.replace(span.text, " ")
-    then = set(query_terms(" ".join(span.text for span in spans)))
+    moving, left = [span.text for span in spans if span.moves], said
+    for text in moving:
+        left = left.replace(text, " ")
+    every, then = (set(query_terms(" ".join(texts))) for texts in ([span.text for span in spans], moving))
     terms = tuple(term for term in search.terms if term not in then)
-    alone = _vague().issuperset(terms)
-    return left if tells_something(left) else said, () if alone else terms, alone
+    return left if tells_something(left) else said, terms, _vague().union(every).issuperset(terms)
 
 
 @cache
