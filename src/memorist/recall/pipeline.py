@@ -286,12 +286,14 @@ def _of_talk(
     """What the conversations answer, beside what memories hold of it; every hit of theirs says where it is from."""
     search, more = run(design.recall, talk, tools)
     said = [replace(hit, why={**hit.why, "conversation": 1.0}) for hit in search.hits]
-    if because is None and (not said or _relevance(search) < AHEAD * _relevance(held)):
+    if _relevance(search) < AHEAD * _relevance(held):
         lost = {hit.record.id: "memories answer this as well" for hit in said}
         return held, (*trace, *more, Step("Turns", len(held.hits), 0.0, lost, NOT_FROM_TALK)), None
-    both = list(merge(said, held.hits, key=lambda hit: -hit.score))
-    lost = {hit.record.id: f"rank {n}, asked for {talk.limit}" for n, hit in enumerate(both, 1) if n > talk.limit}
-    step = Step("Turns", min(len(both), talk.limit), 0.0, lost, FROM_TALK if because else BETTER_TALK)
+    both = list(merge(said, held.hits, key=lambda hit: -hit.score))  # each is in the order of its stages
+    dropped = {
+        hit.record.id: f"rank {n}, asked for {talk.limit}" for n, hit in enumerate(both[talk.limit :], talk.limit + 1)
+    }
+    step = Step("Turns", len(both) - len(dropped), 0.0, dropped, FROM_TALK if because else BETTER_TALK)
     silent = None if both else f"{because}; conversations: {search.empty_because or _all_dropped(more)}"
     notes = tuple(dict.fromkeys((*held.notes, *search.notes)))
     return search.but(hits=tuple(both[: talk.limit]), notes=notes), (*trace, step, *more), silent

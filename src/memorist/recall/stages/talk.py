@@ -61,12 +61,15 @@ def timed(said: str, spans: Sequence[Span], search: Search) -> tuple[str, tuple[
     memories these words count, because a note is not of the day that it speaks of."""
     if not spans or search.layers != (TURNS,):
         return said, search.terms, False
-    moving, left = [span.text for span in spans if span.moves], said
-    for text in moving:
-        left = left.replace(text, " ")
-    every, then = (set(query_terms(" ".join(texts))) for texts in ([span.text for span in spans], moving))
+    left, then, every = said, set[str](), set(_vague())
+    for span in spans:
+        words = query_terms(span.text)
+        every.update(words)
+        if span.moves:
+            then.update(words)
+            left = left.replace(span.text, " ")
     terms = tuple(term for term in search.terms if term not in then)
-    return left if tells_something(left) else said, terms, _vague().union(every).issuperset(terms)
+    return left if tells_something(left) else said, terms, every.issuperset(terms)
 
 
 @cache
@@ -78,19 +81,20 @@ def within(search: Search, tools: Tools) -> set[int]:
     """The turns of the times that the question names, by their numbers: those nearest to it, by meaning and by words."""
     if not search.asked.spans or TURNS not in search.layers:
         return set()
-    shelves = [shelf for shelf in search.shelves if shelf.layer == TURNS]
-    found: set[int] = set()
-    scopes = tuple({shelf.scope for shelf in shelves})
-    for span in search.asked.spans[:2]:
-        where = search.where.also("at", "gte", span.start).also("at", "lt", span.end)
-        if search.asked.alone:
-            here = where.also("kind", "eq", "turn").also("scope", "in", scopes)
-            found |= {record.number for record in tools.store.find(here, Order("at"), MOST_WITHIN)}
-        if search.terms:
-            found |= tools.store.match(search.terms, shelves, where, MOST_WITHIN).scores.keys()
-        for generation, vector in search.asked.vectors[:1]:
-            near = tools.store.nearest(generation.id, vector, shelves, where, MOST_WITHIN, search.exact)
-            found |= {number for number, _ in near.hits}
+    return {number for span in search.asked.spans[:2] for number in _within(span, search, tools)}
+
+
+def _within(span: Span, search: Search, tools: Tools) -> set[int]:
+    shelves, found = [shelf for shelf in search.shelves if shelf.layer == TURNS], set[int]()
+    where = search.where.also("at", "gte", span.start).also("at", "lt", span.end)
+    if search.asked.alone:
+        here = where.also("kind", "eq", "turn").also("scope", "in", tuple({shelf.scope for shelf in shelves}))
+        found |= {record.number for record in tools.store.find(here, Order("at"), MOST_WITHIN)}
+    if search.terms:
+        found |= tools.store.match(search.terms, shelves, where, MOST_WITHIN).scores.keys()
+    for generation, vector in search.asked.vectors[:1]:
+        near = tools.store.nearest(generation.id, vector, shelves, where, MOST_WITHIN, search.exact)
+        found |= {number for number, _ in near.hits}
     return found
 
 
