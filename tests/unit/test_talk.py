@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from memorist import Memory, Recall
 from memorist.designs.balanced import BALANCED
+from memorist.errors import Invalid
 from memorist.recall.stages.keep import Abstain
 from memorist.testing import MovableClock
 from memorist.text.corrections import corrects
@@ -142,6 +143,18 @@ def test_what_you_advised_is_what_the_assistant_said(memory: Memory) -> None:
     assert {"role"} <= {signal.name for signal in advised[0].signals}
 
 
+def test_the_answer_that_follows_the_question_is_what_you_recommended(memory: Memory) -> None:
+    talk(
+        memory, "a", "2026-03-02", "The interview is on Thursday. What should I wear?", "A navy blazer and brown shoes."
+    )
+    others(memory, 12)
+    found = asked(memory, "What did you recommend me to wear?")
+    assert texts(found)[0] == "A navy blazer and brown shoes."
+    role = {hit.record.provenance.role: s.scaled for hit in reversed(found) for s in hit.signals if s.name == "role"}
+    assert role["assistant"] > 1 and role["user"] == -1
+    assert "A navy blazer and brown shoes." in memory.context("What did you recommend me to wear?").text
+
+
 def test_in_may_is_not_june(memory: Memory) -> None:
     talk(memory, "m", "2026-05-20", "We were at the lake with the boat", "How nice.")
     talk(memory, "j", "2026-06-03", "We were at the lake with the boat again, what a lovely lake", "How nice.")
@@ -162,6 +175,65 @@ def test_the_weekend_is_not_monday(talkative: Memory, question: str) -> None:
         talk(talkative, f"x{number}", f"2026-0{1 + number % 9}-11", f"What I did with tool {number}", "I see.")
     found = talkative.recall(question, search="sessions", at=MONDAY, limit=50)
     assert texts(found)[0] == "Painted the fence and baked a plum cake"
+
+
+@pytest.fixture
+def week() -> Iterator[Memory]:
+    with Memory(":memory:", project="atlas", clock=MovableClock(MONDAY)) as memory:
+        talk(memory, "o", "2026-11-03", "The dentist fixed a tooth", "Ouch.")
+        talk(memory, "w", "2026-11-10", "We visited the garden with Nina", "How nice.")
+        talk(memory, "y", "2026-11-15", "Today we swam in the lake, what a day", "Brave.")
+        talk(memory, "t", "2026-11-16", "Repaired the kitchen tap", "Well done.")
+        others(memory, 12)
+        yield memory
+
+
+TODAY, GARDEN, LAKE = (
+    "Repaired the kitchen tap",
+    "We visited the garden with Nina",
+    "Today we swam in the lake, what a day",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("What did I do today?", {TODAY}),
+        ("what did I do last week?", {GARDEN, LAKE}),
+        ("What happened last weekend?", {LAKE}),
+        ("Was habe ich am Wochenende gemacht?", {LAKE}),
+        ("what did we talk about yesterday?", {LAKE}),
+    ],
+)
+def test_a_time_alone_is_answered_by_what_was_said_then(week: Memory, question: str, first: set[str]) -> None:
+    found = week.recall(question, at=MONDAY)
+    assert set(texts(found)[: len(first)]) == first
+    assert all(hit.why["relevance"] > 0.3 for hit in found.hits[: len(first)])
+    others = [hit for hit in found if hit.record.provenance.session not in ("w", "y", "t")]
+    assert all(hit.why["relevance"] < 0.1 for hit in others)
+    assert first <= {hit.text for hit in week.context(question).items}
+
+
+def test_a_time_in_which_nothing_was_said_is_not_answered_by_its_words(week: Memory) -> None:
+    found = week.recall("What did I do today?", at=datetime(2026, 12, 24, tzinfo=UTC))
+    assert all(hit.why["relevance"] < 0.05 for hit in found)
+
+
+def test_the_words_of_a_time_are_left_out_where_others_remain(week: Memory) -> None:
+    def looked_for(question: str, search: str) -> dict[str, float]:
+        found = week.recall(question, search=search, at=MONDAY, min_relevance=0, limit=50)
+        [lake] = [hit for hit in found if hit.text == LAKE]
+        return {signal.name: signal.value for signal in lake.signals}
+
+    assert "words" not in looked_for("Which tooth was fixed today?", "sessions")
+    assert "words" in looked_for("Which tooth was fixed today?", "all")  # a note that names a day is found by its name
+
+
+def test_a_time_alone_needs_no_model() -> None:
+    with Memory(":memory:", project="atlas", clock=MovableClock(MONDAY), embed="none") as memory:
+        talk(memory, "t", "2026-11-16", TODAY, "Well done.")
+        talk(memory, "y", "2026-11-15", LAKE, "Brave.")
+        assert texts(memory.recall("What did I do today?"))[0] == TODAY
 
 
 def test_german_times_are_read() -> None:
@@ -243,6 +315,15 @@ def test_a_correction_travels_with_what_it_corrects(memory: Memory) -> None:
     assert "corrects" in str(next(step.note for step in found.trace if step.stage == "Corrected"))
 
 
+def test_a_correction_travels_into_the_prompt(memory: Memory) -> None:
+    talk(memory, "g", "2026-10-21", "I put 60 euros aside every month for the trip", "Noted.", "make that 75", "Done.")
+    talk(memory, "h", "2026-10-25", "I try to save money by cooking at home", "Good plan.")
+    others(memory, 12)
+    for question in ("how much do I save a month?", "How much money goes aside for the trip?"):
+        shown = {hit.text for hit in memory.context(question).items}
+        assert {"I put 60 euros aside every month for the trip", "make that 75"} <= shown
+
+
 def test_even_alone_a_corrected_turn_says_so(memory: Memory) -> None:
     talk(memory, "a", "2026-03-02", "The deposit for the hall is 60 euros", "Noted.", "make that 75", "Done.")
     [hit] = asked(memory, "How much is the deposit for the hall?", limit=1)
@@ -295,6 +376,39 @@ def test_a_memory_that_answers_keeps_turns_out(memory: Memory) -> None:
     assert "Turns" not in {step.stage for step in found.trace} and "conversation" not in found[0].why
 
 
+def stored(memory: Memory) -> None:
+    memory.remember_many(["Bike lock code is 4711", "The landlord is called Keller", "Oven two runs too hot"])
+    memory.remember_many([f"Room {n} has {n} chairs and a board" for n in range(30)])
+    talk(memory, "a", "2026-03-02", "I want to buy a gravel bike, a blue one", "Great choice!")
+    others(memory, 12)
+
+
+def test_a_poor_memory_does_not_hide_a_good_turn(memory: Memory) -> None:
+    stored(memory)
+    question = "which kind of bike do I want to buy"
+    found = memory.recall(question)
+    assert texts(found)[0] == "I want to buy a gravel bike, a blue one" and found[0].why["conversation"] == 1.0
+    assert "from conversations: they answer this better than memories" in {step.note for step in found.trace}
+    assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
+    assert "I want to buy a gravel bike, a blue one" in memory.context(question).text
+
+
+@pytest.mark.parametrize("question", ["which kind of bike do I want to buy", "the bike lock code", "chairs or bikes"])
+def test_beside_turns_too_more_is_a_superset(memory: Memory, question: str) -> None:
+    stored(memory)
+    every = [(hit.text, hit.score) for hit in memory.recall(question, limit=20)]
+    for limit in (1, 2, 3, 7):
+        assert [(hit.text, hit.score) for hit in memory.recall(question, limit=limit)] == every[:limit]
+
+
+def test_turns_that_answer_no_better_stay_out(memory: Memory) -> None:
+    stored(memory)
+    found = memory.recall("What is the colour of Keller's door?")
+    [step] = [step for step in found.trace if step.stage == "Turns"]
+    assert found and step.note == "conversations answer this no better than memories"
+    assert not any("conversation" in hit.why for hit in found)
+
+
 def test_small_talk_and_other_searches_ask_no_turns(memory: Memory) -> None:
     talk(memory, "a", "2026-03-02", "thanks, go on with the cello", "How nice.")
     assert not memory.recall("thanks, go on!")
@@ -329,3 +443,26 @@ def test_why_not_knows_that_turns_were_asked(memory: Memory) -> None:
     assert memory.why_not(cello.id, "zyzzyva").startswith(f"memory {cello.number} was")
     memory.remember("The cello is mine")
     assert "search='all' looks there" in memory.why_not(cello.id, "cello")
+
+
+# ---------------------------------------------------------------- when a message was said
+
+
+@pytest.mark.parametrize("name", ["timestamp", "at", "created_at", "create_time"])
+@pytest.mark.parametrize("given", ["2026-03-02T18:30:00Z", "2026-03-02T19:30:00+01:00", 1772476200, 1772476200.0])
+def test_a_message_may_say_when_it_was_said(memory: Memory, name: str, given: object) -> None:
+    said = [
+        {"role": "user", "content": "The museum opens at ten", name: given},
+        {"role": "assistant", "content": "Good."},
+    ]
+    timed, other = memory.remember(said, session="s", at="2026-03-05T08:00Z")
+    assert timed.record.times.at == datetime(2026, 3, 2, 18, 30, tzinfo=UTC)
+    assert other.record.times.at == datetime(2026, 3, 5, 8, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("wrong", ["yesterday", 1e18, True, [2026]])
+def test_a_time_that_cannot_be_read_is_an_error_that_names_the_message(memory: Memory, wrong: object) -> None:
+    said = [{"role": "user", "content": "One"}, {"role": "user", "content": "Two", "timestamp": wrong}]
+    with pytest.raises(Invalid, match="the timestamp of message 2 "):
+        memory.remember(said, session="s")
+    assert not memory.recall("One", search="sessions")

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from heapq import merge
 from operator import attrgetter
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -55,6 +56,7 @@ class Asked:
         default_factory=dict
     )  # names and numbers in it that occur here, and what each tells
     role: str | None = None  # whose turns it asks for: "assistant" or "user"
+    alone: bool = False  # a time is all that it asks for: "what did I do today?"
 
 
 class Candidate(NamedTuple):
@@ -215,6 +217,10 @@ def ordered(hits: Iterable[Hit]) -> list[Hit]:
 
 HURRIED = Step("Monitor", 0, 0.0, note="hurried: recalls were slow lately, so less was looked at; see `status`")
 FROM_TALK = "from conversations: no memory seems to answer this"
+BETTER_TALK = "from conversations: they answer this better than memories"
+NOT_FROM_TALK = "conversations answer this no better than memories"
+POOR = 0.35  # relevance: where the best memory has less, conversations are asked too
+AHEAD = 2.0  # times the relevance of the best memory: what a turn needs to be shown beside it
 SEARCHES: Mapping[str, tuple[str, ...]] = {
     "memory": (MEMORY,),
     "items": (MEMORY,),  # what was extracted from files and imports
@@ -266,22 +272,36 @@ def answer(
     asked = _search(query, who, scopes, tools, hurried, until)
     search, trace = run(design.recall, asked, tools)
     because = None if search.hits else search.empty_because or _all_dropped(trace)
-    talk = _turns(query, asked, scopes, who, tools) if because else None
-    if because and talk:
-        search, trace, because = _of_talk(talk, trace, because, design, tools)
+    talk = _turns(query, asked, scopes, who, tools) if because or _relevance(search) < POOR else None
+    if talk:
+        search, trace, because = _of_talk(talk, search, trace, because, design, tools)
     trace = (HURRIED, *trace) if hurried else trace
     found = Recall(search.query, search.hits, because, trace, scopes, "r" + new_id(search.now)[1:], search.notes)
     return found, (time.perf_counter() - started) * 1000
 
 
 def _of_talk(
-    talk: Search, trace: tuple[Step, ...], because: str, design: Design, tools: Tools
+    talk: Search, held: Search, trace: tuple[Step, ...], because: str | None, design: Design, tools: Tools
 ) -> tuple[Search, tuple[Step, ...], str | None]:
-    """What the conversations answer; every hit of it says where it is from."""
+    """What the conversations answer, beside what memories hold of it; every hit of theirs says where it is from."""
     search, more = run(design.recall, talk, tools)
-    hits = [replace(hit, why={**hit.why, "conversation": 1.0}) for hit in search.hits]
-    silent = None if hits else f"{because}; conversations: {search.empty_because or _all_dropped(more)}"
-    return search.but(hits=tuple(hits)), (*trace, Step("Turns", len(hits), 0.0, note=FROM_TALK), *more), silent
+    said = [replace(hit, why={**hit.why, "conversation": 1.0}) for hit in search.hits]
+    if _relevance(search) < AHEAD * _relevance(held):
+        lost = {hit.record.id: "memories answer this as well" for hit in said}
+        return held, (*trace, *more, Step("Turns", len(held.hits), 0.0, lost, NOT_FROM_TALK)), None
+    both = list(merge(said, held.hits, key=lambda hit: -hit.score))  # each is in the order of its stages
+    dropped = {
+        hit.record.id: f"rank {n}, asked for {talk.limit}" for n, hit in enumerate(both[talk.limit :], talk.limit + 1)
+    }
+    step = Step("Turns", len(both) - len(dropped), 0.0, dropped, FROM_TALK if because else BETTER_TALK)
+    silent = None if both else f"{because}; conversations: {search.empty_because or _all_dropped(more)}"
+    notes = tuple(dict.fromkeys((*held.notes, *search.notes)))
+    return search.but(hits=tuple(both[: talk.limit]), notes=notes), (*trace, step, *more), silent
+
+
+def _relevance(search: Search) -> float:
+    """Of the first hit, which is the same for every limit. A design without chances is as sure as it can be."""
+    return search.hits[0].why.get("relevance", 1.0) if search.hits else 0.0
 
 
 def _turns(query: Query, asked: Search, scopes: tuple[str, ...], who: Access, tools: Tools) -> Search | None:

@@ -3,17 +3,19 @@
 Messages are dicts, the objects of the vendors' libraries, or any objects with these attributes, as OpenAI (also the items of its
 Responses), Anthropic, Google and LangChain have them. A content is a text or a list of blocks. Texts are kept. What a tool returned
 is a turn of the role `tool`, also where it stands in a message of the user's: the role of a turn may lower its origin, and a tool
-must not speak as the user. Pictures, calls of tools and thoughts are not said to anybody, and are not kept.
+must not speak as the user. A message may say when it was said. Pictures, calls of tools and thoughts are not said to anybody,
+and are not kept.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
 from memorist import checks
 from memorist.errors import Invalid
-from memorist.records import Draft, Outcome
+from memorist.records import ISO, Draft, Outcome, utc
 from memorist.text.visible import is_blank, quoted
 
 ROLES = {
@@ -22,7 +24,8 @@ ROLES = {
 }  # fmt: skip
 SHAPE = '{"role": "user", "content": "…"}'
 # What is read of a message or a block.
-ATTRIBUTES = ("role", "type", "name", "content", "parts", "text", "thought", "output")
+TIMES = ("timestamp", "at", "created_at", "create_time")
+ATTRIBUTES = ("role", "type", "name", "content", "parts", "text", "thought", "output", *TIMES)
 # Blocks of these types hold what was said; others with a text may hold thoughts.
 TEXT_TYPES = (None, "text", "input_text", "output_text")
 
@@ -43,7 +46,8 @@ def turns_of(messages: Any, common: Draft) -> list[Draft | Outcome]:
     turns: list[Draft | Outcome] = []
     for number, message in enumerate(_messages(messages), 1):
         said = list(_said(message, number))
-        turns += [_turn(role, text, message, common) for role, text in said]
+        at = _time(message, number) if said else None
+        turns += [_turn(role, text, message, at, common) for role, text in said]
         if not said:
             turns.append(Outcome("unchanged", f"message {number} holds no text, so nothing of it was kept"))
     return _with_keys(turns, common.key)
@@ -76,8 +80,22 @@ def _is_item(message: Mapping[str, Any]) -> bool:
     return isinstance(message.get("type"), str) and message["type"] not in (*TEXT_TYPES, "message")
 
 
-def _turn(role: str, text: str, message: Mapping[str, Any], common: Draft) -> Draft:
-    return replace(common, text=text, kind="turn", role=role, speaker=message.get("name") or common.speaker)
+def _turn(role: str, text: str, message: Mapping[str, Any], at: datetime | None, common: Draft) -> Draft:
+    speaker = message.get("name") or common.speaker
+    return replace(common, text=text, kind="turn", role=role, speaker=speaker, at=common.at if at is None else at)
+
+
+def _time(message: Mapping[str, Any], number: int) -> datetime | None:
+    """When it was said, if the message tells: a time as text, or seconds since 1970."""
+    name = next((name for name in TIMES if message.get(name) is not None), None)
+    if name is None:
+        return None
+    given, what = message[name], f"the {name} of message {number}"
+    try:
+        seconds = isinstance(given, int | float) and not isinstance(given, bool)
+        return datetime.fromtimestamp(given, UTC) if seconds else utc(given, what)
+    except (ValueError, OverflowError, OSError) as problem:
+        raise Invalid(f"{what} must be seconds since 1970 or a time such as {ISO!r}, not {quoted(given)}") from problem
 
 
 def _with_keys(turns: list[Draft | Outcome], key: str | None) -> list[Draft | Outcome]:

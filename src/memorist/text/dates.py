@@ -46,6 +46,12 @@ class Span:
     begin: int
     finish: int
 
+    @property
+    def moves(self) -> bool:
+        """Whether another day has another one, as "last week": no month, weekday, feast or number is in it."""
+        words = [GERMAN.get(word, word) for word in self.text.lower().split()]
+        return CALLED.isdisjoint(words) and not any(map(str.isdigit, self.text))
+
 
 class _Found(NamedTuple):
     start: datetime
@@ -522,6 +528,7 @@ COUNTED = frozenset("km percent people men women children mb gb ms cup of tsp tb
 NO_PLURALS = frozenset("does this besides towards perhaps always sometimes afterwards onwards plus versus".split())
 FIGURES = frozenset("'’0123456789")  # what a number or a decade begins with
 FEAST_STARTS = frozenset(name.split()[0] for name in FEASTS)
+CALLED = frozenset().union(LONG, WEEKDAYS, FEAST_STARTS)
 # The German names that are nothing else, in any language; morgen is also the morning, and "in zwei Wochen" has another order.
 GERMAN = dict(
     pair.split(":")

@@ -21,7 +21,7 @@ from memorist.kinds import DOCUMENTS, TURNS
 from memorist.models.coverage import LONGEST, Coverage, holding
 from memorist.recall.pipeline import Asked, Candidate, Search
 from memorist.recall.stages.keep import not_believed
-from memorist.recall.stages.talk import spoken
+from memorist.recall.stages.talk import THEN, spoken
 from memorist.records import Hit, Record, Signal
 from memorist.store.nouns import Fact
 from memorist.text.bm25 import K1, Yardstick
@@ -154,6 +154,15 @@ class Table:
         if chances:
             self.group = max(chances, key=chances.__getitem__)
             self.evidence, self.chance = found[self.group], chances[self.group]
+            if self._asked.alone:
+                self._settle_by_time(max(alike[self.group], key=self.sums.__getitem__))
+
+    def _settle_by_time(self, first: int) -> None:
+        """Nothing but a time is asked for: what was said then is the answer, and what was said long before or after it is none."""
+        near = max([closeness(self.candidates[first].fact.at, span) for span in self._asked.spans])
+        self.chance *= near
+        if near == 1.0:
+            self._standings[self.group], self.chance = THEN - self.sums[first], logistic(THEN)
 
     def _group(self, number: int) -> str:
         return GROUPS[voice(self.candidates[number].fact)]
@@ -200,7 +209,9 @@ class Table:
             found.append(("speaker", 1.0))
         if asked.spans and GROUPS[voice(fact)] == "talk":  # a note is of the day it was written, which says little
             found.append(("when", max(closeness(fact.at, span) for span in asked.spans)))
-        return found + spoken(fact, asked) if asked.role or asked.spans else found
+        if not asked.role and not asked.spans:
+            return found
+        return found + spoken(fact, asked, self._own.get(fact.before or 0, 0.0))
 
     def _evidence(self, read: Sequence[int]) -> dict[str, float]:
         """How well the question is answered here at all. On a large shelf the best is good by chance."""

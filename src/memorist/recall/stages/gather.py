@@ -15,7 +15,7 @@ from memorist.design import Tools
 from memorist.kinds import DOCUMENTS
 from memorist.recall.pipeline import Asked, Candidate, Search
 from memorist.recall.stages.labels import Labels, share
-from memorist.recall.stages.talk import within
+from memorist.recall.stages.talk import timed, within
 from memorist.recall.stages.words import SHORTEST_FUZZY, misspelt
 from memorist.store.nouns import Fact, Near
 from memorist.store.where import Where
@@ -95,6 +95,7 @@ class Recognise:
         known = tools.store.speakers(search.shelves, MOST_SPEAKERS)
         speakers, bare = _spoken_of(said, known) if 0 < len(known) < MOST_SPEAKERS else ((), said)
         times = tools.times(said, search.moment or search.now)
+        bare, terms, alone = timed(bare, times.spans, search)
         layers = {shelf.layer for shelf in search.shelves}
         whole = message_of(search.query[:LONGEST_QUERY]) if bare == said else bare
         meant = bare[:LONGEST_MESSAGE] if len(whole) > LONGEST_MESSAGE else whole
@@ -104,8 +105,8 @@ class Recognise:
         named = ", ".join((*speakers, *(span.text for span in times.spans)))
         notes = (named and f"recognised: {named}", times.note, late)
         note = "; ".join(filter(None, notes)) or None
-        asked = Asked(bare, speakers, times.spans, vectors, role=asked_role(said))
-        return search.but(asked=asked, note=note, notes=tuple(filter(None, [late])))
+        asked = Asked(bare, speakers, times.spans, vectors, role=asked_role(said), alone=alone)
+        return search.but(asked=asked, terms=terms, note=note, notes=tuple(filter(None, [late])))
 
 
 def _spoken_of(said: str, known: Sequence[str]) -> tuple[tuple[str, ...], str]:
