@@ -20,7 +20,7 @@ from memorist.text.visible import quoted
 from memorist.worth import held_up
 
 MOST_TOKENS = 10_000_000  # of a budget
-FIRST = 0.25  # of the chance to matter that the others need: what the best of a lane needs
+OF_THE_BEST = 0.25  # of the chance to matter that the others need: what the best of a lane needs
 MILLIONTHS = 1_000_000  # shares are counted in these: 0.65 of 1840 is exactly 1196
 
 
@@ -120,7 +120,7 @@ def earning(
 
     def earns(item: Item, cost: int) -> bool:
         score, is_chance = item.hit.score, "relevance" in item.hit.why
-        needed = max(asked, lane.least * FIRST) if score == best else lane.least * (1 + cost / max(1, tokens))
+        needed = max(asked, lane.least * OF_THE_BEST) if score == best else lane.least * (1 + cost / max(1, tokens))
         return held_up(item.record) or score >= max(lane.of_best * best, min(1.0, needed) * is_chance)
 
     kept = [earns(item, cost) for item, cost in zip(items, costs, strict=True)]
