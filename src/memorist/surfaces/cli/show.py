@@ -167,8 +167,8 @@ def _relations(hit: Hit, others: _Beside) -> Iterator[str]:
     if contradicted := others.named(id for id in hit.conflicts if id not in settled):
         yield f"contradicts {contradicted}"
     if hit.kind == "turn":
-        said = hit.record.provenance
-        yield "from a conversation" + (f", said by {said.speaker or said.role}" if said.speaker or said.role else "")
+        spoke = hit.record.provenance.speaker or hit.record.provenance.role
+        yield "from a conversation" + f", said by {spoke}" * bool(spoke)
 
 
 def _begun(text: str) -> str:
