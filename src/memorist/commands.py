@@ -145,7 +145,7 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
         "as_of": "Answers as things were believed at that time.",
         "deadline": "Seconds after which optional steps are skipped.",
         "exact": "Compares every vector in full, even where a first look at their signs would be faster.",
-        "min_relevance": "What a hit must have instead of the design's cut; 0 brings as many as --limit says.",
+        "min_relevance": "What a hit must have instead of the design's cut, where hits have a relevance (balanced); 0: no cut.",
         "budget": "How many tokens at most.",
         "remaining": "Tokens that remain in the model's window; a share of them is used.",
         "window": "Tokens of the whole window; all but the reserve is used.",

@@ -688,7 +688,8 @@ class Engine:
         facts = {
             "embedder": meaning.problem or names[0],
             **dict(zip(("embedder_turns",), names[1:], strict=False)),
-            "vectors": ", ".join(f"{shown(each.model)} ({_use(each)})" for each in living) or NONE,
+            "vectors": ", ".join(f"{shown(each.model)} ({_use(each)})" for each in living)
+            or NONE + " yet" * (names[0] != NONE),
             "rows_waiting": waiting,
         }
         advice = meaning.advice(living) or ("run `memorist upkeep`" if waiting else None)

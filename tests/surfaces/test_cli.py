@@ -1,13 +1,18 @@
 """What a person or an agent does with the command line, from remembering to restoring."""
 
+import io
 import json
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
 
 from memorist import Memory, __version__
+from memorist.records import Hit, Recall
+from memorist.surfaces.cli import show
+from memorist.surfaces.cli.screen import Screen
 
 from .conftest import Cli
 
@@ -241,13 +246,61 @@ def test_time_travels(cli: Cli) -> None:
 # ---------------------------------------------------------------- answers
 
 
+def test_a_new_memory_says_what_it_did_to_others(cli: Cli) -> None:
+    assert cli.inside("remember", "The gateway listens on port 8080").out == "added [id:1] in project/atlas\n"
+    told = cli.inside("remember", "The gateway listens on port 9090").out.splitlines()
+    assert told[0].startswith("added [id:2] in project/atlas: memory 1 is superseded by it (") and "undo" in told[1]
+    told = cli.inside(
+        "remember", "--batch", stdin="The gateway listens on port 7070\nThe heron nests near the weir\n"
+    ).out
+    assert "2 added" in told and "  1 added: memory 2 is superseded by it (" in told
+
+
+def test_a_hit_says_what_it_contradicts_and_what_it_replaces(cli: Cli) -> None:
+    with Memory(":memory:") as memory:
+        old, new, other = (memory.remember(f"{name} lives in Rome").record for name in ("Ann", "Ben", "Cleo"))
+        assert old and new and other
+        said = Hit(new, 0.9, {}, (), (old.id, other.id), (old.id,)), Hit(old, 0.8, {"outdated": 0.9}, (), (new.id,))
+        result = show.Result("recall", Recall("who?", said), memory, {})
+        out = io.StringIO()
+        with redirect_stdout(out):
+            show.show(result, Screen.of(False))
+    first, replaces, contradicts, second, outdated, _ = out.getvalue().splitlines()
+    assert "Ben" in first and "Ann" in second
+    assert replaces == "    replaces [id:1]" and outdated == "    outdated: see [id:2]"
+    assert contradicts == "    contradicts [id:3] Cleo lives in Rome", "what is not among the hits is told"
+
+
+def test_a_turn_says_who_spoke_and_that_it_is_talk(cli: Cli) -> None:
+    cli.inside("remember", "The heron nests near the weir", "--kind", "turn", "--speaker", "Ann")
+    told = cli.inside("recall", "where does the heron nest?").out.splitlines()
+    assert told[0].endswith("The heron nests near the weir") and told[1] == "    from a conversation, said by Ann"
+
+
+def test_documents_are_named_where_only_memories_were_asked(cli: Cli) -> None:
+    assert "--search sources" not in cli.inside("recall", "where does the heron nest?").err
+    cli.inside("remember", "The heron nests near the weir", "--kind", "document")
+    assert "--search sources" in cli.inside("recall", "where does the heron nest?").err
+    found = cli.inside("recall", "where does the heron nest?", "--search", "sources")
+    assert "heron" in found.out and "--search sources" not in found.err
+
+
+def test_a_relevance_that_a_design_does_not_have_is_told(cli: Cli) -> None:
+    cli.inside("remember", "The heron nests near the weir")
+    asked = ("recall", "the heron of the weir", "--min-relevance", "0.1")
+    assert "min_relevance" not in cli.inside(*asked).err
+    cli.inside("design", "use", "tiers")
+    told = cli.inside(*asked)
+    assert "min_relevance had no effect: the design tiers" in told.err and "heron" in told.out
+
+
 def test_json_is_one_document_with_the_same_results(cli: Cli) -> None:
     added = cli.inside("remember", "Staging runs Postgres 16", "--data", '{"step": 3}', "--json").json
     assert (added["outcome"], added["scope"], added["record"]["number"]) == ("added", "project/atlas", 1)
     assert added["record"]["data"] == {"step": 3} and added["record"]["times"]["at"].endswith("+00:00")
     found = cli.inside("recall", "postgres", "--json").json
     assert set(found) == {"query", "hits", "empty_because", "scopes", "receipt", "trace", "notes"}
-    assert set(found["hits"][0]) == {"record", "score", "why", "signals", "conflicts"}
+    assert set(found["hits"][0]) == {"record", "score", "why", "signals", "conflicts", "replaces"}
     assert found["scopes"] == ["project/atlas", "global"]
     assert cli.inside("list", "--json").json == [cli.inside("get", "1", "--json").json]
     assert cli.inside("count", "--json").json == 1

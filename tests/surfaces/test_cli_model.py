@@ -62,14 +62,15 @@ def test_the_list_has_every_built_in_model_and_says_which_is_used_and_what_the_s
     found = cli.inside("model", "list", "--json").json
     assert [each["name"] for each in found["models"]] == list(BUILT_IN)
     assert {name: each["used_for"] for name, each in models(cli).items() if each["used_for"]} == {
-        "static": ["memories", "turns"]
+        "layered": ["memories"],
+        "static": ["turns"],
     }
     assert models(cli)["static"]["bytes"] > 1_000_000 > models(cli)["none"]["bytes"] == 0
     assert "bytes a vector" in models(cli)["static:64"]["costs"]
-    assert found["store"]["rows_waiting"] == 0 and found["store"]["vectors"].endswith("(current)")
+    assert found["store"]["rows_waiting"] == 0 and "(current: memory, documents)" in found["store"]["vectors"]
     assert "rows waiting: 0" in said(cli, "list")
     on_paper = cli("model", "list")
-    assert on_paper.code == 0 and "memories, turns\tstatic\t" in on_paper.out
+    assert on_paper.code == 0 and "memories\tlayered\t" in on_paper.out and "\nturns\tstatic\t" in on_paper.out
 
 
 def test_what_is_set_and_has_no_name_is_listed_too(cli: Cli, graph: Path, tmp_path: Path) -> None:
@@ -80,7 +81,23 @@ def test_what_is_set_and_has_no_name_is_listed_too(cli: Cli, graph: Path, tmp_pa
     assert gone["used_for"] == ["second opinion"] and gone["costs"].startswith("cannot be used")
 
 
+def test_a_new_store_has_no_vectors_yet_and_one_without_a_model_has_none(cli: Cli) -> None:
+    assert "vectors: none yet" in said(cli, "list")
+    settings.set_setting("embed", "none")
+    assert said(cli, "list").endswith("vectors: none rows waiting: 0")
+
+
 # ---------------------------------------------------------------- using one
+
+
+def test_who_takes_a_model_back_is_told_that_the_store_does_not_follow_by_itself(cli: Cli) -> None:
+    assert "upkeep" not in cli.inside("config", "set", "embed", "static").out, "there is no store yet"
+    cli.inside("config", "unset", "embed")
+    cli.inside("remember", "The heron nests near the weir")
+    assert "`memorist upkeep` moves" in cli.inside("config", "set", "embed", "static:64").out
+    cli.inside("upkeep")
+    told = cli.inside("config", "unset", "embed").out
+    assert "`memorist upkeep --switch` moves" in told and "`memorist upkeep` moves" not in told
 
 
 def test_a_model_is_added_used_and_the_store_moves_to_it(cli: Cli, weights: Path) -> None:
@@ -90,7 +107,7 @@ def test_a_model_is_added_used_and_the_store_moves_to_it(cli: Cli, weights: Path
     assert config() == {}, "adding a model uses none"
     shown = said(cli, "use", "toy-model-v1-5")
     assert config() == {"embed": f"onnx:{kept() / 'toy-model-v1-5'}"} and "it works: onnx:toy-model-v1-5@" in shown
-    assert "`memorist upkeep` moves the store from static-256@" in shown
+    assert "`memorist upkeep` moves memory and documents from layered-256@" in shown
     found = cli.inside("model", "list", "--json").json
     assert found["store"]["rows_waiting"] == 1 and models(cli)["toy-model-v1-5"]["used_for"] == ["memories", "turns"]
     cli.inside("upkeep")

@@ -108,6 +108,8 @@ def test_beside_the_best_only_what_is_likely_to_matter_enters() -> None:
     assert kept(RECALL, scored(0.9, 0.6, 0.37, 0.3)) == [0.9, 0.6, 0.37]
     assert kept(RECALL, scored(0.95, 0.37)) == [0.95], "relative to the best"
     assert kept(RECALL, scored(0.2, 0.19)) == [0.2], "whether there is an answer was decided before"
+    assert kept(RECALL, scored(0.06, 0.05)) == [], "the best of what is beside the point is beside the point"
+    assert kept(RECALL, scored(0.06, pinned=True)) == kept(RECALL, scored(0.06, chance=False)) == [0.06]
     assert kept(RECALL, scored(9.0, 4.0, 3.0, chance=False)) == [9.0, 4.0], "a plain score is no chance"
     assert kept(Lane("recall", 1.0), scored(0.9, 0.01)) == [0.9, 0.01]
     assert kept(RECALL, scored(0.9, 0.01, pinned=True)) == [0.9, 0.01]
@@ -132,7 +134,7 @@ def test_a_stricter_lane_shows_a_part_of_what_a_milder_one_shows(
     mild, strict = sorted((least, more))
     some = kept(Lane("recall", 1.0, least=strict, of_best=of_best), scored(*scores))
     all = kept(Lane("recall", 1.0, least=mild, of_best=of_best), scored(*scores))
-    assert set(some) <= set(all) and (not scores or max(scores) in some)
+    assert set(some) <= set(all) and (not scores or max(scores) < strict / 4 or max(scores) in some)
 
 
 def test_a_context_says_what_it_left_out_for_that_reason_and_the_caller_may_turn_it_off(memory: Memory) -> None:

@@ -537,6 +537,29 @@ def test_a_damaged_store_gives_an_empty_context_that_says_why(tmp_path: Path) ->
         assert "the prompt goes on without it: memory 1 cannot be read" in str(context.empty_because)
 
 
+def test_pins_and_preferences_are_shown_though_recall_fails(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory.remember("lunch is at noon", pinned=True)
+    memory.access = replace(memory.access, origin="user")
+    memory.remember("Answers are short", kind="preference")
+    memory.remember("lunch was soup")
+
+    def fails(*given: object, **more: object) -> None:
+        raise StoreDamaged("the index cannot be read")
+
+    monkeypatch.setattr(Memory, "_answer", fails)
+    context = memory.context("lunch")
+    assert {hit.text for hit in context.items} == {"lunch is at noon", "Answers are short"}
+    assert "the index cannot be read" in "".join(context.skipped) and context.empty_because is None
+
+
+def test_a_piece_of_a_document_is_shortened_to_what_fits_a_small_budget(memory: Memory) -> None:
+    filler = " ".join(f"Sentence {n} is about nothing much at all." for n in range(40))
+    memory.remember(f"{filler} The quorum is three cranes. {filler}", kind="document", files=["guide.md"])
+    for budget in (200, 800):
+        context = memory.context("how many cranes make the quorum?", budget=budget, min_relevance=0)
+        assert "The quorum is three cranes." in context.text and context.tokens <= budget
+
+
 def test_a_closed_memory_and_a_failing_counter_do_not_stop_a_prompt(tmp_path: Path) -> None:
     memory = Memory(tmp_path / "memory.db")
     memory.remember("lunch is at noon")

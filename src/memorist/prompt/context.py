@@ -6,8 +6,8 @@ another from being candidates; and once among documents, where there are any. Su
 the most important memories of its family are candidates for every question. The budget is kept on the rendered text, frame
 and marks included, because that is what a model is charged for.
 
-A prompt must not fail because memory did. Wrong arguments are raised, because the caller has to change them; any other
-failure gives an empty context that says why, and the details are logged.
+A prompt must not fail because memory did. Wrong arguments are raised, because the caller has to change them; if recall fails,
+pins and preferences are shown without it; any other failure gives an empty context that says why, and the details are logged.
 """
 
 import hashlib
@@ -70,6 +70,7 @@ USUAL, LEAST = 75, 10  # tokens of a memory in a prompt: usually, and in any cas
 HURRIED_HITS = 3  # a hurried context recalls this part
 DOCUMENTS = 5  # that are recalled beside memories
 WHOLE = 3  # characters of a token: what is shown whole must leave room for the others that are
+PIECE = 2  # characters of a document for each token of the budget: half of it, or less
 ASIDE = 20  # hits that steady lanes may have taken already
 RELEVANT = 3  # how much more than its importance counts that a memory of a family matches the question
 OWN = ("task", "session")  # families that hold what was said there, by whomever
@@ -135,6 +136,8 @@ class Plan:
     def longest(self, record: Record) -> int | None:
         """How many characters of it are shown; None: all."""
         ratio, most = self.compression.ratio, self.mode.longest
+        if most is not None and record.kind == "document":  # a piece may be longer than all that is to be shown
+            most = min(most, max(MODES["cheap"].longest or 0, PIECE * self.total))
         if ratio is None:
             return most
         part = max(MODES["cheap"].longest or 0, lanes.part(ratio, len(record.text)))
@@ -232,9 +235,14 @@ def context(plan: Plan, recall: Recaller, keep: Keep, who: Access, tools: Tools,
     except (Invalid, OutOfScope):
         raise
     except Exception as problem:  # a turn without memory is better than no turn
-        log.warning("no memory for this prompt: %s", problem, exc_info=not isinstance(problem, MemoristError))
-        what = problem if isinstance(problem, MemoristError) else type(problem).__name__
-        return Context("", budget=plan.total, empty_because=f"memory failed, and the prompt goes on without it: {what}")
+        return Context("", budget=plan.total, empty_because=_failed(problem))
+
+
+def _failed(problem: Exception) -> str:
+    """What the caller is told of a failure; the details are logged."""
+    log.warning("no memory for this prompt: %s", problem, exc_info=not isinstance(problem, MemoristError))
+    what = problem if isinstance(problem, MemoristError) else type(problem).__name__
+    return f"memory failed, and the prompt goes on without it: {what}"
 
 
 def _leave_receipt(made: Context, plan: Plan, found: "Candidates", keep: Keep, started: float) -> None:
@@ -339,8 +347,7 @@ def candidates(plan: Plan, recall: Recaller, who: Access, tools: Tools) -> Candi
     protected = look.protected()
     because = None
     if plan.inject == "push":
-        because = look.recalled(sorted((name for name in names if name not in STEADY), key="recall".__eq__), recall)
-        look.cut()
+        because = look.asked(sorted((name for name in names if name not in STEADY), key="recall".__eq__), recall)
     if plan.once:
         look.say_once()
     contradictions = look.contradictions()
@@ -419,6 +426,23 @@ class Look:
         made = tuple(replace(item, weight=-place, protected=True) for place, item in enumerate(items))
         self.taken.update({item.record.id: item for item in made})
         return made
+
+    def asked(self, names: Sequence[str], recall: Recaller) -> str | None:
+        """Fills these lanes with what earns its tokens there; the reason if nothing was found. If recall fails, they stay empty,
+        and what does not depend on it is shown all the same."""
+        taken = dict(self.taken)
+        try:
+            because = self.recalled(names, recall)
+            self.cut()
+        except (Invalid, OutOfScope):
+            raise
+        except Exception as problem:
+            because = _failed(problem)
+            self.skipped.append(because)
+            self.lanes.update(dict.fromkeys(names, ()))
+            self.taken.clear()
+            self.taken.update(taken)
+        return because
 
     def recalled(self, names: Sequence[str], recall: Recaller) -> str | None:
         """Fills these lanes with what matches the question, or with the latest; the reason if nothing was found."""

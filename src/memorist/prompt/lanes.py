@@ -20,6 +20,7 @@ from memorist.text.visible import quoted
 from memorist.worth import held_up
 
 MOST_TOKENS = 10_000_000  # of a budget
+OF_THE_BEST = 0.25  # of the chance to matter that the others need: what the best of a lane needs
 MILLIONTHS = 1_000_000  # shares are counted in these: 0.65 of 1840 is exactly 1196
 CORRECTED = frozenset({"corrected", "corrects"})  # what such a turn and its correction have in `why`
 
@@ -113,16 +114,16 @@ def earning(
     lane: Lane, items: Sequence[Item], costs: Sequence[int], tokens: int, asked: float = 0.0
 ) -> tuple[list[Item], list[Item]]:
     """Those that earn their tokens, and those that do not: by their score beside the best, and by their chance to matter, of
-    which one needs the more, the more of the lane's tokens it takes. The best stays, because whether anything here is the answer
-    was decided when it was recalled, unless the caller asked for more than its chance. A design without chances has only the
-    scores, and pins are not asked. A turn that was corrected and its correction need no chance of their own, only to stand beside
-    the best: one without the other would be wrong, and their chances are the same."""
+    which one needs the more, the more of the lane's tokens it takes. The best needs a part of that alone, because whether anything
+    here is the answer was decided when it was recalled, unless the caller asked for more. A design without chances has only
+    the scores, and pins are not asked. A turn that was corrected and its correction need no more than the best: one without the
+    other would be wrong, and their chances are the same."""
     best = max((item.hit.score for item in items), default=0.0)
 
     def earns(item: Item, cost: int) -> bool:
         score, is_chance = item.hit.score, "relevance" in item.hit.why
         exempt = score == best or not CORRECTED.isdisjoint(item.hit.why)
-        needed = asked if exempt else lane.least * (1 + cost / max(1, tokens))
+        needed = max(asked, lane.least * OF_THE_BEST) if exempt else lane.least * (1 + cost / max(1, tokens))
         return held_up(item.record) or score >= max(lane.of_best * best, min(1.0, needed) * is_chance)
 
     kept = [earns(item, cost) for item, cost in zip(items, costs, strict=True)]

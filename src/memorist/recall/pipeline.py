@@ -276,8 +276,22 @@ def answer(
     if talk:
         search, trace, because = _of_talk(talk, search, trace, because, design, tools)
     trace = (HURRIED, *trace) if hurried else trace
-    found = Recall(search.query, search.hits, because, trace, scopes, "r" + new_id(search.now)[1:], search.notes)
+    notes = (*search.notes, *_aside(query, asked, because, trace, design, tools))
+    found = Recall(search.query, search.hits, because, trace, scopes, "r" + new_id(search.now)[1:], notes)
     return found, (time.perf_counter() - started) * 1000
+
+
+def _aside(
+    query: Query, asked: Search, because: str | None, trace: Sequence[Step], design: Design, tools: Tools
+) -> Iterator[str]:
+    """What the caller may have wanted otherwise: documents, which memories are not, and a cut that this design does not make."""
+    if query.min_relevance is not None and all(step.stage != "DropUnlikely" for step in trace):
+        yield f"min_relevance had no effect: the design {design.name} does not drop by a relevance, as balanced does"
+    scopes = tuple({shelf.scope for shelf in asked.shelves})
+    if because and query.search == "memory" and query.kinds is None and scopes:
+        here = asked.where.also("kind", "eq", "document").also("state", "eq", "active").also("scope", "in", scopes)
+        if tools.store.find(here, Order("number"), 1):
+            yield "there are documents here, which this did not search; search='sources' (--search sources) does"
 
 
 def _of_talk(

@@ -33,7 +33,7 @@ SHELL = {
     "design show": "Shows a design as a TOML file, which can be edited into one of your own.",
     "design use": "Uses that design from now on.",
     "model list": "Lists the models for meaning and second opinions, what each costs, and which are used.",
-    "model use": "Uses that model from now on; upkeep moves the store to it.",
+    "model use": "Uses that model from now on, and says what the store needs for it.",
     "model add": "Names a model of your own: a folder, which is converted if it holds only weights, or a server.",
     "model remove": "Removes such a name.",
     "config get": "Shows one setting.",

@@ -12,17 +12,16 @@ from typing import Any
 from memorist import checks, designs
 from memorist.design import Design
 from memorist.designs import own
-from memorist.errors import Invalid
+from memorist.errors import Invalid, MemoristError
 from memorist.surfaces import settings
 from memorist.surfaces.cli.arguments import JSON, Option
 from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
-from memorist.surfaces.cli.verbs import Place
+from memorist.surfaces.cli.verbs import Place, opened
 from memorist.text import toml
 
 # Settings and the keys of designs they cover. The schedule is none of them: it says when, not what.
 TUNED = {"reinforce_weight": "reinforce", "demote_weight": "demote", "max_size": "max_size", "prune_percent": "percent"}
 UNSCHEDULED = "nothing runs by itself: the schedule is only kept; `memorist upkeep --watch` stays and keeps it"
-MOVES_LATER = "`memorist upkeep` moves the store to it; words find everything meanwhile"
 
 # ---------------------------------------------------------------- settings
 
@@ -37,20 +36,32 @@ def set_setting(place: Place, key: str, value: str | None = None) -> int:
     """Sets it, or takes it back, and says what holds now, which may come from elsewhere than the file that was changed."""
     file = settings.unset_setting(key) if value is None else settings.set_setting(key, value, Path.cwd())
     now = settings.get_setting(key, Path.cwd())
-    note = _note_on(settings.known(key)) if now else None
+    note = _note_on(settings.known(key), place) if now else None
     said = f"{key} is now {one_line(now) if now else 'not set'} ({one_line(str(file))} was written)"
     document = {key: now, "file": file} | ({"note": note} if note else {})
     return Screen.of(place.json).answer(document, said, *([f"  {one_line(note)}"] if note else []))
 
 
-def _note_on(key: str) -> str | None:
+def _note_on(key: str, place: Place) -> str | None:
     """What the user must know about a setting that does not do all that its name says."""
     if key in ("prune_schedule", "embed", "embed_turns"):
-        return UNSCHEDULED if key == "prune_schedule" else MOVES_LATER
+        return UNSCHEDULED if key == "prune_schedule" else store_needs(place)
     if key not in TUNED or (used := _used_now()) is None:
         return None
     has = any(line.split(" = ")[0].endswith(f".{TUNED[key]}") for line in _lines(used))
     return None if has else f"the design {used.name} has no {TUNED[key]} to change, so this has no effect on it"
+
+
+def store_needs(place: Place) -> str | None:
+    """What is to be done now that another model was named: only the store knows whether upkeep moves it there, or has to be
+    told to. A store that is not there yet needs nothing."""
+    try:
+        if not Path(place.db or settings.load(Path.cwd()).db).exists():
+            return None
+        with opened(place) as memory:
+            return str(memory._vectors().get("vectors_advice", "the store has its vectors; nothing has to be moved"))
+    except MemoristError:  # the setting holds all the same
+        return "`memorist status` says what the store needs for it"
 
 
 def _tell_problems() -> None:

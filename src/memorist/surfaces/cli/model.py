@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memorist.errors import Invalid, MemoristError, meant
+from memorist.errors import Invalid, meant
 from memorist.models.added import AddedModel, AddedModels, Trial, Use, tried
 from memorist.models.embed import BUILT_IN, DEFAULT_TURNS, FOLDER, NONE
 from memorist.models.onnx import graph_in
 from memorist.surfaces import settings
 from memorist.surfaces.cli.arguments import JSON, PLACE, Option
-from memorist.surfaces.cli.config import MOVES_LATER
+from memorist.surfaces.cli.config import store_needs
 from memorist.surfaces.cli.screen import Screen, aside, one_line
 from memorist.surfaces.cli.verbs import Place, opened
 
@@ -25,6 +25,7 @@ GIVES: Mapping[Use, str] = {
     "rerank": "is a cross-encoder, which gives a second opinion and no vectors; leave --turns out",
     "embed": "gives vectors, and no second opinion on a question; leave --rerank out",
 }
+ASKED = "it is asked from the next question on"
 LEAVES = "every text of the store goes to that server when upkeep moves the store, secrets in known formats excepted"
 
 
@@ -110,9 +111,15 @@ def use_model(place: Place, name: str, turns: bool = False, rerank: bool = False
     trial = tried("rerank" if key == "rerank" else "embed", spelled, settings.secret)
     file = settings.set_setting(key, spelled, Path.cwd())
     now, source = settings.all_settings(Path.cwd())[key]
-    document = {key: now, "from": source, "file": file, "trial": trial, "next": _next(place, key)}
+    document = {
+        key: now,
+        "from": source,
+        "file": file,
+        "trial": trial,
+        "next": ASKED if key == "rerank" else store_needs(place),
+    }
     told = [f"{key} is now {one_line(now or '')} ({one_line(str(file))} was written)", *_shown(trial)]
-    told += [f"  {one_line(str(document['next']))}"]
+    told += [f"  {one_line(str(document['next']))}"] if document["next"] else []
     told += [f"  {LEAVES}"] if spelled.lower().startswith("http") else []
     Screen.of(place.json).answer(document, *told)
     if source != str(file):
@@ -142,17 +149,6 @@ def _spelled(name: str, added: Mapping[str, AddedModel]) -> str:
         f"there is no model {name[:64]!r}{meant(name, [*BUILT_IN, *added])}; `memorist model list` shows them, "
         "`memorist model add FOLDER` adds one"
     )
-
-
-def _next(place: Place, key: str) -> str:
-    """What the store at hand needs now."""
-    if key == "rerank":
-        return "it is asked from the next question on"
-    try:
-        with opened(place) as memory:
-            return str(memory._vectors().get("vectors_advice", "the store has its vectors; nothing has to be moved"))
-    except MemoristError:  # the setting holds all the same
-        return MOVES_LATER
 
 
 def _shown(trial: Trial | None) -> list[str]:

@@ -5,7 +5,7 @@ stored passes through `one_line` or `safe` on its way.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -78,7 +78,7 @@ def _remembered(result: Result, screen: Screen) -> None:
         return _remembered_many(result, screen)
     outcome: Outcome = result.value
     where = outcome.record.scope if outcome.record else result.scope
-    because = "" if outcome.outcome == "added" else f": {one_line(outcome.because)}"
+    because = f": {one_line(outcome.because)}" if _surprising(outcome) else ""
     unconfirmed = ", unconfirmed" if outcome.record and outcome.record.status == "candidate" else ""
     screen.line(f"{_named(outcome, screen)} in {one_line(where)}{unconfirmed}{because}")
     _advised([outcome], screen)
@@ -90,12 +90,19 @@ def _remembered_many(result: Result, screen: Screen) -> None:
     said = ", ".join(f"{count:,} {word}" for word, count in counts.items()) or "nothing to remember"
     scopes = {outcome.record.scope for outcome in outcomes if outcome.record} or {result.scope}
     screen.line(f"{said} in {one_line(', '.join(sorted(scopes)))}")
-    _reasons(Counter((each.outcome, each.because) for each in outcomes if each.outcome != "added"), screen)
+    _reasons(Counter((each.outcome, each.because) for each in outcomes if _surprising(each)), screen)
     _advised(outcomes, screen)
 
 
+def _surprising(outcome: Outcome) -> bool:
+    """Whether there is more to say than that a new memory is there, such as that it took the place of another."""
+    from memorist.remember.conflicts import NEW  # here, for questions do without it
+
+    return (outcome.outcome, outcome.because) != ("added", NEW)
+
+
 def _reasons(reasons: Counter[tuple[str, str]], screen: Screen) -> None:
-    """What did not become a new memory, and why."""
+    """What did not simply become a new memory, and why."""
     for (word, because), count in reasons.most_common(SHOWN_AT_MOST):
         screen.line(f"  {count:,} {word}: {one_line(because)}")
     if len(reasons) > SHOWN_AT_MOST:
@@ -117,8 +124,9 @@ def _recalled(result: Result, screen: Screen) -> None:
     for note in found.notes:
         aside(note)
     scopes = one_line(", ".join(found.scopes) or result.memory.project.scope)
+    others = _beside(found, result.memory)
     for hit in found:
-        _hit(hit, result.why, screen)
+        _hit(hit, result.why, others, screen)
     if found:
         screen.line(screen.styled(f"{memories(len(found))} from {scopes}", "dim"))
     else:
@@ -127,12 +135,54 @@ def _recalled(result: Result, screen: Screen) -> None:
         screen.line(screen.styled(f"receipt {found.receipt}", "dim"))
 
 
-def _hit(hit: Hit, why: bool, screen: Screen) -> None:
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """What the memories of an answer have to do with others, by their ids."""
+
+    known: Mapping[str, Record]
+    shown: Mapping[str, Record]
+    newer: Mapping[str, str]  # what took the place of which
+
+    def named(self, ids: Iterable[str]) -> str:
+        """Their marks, and the beginning of a text that the answer does not show itself."""
+        told = (self.known[id] for id in ids if id in self.known)
+        return ", ".join(f"[id:{r.number}]{'' if r.id in self.shown else f' {_begun(r.text)}'}" for r in told)
+
+
+def _beside(found: Recall, memory: "Memory") -> _Beside:
+    shown = {hit.id: hit.record for hit in found}
+    missing = [id for hit in found for id in (*hit.conflicts, *hit.replaces) if id not in shown]
+    newer = {old: hit.id for hit in reversed(found) for old in hit.replaces}
+    return _Beside({**shown, **(_by_id(memory, missing) if missing else {})}, shown, newer)
+
+
+def _relations(hit: Hit, others: _Beside) -> Iterator[str]:
+    """What a reader must know before using a hit: that another took its place, or says otherwise, or that it was only said."""
+    if replaced := others.named(hit.replaces):
+        yield f"replaces {replaced}"
+    if "outdated" in hit.why:
+        newer = others.newer.get(hit.id)
+        yield f"outdated: see {others.named([newer])}" if newer else "outdated"
+    settled = {*hit.replaces, others.newer.get(hit.id)}
+    if contradicted := others.named(id for id in hit.conflicts if id not in settled):
+        yield f"contradicts {contradicted}"
+    if hit.kind == "turn":
+        spoke = hit.record.provenance.speaker or hit.record.provenance.role
+        yield "from a conversation" + f", said by {spoke}" * bool(spoke)
+
+
+def _begun(text: str) -> str:
+    return text if len(text) <= BESIDE else f"{text[: BESIDE - 1].rstrip()}…"
+
+
+def _hit(hit: Hit, why: bool, others: _Beside, screen: Screen) -> None:
     record = hit.record
     head = _mark(record.number, screen)
     doubt = ", unconfirmed" if record.status == "candidate" else ""
     doubt += f", {LABEL}," if suspect(record) else ""
     screen.line(f"{head} {hit.score:.2f} {record.kind}{doubt} {_day(record.times.at)} {one_line(record.text)}")
+    for told in _relations(hit, others):
+        screen.line(screen.styled(f"    {one_line(told)}", "dim"))
     if why:
         factors = " × ".join(f"{name} {value:.2f}" for name, value in hit.why.items())
         screen.line(screen.styled(f"    {one_line(factors)}", "dim"))
@@ -296,6 +346,7 @@ def _who(event: Event) -> str:
 # ---------------------------------------------------------------- several at once
 
 SHOWN_AT_MOST = 20
+BESIDE = 60  # characters of a memory that stands beside an answer
 UNCONFIRMED = {"status": "candidate", "trust": "low"}
 DERIVED = "derived from"  # how the reason begins where a memory goes with another
 DRY = {verb: f"would be {verb}" for verb in ("forgotten", "erased", "rescanned")}
