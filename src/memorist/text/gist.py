@@ -20,6 +20,7 @@ from memorist.text.patterns import regex
 LONGEST_READ = 1200  # characters that are read; nobody corrects a note by an essay
 ROOT = 6  # letters by which words are compared
 MOST_DIFFERENT = 3  # words in the place of others
+LONGEST_DENIAL = 12  # words
 LATE = 5  # words; a cue before that opens the text
 OPENING = ("turn", "new", "change", "reason")
 GROUPS = ("turn", "new", "change", "event", "reason", "stays", "whole", "beside", "past")
@@ -41,6 +42,9 @@ class Gist(NamedTuple):
     raw: tuple[str, ...]  # every word, in lower case
     asks: bool
     rules: bool  # it begins as a rule: "Never", "Use"
+    lead: tuple[str, str]  # the word it begins with, and what that one is or does: Lukas, drinks; Anna, 's
+    years: frozenset[str]  # in which something was: "in 2019"
+    denies: str  # the last word, where all it says is that something is no longer so
 
     @property
     def tells(self) -> bool:
@@ -55,6 +59,22 @@ def gist(text: str) -> Gist:
     (['standu'], frozenset({'10:00'}), 1)
     """
     return _gist(text[:LONGEST_READ])
+
+
+class Glance(NamedTuple):
+    """The little of it that costs next to nothing, to see of which texts a gist is worth reading."""
+
+    words: frozenset[str]
+    tells: bool  # it may speak of something that it does not name
+
+
+@lru_cache(maxsize=1 << 12)
+def glance(text: str) -> Glance:
+    found = WORD.findall(text[:LONGEST_READ].lower().replace("’", "'"))
+    words = frozenset(found)
+    back = not BACK.isdisjoint(found[:1]) or not (words.isdisjoint(LEADING) or words.isdisjoint(BACK))
+    valued = not words.isdisjoint(TURNING) and (not words.isdisjoint(DATED) or any(map(str.isdigit, text)))
+    return Glance(frozenset([word[:ROOT] for word in words - LITTLE]), back or valued)
 
 
 @dataclass(slots=True)
@@ -125,7 +145,20 @@ def _gist(text: str) -> Gist:
         tuple(token.strip(".,;!?()\"'").lower() for token in plain.split()),
         bool(ASKS.search(plain)),
         bool(raws) and raws[0] in RULING,
+        _lead(plain, words),
+        frozenset(YEARS.findall(plain)),
+        words[-1] if words and walk.cues["turn"] and len(raws) <= LONGEST_DENIAL and DENIES.fullmatch(plain) else "",
     )
+
+
+def _lead(plain: str, words: tuple[str, ...]) -> tuple[str, str]:
+    """Its subject, where it begins with one."""
+    found = LEAD.match(plain)
+    if found is None:
+        return "", ""
+    subject, does = found["subject"].lower(), (found["owns"] or found["does"]).lower()
+    stated = subject[:ROOT] in words and subject not in CUES
+    return (subject[:ROOT], "is" if does in BEING else does[:ROOT_OF_VERB]) if stated else ("", "")
 
 
 def _values(plain: str) -> dict[str, set[str]]:
@@ -176,6 +209,24 @@ def compared(a: tuple[str, ...], b: tuple[str, ...]) -> Difference:
         len(left) == len(right) == 1 and (left[0].rstrip(":") + right[0].rstrip(":")).isdigit() and not _leads(a[:head])
     )
     return Difference(head > 0 and not named, head == 0, named)
+
+
+def other_thing(was: Gist, now: Gist) -> bool:
+    """Whether the newer one speaks of another person or thing, and so says nothing of the older one, however alike they read.
+
+    >>> other_thing(gist("Tom drinks coffee"), gist("Paul no longer drinks coffee, only tea"))
+    True
+    >>> other_thing(gist("Tom likes apples"), gist("Tom no longer likes pears"))
+    True
+    >>> other_thing(gist("Standup is at 9:30"), gist("The standup is at 10:00 now"))
+    False
+    """
+    (one, does), (other, does_too) = was.lead, now.lead
+    if one and other and does == does_too and one not in now.words and other not in was.words:
+        return True
+    if now.denies and now.denies not in was.words:
+        return True
+    return bool(was.years and now.years and not was.years & now.years and not now.cues["turn"])
 
 
 def _of_one_log(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
@@ -272,6 +323,18 @@ CUES: Mapping[str, str] = dict(
         alter ancien vieux viejo""",
     )
 )
+# Who or what it is about, and what follows: "The library closes", "Ben is no longer", "Anna's".
+LEAD = regex(
+    r"(?:(?:the|an?|my|our|your|his|her|its|their|this|that|der|die|das|mein|meine|unser|unsere|le|la|les|mon|ma|notre|el|los"
+    r"|las|mi|nuestro|nuestra)\s+)*(?P<subject>[^\W\d_]+)(?:(?P<owns>'s)\s|\s+(?:(?:no|longer|now|jetzt|nun|not|never|always|only"
+    r"|still|also|usually|doesn't|does|don't|do|did|will|can|nicht|nie|immer|ya)\s+)*(?P<does>[^\W\d_]+))",
+    re.I,
+)
+ROOT_OF_VERB = 4  # letters: drink, drinks; trinkt, trinken
+BEING = frozenset("is are was were ist sind war waren est sont es son".split())
+# One clause that says that something is no longer so, and not what is so instead.
+DENIES = regex(r"[^,;:.!?()–—]*\b(?:no longer|nicht mehr|keine?[nmr]? [^,;:.!?()–—]*\bmehr|ya no)\b[^,;:.!?()–—]*[.!]?", re.I)
+YEARS = regex(r"\b(?:in|im|en) ((?:19|20)\d\d)\b", re.I)
 BACK = frozenset(
     "it it's they they're he he's she she's that's this we're we've we c'est das der die er sie es you".split()
 )
@@ -300,3 +363,5 @@ NUMBERS = numbered(
 RHYTHMS = numbered(
     "daily täglich|weekly wöchentlich|fortnightly|monthly monatlich|quarterly vierteljährlich|yearly annually jährlich"
 )
+TURNING = frozenset([cue.split()[-1] for cue, group in CUES.items() if group in ("turn", "new")])
+DATED = DAYS.keys() | NAMES_OF_MONTHS.keys() | RHYTHMS.keys()
