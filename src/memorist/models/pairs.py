@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 FITTED = Path(__file__).parent / "data" / "pairs.toml"
 UNSTORED_AT_MOST = 4096  # texts of one batch that the next is compared with
 KIN = 0.2  # the cosine of texts that are about the same thing, though they share no word
+SELF = ("i", "ich", "je", "yo")
 LONGEST_JUDGED = 600  # characters; a longer text says too much for another to take its place
 
 
@@ -92,8 +93,10 @@ def _meaning(new: str, cosine: float) -> float:
 
 
 def _apart(was: Gist, now: Gist) -> bool:
-    """They share no word, and the newer one neither refers back nor has another time, price or code that it says is new."""
-    if now.back or not was.words.isdisjoint(now.words):
+    """They share no word, and the newer one neither refers back, nor tells what changed for the same "I", nor has another time,
+    price or code that it says is new."""
+    same_self = now.cues["change"] and was.raw[:1] == now.raw[:1] and now.raw[0] in SELF
+    if now.back or same_self or not was.words.isdisjoint(now.words):
         return False
     both = was.values.keys() & now.values.keys() - {"number"}
     other = any(was.values[sort].isdisjoint(now.values[sort]) for sort in both)

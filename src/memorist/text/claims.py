@@ -302,7 +302,7 @@ def same_slot(a: Slot, b: Slot) -> bool:
 def other_value(a: Slot, b: Slot) -> bool:
     """Whether the values exclude one another: Rome and Lima do, Rome and Rome in Italy do not, nor Berlin and Berlin-Mitte."""
     first, second = a.value[0], b.value[0]
-    if not a.counted and (any(map("-".__contains__, first)) != any(map("-".__contains__, second))):
+    if not a.counted:
         first, second = (frozenset(part for word in words for part in word.split("-")) for words in (first, second))
     if first == second and len(a.value) == len(b.value) == 2:  # Portland, Oregon and Portland, Maine
         first, second = a.value[1], b.value[1]
