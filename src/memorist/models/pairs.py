@@ -85,7 +85,11 @@ def _without_meaning(old: str, new: str) -> float:
     if was.asks or now.asks or other_thing(was, now) or _apart(was, now):
         return -math.inf
     formed = compared(was.raw, now.raw)
-    return -math.inf if formed.numbered else _of_one(old, True) + _of_one(new, False) + _weighed(_of_both(was, now, formed))
+    return (
+        -math.inf
+        if formed.numbered
+        else _of_one(old, True) + _of_one(new, False) + _weighed(_of_both(was, now, formed))
+    )
 
 
 def _meaning(new: str, cosine: float) -> float:
@@ -166,10 +170,9 @@ class Unstored:
 
 def features(old: str, new: str) -> dict[str, float]:
     """Everything that speaks for or against it, each between -1 and 2 or so."""
-    was, now = gist(old), gist(new)
-    cosine = _cosine(old, new)
-    found = {**_of_the_old(was), **_of_the_new(now), **_of_both(was, now, compared(was.raw, now.raw)), "cosine": cosine, "level": 1.0}
-    return {**found, "told": cosine * _told(now)}
+    was, now, cosine = gist(old), gist(new), _cosine(old, new)
+    both = _of_both(was, now, compared(was.raw, now.raw))
+    return {**_of_the_old(was), **_of_the_new(now), **both, "cosine": cosine, "told": cosine * _told(now), "level": 1.0}
 
 
 def _cosine(old: str, new: str) -> float:

@@ -92,17 +92,22 @@ class _Walk:
 
     def meet(self, raw: str, low: str, before: str, starts: bool, place: int) -> None:
         named = raw[0].isupper() and not starts  # New York is not new
-        self._cue(CUES.get(f"{before} {low}") or ("" if named else CUES.get(low, "")), place)
-        self.back |= low in BACK and (starts or before in LEADING)
-        self.denying = 3 if low in DENYING else self.denying - 1
-        self._mean(raw, low, named or (len(raw) > 1 and not raw[1:].islower()))
+        self.denying -= 1
+        known = low in SIGNS and self._sign(raw, low, before, "" if named else low, place)
+        if low in BACK:
+            self.back |= starts or before in LEADING
+        if not known and low not in LITTLE and not low.isdigit():
+            self.word(low[:ROOT], named or (len(raw) > 1 and not raw[1:].islower()))
 
-    def _mean(self, raw: str, low: str, named: bool) -> None:
+    def _sign(self, raw: str, low: str, before: str, alone: str, place: int) -> bool:
+        """Takes up what the word signals; whether it is a value."""
+        self._cue(CUES.get(f"{before} {low}") or CUES.get(alone, ""), place)
+        if low in DENYING:
+            self.denying = 3
         sort, value = _calendar(raw, low)
         if sort:
             self.values.setdefault(sort, set()).add(value)
-        elif low not in LITTLE and not low.isdigit():
-            self.word(low[:ROOT], named)
+        return bool(sort)
 
     def _cue(self, group: str, place: int) -> None:
         if group:
@@ -268,7 +273,7 @@ VALUE = regex(
     r"|(?P<money>[$€£] ?\d[\d.,]*k?|\d[\d.,]* ?(?:€|(?:euros?|quid|pounds?|dollars?)\b))"
     r"|(?P<share>\d[\d.,]* ?%)"
     r"|(?P<version>v?\d+(?:\.\d+){1,3}\w*)"
-    r"|(?P<code>[a-z]+[-_]?\d\w*|\d[\d-]*[a-z#]\w*)"
+    r"|(?P<code>(?<![a-z])[a-z]+[-_]?\d\w*|\d[\d-]*[a-z#]\w*)"
     r"|(?P<number>\d[\d.,]*)",
     re.I,
 )
@@ -333,7 +338,9 @@ LEAD = regex(
 ROOT_OF_VERB = 4  # letters: drink, drinks; trinkt, trinken
 BEING = frozenset("is are was were ist sind war waren est sont es son".split())
 # One clause that says that something is no longer so, and not what is so instead.
-DENIES = regex(r"[^,;:.!?()–—]*\b(?:no longer|nicht mehr|keine?[nmr]? [^,;:.!?()–—]*\bmehr|ya no)\b[^,;:.!?()–—]*[.!]?", re.I)
+DENIES = regex(
+    r"[^,;:.!?()–—]*\b(?:no longer|nicht mehr|keine?[nmr]? [^,;:.!?()–—]*\bmehr|ya no)\b[^,;:.!?()–—]*[.!]?", re.I
+)
 YEARS = regex(r"\b(?:in|im|en) ((?:19|20)\d\d)\b", re.I)
 BACK = frozenset(
     "it it's they they're he he's she she's that's this we're we've we c'est das der die er sie es you".split()
@@ -365,3 +372,5 @@ RHYTHMS = numbered(
 )
 TURNING = frozenset([cue.split()[-1] for cue, group in CUES.items() if group in ("turn", "new")])
 DATED = DAYS.keys() | NAMES_OF_MONTHS.keys() | RHYTHMS.keys()
+# Words that may be more than words: the rest, which is most of a text, is passed by quickly.
+SIGNS = frozenset([cue.split()[-1] for cue in CUES]) | DENYING | DATED | NUMBERS.keys()
