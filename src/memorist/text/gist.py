@@ -65,7 +65,8 @@ class Glance(NamedTuple):
     """The little of it that costs next to nothing, to see of which texts a gist is worth reading."""
 
     words: frozenset[str]
-    tells: bool  # it may speak of something that it does not name
+    back: bool  # it may speak of something that it does not name
+    tells: bool  # it may say that something is no longer as it was
 
 
 @lru_cache(maxsize=1 << 12)
@@ -74,7 +75,8 @@ def glance(text: str) -> Glance:
     words = frozenset(found)
     back = not BACK.isdisjoint(found[:1]) or not (words.isdisjoint(LEADING) or words.isdisjoint(BACK))
     valued = not words.isdisjoint(TURNING) and (not words.isdisjoint(DATED) or any(map(str.isdigit, text)))
-    return Glance(frozenset([word[:ROOT] for word in words - LITTLE]), back or valued)
+    tells = not words.isdisjoint(CHANGING)
+    return Glance(frozenset([word[:ROOT] for word in words - LITTLE]), back or valued, tells)
 
 
 @dataclass(slots=True)
@@ -371,6 +373,7 @@ RHYTHMS = numbered(
     "daily täglich|weekly wöchentlich|fortnightly|monthly monatlich|quarterly vierteljährlich|yearly annually jährlich"
 )
 TURNING = frozenset([cue.split()[-1] for cue, group in CUES.items() if group in ("turn", "new")])
+CHANGING = frozenset([cue.split()[-1] for cue, group in CUES.items() if group in TELLING_OF_CHANGE])
 DATED = DAYS.keys() | NAMES_OF_MONTHS.keys() | RHYTHMS.keys()
 # Words that may be more than words: the rest, which is most of a text, is passed by quickly.
 SIGNS = frozenset([cue.split()[-1] for cue in CUES]) | DENYING | DATED | NUMBERS.keys()

@@ -18,9 +18,11 @@ from memorist.recall.pipeline import Search, ordered
 from memorist.recall.stages.keep import not_believed, rescored
 from memorist.records import Hit, Record, Signal
 from memorist.text.claims import claims, other_value, same_slot
-from memorist.text.gist import gist
+from memorist.text.gist import gist, glance
 from memorist.worth import held_up, vouched_for
 
+FAR = 1.5  # log-odds between an older hit and a newer one that fits far less
+WEAK = 2.5  # log-odds behind the best: who is so far behind is outdone anyhow
 BEHIND = 0.999  # of the score of the newer one: directly behind it
 
 
@@ -85,7 +87,10 @@ class Newer(NamedTuple):
 def _replaced(by_time: Sequence[Hit], question: str) -> dict[str, Newer]:
     """The id of each that was stated anew, with the newest of those that took its place."""
     found: dict[str, Newer] = {}
+    best = max((_log_odds(hit.score) for hit in by_time), default=0.0)
     for place, old in enumerate(by_time):
+        if _log_odds(old.score) < best - WEAK:
+            continue
         newer = next((new for new in by_time[:place] if _takes_the_place(new, old, question)), None)
         if newer is not None:
             found[old.record.id] = Newer(newer, _surely(old.record.text, newer.record.text))
@@ -97,7 +102,7 @@ def _takes_the_place(new: Hit, old: Hit, question: str) -> bool:
     stands for, nothing does so to a pin, and two people may both say "I live in …"."""
     was, now = old.record, new.record
     flagged = now.id in old.conflicts or was.id in new.conflicts
-    if not flagged and not pairs.meet(was.text, now.text):
+    if not flagged and not _may_take_it(new, old):
         return False
     if (now.scope, now.home) != (was.scope, was.home) or _weight(was) > _weight(now):
         return False
@@ -105,6 +110,15 @@ def _takes_the_place(new: Hit, old: Hit, question: str) -> bool:
     if (before.personal or after.personal) and was.provenance.speaker != now.provenance.speaker:
         return False
     return _stated_later(now, was) and _says_so(new, old, flagged) and not _only_the_older(question, was.text, now.text)
+
+
+def _may_take_it(new: Hit, old: Hit) -> bool:
+    """Whether it is worth reading them closely; it seldom is. What is first already can only be called outdated by it, and
+    hardly anything is so sure that it outdoes what fits the question far better."""
+    was, now = old.record.text, new.record.text
+    if old.score > new.score:
+        return _log_odds(old.score) - _log_odds(new.score) <= FAR and pairs.meet(was, now)
+    return pairs.meet(was, now) and (glance(now).tells or bool(claims(now).slots))
 
 
 def _stated_later(now: Record, was: Record) -> bool:
