@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memorist.models.embed import StaticEmbedder
-from memorist.text.gist import Difference, Gist, compared, gist, glance, other_thing
+from memorist.text.gist import SELF, Difference, Gist, compared, gist, glance, other_thing
 
 if TYPE_CHECKING:
     from memorist.models.embed import Floats
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 FITTED = Path(__file__).parent / "data" / "pairs.toml"
 UNSTORED_AT_MOST = 4096  # texts of one batch that the next is compared with
 KIN = 0.2  # the cosine of texts that are about the same thing, though they share no word
-SELF = ("i", "ich", "je", "yo")
 LONGEST_JUDGED = 600  # characters; a longer text says too much for another to take its place
 
 

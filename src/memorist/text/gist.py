@@ -73,7 +73,7 @@ class Glance(NamedTuple):
 def glance(text: str) -> Glance:
     found = WORD.findall(text[:LONGEST_READ].lower().replace("’", "'"))
     words = frozenset(found)
-    back = not BACK.isdisjoint(found[:1]) or not (words.isdisjoint(LEADING) or words.isdisjoint(BACK))
+    back = not (BACK | SELF).isdisjoint(found[:1]) or not (words.isdisjoint(LEADING) or words.isdisjoint(BACK))
     valued = not words.isdisjoint(TURNING) and (not words.isdisjoint(DATED) or any(map(str.isdigit, text)))
     tells = not words.isdisjoint(CHANGING)
     return Glance(frozenset([word[:ROOT] for word in words - LITTLE]), back or valued, tells)
@@ -96,8 +96,7 @@ class _Walk:
         named = raw[0].isupper() and not starts  # New York is not new
         self.denying -= 1
         known = low in SIGNS and self._sign(raw, low, before, "" if named else low, place)
-        if low in BACK:
-            self.back |= starts or before in LEADING
+        self.back |= low in BACK and (starts or before in LEADING)
         if not known and low not in LITTLE and not low.isdigit():
             self.word(low[:ROOT], named or (len(raw) > 1 and not raw[1:].islower()))
 
@@ -154,8 +153,12 @@ def _gist(text: str) -> Gist:
         bool(raws) and raws[0] in RULING,
         _lead(plain, words),
         frozenset(YEARS.findall(plain)),
-        words[-1] if words and walk.cues["turn"] and len(raws) <= LONGEST_DENIAL and DENIES.fullmatch(plain) else "",
+        "".join(words[-1:]) if walk.cues["turn"] and _only_denies(plain, raws) else "",
     )
+
+
+def _only_denies(plain: str, raws: list[str]) -> bool:
+    return len(raws) <= LONGEST_DENIAL and DENIES.fullmatch(plain) is not None
 
 
 def _lead(plain: str, words: tuple[str, ...]) -> tuple[str, str]:
@@ -228,12 +231,15 @@ def other_thing(was: Gist, now: Gist) -> bool:
     >>> other_thing(gist("Standup is at 9:30"), gist("The standup is at 10:00 now"))
     False
     """
+    else_denied = now.denies and now.denies not in was.words
+    other_years = was.years and now.years and was.years.isdisjoint(now.years) and not now.cues["turn"]
+    return _other_subject(was, now) or bool(else_denied or other_years)
+
+
+def _other_subject(was: Gist, now: Gist) -> bool:
+    """Whether they say of two what each is or does."""
     (one, does), (other, does_too) = was.lead, now.lead
-    if one and other and does == does_too and one not in now.words and other not in was.words:
-        return True
-    if now.denies and now.denies not in was.words:
-        return True
-    return bool(was.years and now.years and not was.years & now.years and not now.cues["turn"])
+    return bool(one and other) and does == does_too and one not in now.words and other not in was.words
 
 
 def _of_one_log(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
@@ -347,6 +353,7 @@ YEARS = regex(r"\b(?:in|im|en) ((?:19|20)\d\d)\b", re.I)
 BACK = frozenset(
     "it it's they they're he he's she she's that's this we're we've we c'est das der die er sie es you".split()
 )
+SELF = frozenset("i ich je yo".split())
 LEADING = frozenset("so and that because also und dass weil et que y".split())
 DENYING = frozenset("no not never kein keine keinen nicht isn't aren't doesn't don't won't can't wasn't ne non".split())
 RULING = frozenset(

@@ -21,7 +21,7 @@ from memorist.text.claims import claims, other_value, same_slot
 from memorist.text.gist import gist, glance
 from memorist.worth import held_up, vouched_for
 
-FAR = 1.5  # log-odds between an older hit and a newer one that fits far less
+FAR = 3.0  # log-odds between an older hit and a newer one that fits far less
 WEAK = 2.5  # log-odds behind the best: who is so far behind is outdone anyhow
 BEHIND = 0.999  # of the score of the newer one: directly behind it
 
@@ -101,8 +101,8 @@ def _takes_the_place(new: Hit, old: Hit, question: str) -> bool:
     """Whether the newer one is to be shown first. What nobody vouches for makes nothing outdated that a person or an agent
     stands for, nothing does so to a pin, and two people may both say "I live in …"."""
     was, now = old.record, new.record
-    flagged = now.id in old.conflicts or was.id in new.conflicts
-    if not flagged and not _may_take_it(new, old):
+    flagged = now.id in old.conflicts
+    if not (flagged or _may_take_it(new, old)):
         return False
     if (now.scope, now.home) != (was.scope, was.home) or _weight(was) > _weight(now):
         return False
@@ -174,27 +174,23 @@ def _moved(best: Sequence[Hit], taken: Mapping[str, Newer]) -> dict[str, Hit]:
     """Every hit that changes: in the order of the best, each group with its newest at the place of its best."""
     scores = {hit.record.id: hit.score for hit in best}
     chances = {hit.record.id: hit.why.get("relevance", 0.0) for hit in best}
-    replaces: dict[str, list[str]] = {}
     for hit in best:
         names = [each.record.id for each in _chain(hit, taken)]
         top = max(scores[name] for name in names)
         scores |= {name: min(scores[name], top * BEHIND**step) for step, name in enumerate(names)} | {names[0]: top}
         chances[names[0]] = max(chances[name] for name in names)
-    for older, newer in taken.items():
-        replaces.setdefault(newer.hit.record.id, []).extend([older] if newer.sure else [])
-    changed = [hit for hit in best if hit.record.id in replaces.keys() | taken.keys()]
-    return {
-        id: replace(_placed(hit, scores[id], chances[id], taken.get(id)), replaces=tuple(replaces.get(id, ())))
-        for hit in changed
-        for id in [hit.record.id]
-    }
+    by_id = {hit.record.id: hit for hit in best}
+    changed = [id for id in by_id if id in taken or id in {newer.hit.record.id for newer in taken.values()}]
+    return {id: _placed(by_id[id], scores[id], chances[id], taken) for id in changed}
 
 
-def _placed(hit: Hit, score: float, relevance: float, newer: Newer | None) -> Hit:
+def _placed(hit: Hit, score: float, relevance: float, taken: Mapping[str, Newer]) -> Hit:
     """The hit at its place. What is put in front matters as much as what it stands before, and is kept as that would be."""
+    newer = taken.get(hit.record.id)
     name = "newest" if newer is None else "outdated" if newer.sure else "older"
     why = {**hit.why, "relevance": relevance} if "relevance" in hit.why else hit.why
-    return rescored(replace(hit, why=why), score, name)
+    replaces = tuple(id for id, by in taken.items() if by.sure and by.hit.record.id == hit.record.id)
+    return rescored(replace(hit, why=why, replaces=replaces), score, name)
 
 
 def _chain(hit: Hit, taken: Mapping[str, Newer]) -> list[Hit]:
