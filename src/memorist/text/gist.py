@@ -56,7 +56,7 @@ def gist(text: str) -> Gist:
     """
     >>> found = gist("Standup is at 10:00 from now on")
     >>> sorted(found.words), dict(found.values)["clock"], found.cues["turn"]
-    (['standu'], frozenset({'10:00'}), 1)
+    (['now', 'standu'], frozenset({'10:00'}), 1)
     """
     return _gist(text[:LONGEST_READ])
 
