@@ -459,7 +459,7 @@ class Hit(Noun):
     why: Mapping[str, float] = field(default_factory=dict, hash=False)
     signals: tuple[Signal, ...] = ()
     conflicts: tuple[str, ...] = ()  # ids of active memories that contradict it, where a design looks for them
-    replaces: tuple[str, ...] = ()  # ids of older hits whose place it takes: they come behind it
+    replaces: tuple[str, ...] = ()  # ids of older hits whose place it surely takes: they come behind it
 
     def __repr__(self) -> str:
         return f"<Hit {self._line()}>"

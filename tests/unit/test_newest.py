@@ -36,6 +36,24 @@ BOTH_HOLD = [
 ]
 
 
+# What holds, what was said later of somebody or something else, and a question for the first.
+SOMEBODY_ELSE = [
+    ("Jonas trinkt Kaffee", "Lukas trinkt keinen Kaffee mehr, nur noch Tee", "Was trinkt Jonas?"),
+    ("Tom drinks coffee", "Paul no longer drinks coffee, only tea", "What does Tom drink?"),
+    ("Anna is allergic to nuts", "Ben is no longer allergic to milk", "What is Anna allergic to?"),
+    ("Omas Geburtstag ist am 3. Mai", "Opas Geburtstag ist jetzt am 9. Juni", "Wann ist Omas Geburtstag?"),
+    ("Die Bibliothek schließt um 18 Uhr", "Die Mensa schließt jetzt um 15 Uhr", "Wann schließt die Bibliothek?"),
+    ("Tom likes apples", "Tom no longer likes pears", "Does Tom like apples?"),
+    ("I went to Rome in 2019", "I went to Paris in 2022", "When was I in Rome?"),
+    (
+        "Our wedding anniversary is 6 June",
+        "Summer holiday this year: two weeks on Krk",
+        "When is our wedding anniversary?",
+    ),
+    ("Lena started school in September 2025", "Lena's shoe size is 31", "When did Lena start school?"),
+]
+
+
 @pytest.fixture
 def memory() -> Iterator[Memory]:
     with Memory(":memory:", clock=MovableClock(START)) as memory:
@@ -58,7 +76,7 @@ def test_the_newer_one_comes_first(memory: Memory, old: str, new: str, question:
 
 def test_the_answer_names_what_was_replaced(memory: Memory) -> None:
     memory.design = replace(memory.design, conflicts="flag")
-    old, new = told(memory, "User prefers dark mode", "User prefers light mode")
+    old, new = told(memory, "User prefers dark mode", "User now prefers light mode instead")
     first, second = memory.recall("which mode does the user prefer?")
     assert (first.record.id, first.replaces, second.record.id, second.replaces) == (new, (old,), old, ())
 
@@ -96,3 +114,39 @@ def test_a_change_in_other_words_is_flagged_and_found_through_what_it_replaced(m
     assert memory.recall("gate code?")[0].record.id == new
     memory.undo()
     assert memory.conflicts() == []
+
+
+@pytest.mark.parametrize(("holds", "later", "question"), SOMEBODY_ELSE)
+def test_what_was_said_of_somebody_else_outdates_nothing(memory: Memory, holds: str, later: str, question: str) -> None:
+    first, _ = told(memory, holds, later)
+    hits = memory.recall(question, min_relevance=0)
+    assert memory.conflicts() == []
+    assert hits[0].record.id == first
+    assert not any(hit.replaces or "outdated" in hit.why for hit in hits)
+
+
+def test_who_is_named_in_the_question_is_not_outdone_by_somebody_else(memory: Memory) -> None:
+    told(memory, "The spare key of the cabin is with Jonas", "From now on the spare key of the cabin is with Lukas")
+    assert "Lukas" in memory.recall("who has the spare key of the cabin?")[0].record.text
+    assert "Jonas" in memory.recall("Does Jonas have the spare key of the cabin?")[0].record.text
+
+
+@pytest.mark.parametrize("cue", ["", "now "])
+def test_the_order_of_a_list_outdates_nothing_unless_its_words_say_so(memory: Memory, cue: str) -> None:
+    memory.design = replace(memory.design, conflicts="flag")
+    texts = ["Standup is at 9:30 in the kitchen", f"Standup is {cue}at 10:00 in the kitchen"]
+    memory.remember_many(texts)
+    hits = memory.recall("when is standup?")
+    assert any("outdated" in hit.why for hit in hits) == any(hit.replaces for hit in hits) == bool(cue)
+
+
+@pytest.mark.parametrize("new", ["I moved to Salzburg last month", "We moved to Salzburg last month"])
+def test_what_was_flagged_comes_with_what_it_contradicts(memory: Memory, new: str) -> None:
+    told(memory, "I live in Vienna", "The cellar key hangs behind the door", new)
+    assert [hit.record.text for hit in memory.recall("Where do I live?")][:2] == [new, "I live in Vienna"]
+
+
+def test_a_refinement_and_one_of_several_versions_retire_nothing(memory: Memory) -> None:
+    told(memory, "Paul lives in Berlin", "Paul lives in Berlin-Mitte")
+    told(memory, "Tests run on Python 3.11", "Tests run on Python 3.12")
+    assert [record.state for record in memory.list()] == ["active"] * 4

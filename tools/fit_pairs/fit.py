@@ -172,8 +172,7 @@ class Fit:
         for fold, weights in self.by_fold.items():
             here = self.folds == fold
             self.sums[here] = self.features[here] @ weights
-        shared, cosine = (self.features[:, self.names.index(name)] for name in ("nothing_shared", "cosine"))
-        self.sums[(shared > 0) & (cosine < pairs.KIN)] = -99  # as `sure` does
+        self.sums[[pairs.sure(pair.old, pair.new) == -np.inf for pair in some]] = -99  # whatever the weights are
 
     def weights(self, of: np.ndarray) -> np.ndarray:
         return fitted(self.features[of], self.right[of], self.costs[of])
@@ -239,10 +238,12 @@ class _judged_by:
 
     def __enter__(self) -> None:
         pairs._sure.cache_clear()
+        pairs._of_one.cache_clear()
         pairs._fitted = lambda: self.given  # type: ignore[assignment]
 
     def __exit__(self, *_: object) -> None:
         pairs._sure.cache_clear()
+        pairs._of_one.cache_clear()
         pairs._fitted = self.was
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memorist.models.embed import StaticEmbedder
-from memorist.text.gist import Gist, compared, gist
+from memorist.text.gist import SELF, Difference, Gist, compared, gist, glance, other_thing
 
 if TYPE_CHECKING:
     from memorist.models.embed import Floats
@@ -38,14 +38,22 @@ def sure(old: str, new: str) -> float:
     return _sure(old, new)
 
 
+def reaches(old: str, new: str, least: float) -> bool:
+    """Whether it is so sure. Meaning is compared only where that can decide: it costs the most."""
+    if max(len(old), len(new)) > LONGEST_JUDGED or old == new:
+        return False
+    without = _without_meaning(old, new)
+    return without + _meaning(new, 1.0) >= least and sure(old, new) >= least
+
+
 def flags(old: str, new: str) -> bool:
     """Whether they contradict one another. A newer text that does not say of any change may only be about something else."""
-    return sure(old, new) >= least("flag") and gist(new).tells
+    return gist(new).tells and reaches(old, new, least("flag"))
 
 
 def retires(old: str, new: str) -> bool:
     """Whether the older one no longer holds."""
-    return sure(old, new) >= least("retire") and gist(new).tells
+    return gist(new).tells and reaches(old, new, least("retire"))
 
 
 def least(name: str) -> float:
@@ -53,15 +61,59 @@ def least(name: str) -> float:
     return _fitted()["least"][name]
 
 
+def meet(old: str, new: str) -> bool:
+    """Whether it is worth a closer look: they share a word, or the newer one may refer back. It costs next to nothing."""
+    was, now = glance(old), glance(new)
+    return now.back or not was.words.isdisjoint(now.words)
+
+
 @lru_cache(maxsize=1 << 13)
 def _sure(old: str, new: str) -> float:
+    without = _without_meaning(old, new)
+    if without == -math.inf:
+        return without
+    cosine = _cosine(old, new)
+    apart = cosine < KIN and gist(old).words.isdisjoint(gist(new).words)
+    return -math.inf if apart else without + _meaning(new, cosine)
+
+
+@lru_cache(maxsize=1 << 13)
+def _without_meaning(old: str, new: str) -> float:
+    """All but what the cosine adds; nothing at all where they are no pair."""
     was, now = gist(old), gist(new)
-    found = features(old, new)
-    apart = found["nothing_shared"] and found["cosine"] < KIN
-    if apart or was.asks or now.asks or compared(was.raw, now.raw).numbered:
+    if was.asks or now.asks or other_thing(was, now) or _apart(was, now):
         return -math.inf
+    formed = compared(was.raw, now.raw)
+    return (
+        -math.inf
+        if formed.numbered
+        else _of_one(old, True) + _of_one(new, False) + _weighed(_of_both(was, now, formed))
+    )
+
+
+def _meaning(new: str, cosine: float) -> float:
+    return _weighed({"cosine": cosine, "told": cosine * _told(gist(new)), "level": 1.0})
+
+
+def _apart(was: Gist, now: Gist) -> bool:
+    """They share no word, and the newer one neither refers back, nor tells what changed for the same "I", nor has another time,
+    price or code that it says is new."""
+    same_self = now.cues["change"] and was.raw[:1] == now.raw[:1] and now.raw[0] in SELF
+    if now.back or same_self or not was.words.isdisjoint(now.words):
+        return False
+    both = was.values.keys() & now.values.keys() - {"number"}
+    other = any(was.values[sort].isdisjoint(now.values[sort]) for sort in both)
+    return not other or not (now.cues["turn"] or now.cues["new"])
+
+
+@lru_cache(maxsize=1 << 12)
+def _of_one(text: str, older: bool) -> float:
+    return _weighed(_of_the_old(gist(text)) if older else _of_the_new(gist(text)))
+
+
+def _weighed(found: Mapping[str, float]) -> float:
     weights = _fitted()["weights"]
-    return sum([weights[name] * value for name, value in found.items()])
+    return sum([weights[name] * value for name, value in found.items() if value])
 
 
 @cache
@@ -117,11 +169,17 @@ class Unstored:
 
 def features(old: str, new: str) -> dict[str, float]:
     """Everything that speaks for or against it, each between -1 and 2 or so."""
-    was, now = gist(old), gist(new)
-    cosine = float(_vector(old) @ _vector(new))
-    found = {**_of_the_old(was), **_of_the_new(now), **_of_both(was, now), "cosine": cosine, "level": 1.0}
-    found["told"] = cosine * found["cue"]
-    return found
+    was, now, cosine = gist(old), gist(new), _cosine(old, new)
+    both = _of_both(was, now, compared(was.raw, now.raw))
+    return {**_of_the_old(was), **_of_the_new(now), **both, "cosine": cosine, "told": cosine * _told(now), "level": 1.0}
+
+
+def _cosine(old: str, new: str) -> float:
+    return float(_vector(old) @ _vector(new))
+
+
+def _told(now: Gist) -> float:
+    return float(any(now.cues[group] for group in ("turn", "new", "change")))
 
 
 def _of_the_old(was: Gist) -> dict[str, float]:
@@ -157,8 +215,8 @@ def _of_the_new(now: Gist) -> dict[str, float]:
     }
 
 
-def _of_both(was: Gist, now: Gist) -> dict[str, float]:
-    shared, formed = was.words & now.words, compared(was.raw, now.raw)
+def _of_both(was: Gist, now: Gist, formed: Difference) -> dict[str, float]:
+    shared = was.words & now.words
     named = was.names & now.words
     return {
         "old_covered": len(shared) / max(1, len(was.words)),

@@ -184,7 +184,11 @@ def _stated_anew(record: Record, known: Collection[str], changes: Changes) -> li
     """The memory whose place it takes. Only what tells of a change is looked at: it costs two searches."""
     if len(record.text) > pairs.LONGEST_JUDGED or not gist(record.text).tells:
         return []
-    alike = [old for old in _alike(record, changes) if old.id not in known and _may_meet(old, record, changes.now)]
+    alike = [
+        old
+        for old in _alike(record, changes)
+        if old.id not in known and pairs.meet(old.text, record.text) and _may_meet(old, record, changes.now)
+    ]
     alike.sort(key=lambda old: pairs.sure(old.text, record.text))
     return [(old, why) for old in alike[-1:] if (why := anew(old.text, record.text))]
 
@@ -236,7 +240,8 @@ def _near(record: Record, changes: Changes) -> Iterator[int]:
 
 def _telling_words(text: str) -> list[str]:
     """The words to look for: the longest, which are the rarest as a rule."""
-    return sorted(query_terms(text), key=len, reverse=True)[:LOOKED_FOR]
+    longest = sorted(dict.fromkeys(gist(text).raw), key=len, reverse=True)[: 2 * LOOKED_FOR]
+    return sorted(query_terms(" ".join(longest)), key=len, reverse=True)[:LOOKED_FOR]
 
 
 def _comparable(record: Record, others: Iterable[Record], changes: Changes) -> list[Record]:

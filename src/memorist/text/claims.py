@@ -175,7 +175,7 @@ def _counted(sentence: str, said: Set[str]) -> Slot | None:
     known = COUNTED_ALIKE.intersection(others)
     about = [] if known or verb in HAVING else [_stem(verb)]
     # One may use two versions of a named thing; a thing has one number of parts.
-    doubtful = (verb in USING and not known and named) or (verb in RUNNING and not others)
+    doubtful = verb in USING | RUNNING and not known and named
     subject = " ".join((sentence[: found.start()], *others))
     return _slot(subject, about, " ".join(values), DOUBTFUL if doubtful else CLEAR)
 
@@ -300,8 +300,10 @@ def same_slot(a: Slot, b: Slot) -> bool:
 
 
 def other_value(a: Slot, b: Slot) -> bool:
-    """Whether the values exclude one another: Rome and Lima do, Rome and Rome in Italy do not."""
+    """Whether the values exclude one another: Rome and Lima do, Rome and Rome in Italy do not, nor Berlin and Berlin-Mitte."""
     first, second = a.value[0], b.value[0]
+    if not a.counted:
+        first, second = (frozenset(part for word in words for part in word.split("-")) for words in (first, second))
     if first == second and len(a.value) == len(b.value) == 2:  # Portland, Oregon and Portland, Maine
         first, second = a.value[1], b.value[1]
         if max(len(first), len(second)) > 3:

@@ -20,6 +20,7 @@ from memorist.text.patterns import regex
 LONGEST_READ = 1200  # characters that are read; nobody corrects a note by an essay
 ROOT = 6  # letters by which words are compared
 MOST_DIFFERENT = 3  # words in the place of others
+LONGEST_DENIAL = 12  # words
 LATE = 5  # words; a cue before that opens the text
 OPENING = ("turn", "new", "change", "reason")
 GROUPS = ("turn", "new", "change", "event", "reason", "stays", "whole", "beside", "past")
@@ -41,6 +42,9 @@ class Gist(NamedTuple):
     raw: tuple[str, ...]  # every word, in lower case
     asks: bool
     rules: bool  # it begins as a rule: "Never", "Use"
+    lead: tuple[str, str]  # the word it begins with, and what that one is or does: Lukas, drinks; Anna, 's
+    years: frozenset[str]  # in which something was: "in 2019"
+    denies: str  # the last word, where all it says is that something is no longer so
 
     @property
     def tells(self) -> bool:
@@ -52,9 +56,27 @@ def gist(text: str) -> Gist:
     """
     >>> found = gist("Standup is at 10:00 from now on")
     >>> sorted(found.words), dict(found.values)["clock"], found.cues["turn"]
-    (['standu'], frozenset({'10:00'}), 1)
+    (['now', 'standu'], frozenset({'10:00'}), 1)
     """
     return _gist(text[:LONGEST_READ])
+
+
+class Glance(NamedTuple):
+    """The little of it that costs next to nothing, to see of which texts a gist is worth reading."""
+
+    words: frozenset[str]
+    back: bool  # it may speak of something that it does not name
+    tells: bool  # it may say that something is no longer as it was
+
+
+@lru_cache(maxsize=1 << 12)
+def glance(text: str) -> Glance:
+    found = WORD.findall(text[:LONGEST_READ].lower().replace("’", "'"))
+    words = frozenset(found)
+    back = not (BACK | SELF).isdisjoint(found[:1]) or not (words.isdisjoint(LEADING) or words.isdisjoint(BACK))
+    valued = not words.isdisjoint(TURNING) and (not words.isdisjoint(DATED) or any(map(str.isdigit, text)))
+    tells = not words.isdisjoint(CHANGING)
+    return Glance(frozenset([word[:ROOT] for word in words - LITTLE]), back or valued, tells)
 
 
 @dataclass(slots=True)
@@ -72,17 +94,21 @@ class _Walk:
 
     def meet(self, raw: str, low: str, before: str, starts: bool, place: int) -> None:
         named = raw[0].isupper() and not starts  # New York is not new
-        self._cue(CUES.get(f"{before} {low}") or ("" if named else CUES.get(low, "")), place)
+        self.denying -= 1
+        known = low in SIGNS and self._sign(raw, low, before, "" if named else low, place)
         self.back |= low in BACK and (starts or before in LEADING)
-        self.denying = 3 if low in DENYING else self.denying - 1
-        self._mean(raw, low, named or (len(raw) > 1 and not raw[1:].islower()))
+        if not known and low not in LITTLE and not low.isdigit():
+            self.word(low[:ROOT], named or (len(raw) > 1 and not raw[1:].islower()))
 
-    def _mean(self, raw: str, low: str, named: bool) -> None:
+    def _sign(self, raw: str, low: str, before: str, alone: str, place: int) -> bool:
+        """Takes up what the word signals; whether it is a value."""
+        self._cue(CUES.get(f"{before} {low}") or CUES.get(alone, ""), place)
+        if low in DENYING:
+            self.denying = 3
         sort, value = _calendar(raw, low)
         if sort:
             self.values.setdefault(sort, set()).add(value)
-        elif low not in LITTLE and not low.isdigit():
-            self.word(low[:ROOT], named)
+        return bool(sort)
 
     def _cue(self, group: str, place: int) -> None:
         if group:
@@ -125,7 +151,24 @@ def _gist(text: str) -> Gist:
         tuple(token.strip(".,;!?()\"'").lower() for token in plain.split()),
         bool(ASKS.search(plain)),
         bool(raws) and raws[0] in RULING,
+        _lead(plain, words),
+        frozenset(YEARS.findall(plain)),
+        "".join(words[-1:]) if walk.cues["turn"] and _only_denies(plain, raws) else "",
     )
+
+
+def _only_denies(plain: str, raws: list[str]) -> bool:
+    return len(raws) <= LONGEST_DENIAL and DENIES.fullmatch(plain) is not None
+
+
+def _lead(plain: str, words: tuple[str, ...]) -> tuple[str, str]:
+    """Its subject, where it begins with one."""
+    found = LEAD.match(plain)
+    if found is None:
+        return "", ""
+    subject, does = found["subject"].lower(), (found["owns"] or found["does"]).lower()
+    stated = subject[:ROOT] in words and subject not in CUES
+    return (subject[:ROOT], "is" if does in BEING else does[:ROOT_OF_VERB]) if stated else ("", "")
 
 
 def _values(plain: str) -> dict[str, set[str]]:
@@ -178,6 +221,27 @@ def compared(a: tuple[str, ...], b: tuple[str, ...]) -> Difference:
     return Difference(head > 0 and not named, head == 0, named)
 
 
+def other_thing(was: Gist, now: Gist) -> bool:
+    """Whether the newer one speaks of another person or thing, and so says nothing of the older one, however alike they read.
+
+    >>> other_thing(gist("Tom drinks coffee"), gist("Paul no longer drinks coffee, only tea"))
+    True
+    >>> other_thing(gist("Tom likes apples"), gist("Tom no longer likes pears"))
+    True
+    >>> other_thing(gist("Standup is at 9:30"), gist("The standup is at 10:00 now"))
+    False
+    """
+    else_denied = now.denies and now.denies not in was.words
+    other_years = was.years and now.years and was.years.isdisjoint(now.years) and not now.cues["turn"]
+    return _other_subject(was, now) or bool(else_denied or other_years)
+
+
+def _other_subject(was: Gist, now: Gist) -> bool:
+    """Whether they say of two what each is or does."""
+    (one, does), (other, does_too) = was.lead, now.lead
+    return bool(one and other) and does == does_too and one not in now.words and other not in was.words
+
+
 def _of_one_log(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
     """Whether they differ in several numbers and in nothing else."""
     differ = [both for both in zip(a, b, strict=False) if both[0] != both[1]]
@@ -217,7 +281,7 @@ VALUE = regex(
     r"|(?P<money>[$€£] ?\d[\d.,]*k?|\d[\d.,]* ?(?:€|(?:euros?|quid|pounds?|dollars?)\b))"
     r"|(?P<share>\d[\d.,]* ?%)"
     r"|(?P<version>v?\d+(?:\.\d+){1,3}\w*)"
-    r"|(?P<code>[a-z]+[-_]?\d\w*|\d[\d-]*[a-z#]\w*)"
+    r"|(?P<code>(?<![a-z])[a-z]+[-_]?\d\w*|\d[\d-]*[a-z#]\w*)"
     r"|(?P<number>\d[\d.,]*)",
     re.I,
 )
@@ -272,9 +336,24 @@ CUES: Mapping[str, str] = dict(
         alter ancien vieux viejo""",
     )
 )
+# Who or what it is about, and what follows: "The library closes", "Ben is no longer", "Anna's".
+LEAD = regex(
+    r"(?:(?:the|an?|my|our|your|his|her|its|their|this|that|der|die|das|mein|meine|unser|unsere|le|la|les|mon|ma|notre|el|los"
+    r"|las|mi|nuestro|nuestra)\s+)*(?P<subject>[^\W\d_]+)(?:(?P<owns>'s)\s|\s+(?:(?:no|longer|now|jetzt|nun|not|never|always|only"
+    r"|still|also|usually|doesn't|does|don't|do|did|will|can|nicht|nie|immer|ya)\s+)*(?P<does>[^\W\d_]+))",
+    re.I,
+)
+ROOT_OF_VERB = 4  # letters: drink, drinks; trinkt, trinken
+BEING = frozenset("is are was were ist sind war waren est sont es son".split())
+# One clause that says that something is no longer so, and not what is so instead.
+DENIES = regex(
+    r"[^,;:.!?()–—]*\b(?:no longer|nicht mehr|keine?[nmr]? [^,;:.!?()–—]*\bmehr|ya no)\b[^,;:.!?()–—]*[.!]?", re.I
+)
+YEARS = regex(r"\b(?:in|im|en) ((?:19|20)\d\d)\b", re.I)
 BACK = frozenset(
     "it it's they they're he he's she she's that's this we're we've we c'est das der die er sie es you".split()
 )
+SELF = frozenset("i ich je yo".split())
 LEADING = frozenset("so and that because also und dass weil et que y".split())
 DENYING = frozenset("no not never kein keine keinen nicht isn't aren't doesn't don't won't can't wasn't ne non".split())
 RULING = frozenset(
@@ -300,3 +379,8 @@ NUMBERS = numbered(
 RHYTHMS = numbered(
     "daily täglich|weekly wöchentlich|fortnightly|monthly monatlich|quarterly vierteljährlich|yearly annually jährlich"
 )
+TURNING = frozenset([cue.split()[-1] for cue, group in CUES.items() if group in ("turn", "new")])
+CHANGING = frozenset([cue.split()[-1] for cue, group in CUES.items() if group in TELLING_OF_CHANGE])
+DATED = DAYS.keys() | NAMES_OF_MONTHS.keys() | RHYTHMS.keys()
+# Words that may be more than words: the rest, which is most of a text, is passed by quickly.
+SIGNS = frozenset([cue.split()[-1] for cue in CUES]) | DENYING | DATED | NUMBERS.keys()

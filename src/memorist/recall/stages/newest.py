@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import pairwise
+from typing import NamedTuple
 
 from memorist.design import Tools
 from memorist.kinds import MEMORY
@@ -18,18 +18,23 @@ from memorist.recall.pipeline import Search, ordered
 from memorist.recall.stages.keep import not_believed, rescored
 from memorist.records import Hit, Record, Signal
 from memorist.text.claims import claims, other_value, same_slot
+from memorist.text.gist import gist, glance
 from memorist.worth import held_up, vouched_for
 
+FAR = 3.0  # log-odds between an older hit and a newer one that fits far less
+WEAK = 2.5  # log-odds behind the best: who is so far behind is outdone anyhow
 BEHIND = 0.999  # of the score of the newer one: directly behind it
 
 
 @dataclass(frozen=True, slots=True)
 class NewestFirst:
-    """Puts a newer hit before one whose place it takes, with the better score of the two, and the older one directly behind
-    it; the newer one says which it `replaces`. Turns stay in their order: a talk has one of its own.
+    """Puts a newer hit before one whose place it seems to take, with the better score of the two, and the older one directly
+    behind it. Only where that is sure enough to call them a contradiction, the newer one says which it `replaces`, and the
+    older one that it is `outdated`. Turns stay in their order: a talk has one of its own.
 
     How sure one must be depends on how much better the older one fits the question: who asks for tea is not answered with
-    what was said of coffee later. What a hit is known to contradict is fetched, if it is newer and was not found itself."""
+    what was said of coffee later. Who is named in the question is not outdone by somebody else. What a hit is known to
+    contradict comes with it, if it is newer, however little it has of the question."""
 
     most: int = 10  # hits that are looked at, the best
     optional: bool = True
@@ -38,7 +43,7 @@ class NewestFirst:
         best = ordered(search.hits)[: self.most]
         fetched = _fetched(best, search, tools)
         by_time = sorted((hit for hit in (*best, *fetched) if _states(hit.record, tools)), key=_stated, reverse=True)
-        taken = _replaced(by_time)
+        taken = _replaced(by_time, search.query)
         if not taken:
             return search
         moved = _moved(ordered((*best, *fetched)), taken)
@@ -74,33 +79,81 @@ def _key(record: Record) -> tuple[datetime, int]:
     return record.times.at, record.number
 
 
-def _replaced(by_time: Sequence[Hit]) -> dict[str, Hit]:
+class Newer(NamedTuple):
+    hit: Hit
+    sure: bool  # enough to say that the older one is outdated
+
+
+def _replaced(by_time: Sequence[Hit], question: str) -> dict[str, Newer]:
     """The id of each that was stated anew, with the newest of those that took its place."""
-    found: dict[str, Hit] = {}
+    found: dict[str, Newer] = {}
+    best = max((_log_odds(hit.score) for hit in by_time), default=0.0)
     for place, old in enumerate(by_time):
-        newer = next((new for new in by_time[:place] if _takes_the_place(new, old)), None)
+        if _log_odds(old.score) < best - WEAK:
+            continue
+        newer = next((new for new in by_time[:place] if _takes_the_place(new, old, question)), None)
         if newer is not None:
-            found[old.record.id] = newer
+            found[old.record.id] = Newer(newer, _surely(old.record.text, newer.record.text))
     return found
 
 
-def _takes_the_place(new: Hit, old: Hit) -> bool:
+def _takes_the_place(new: Hit, old: Hit, question: str) -> bool:
     """Whether the newer one is to be shown first. What nobody vouches for makes nothing outdated that a person or an agent
     stands for, nothing does so to a pin, and two people may both say "I live in …"."""
     was, now = old.record, new.record
+    flagged = now.id in old.conflicts
+    if not (flagged or _may_take_it(new, old)):
+        return False
     if (now.scope, now.home) != (was.scope, was.home) or _weight(was) > _weight(now):
         return False
     before, after = claims(was.text), claims(now.text)
     if (before.personal or after.personal) and was.provenance.speaker != now.provenance.speaker:
         return False
-    if before.slots and after.slots:  # the rules can read both
-        return same_slot(before.slots[0], after.slots[0]) and other_value(before.slots[0], after.slots[0])
-    return _sure(new, old) >= pairs.least("flag" if _votes(was) > _votes(now) else "order")
+    return _stated_later(now, was) and _says_so(new, old, flagged) and not _only_the_older(question, was.text, now.text)
 
 
-def _sure(new: Hit, old: Hit) -> float:
-    """How sure it is, less by how much the older one fits the question better."""
-    return pairs.sure(old.record.text, new.record.text) - max(0.0, _log_odds(old.score) - _log_odds(new.score))
+def _may_take_it(new: Hit, old: Hit) -> bool:
+    """Whether it is worth reading them closely; it seldom is. What is first already can only be called outdated by it, and
+    hardly anything is so sure that it outdoes what fits the question far better."""
+    was, now = old.record.text, new.record.text
+    if old.score > new.score:
+        return _log_odds(old.score) - _log_odds(new.score) <= FAR and pairs.meet(was, now)
+    return pairs.meet(was, now) and (glance(now).tells or bool(claims(now).slots))
+
+
+def _stated_later(now: Record, was: Record) -> bool:
+    """Of two that were stated at once, such as the lines of a list, only one that tells of a change is the later one."""
+    return now.times.at > was.times.at or gist(now.text).tells
+
+
+def _says_so(new: Hit, old: Hit, flagged: bool) -> bool:
+    was, now = old.record, new.record
+    by_rule = _another_value(was.text, now.text)
+    if by_rule is not None:
+        return by_rule
+    if flagged and pairs.flags(was.text, now.text):
+        return True
+    better = max(0.0, _log_odds(old.score) - _log_odds(new.score))
+    return pairs.reaches(was.text, now.text, pairs.least("flag" if _votes(was) > _votes(now) else "order") + better)
+
+
+def _another_value(was: str, now: str) -> bool | None:
+    """What the rules say, where they can read both."""
+    before, after = claims(was).slots, claims(now).slots
+    if not before or not after:
+        return None
+    return same_slot(before[0], after[0]) and other_value(before[0], after[0])
+
+
+def _surely(was: str, now: str) -> bool:
+    return bool(_another_value(was, now)) or pairs.flags(was, now)
+
+
+def _only_the_older(question: str, was: str, now: str) -> bool:
+    """Whether only the older one holds a name or a number of the question, and the newer one does not refer back to it."""
+    asked, before, after = gist(question), gist(was), gist(now)
+    named = (asked.names | asked.digits | (asked.words & before.names)) & (before.words | before.digits)
+    return not after.back and not named <= (after.words | after.digits)
 
 
 def _votes(record: Record) -> int:
@@ -117,28 +170,32 @@ def _log_odds(score: float) -> float:
     return math.log(bounded / (1 - bounded))
 
 
-def _moved(best: Sequence[Hit], taken: Mapping[str, Hit]) -> dict[str, Hit]:
+def _moved(best: Sequence[Hit], taken: Mapping[str, Newer]) -> dict[str, Hit]:
     """Every hit that changes: in the order of the best, each group with its newest at the place of its best."""
     scores = {hit.record.id: hit.score for hit in best}
-    replaces: dict[str, dict[str, None]] = {}
+    chances = {hit.record.id: hit.why.get("relevance", 0.0) for hit in best}
     for hit in best:
         names = [each.record.id for each in _chain(hit, taken)]
         top = max(scores[name] for name in names)
         scores |= {name: min(scores[name], top * BEHIND**step) for step, name in enumerate(names)} | {names[0]: top}
-        for newer, older in pairwise(names):
-            replaces.setdefault(newer, {})[older] = None
-    changed = [hit for hit in best if hit.record.id in replaces.keys() | taken.keys()]
-    return {hit.record.id: _placed(hit, scores[hit.record.id], taken, replaces) for hit in changed}
+        chances[names[0]] = max(chances[name] for name in names)
+    by_id = {hit.record.id: hit for hit in best}
+    changed = [id for id in by_id if id in taken or id in {newer.hit.record.id for newer in taken.values()}]
+    return {id: _placed(by_id[id], scores[id], chances[id], taken) for id in changed}
 
 
-def _placed(hit: Hit, score: float, taken: Mapping[str, Hit], replaces: Mapping[str, Mapping[str, None]]) -> Hit:
-    moved = rescored(hit, score, "outdated" if hit.record.id in taken else "newest")
-    return replace(moved, replaces=tuple(replaces.get(hit.record.id, ())))
+def _placed(hit: Hit, score: float, relevance: float, taken: Mapping[str, Newer]) -> Hit:
+    """The hit at its place. What is put in front matters as much as what it stands before, and is kept as that would be."""
+    newer = taken.get(hit.record.id)
+    name = "newest" if newer is None else "outdated" if newer.sure else "older"
+    why = {**hit.why, "relevance": relevance} if "relevance" in hit.why else hit.why
+    replaces = tuple(id for id, by in taken.items() if by.sure and by.hit.record.id == hit.record.id)
+    return rescored(replace(hit, why=why, replaces=replaces), score, name)
 
 
-def _chain(hit: Hit, taken: Mapping[str, Hit]) -> list[Hit]:
+def _chain(hit: Hit, taken: Mapping[str, Newer]) -> list[Hit]:
     """What took its place, the newest first, and itself last."""
     chain = [hit]
     while chain[0].record.id in taken:  # it ends: each is newer than the one before
-        chain.insert(0, taken[chain[0].record.id])
+        chain.insert(0, taken[chain[0].record.id].hit)
     return chain
