@@ -173,8 +173,8 @@ def _must_work(stages: Sequence[Any]) -> None:
 
 def _must_suit_one_another(names: Sequence[str]) -> None:
     """Refuses stages that need others, or get in each other's way."""
-    lost = [name for name in ("abstain", "drop_unlikely") if name in names and "blend" not in names]
-    if lost:
+    lost = [name for name in names if name in ("abstain", "drop_unlikely")]
+    if lost and "blend" not in names:
         raise Invalid(f"{lost[0]} needs blend, which says how likely the answer is here; leave {lost[0]} out")
     early = [name for name in ("aliases", "widen") if name in names]
     if early and ("fields" not in names or max(map(names.index, early)) > names.index("fields")):

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from memorist.models.embed import Floats
 
 MOST_TOKENS = 256  # of the question, and of each text: its beginning says what it is about
-LONGEST = 8 * MOST_TOKENS  # characters of a text
+LOOKED_AT = 8 * MOST_TOKENS  # characters of a text
 MOST_TEXTS = 2048  # whose tokens are remembered
-AT_ONCE = 64  # texts compared together, which bounds the memory that takes
+COMPARED_AT_ONCE = 64  # texts compared together, which bounds the memory that takes
 
 
 class Coverage:
@@ -43,8 +43,8 @@ class Coverage:
         if not self.knows:
             return [0.0] * len(texts)
         found: list[float] = []
-        for start in range(0, len(texts), AT_ONCE):
-            found += self._of([tokens_of(text) or (0,) for text in texts[start : start + AT_ONCE]])
+        for start in range(0, len(texts), COMPARED_AT_ONCE):
+            found += self._of([tokens_of(text) or (0,) for text in texts[start : start + COMPARED_AT_ONCE]])
         return found
 
     def _of(self, held: Sequence[tuple[int, ...]]) -> list[float]:
@@ -70,7 +70,7 @@ def holding(words: Iterable[str], text: str) -> list[str]:
 
 def tokens_of(text: str) -> tuple[int, ...]:
     """Of the beginning of a text."""
-    return _tokens(text[:LONGEST])
+    return _tokens(text[:LOOKED_AT])
 
 
 @lru_cache(maxsize=MOST_TEXTS)

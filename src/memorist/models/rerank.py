@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memorist.models.onnx import OnnxReranker
 
 ONNX_FOLDER = "onnx:"
-OWN = "a function of the caller's"
+CALLERS = "a function of the caller's"
 Judge = Callable[[str, Sequence[str]], Sequence[float]]  # what `memorist.design` calls a Reranker
 log = logging.getLogger("memorist")
 
@@ -42,7 +42,7 @@ def told(judge: Judge | None) -> dict[str, str]:
     """Which reranker is asked, or why it cannot be, for `status`."""
     if judge is None:
         return {}
-    return {"reranker": (judge.problem() or judge.name) if isinstance(judge, NamedReranker) else OWN}
+    return {"reranker": (judge.problem() or judge.name) if isinstance(judge, NamedReranker) else CALLERS}
 
 
 def trouble(judge: Judge | None) -> str | None:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from memorist.design import Tools
 from memorist.kinds import DOCUMENTS, TURNS
-from memorist.models.coverage import LONGEST, Coverage, holding
+from memorist.models.coverage import LOOKED_AT, Coverage, holding
 from memorist.recall.pipeline import Asked, Candidate, Search
 from memorist.recall.stages.keep import not_believed
 from memorist.recall.stages.talk import THEN, spoken
@@ -136,7 +136,7 @@ class Table:
         """What only their texts tell."""
         coverage, names = Coverage(self._asked.text), self._asked.names
         for record, soft in zip(records, coverage.of([record.text for record in records]), strict=True):
-            if not coverage.knows or len(record.text) > LONGEST:  # then the words say more
+            if not coverage.knows or len(record.text) > LOOKED_AT:  # then the words say more
                 soft = max(soft, min(1.0, self.candidates[record.number].words))
             named = sum([names[word] for word in holding(names, record.text)]) if names else 0.0
             self.closer[record.number] = [("soft", soft), ("names", named)]
@@ -197,21 +197,29 @@ class Table:
         fact, asked, found = candidate.fact, self._asked, list[tuple[str, float]]()
         if candidate.nearly:
             found.append(("nearly", candidate.nearly))
-        if fact.session is not None:  # in a talk, the next turn answers the one that fits the question
-            if fact.before is not None:
-                found.append(("before", self._own.get(fact.before, 0.0)))
-            if fact.after is not None:
-                found.append(("after", self._own.get(fact.after, 0.0)))
-            found.append(("session", self._sessions[fact.session]))
-        elif candidate.kin:
+        if candidate.kin:
             found.append(("kin", candidate.kin))
+        if fact.session is not None:
+            found += self._in_talk(fact, fact.session)
         if len(asked.speakers) == 1 and fact.speaker == asked.speakers[0]:
             found.append(("speaker", 1.0))
-        if asked.spans and GROUPS[voice(fact)] == "talk":  # a note is of the day it was written, which says little
-            found.append(("when", max(closeness(fact.at, span) for span in asked.spans)))
-        if not asked.role and not asked.spans:
-            return found
-        return found + spoken(fact, asked, self._own.get(fact.before or 0, 0.0))
+        return found + self._said(fact) if asked.role or asked.spans else found
+
+    def _in_talk(self, fact: Fact, session: str) -> list[tuple[str, float]]:
+        """In a talk, the next turn answers the one that fits the question."""
+        own, found = self._own, [("session", self._sessions[session])]
+        if fact.before is not None:
+            found.append(("before", own.get(fact.before, 0.0)))
+        if fact.after is not None:
+            found.append(("after", own.get(fact.after, 0.0)))
+        return found
+
+    def _said(self, fact: Fact) -> list[tuple[str, float]]:
+        """By whom and when, where the question names that. A note is of the day it was written, which says little."""
+        found = spoken(fact, self._asked, self._own.get(fact.before or 0, 0.0))
+        if self._asked.spans and GROUPS[voice(fact)] == "talk":
+            found.append(("when", max(closeness(fact.at, span) for span in self._asked.spans)))
+        return found
 
     def _evidence(self, read: Sequence[int]) -> dict[str, float]:
         """How well the question is answered here at all. On a large shelf the best is good by chance."""
@@ -223,9 +231,7 @@ class Table:
             "ahead": sums[0] - sums[min(3, len(sums) - 1)],
             "covered": max([each.words for each in every], default=0.0),
             "cosine": max([each.cosine or 0.0 for each in every], default=0.0),
-            "soft": max(
-                [value for number in read for name, value in self.closer[number] if name == "soft"], default=0.0
-            ),
+            "soft": max([dict(self.closer[number]).get("soft", 0.0) for number in read], default=0.0),
             "absent": 1 - min(1.0, known / ceiling) if ceiling else 1.0,
             "length": math.log1p(len(self._yardstick.weights) + len(self._yardstick.absent)),
             "size": math.log10(1 + self._yardstick.rows),

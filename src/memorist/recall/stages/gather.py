@@ -97,9 +97,7 @@ class Recognise:
         times = tools.times(said, search.moment or search.now)
         bare, terms, alone = timed(bare, times.spans, search)
         layers = {shelf.layer for shelf in search.shelves}
-        whole = message_of(search.query[:LONGEST_QUERY]) if bare == said else bare
-        meant = bare[:LONGEST_MESSAGE] if len(whole) > LONGEST_MESSAGE else whole
-        meant = _REPEATED.sub(r"\1", meant)
+        meant = _meant(search.query if bare == said else bare, bare)
         told, late = tools.meaning.in_time(meant, search.left(), layers) if tells_something(bare) else ([], None)
         vectors = tuple((generation, vector) for generation, vector in told if vector.any())
         named = ", ".join((*speakers, *(span.text for span in times.spans)))
@@ -107,6 +105,12 @@ class Recognise:
         note = "; ".join(filter(None, notes)) or None
         asked = Asked(bare, speakers, times.spans, vectors, role=asked_role(said), alone=alone)
         return search.but(asked=asked, terms=terms, note=note, notes=tuple(filter(None, [late])))
+
+
+def _meant(said: str, bare: str) -> str:
+    """What is compared by meaning: what was said and pasted, or the bare question where that is too much."""
+    whole = message_of(said[:LONGEST_QUERY])
+    return _REPEATED.sub(r"\1", whole if len(whole) <= LONGEST_MESSAGE else bare[:LONGEST_MESSAGE])
 
 
 def _spoken_of(said: str, known: Sequence[str]) -> tuple[tuple[str, ...], str]:

@@ -39,7 +39,7 @@ from memorist.worth import held_up, logistic, vouched_for
 
 BEHIND = 0.98  # of the score of a hit, for those that have to stand behind it
 VOICES = 2  # that nobody vouches for may stand before verified memories, all together: whatever the limit
-PLACES = 5  # that a crowd may keep others out of
+KEPT_OUT = 5  # that a crowd may keep others out of
 CANDIDATE = 0.02  # of the best score: a verified memory below that is no candidate for a place
 MACHINES = ("tool", "web")  # origins whose texts are made by the hundred: much the same letters are one text
 
@@ -69,17 +69,17 @@ class Abstain:
             return search
         best = max(search.hits, key=lambda hit: hit.score, default=None)
         below = self.below if best is None or _is_memory(best, tools) else self.elsewhere
-        if search.chance >= below:
+        if search.chance >= below or _covered(search.hits) >= self.unless_covered:
             return search
-        if _covered(search.hits) >= self.unless_covered:
-            return search
-        # Enough digits to see that it is less.
-        digits = next((n for n in range(2, 17) if round(search.chance, n) < round(below, n)), 17)
-        because = (
-            "nothing here seems to answer this: the chance that the answer is here is"
-            f" {search.chance:.{digits}f}, under {below:.{digits}f}"
-        )
+        because = _too_unlikely(search.chance, below)
         return search.keeping((), {hit.record.id: because for hit in search.hits}).but(empty_because=because)
+
+
+def _too_unlikely(chance: float, below: float) -> str:
+    """With enough digits to see that it is less."""
+    digits = next((n for n in range(2, 17) if round(chance, n) < round(below, n)), 17)
+    told = f"the chance that the answer is here is {chance:.{digits}f}, under {below:.{digits}f}"
+    return f"nothing here seems to answer this: {told}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +347,7 @@ class Heard:
     def crowded(self) -> bool:
         """Whether so many had to stand back that others may have been kept out, in the first pass, with time for another."""
         many = len(self.behind) + len(self.rest) + len(self.lost)
-        back = bool(self.behind or self.rest or self.lost) and (many > PLACES or len(self.first) < PLACES)
+        back = bool(self.behind or self.rest or self.lost) and (many > KEPT_OUT or len(self.first) < KEPT_OUT)
         return back and self._search.heard is None and self._search.left() != 0
 
     def take(self, hit: Hit) -> None:
