@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memorist.models.embed import Floats
 
 MOST_TOKENS = 256  # of the question, and of each text: its beginning says what it is about
-LOOKED_AT = 8 * MOST_TOKENS  # characters of a text
+LONGEST_LOOKED_AT = 8 * MOST_TOKENS  # characters of a text
 MOST_TEXTS = 2048  # whose tokens are remembered
 COMPARED_AT_ONCE = 64  # texts compared together, which bounds the memory that takes
 
@@ -70,7 +70,7 @@ def holding(words: Iterable[str], text: str) -> list[str]:
 
 def tokens_of(text: str) -> tuple[int, ...]:
     """Of the beginning of a text."""
-    return _tokens(text[:LOOKED_AT])
+    return _tokens(text[:LONGEST_LOOKED_AT])
 
 
 @lru_cache(maxsize=MOST_TEXTS)

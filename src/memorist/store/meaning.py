@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from memorist.errors import MemoristError, ModelUnavailable, StoreDamaged
@@ -173,7 +174,7 @@ class Meaning:
         """A question to these layers as a vector for each generation to read, and what its answer has to say about that. A
         model that fails is left out, and a slow one is not waited for beyond these seconds: words answer without it."""
         asked = {each: read for each in self.models if (read := each.reads(layers))}
-        generations = _those(self.store.generations(), [layer for read in asked.values() for layer in read])
+        generations = _those(self.store.generations(), list(chain.from_iterable(asked.values())))
         if seconds is None or not generations or all(each.choice.cheap for each in asked):
             return self._as_vectors(text, generations), self._told(asked)
         found = self._patience.within(seconds, lambda: self._as_vectors(text, generations))

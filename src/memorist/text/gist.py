@@ -98,7 +98,7 @@ class _Walk:
         known = low in SIGNS and self._sign(raw, low, before, "" if named else low, place)
         self.back |= low in BACK and (starts or before in LEADING)
         if not known and low not in LITTLE and not low.isdigit():
-            self.word(low[:ROOT], named or (len(raw) > 1 and not raw[1:].islower()))
+            self.word(low[:ROOT], named or raw[1:] != raw[1:].lower())
 
     def _sign(self, raw: str, low: str, before: str, alone: str, place: int) -> bool:
         """Takes up what the word signals; whether it is a value."""

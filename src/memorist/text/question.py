@@ -17,7 +17,7 @@ from functools import cache
 from memorist.text.calendar import MONTHS, WEEKDAYS
 from memorist.text.courtesies import Manners, every_word, known
 from memorist.text.patterns import regex
-from memorist.text.words import LONGEST_QUERY, STOP_WORDS, has_picture, plain_words, terms
+from memorist.text.words import LONGEST_QUERY, STOP_WORDS, plain_words, terms
 
 # Blocks that hosts inject; and whatever has one of the parts in its name.
 _INJECTED = frozenset(
@@ -388,7 +388,7 @@ def small_talk(text: str) -> bool:
             if words[at] not in known_words:
                 return False
     if not words:
-        return has_picture(text) or plain != text
+        return plain != text  # a picture alone is looked for: it is in few memories
     asks = "?" in text or words[0] in _STARTERS
     return any(_courteous(words, each, asks) for each in known())
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from memorist.design import Tools
 from memorist.kinds import DOCUMENTS, TURNS
-from memorist.models.coverage import LOOKED_AT, Coverage, holding
+from memorist.models.coverage import LONGEST_LOOKED_AT, Coverage, holding
 from memorist.recall.pipeline import Asked, Candidate, Search
 from memorist.recall.stages.keep import not_believed
 from memorist.recall.stages.talk import THEN, spoken
@@ -136,7 +136,7 @@ class Table:
         """What only their texts tell."""
         coverage, names = Coverage(self._asked.text), self._asked.names
         for record, soft in zip(records, coverage.of([record.text for record in records]), strict=True):
-            if not coverage.knows or len(record.text) > LOOKED_AT:  # then the words say more
+            if not coverage.knows or len(record.text) > LONGEST_LOOKED_AT:  # then the words say more
                 soft = max(soft, min(1.0, self.candidates[record.number].words))
             named = sum([names[word] for word in holding(names, record.text)]) if names else 0.0
             self.closer[record.number] = [("soft", soft), ("names", named)]

@@ -17,7 +17,7 @@ from memorist.recall.pipeline import Asked, Candidate, Search
 from memorist.recall.stages.labels import Labels, share
 from memorist.recall.stages.talk import timed, within
 from memorist.recall.stages.words import SHORTEST_FUZZY, misspelt
-from memorist.store.nouns import Fact, Near
+from memorist.store.nouns import Fact, Generation, Near
 from memorist.store.where import Where
 from memorist.text.bm25 import Found, Yardstick
 from memorist.text.patterns import regex
@@ -99,12 +99,16 @@ class Recognise:
         layers = {shelf.layer for shelf in search.shelves}
         meant = _meant(search.query if bare == said else bare, bare)
         told, late = tools.meaning.in_time(meant, search.left(), layers) if tells_something(bare) else ([], None)
-        vectors = tuple((generation, vector) for generation, vector in told if vector.any())
-        named = ", ".join((*speakers, *(span.text for span in times.spans)))
-        notes = (named and f"recognised: {named}", times.note, late)
-        note = "; ".join(filter(None, notes)) or None
+        vectors = tuple(filter(_tells, told))
+        named = ", ".join((*speakers, *[span.text for span in times.spans]))
+        note = "; ".join(filter(None, (named and f"recognised: {named}", times.note, late))) or None
         asked = Asked(bare, speakers, times.spans, vectors, role=asked_role(said), alone=alone)
         return search.but(asked=asked, terms=terms, note=note, notes=tuple(filter(None, [late])))
+
+
+def _tells(told: "tuple[Generation, Floats]") -> bool:
+    """Whether the model knew anything of the question."""
+    return bool(told[1].any())
 
 
 def _meant(said: str, bare: str) -> str:
@@ -183,19 +187,9 @@ class Gather:
     def __call__(self, search: Search, tools: Tools) -> Search:
         """Looks without the filter that most questions have and few memories fail (`_loose`), and through it only where
         that found some of these."""
-        store, shelves, least = tools.store, search.shelves, 2 * search.limit if search.limit > EVERY else 0
+        store, shelves = tools.store, search.shelves
         for where in (_loose(search.where), search.where):
-            measured, readings, found, nearly = Measured(), list[Reading](), Found(), Found()
-            if search.terms:
-                found = store.match(search.terms, shelves, where, max(self.words, least))
-                measured.add_words(found.scores, found.yardstick.whole)
-                nearly = _nearly(found.yardstick, search, where, max(self.words, least), tools)
-                measured.nearly = nearly.scores
-            for generation, vector in search.asked.vectors:
-                pool = max(self.meaning, least)
-                near = store.nearest(generation.id, vector, shelves, where, pool, search.exact)
-                readings.append(Reading.of(generation.id, vector, near))
-                measured.add_meaning(near.hits, readings[-1])
+            measured, readings, found, nearly = self._look(where, search, tools)
             numbers = sorted(measured.words.keys() | measured.meant.keys() | measured.nearly.keys() | search.wanted)
             rows = store.facts(numbers, shelves, search.where) if numbers else []
             if len(rows) == len(numbers):
@@ -216,6 +210,21 @@ class Gather:
         self._label(facts, measured, found.yardstick, search, tools)
         asked = replace(search.asked, names=_names(search.asked.text, found.yardstick))
         return self._found(facts, measured, readings, search.but(yardstick=found.yardstick, asked=asked), tools)
+
+    def _look(self, where: Where, search: Search, tools: Tools) -> "tuple[Measured, list[Reading], Found, Found]":
+        """By words, by words that may be meant, and by meaning."""
+        store, shelves, least = tools.store, search.shelves, 2 * search.limit if search.limit > EVERY else 0
+        measured, readings, found, nearly = Measured(), list[Reading](), Found(), Found()
+        if search.terms:
+            found = store.match(search.terms, shelves, where, max(self.words, least))
+            measured.add_words(found.scores, found.yardstick.whole)
+            nearly = _nearly(found.yardstick, search, where, max(self.words, least), tools)
+            measured.nearly = nearly.scores
+        for generation, vector in search.asked.vectors:
+            near = store.nearest(generation.id, vector, shelves, where, max(self.meaning, least), search.exact)
+            readings.append(Reading.of(generation.id, vector, near))
+            measured.add_meaning(near.hits, readings[-1])
+        return measured, readings, found, nearly
 
     @staticmethod
     def _label(facts: dict[int, Fact], measured: Measured, found: Yardstick, search: Search, tools: Tools) -> None:

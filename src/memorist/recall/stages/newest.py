@@ -176,12 +176,12 @@ def _moved(best: Sequence[Hit], taken: Mapping[str, Newer]) -> dict[str, Hit]:
     chances = {hit.record.id: hit.why.get("relevance", 0.0) for hit in best}
     for hit in best:
         names = [each.record.id for each in _chain(hit, taken)]
-        top = max(scores[name] for name in names)
+        top = max(map(scores.__getitem__, names))
         scores |= {name: min(scores[name], top * BEHIND**step) for step, name in enumerate(names)} | {names[0]: top}
-        chances[names[0]] = max(chances[name] for name in names)
-    by_id = {hit.record.id: hit for hit in best}
-    changed = [id for id in by_id if id in taken or id in {newer.hit.record.id for newer in taken.values()}]
-    return {id: _placed(by_id[id], scores[id], chances[id], taken) for id in changed}
+        chances[names[0]] = max(map(chances.__getitem__, names))
+    moved = taken.keys() | {newer.hit.record.id for newer in taken.values()}
+    changed = {hit.record.id: hit for hit in best if hit.record.id in moved}
+    return {id: _placed(hit, scores[id], chances[id], taken) for id, hit in changed.items()}
 
 
 def _placed(hit: Hit, score: float, relevance: float, taken: Mapping[str, Newer]) -> Hit:
