@@ -34,6 +34,7 @@ VOICES = ("notes", "people", "user", "assistant", "documents")
 GROUPS = {"notes": "notes", "people": "talk", "user": "talk", "assistant": "talk", "documents": "documents"}
 READ = 30  # of the best by what needs no text; from these it is judged whether the answer is here, whatever the limit
 BEST_OF_SESSION = 3
+LARGEST_SEEN = 2500  # rows of a shelf that the weights were fitted on; beyond that they would only guess
 DAY = 86400.0
 NO_TERMS = Yardstick()
 MIX = Path(__file__).parents[1] / "mix.toml"
@@ -234,7 +235,7 @@ class Table:
             "soft": max([dict(self.closer[number]).get("soft", 0.0) for number in read], default=0.0),
             "absent": 1 - min(1.0, known / ceiling) if ceiling else 1.0,
             "length": math.log1p(len(self._yardstick.weights) + len(self._yardstick.absent)),
-            "size": math.log10(1 + self._yardstick.rows),
+            "size": math.log10(1 + min(self._yardstick.rows, LARGEST_SEEN)),
             "by_words": float(all(each.cosine is None for each in every)),
             "level": 1.0,
         }
