@@ -99,13 +99,22 @@ def chance(log_odds: float) -> float:
     return 1 / (1 + math.exp(-log_odds))
 
 
+MOVED = {"newest", "older", "outdated"}
+
+
 def checked_sums(found: Recall) -> None:
-    """All signals add up to the score, and those that are no factors of `why` to the relevance."""
+    """All signals add up to the score, and those that are no factors of `why` to the relevance. What is put before an older
+    hit that says nearly the same has the relevance of that one, if it is larger; and what is moved has another score."""
     for hit in found:
         assert 0 < hit.why["relevance"] < 1 and 0 < hit.score < 1
         assert hit.score == pytest.approx(chance(total(hit)), abs=1e-9)
         own = sum(each.contribution for each in hit.signals if each.name not in hit.why)
-        assert hit.why["relevance"] == pytest.approx(chance(own), abs=1e-9)
+        if "newest" in hit.why:
+            assert hit.why["relevance"] >= chance(own) - 1e-9
+        else:
+            assert hit.why["relevance"] == pytest.approx(chance(own), abs=1e-9)
+        if MOVED & hit.why.keys():
+            continue
         factors = math.prod(value for name, value in hit.why.items() if name != "relevance")
         odds = hit.why["relevance"] / (1 - hit.why["relevance"]) * factors**WORTH
         assert hit.score == pytest.approx(odds / (1 + odds), rel=1e-9)

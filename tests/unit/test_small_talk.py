@@ -25,7 +25,7 @@ NOTHING_ASKED = """
     günaydın | tamam | devam et | harika | спасибо | большое спасибо | привет | доброе утро | хорошо, продолжай |
     понятно | как дела? | ок | lgtm | ok let's do it | that was really helpful, thank you! | please continue |
     yes please | no thanks | fair enough | I see | good point | let's go | awesome!! | you rock | have a nice day |
-    good to know, thanks"""
+    good to know, thanks | 👍🏽 | 😂😂 | ❤️"""
 ASKED = """
     thanks, and where is the key? | ok, what about the budget? | is it good? | hello world program |
     good morning routine | when is good night story | Where is my phone | key | nice in May | great wall |
@@ -35,7 +35,7 @@ ASKED = """
     good dentist | yes, the blue one | what's next? | what did I say? | no, Tuesday | wie heißt sie | wer ist das |
     merci, où est la clé ? | hola dónde está Ana | when was the good day | how is mom | what's up with the build |
     sorry, I meant 75 | password | the who | salut Marie | dove sono le chiavi | как зовут врача |
-    good coffee place | night shift | great, book it | wifi?"""
+    good coffee place | night shift | great, book it | wifi? | 🎉 | 🐘 | 👩‍🚀"""
 
 
 def messages(lines: str) -> list[str]:

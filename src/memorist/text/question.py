@@ -367,7 +367,9 @@ _STARTERS = frozenset(
     "is are am was were do does did has have had can could will would shall should may might any".split()
 )
 _LAUGHTER = regex(r"(?:[hjx]{1,2}+[aeiu]++){2,}+[hjx]*+|(?:[aeiu][hjx]++){2,}+[aeiu]?+|[хаи]{4,}+|[kк]{3,}+")
-_FACE = regex(r"(?<!\S)(?:[:;=xX]['-]?[()DPpO3/|*]+|<3+|\^_?\^|\(:)(?!\S)")
+_FACE = regex(  # typed, or a picture of one, of a hand or of a heart
+    r"(?<!\S)(?:[:;=xX]['-]?[()DPpO3/|*]+|<3+|\^_?\^|\(:)(?!\S)|[\U0001f44a-\U0001f44f\U0001f600-\U0001f64f\u2764]"
+)
 _DRAWN_OUT = regex(r"(.)\1{2,}")
 
 
@@ -388,7 +390,7 @@ def small_talk(text: str) -> bool:
             if words[at] not in known_words:
                 return False
     if not words:
-        return plain != text  # a picture alone is looked for: it is in few memories
+        return plain != text  # any other picture is looked for: it is in few memories
     asks = "?" in text or words[0] in _STARTERS
     return any(_courteous(words, each, asks) for each in known())
 

@@ -141,11 +141,6 @@ def plain_words(text: str) -> list[str]:
     return _ASCII_LETTERS.findall(text.lower()) if text.isascii() else _LETTERS.findall(_folded(text).casefold())
 
 
-def has_picture(text: str) -> bool:
-    """Whether an emoji is in it."""
-    return _PLAIN_PICTURE.search(text) is not None
-
-
 def _asked(text: str) -> Iterator[tuple[str, bool]]:
     """The tokens of a question in order, and whether each is a stop word in it."""
     said = text[:LONGEST_QUERY].split()
