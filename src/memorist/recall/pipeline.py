@@ -272,7 +272,8 @@ def answer(
     asked = _search(query, who, scopes, tools, hurried, until)
     search, trace = run(design.recall, asked, tools)
     because = None if search.hits else search.empty_because or _all_dropped(trace)
-    talk = _turns(query, asked, scopes, who, tools) if because or _relevance(search) < POOR else None
+    poor = query.min_relevance is None and _relevance(search) < POOR  # who names a bound has judged the memories
+    talk = _turns(query, asked, scopes, who, tools) if because or poor else None
     if talk:
         search, trace, because = _of_talk(talk, search, trace, because, design, tools)
     trace = (HURRIED, *trace) if hurried else trace
