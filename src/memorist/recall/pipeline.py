@@ -4,7 +4,8 @@ each of them did.
 A stage is a frozen value that is called with a search and the tools and returns a new search. It prints itself, compares,
 and can be listed; adding one to a design is adding a word to a tuple. A stage marked `optional` is skipped once the
 deadline has passed, and the trace says so. From a stage marked `one_moment` on, the store is read as it was at one moment.
-Under a design with a stage marked `once`, a prompt too shows one of those that say the same.
+Under a design with a stage marked `once`, a prompt too shows one of those that say the same. A stage marked `voices` is called
+once more where turns stand beside memories.
 
 What may be an answer is a `Candidate`, a few numbers, until it is read whole; from then on it is a `Hit`.
 
@@ -304,14 +305,25 @@ def _of_talk(
     if _relevance(search) < AHEAD * _relevance(held):
         lost = {hit.record.id: "memories answer this as well" for hit in said}
         return held, (*trace, *more, Step("Turns", len(held.hits), 0.0, lost, NOT_FROM_TALK)), None
-    both = list(merge(said, held.hits, key=lambda hit: -hit.score))  # each is in the order of its stages
-    dropped = {
+    both, dropped = _beside(said, held, design, tools)
+    dropped |= {
         hit.record.id: f"rank {n}, asked for {talk.limit}" for n, hit in enumerate(both[talk.limit :], talk.limit + 1)
     }
     step = Step("Turns", len(both) - len(dropped), 0.0, dropped, FROM_TALK if because else BETTER_TALK)
     silent = None if both else f"{because}; conversations: {search.empty_because or _all_dropped(more)}"
     notes = tuple(dict.fromkeys((*held.notes, *search.notes)))
     return search.but(hits=tuple(both[: talk.limit]), notes=notes), (*trace, step, *more), silent
+
+
+def _beside(said: Sequence[Hit], held: Search, design: Design, tools: Tools) -> tuple[list[Hit], dict[str, str]]:
+    """Turns and memories, best first, and what was dropped. A crowd of turns that nobody vouches for takes no verified memory
+    away either."""
+    both = held.but(
+        hits=tuple(merge(said, held.hits, key=lambda hit: -hit.score)), heard=()
+    )  # each as its stages left it
+    for stage in design.recall if said and held.hits else ():
+        both = stage(both, tools) if getattr(stage, "voices", False) else both
+    return sorted(both.hits, key=lambda hit: -hit.score), dict(both.dropped)
 
 
 def _relevance(search: Search) -> float:
