@@ -273,8 +273,7 @@ def answer(
     asked = _search(query, who, scopes, tools, hurried, until)
     search, trace = run(design.recall, asked, tools)
     because = None if search.hits else search.empty_because or _all_dropped(trace)
-    poor = query.min_relevance is None and _relevance(search) < POOR  # who names a bound has judged the memories
-    talk = _turns(query, asked, scopes, who, tools) if because or poor else None
+    talk = _turns(query, asked, scopes, who, tools) if because or _poor(search) else None
     if talk:
         search, trace, because = _of_talk(talk, search, trace, because, design, tools)
     trace = (HURRIED, *trace) if hurried else trace
@@ -329,6 +328,11 @@ def _beside(said: Sequence[Hit], held: Search, design: Design, tools: Tools) -> 
 def _relevance(search: Search) -> float:
     """Of the first hit, which is the same for every limit. A design without chances is as sure as it can be."""
     return search.hits[0].why.get("relevance", 1.0) if search.hits else 0.0
+
+
+def _poor(search: Search) -> bool:
+    """Whether memories answer so poorly that conversations may be better. Who names a bound has judged that."""
+    return search.min_relevance is None and _relevance(search) < POOR
 
 
 def _turns(query: Query, asked: Search, scopes: tuple[str, ...], who: Access, tools: Tools) -> Search | None:
