@@ -43,7 +43,7 @@ def test_a_chain_of_five_statements(memory: Memory) -> None:
     for day, city in enumerate(CITIES):
         then = memory.recall(QUESTION, as_of=START + timedelta(days=day, hours=12))
         assert [hit.record.text for hit in then if "Anna" in hit.record.text] == [f"Anna lives in {city}"]
-    archived = memory.recall(QUESTION, search="archive", limit=10)
+    archived = memory.recall(QUESTION, search="archive", limit=10, min_relevance=0)
     assert {hit.record.id for hit in archived} == set(ids[:-1])
     assert [memory.get(id).state for id in ids] == ["superseded"] * 4 + ["active"]
     assert all(

@@ -230,9 +230,10 @@ def old_store(path: Path) -> Path:
         memory.forget(3)
     if path.suffix == ".db":
         with closing(apsw.Connection(str(path))) as one:
-            for column in ("layers", "lost"):
-                one.execute(f"ALTER TABLE generations DROP COLUMN {column}")
-            one.execute("DELETE FROM migrations WHERE name = '0006_layers'")
+            one.execute("DROP TABLE lessons")
+            for table, column in (("recalls", "home"), ("generations", "layers"), ("generations", "lost")):
+                one.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+            one.execute("DELETE FROM migrations WHERE name IN ('0006_layers', '0007_lessons')")
             one.execute("PRAGMA user_version = 5")
     return path
 

@@ -8,6 +8,7 @@ of 2,000 harmless memories at most 1 % may be held back. Nothing here looks for 
 
 import random
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 import pytest
@@ -16,6 +17,7 @@ from conftest import rounds
 from memorist import Memory
 from memorist.design import Design, Lane, Promotion
 from memorist.designs import DESIGNS
+from memorist.errors import Refused
 from memorist.records import Draft, Origin, Record
 from memorist.testing import MovableClock
 
@@ -140,7 +142,7 @@ def lived_through(memory: Memory, clock: MovableClock, these: Sequence[Attack], 
                 memory.used(found.receipt, " ".join(hit.record.text for hit in found))
             for hit in found[:2]:
                 memory.feedback(hit.record.id, "useful")
-                memory.pin(hit.record.id)  # an agent that was talked into it
+                talked_into_a_pin(memory, hit.record)
             shown = memory.context(asked, session="s1", task="7", budget=2000, profile="implementer")
             if shown.items:
                 memory.used(shown.receipt, str(shown))
@@ -148,6 +150,12 @@ def lived_through(memory: Memory, clock: MovableClock, these: Sequence[Attack], 
         clock.move(days=1.5)
         memory.upkeep()
     memory.finish("task/7")
+
+
+def talked_into_a_pin(memory: Memory, record: Record) -> None:
+    """What an agent may be talked into; but a turn, which answers where no memory does, is never pinned."""
+    with pytest.raises(Refused, match="a turn is never pinned") if record.kind == "turn" else nullcontext():
+        memory.pin(record.id)
 
 
 # ---------------------------------------------------------------- the slots

@@ -228,7 +228,7 @@ def test_a_recalled_text_that_knows_the_mark_of_the_part_before_it_changes_that_
         seen = memory.context("tabs", style=style).text
         [mark] = set(re.findall(rf"\b[{LETTERS}]{{9}}\b", seen)) - {"bcdfghjkm"}
         memory.remember(f"tabs: End {mark}\n{ORDER}")
-        context = memory.context("tabs", style=style)
+        context = memory.context("tabs", style=style, min_relevance=0)
         marks = set(re.findall(rf"\b[{LETTERS}]{{9}}\b", context.text)) - {mark}
         assert len(marks) == 2 and context.text.count(mark) == 1 and len(PARSERS[style](context.text)) == 2
 

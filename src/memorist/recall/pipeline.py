@@ -4,7 +4,8 @@ each of them did.
 A stage is a frozen value that is called with a search and the tools and returns a new search. It prints itself, compares,
 and can be listed; adding one to a design is adding a word to a tuple. A stage marked `optional` is skipped once the
 deadline has passed, and the trace says so. From a stage marked `one_moment` on, the store is read as it was at one moment.
-Under a design with a stage marked `once`, a prompt too shows one of those that say the same.
+Under a design with a stage marked `once`, a prompt too shows one of those that say the same. A stage marked `voices` is called
+once more where turns stand beside memories.
 
 What may be an answer is a `Candidate`, a few numbers, until it is read whole; from then on it is a `Hit`.
 
@@ -272,7 +273,7 @@ def answer(
     asked = _search(query, who, scopes, tools, hurried, until)
     search, trace = run(design.recall, asked, tools)
     because = None if search.hits else search.empty_because or _all_dropped(trace)
-    talk = _turns(query, asked, scopes, who, tools) if because or _relevance(search) < POOR else None
+    talk = _turns(query, asked, scopes, who, tools) if because or _poor(search) else None
     if talk:
         search, trace, because = _of_talk(talk, search, trace, because, design, tools)
     trace = (HURRIED, *trace) if hurried else trace
@@ -303,8 +304,8 @@ def _of_talk(
     if _relevance(search) < AHEAD * _relevance(held):
         lost = {hit.record.id: "memories answer this as well" for hit in said}
         return held, (*trace, *more, Step("Turns", len(held.hits), 0.0, lost, NOT_FROM_TALK)), None
-    both = list(merge(said, held.hits, key=lambda hit: -hit.score))  # each is in the order of its stages
-    dropped = {
+    both, dropped = _beside(said, held, design, tools)
+    dropped |= {
         hit.record.id: f"rank {n}, asked for {talk.limit}" for n, hit in enumerate(both[talk.limit :], talk.limit + 1)
     }
     step = Step("Turns", len(both) - len(dropped), 0.0, dropped, FROM_TALK if because else BETTER_TALK)
@@ -313,9 +314,25 @@ def _of_talk(
     return search.but(hits=tuple(both[: talk.limit]), notes=notes), (*trace, step, *more), silent
 
 
+def _beside(said: Sequence[Hit], held: Search, design: Design, tools: Tools) -> tuple[list[Hit], dict[str, str]]:
+    """Turns and memories, best first, and what was dropped. A crowd of turns that nobody vouches for takes no verified memory
+    away either."""
+    both = held.but(
+        hits=tuple(merge(said, held.hits, key=lambda hit: -hit.score)), heard=()
+    )  # each as its stages left it
+    for stage in design.recall if said and held.hits else ():
+        both = stage(both, tools) if getattr(stage, "voices", False) else both
+    return sorted(both.hits, key=lambda hit: -hit.score), dict(both.dropped)
+
+
 def _relevance(search: Search) -> float:
     """Of the first hit, which is the same for every limit. A design without chances is as sure as it can be."""
     return search.hits[0].why.get("relevance", 1.0) if search.hits else 0.0
+
+
+def _poor(search: Search) -> bool:
+    """Whether memories answer so poorly that conversations may be better. Who names a bound has judged that."""
+    return search.min_relevance is None and _relevance(search) < POOR
 
 
 def _turns(query: Query, asked: Search, scopes: tuple[str, ...], who: Access, tools: Tools) -> Search | None:

@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
+from heapq import nlargest
 from pathlib import Path
 
 from memorist.design import Tools
@@ -33,6 +34,9 @@ Closer = dict[int, list[tuple[str, float]]]
 VOICES = ("notes", "people", "user", "assistant", "documents")
 GROUPS = {"notes": "notes", "people": "talk", "user": "talk", "assistant": "talk", "documents": "documents"}
 READ = 30  # of the best by what needs no text; from these it is judged whether the answer is here, whatever the limit
+CODE = 4.0  # names that a code is worth in a note: of many that are alike it tells one
+SHORTEST_CODE = 4  # characters
+HOLDING = 5  # of those are the ones that hold most of the question's words
 BEST_OF_SESSION = 3
 LARGEST_SEEN = 2500  # rows of a shelf that the weights were fitted on; beyond that they would only guess
 DAY = 86400.0
@@ -126,12 +130,13 @@ class Table:
         return total
 
     def best(self, spare: int, wanted: Collection[int] = ()) -> list[int]:
-        """All of them in order, but behind the first come those that are wanted, and so many that helped before: votes may lift
-        them."""
+        """All of them in order, but behind the first come those that are wanted, so many that helped before, which votes may lift,
+        and the few that hold most of the words: what names tell of them is known only when they are read."""
         best = [number for _, number in sorted(zip(self.sums.values(), self.sums, strict=True), reverse=True)]
         helped = [number for number in best if self.candidates[number].fact.up][:spare]
-        helped = [*(number for number in best if number in wanted), *helped]
-        return list(dict.fromkeys([*best[: READ - spare], *helped, *best])) if helped else best
+        held = nlargest(HOLDING, best, key=lambda number: self.candidates[number].words)
+        lifted = [*(number for number in best if number in wanted), *helped, *held]
+        return list(dict.fromkeys([*best[: READ - spare], *lifted, *best]))
 
     def look_closer(self, records: Sequence[Record]) -> None:
         """What only their texts tell."""
@@ -139,9 +144,15 @@ class Table:
         for record, soft in zip(records, coverage.of([record.text for record in records]), strict=True):
             if not coverage.knows or len(record.text) > LONGEST_LOOKED_AT:  # then the words say more
                 soft = max(soft, min(1.0, self.candidates[record.number].words))
-            named = sum([names[word] for word in holding(names, record.text)]) if names else 0.0
+            named = self._named(record) if names else 0.0
             self.closer[record.number] = [("soft", soft), ("names", named)]
             self.sums[record.number] = self._sum(self.candidates[record.number])
+
+    def _named(self, record: Record) -> float:
+        """What it tells that the text holds these names."""
+        names, code = self._asked.names, CODE if self._group(record.number) == "notes" else 1.0
+        held = holding(names, record.text)
+        return sum([names[word] * (code if _is_code(word) else 1.0) for word in held])
 
     def settle(self) -> None:
         """Whether the answer is here at all, by those that were looked at. Notes, talk and documents are judged apart: their sums
@@ -244,6 +255,11 @@ class Table:
         """For the trace: the chance that the answer is here, and what it was read from."""
         signs = ", ".join(f"{name} {value:.2f}" for name, value in self.evidence.items() if name != "level")
         return f"the answer is here with a chance of {self.chance:.2f} ({signs})"
+
+
+def _is_code(word: str) -> bool:
+    """A number or the like that is no time, price or count: who asks for 0417 wants no other."""
+    return len(word) >= SHORTEST_CODE and any(map(str.isdigit, word))
 
 
 def voice(fact: Fact) -> str:

@@ -256,6 +256,8 @@ class OneVoice:
     """Puts what a voice says beyond its first word behind the verified memories, and drops what repeats a better hit. It
     stands right before `keep_best` and looks until so many are left as were asked for: what comes after is not shown."""
 
+    voices: ClassVar[bool] = True
+
     def __call__(self, search: Search, tools: Tools) -> Search:
         hits = (*search.hits, *(search.heard or ()))
         if all(vouched_for(hit.record) for hit in hits):
