@@ -19,6 +19,7 @@ from memorist.access import Access
 from memorist.design import Proposal, Tools
 from memorist.designs import own
 from memorist.errors import StoreUnavailable
+from memorist.recall.pipeline import Search
 from memorist.recall.stages.keep import Abstain
 from memorist.remember import erase, undo
 from memorist.remember.edit import archived
