@@ -64,8 +64,9 @@ def test_of_a_full_budget_most_is_memory(
     with Memory(":memory:", embed="none") as memory:
         door = memory.through(replace(memory.access, origin=origin))
         door.remember_many({"text": f"lunch {text}", "pinned": n < pinned} for n, text in enumerate(texts))
+        user = memory.through(replace(memory.access, origin="user"))
         for pair in memory.conflicts(limit=1000):  # words drawn at random may say so; to tell of it is no frame
-            memory.resolve(pair.a.id, pair.b.id, "both")
+            user.resolve(pair.a.id, pair.b.id, "both")
         context = memory.context("lunch", budget=budget, style=style, min_relevance=0, limit=60)
         told = sum(count_tokens(hit.record.text) for hit in context.items)
         assert context.tokens <= budget and context.left_out, "the budget is full"
