@@ -40,7 +40,10 @@ def exported(path: Path, letters: str, pairs: Sequence[str], **of: dict[str, Any
 
 
 def superseding(memory: Memory) -> set[str]:
-    found = {(link.a, link.b) for record in memory.list() for link in memory.links(record.id)}
+    links = [
+        link for record in memory.list() for link in memory.links(record.id)
+    ]  # some are flagged as contradicting, too
+    found = {(link.a, link.b) for link in links if link.kind == "supersedes"}
     return {letter(a) + letter(b) for a, b in found}
 
 

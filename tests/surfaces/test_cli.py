@@ -83,7 +83,7 @@ def test_feedback_about_a_question(cli: Cli) -> None:
 
 
 def test_marks_tags_relations_and_verdicts(cli: Cli) -> None:
-    for text in ("The old way", "The new way"):
+    for text in ("The old way", "Paint the fence blue"):
         cli.inside("remember", text)
     assert cli.inside("pin", "1").code == 0
     assert cli.inside("tag", "1", "a", "b", "--remove", "c").code == 0

@@ -67,7 +67,7 @@ def test_the_list_has_every_built_in_model_and_says_which_is_used_and_what_the_s
     }
     assert models(cli)["static"]["bytes"] > 1_000_000 > models(cli)["none"]["bytes"] == 0
     assert "bytes a vector" in models(cli)["static:64"]["costs"]
-    assert found["store"]["rows_waiting"] == 0 and "(current: memory, documents)" in found["store"]["vectors"]
+    assert found["store"]["rows_waiting"] == 0 and "(current: memory)" in found["store"]["vectors"]
     assert "rows waiting: 0" in said(cli, "list")
     on_paper = cli("model", "list")
     assert on_paper.code == 0 and "memories\tlayered\t" in on_paper.out and "\nturns\tstatic\t" in on_paper.out
@@ -107,7 +107,7 @@ def test_a_model_is_added_used_and_the_store_moves_to_it(cli: Cli, weights: Path
     assert config() == {}, "adding a model uses none"
     shown = said(cli, "use", "toy-model-v1-5")
     assert config() == {"embed": f"onnx:{kept() / 'toy-model-v1-5'}"} and "it works: onnx:toy-model-v1-5@" in shown
-    assert "`memorist upkeep` moves memory and documents from layered-256@" in shown
+    assert "`memorist upkeep` moves memory from layered-256@" in shown
     found = cli.inside("model", "list", "--json").json
     assert found["store"]["rows_waiting"] == 1 and models(cli)["toy-model-v1-5"]["used_for"] == ["memories", "turns"]
     cli.inside("upkeep")

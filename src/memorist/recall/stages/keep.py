@@ -90,7 +90,7 @@ class DropUnlikely:
     below: float  # relevance
     behind: float  # of the best, in log-odds of the score
     unless_covered: float = 0.3  # what holds a word that is asked for stays, however low
-    elsewhere: float = 6.0  # the same for talk and documents, of which a reader wants more
+    elsewhere: float = 8.0  # the same for talk and documents, of which a reader wants more
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         best = max((log_odds(hit.score) for hit in search.hits), default=0.0)
