@@ -137,7 +137,6 @@ SHORT: dict[str, Verb] = {
     "undo": lambda memory, text: memory.undo(text),
     "receipt": lambda memory, text: memory.receipt(text),
     "import raw lines": lambda memory, text: in_file(memory, f'{{"memorist": "export", "version": 1}}\n{text}', ".jsonl"),
-    "import links": lambda memory, text: in_file(memory, chained(text), ".jsonl"),
     "import title": lambda memory, text: in_file(memory, exported(title=text), ".jsonl"),
     "import tags": lambda memory, text: in_file(memory, exported(tags=text.split()), ".jsonl"),
     "import data": lambda memory, text: in_file(memory, exported(data={"a": text}), ".jsonl"),
@@ -192,6 +191,14 @@ def test_so_is_every_other_argument(name: str) -> None:
     forms = some(name)[:: 1 if TORTURE else 5]
     slow = {form: grows_too_fast(ran(SHORT[name], FORMS[form], "balanced"), SIZE) for form in forms}
     assert {form: how for form, how in slow.items() if how} == {}
+
+
+@pytest.mark.covers("E7")
+def test_so_are_links_of_which_only_the_number_grows() -> None:
+    assert (
+        grows_too_fast(ran(lambda memory, text: in_file(memory, chained(text), ".jsonl"), words, "balanced"), SIZE)
+        is None
+    )
 
 
 @pytest.mark.parametrize(
