@@ -478,6 +478,10 @@ class MemoryMachine(RuleBasedStateMachine):
         }  # fmt: skip
         expected = {id: kept for id, kept in there.items() if words & kept.terms}
         found = {hit.record.id: Kept.of(hit.record) for hit in answer}
+        if search == "memory":  # where memories say little, turns are tried
+            turns = {id: kept for id, kept in self.model.items() if kept.scope in scopes and kept.layer == "turns"}
+            said = {id: kept for id, kept in turns.items() if kept.state == "active"}
+            there, expected = there | said, expected | {id: said[id] for id in found.keys() & said.keys()}
         if self.embedder:  # what shares no word may still be alike
             assert found.items() <= there.items() and (found or not expected)
         else:

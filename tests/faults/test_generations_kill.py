@@ -11,7 +11,7 @@ import pytest
 from conftest import rounds
 from faults.processes import Child, needs_fork
 from memorist import Memory
-from memorist.kinds import DOCUMENTS, LAYERS, MEMORY
+from memorist.kinds import LAYERS, MEMORY
 from memorist.models.embed import checked
 from memorist.records import now_utc
 from memorist.store.meaning import OF_TURNS
@@ -78,9 +78,7 @@ def test_a_killed_move_is_finished_by_the_next(
             memory._tools.clock.move(minutes=1)  # type: ignore[attr-defined]  # the lease runs out
             memory.upkeep()
             served = {each.model: each.layers for each in store.generations() if each.state == "current"}
-            assert served == (
-                {NEW.name: LAYERS} if turns is NEW else {OLD.name: OF_TURNS, NEW.name: (MEMORY, DOCUMENTS)}
-            )
+            assert served == ({NEW.name: LAYERS} if turns is NEW else {OLD.name: OF_TURNS, NEW.name: (MEMORY,)})
             assert not any(store.unembedded(each.id, 0, 1) or each.lost for each in store.generations())
             found_by_their_own_vectors(memory, chance)
             assert memory.upkeep(dry_run=True)[0].verb != "embed"

@@ -190,7 +190,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def give_it_a_past(memory: Memory) -> None:
     memory.remember_many([f"Stop {n} lies between {WORDS[n % 16]} and {WORDS[n % 7]}" for n in range(12)])
     for number in (1, 2, 3):
-        memory.revise(number, f"Stop {number} was moved to {WORDS[number]}", because="the track was moved")
+        memory.revise(number, f"Stop {number - 1} was moved to {WORDS[number]}", because="the track was moved")
         memory.tag(number, "moved")
         memory.feedback(number + 3, "useful")
     memory.link(1, 2, evidence="the same track")

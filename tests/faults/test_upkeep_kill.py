@@ -71,13 +71,15 @@ def test_a_killed_run_is_finished_by_the_next_and_undone_as_one(original: Path, 
             runs = memory._tools.store.runs("default", "prune", limit=1)
             assert done == (runs[0].changed if runs else 0)  # the checkpoint and the changes are one
             memory._tools.clock.move(minutes=1)  # type: ignore[attr-defined]  # the lease runs out
-            [rest] = memory.upkeep()
+            *_, rest = (
+                memory.upkeep()
+            )  # the first may tell of vectors, which what is in the archive has of another model
             left = {id for id, state in states(memory).items() if state == "active"}
             kept = {id for id, state in wanted.items() if state == "active"}
             assert (left <= kept or kept <= left) and abs(
                 len(left) - len(kept)
             ) <= COUNT // 100  # one percent at a time
-            assert memory.upkeep()[0].changed == ()
+            assert memory.upkeep()[-1].changed == ()
             assert memory.audit().ok
             batch = rest.batch or memory._tools.store.runs("default", "prune", limit=1)[0].batch
             memory.undo(batch)

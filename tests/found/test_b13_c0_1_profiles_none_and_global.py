@@ -40,7 +40,7 @@ def test_where_not_all_fit_the_latest_are_there(memory: Memory, clock: MovableCl
         clock.move(days=1)
     days = [
         hit.record.text
-        for hit in memory.context("zebra", profile="global", budget=400).items
+        for hit in memory.context("zebra", profile="global", budget=200).items
         if "day" in hit.record.text
     ]
     assert 2 < len(days) < 30 and set(days) == {f"On day {n} it rained" for n in range(30 - len(days), 30)}

@@ -62,8 +62,11 @@ def test_a_deadline_ends_what_compares_texts(monkeypatch: pytest.MonkeyPatch) ->
     with imported(30, 1900) as memory:
         said = memory.remember("数据库部署在星期二").id
         asks = (
-            lambda limit: [hit.record.id for hit in memory.explain("数据库部署", deadline=limit)],
-            lambda limit: [hit.record.id for hit in memory.context("数据库部署", deadline=limit, budget=4000).items],
+            lambda limit: [hit.record.id for hit in memory.explain("数据库部署", deadline=limit, min_relevance=0)],
+            lambda limit: [
+                hit.record.id
+                for hit in memory.context("数据库部署", deadline=limit, budget=4000, min_relevance=0).items
+            ],
         )
         for ask in asks:
             found = ask(None)

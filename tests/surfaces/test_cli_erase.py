@@ -81,4 +81,4 @@ def test_24_what_only_a_backup_holds_and_what_is_said_again(atlas: Cli, tmp_path
     assert (other.code, "no memory" in other.err) == (3, True)
     assert atlas("forget", "2").code == 0
     again = atlas("remember", "Beta lies south").out
-    assert again == "added [id:3] in project/atlas, unconfirmed\n"
+    assert again.startswith("added [id:3] in project/atlas, unconfirmed: a twin (2) was forgotten")

@@ -62,9 +62,10 @@ def least(name: str) -> float:
 
 
 def meet(old: str, new: str) -> bool:
-    """Whether it is worth a closer look: they share a word, or the newer one may refer back. It costs next to nothing."""
+    """Whether it is worth a closer look: they share a word, or the newer one tells of a change to what it refers back to. It
+    costs next to nothing."""
     was, now = glance(old), glance(new)
-    return now.back or not was.words.isdisjoint(now.words)
+    return (now.back and now.tells) or not was.words.isdisjoint(now.words)
 
 
 @lru_cache(maxsize=1 << 13)

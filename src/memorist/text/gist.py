@@ -228,18 +228,26 @@ def other_thing(was: Gist, now: Gist) -> bool:
     True
     >>> other_thing(gist("Tom likes apples"), gist("Tom no longer likes pears"))
     True
+    >>> other_thing(gist("Hive 3: two supers on"), gist("Hive 1 got another super"))
+    True
     >>> other_thing(gist("Standup is at 9:30"), gist("The standup is at 10:00 now"))
     False
     """
     else_denied = now.denies and now.denies not in was.words
     other_years = was.years and now.years and was.years.isdisjoint(now.years) and not now.cues["turn"]
-    return _other_subject(was, now) or bool(else_denied or other_years)
+    return _other_subject(was, now) or _other_number(was.raw, now.raw) or bool(else_denied or other_years)
 
 
 def _other_subject(was: Gist, now: Gist) -> bool:
     """Whether they say of two what each is or does."""
     (one, does), (other, does_too) = was.lead, now.lead
     return bool(one and other) and does == does_too and one not in now.words and other not in was.words
+
+
+def _other_number(was: tuple[str, ...], now: tuple[str, ...]) -> bool:
+    """Whether both open with one word and a number behind it that is not the same: Hive 3, and Hive 1."""
+    both = (*was[1:2], *now[1:2])
+    return was[:1] == now[:1] and was[1:2] != now[1:2] and len(both) == 2 and all(map(DIGITS.search, both))
 
 
 def _of_one_log(a: tuple[str, ...], b: tuple[str, ...]) -> bool:

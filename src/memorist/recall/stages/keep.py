@@ -40,7 +40,9 @@ from memorist.worth import held_up, logistic, vouched_for
 BEHIND = 0.98  # of the score of a hit, for those that have to stand behind it
 VOICES = 2  # that nobody vouches for may stand before verified memories, all together: whatever the limit
 KEPT_OUT = 5  # that a crowd may keep others out of
-CANDIDATE = 0.02  # of the best score: a verified memory below that is no candidate for a place
+CANDIDATE = 0.25  # of the best score: a verified memory below that is no candidate for a place
+ANSWERS = 0.5  # the same for one that may be the answer
+ONE_VOICE = "verified memories answer it, and where it came from has had its word; `review` confirms an import"
 MACHINES = ("tool", "web")  # origins whose texts are made by the hundred: much the same letters are one text
 
 
@@ -266,8 +268,17 @@ class OneVoice:
         heard = Heard(search, VOICES)
         for hit in best:
             heard.take(hit)
-        search = search.but(hits=(*heard.first, *self._behind(heard, best[0].score)), dropped=heard.lost)
+        back, lost = self._behind(heard, best[0].score), heard.lost
+        if self._is_answered(heard, best[0].score, search):
+            back, lost = [], {**lost, **{hit.record.id: ONE_VOICE for hit in back}}
+        search = search.but(hits=(*heard.first, *back), dropped=lost)
         return self._once_more(search, heard, tools) if heard.crowded else search
+
+    @staticmethod
+    def _is_answered(heard: "Heard", top: float, search: Search) -> bool:
+        """Whether verified memories answer the question, and only what has a fair chance is wanted: then a voice has one word."""
+        few = search.chance is not None and search.min_relevance is None
+        return few and any(vouched_for(hit.record) and hit.score >= ANSWERS * top for hit in heard.first)
 
     @staticmethod
     def _behind(heard: "Heard", top: float) -> list[Hit]:
