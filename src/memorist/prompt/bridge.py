@@ -24,9 +24,13 @@ def bridged(lanes: Sequence[Lane], session: str | None, agent: str | None) -> tu
     if checks.optional_label(agent, "the agent") is None or session is None:
         return tuple(lane for lane in lanes if lane.name != BRIDGE)
     names = [lane.name for lane in lanes]
-    if "session" in names and BRIDGE not in names:
-        return tuple(replace(lane, name=BRIDGE) if lane.name == "session" else lane for lane in lanes)
-    return tuple(lanes) if BRIDGE in names else _before_the_question(lanes)
+    if BRIDGE in names:
+        return tuple(lanes)
+    return _instead(lanes, names.index("session")) if "session" in names else _before_the_question(lanes)
+
+
+def _instead(lanes: Sequence[Lane], place: int) -> tuple[Lane, ...]:
+    return (*lanes[:place], replace(lanes[place], name=BRIDGE), *lanes[place + 1 :])
 
 
 def _before_the_question(lanes: Sequence[Lane]) -> tuple[Lane, ...]:

@@ -94,16 +94,19 @@ class Lease:
         """Takes it, or a place in the queue."""
         now = self.by.now()
         with self.by.writer.transaction():
-            known = current(self.job, self.by)
-            waiting = _waiting(known, now)
-            run = known or Run(0, self.by.access.space, self.job, "running", NOBODY, now, now, now)
-            others = [each for each in waiting if each[0] != self.owner]
-            if busy == "interrupt" or ((waiting[:1] != others[:1] or not waiting) and not taken(known, now)):
+            run = current(self.job, self.by) or self._fresh(now)
+            waiting = _waiting(run, now)
+            others = _without(self.owner, waiting)
+            first = not waiting or waiting[0][0] == self.owner
+            if busy == "interrupt" or (first and not taken(run, now)):
                 self._save(_with_queue(replace(run, owner=self.owner, lease=now + LENGTH), others))
                 return True
             if busy == "queue" and others == waiting:
                 self._join_queue(run, others, give_up)
             return False
+
+    def _fresh(self, now: datetime) -> Run:
+        return Run(0, self.by.access.space, self.job, "running", NOBODY, now, now, now)
 
     def _join_queue(self, run: Run, others: Waiting, give_up: datetime) -> None:
         if len(others) >= MOST_WAITING:
@@ -115,7 +118,7 @@ class Lease:
         with self.by.writer.transaction():
             run = current(self.job, self.by)
             waiting = _waiting(run, now)
-            others = [each for each in waiting if each[0] != self.owner]
+            others = _without(self.owner, waiting)
             if run is not None and others != waiting:
                 self._save(_with_queue(run, others))
 
@@ -136,6 +139,10 @@ def taken(run: Run | None, now: datetime) -> bool:
 def lasts(run: Run, now: datetime) -> bool:
     """Whether the session was written, or left, so short a time ago that somebody may come back to it."""
     return now < run.lease <= now + LENGTH
+
+
+def _without(owner: str, waiting: Waiting) -> Waiting:
+    return [each for each in waiting if each[0] != owner]
 
 
 def _with_queue(run: Run, waiting: Waiting) -> Run:
