@@ -210,7 +210,7 @@ def _record(
         confidence=1.0 if draft.confidence is None else checks.share(draft.confidence, "confidence"),
         pinned=checks.flag(draft.pinned, "pinned"),
         times=Times(checks.moment(draft.at, "at") or now, now, now, None, valid_from, valid_to),
-        provenance=_provenance(draft, who, threads if kind.layer == MEMORY and not kind.append_only else None),
+        provenance=_provenance(draft, who, kind, threads),
         season=checks.optional_label(draft.season, "the season"),
         origin=origin,
         trust=trust_of(origin),
@@ -241,8 +241,9 @@ def _brought_id(id: str, origin: Origin) -> str:
     return id
 
 
-def _provenance(draft: Draft, who: Access, threads: Threads | None) -> Provenance:
+def _provenance(draft: Draft, who: Access, kind: Kind, threads: Threads | None) -> Provenance:
     session = checks.optional_label(draft.session, "the session")
+    is_memory = kind.layer == MEMORY and not kind.append_only  # turns say their session, narratives what they follow
     return Provenance(
         actor=who.actor,
         surface=who.surface,
@@ -251,7 +252,7 @@ def _provenance(draft: Draft, who: Access, threads: Threads | None) -> Provenanc
         speaker=checks.optional_label(draft.speaker, "the speaker"),
         agent=checks.optional_label(draft.agent, "the agent"),
         task=checks.optional_label(draft.task, "the task"),
-        narrative=None if threads is None else threads.at(session),
+        narrative=threads.at(session) if threads and is_memory else None,
         messages=checks.span(draft.messages, "messages"),
         snippet=checks.optional_label(draft.snippet, "the snippet"),
         confidence_because=checks.optional_label(draft.confidence_because, "the reason of the confidence"),

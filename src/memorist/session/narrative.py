@@ -34,9 +34,11 @@ from memorist.store.writer import Clean
 from memorist.text.twins import normalised
 from memorist.text.words import query_terms
 
-LOOKED_AT = 1_000  # narratives of a session, or of a project, whose topics are compared with a new one; the newest
+TOPICS_COMPARED = (
+    1_000  # narratives of a session, or of a project, whose topics are compared with a new one; the newest
+)
 TELLS_OF = "a narrative tells of it"
-FIRST = "the first narrative of its thread"
+BEGINS = "the first narrative of its thread"
 
 
 # ---------------------------------------------------------------- telling
@@ -103,9 +105,9 @@ def _named(previous: Record, record: Record) -> _Place:
 
 def _place(record: Record, home: str, by: Caller) -> _Place:
     here = narratives_in(home, by)
-    mine = by.store.find(here.also("session", "eq", record.provenance.session), Order("number"), LOOKED_AT)
+    mine = by.store.find(here.also("session", "eq", record.provenance.session), Order("number"), TOPICS_COMPARED)
     if not mine and record.title is not None:
-        return _after(_on(record.title, by.store.find(here, Order("number"), LOOKED_AT)), record.title)
+        return _after(_on(record.title, by.store.find(here, Order("number"), TOPICS_COMPARED)), record.title)
     return _after(_on(record.title, mine) or next(iter(mine), None), record.title)
 
 
@@ -120,7 +122,7 @@ def _same(topic: str | None, other: Record) -> bool:
 
 def _after(previous: Record | None, topic: str | None) -> _Place:
     if previous is None:
-        return _Place(None, topic, FIRST)
+        return _Place(None, topic, BEGINS)
     if _same(topic, previous):
         return _Place(previous, previous.title, f"it continues {_called(previous)}")
     return _Place(previous, topic, f"a new thread, after {_called(previous)}")

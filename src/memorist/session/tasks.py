@@ -39,8 +39,8 @@ STEPS: dict[str, tuple[str, ...]] = {
     "failed": ("pending",),
     "completed": (),
 }
-ENDS = ("completed", "failed")  # with a result
-LAST = 1 << 53  # the priority of a task that has none
+WITH_RESULT = ("completed", "failed")  # with a result
+UNRANKED = 1 << 53  # the priority of a task that has none
 MOVED, ARCHIVED = "task moved", "finished"  # verbs of the journal
 A_NAME = re.compile(r"TASK-0*(\d{1,18})", re.IGNORECASE)
 A_MEMORY = re.compile(r"\[id:\d{1,18}\]|m[0-9a-hjkmnp-tv-z]{26}")  # as a memory is cited, or its id; else it is a text
@@ -80,7 +80,7 @@ def waits_for(task: Record) -> list[str]:
 
 def _rank(task: Record) -> tuple[float, int]:
     priority = task.data.get("priority")
-    return (priority if isinstance(priority, int | float) else LAST), task.number
+    return (priority if isinstance(priority, int | float) else UNRANKED), task.number
 
 
 # ---------------------------------------------------------------- adding
@@ -124,7 +124,7 @@ def _ids(waits: Sequence[Record]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class TaskStep:
     """What `move` is to do."""
 
     status: str
@@ -142,11 +142,11 @@ def result_of(given: str | Reference | None, get: Callable[[Reference], Record])
     return get(given)
 
 
-def move(find: Find, step: Move, by: Caller) -> list[Outcome]:
+def move(find: Find, step: TaskStep, by: Caller) -> list[Outcome]:
     """Takes a step, or says which there are. → what became of the result, if there is one, then of the task."""
     checks.one_of(step.status, "the status", tuple(STEPS))
-    if step.result is not None and step.status not in ENDS:
-        raise Invalid(f"a result belongs to a task that is {' or '.join(ENDS)}, not {step.status}; leave it out")
+    if step.result is not None and step.status not in WITH_RESULT:
+        raise Invalid(f"a result belongs to a task that is {' or '.join(WITH_RESULT)}, not {step.status}; leave it out")
     try:
         with by.writer.transaction():
             return _move(_open(find(), by), step, by)
@@ -164,27 +164,32 @@ def _open(task: Record, by: Caller) -> Record:
     return task
 
 
-def _move(task: Record, step: Move, by: Caller) -> list[Outcome]:
+def _move(task: Record, step: TaskStep, by: Caller) -> list[Outcome]:
     was, waits = status_of(task), waits_for(task) if step.waits is None else _ids(step.waits)
     if (was, waits_for(task)) == (step.status, waits) and step.result is None:
         return [Outcome("unchanged", UNCHANGED, task.id, task)]
     _refuse_leap(task, step.status)
-    if step.waits is not None:
-        _refuse_circle(task, waits, by)
+    _refuse_circle(task, waits, by)
     if step.status == "running":
         _must_be_ready(task, waits, by)
     kept = _kept(task, step, by)
-    if kept and kept[0].id is None:
+    result = kept[0] if kept else None
+    if result is not None and result.id is None:
         return kept
-    data = {**task.data, "status": step.status, "blocked_by": waits}
-    data |= {"result": kept[0].id} if kept else {}
-    data |= {"completed": iso(by.now())} if step.status == "completed" else {}
+    after = _after(task, step.status, waits, result, by)
     changes = Changes.of(_mover(by))
-    changes.put(MOVED, task, changes.stamped(task, changed(task, data=data)), step.because)
-    batch, stored = changes.commit(kept[0].batch if kept else None)
+    changes.put(MOVED, task, changes.stamped(task, after), step.because)
+    batch, stored = changes.commit(None if result is None else result.batch)
     done, said = _finished(stored[task.id], batch, by)
     told = f"{step.because}: {was} → {step.status}{said}"
     return [*kept, Outcome("changed", told, task.id, done, batch)]
+
+
+def _after(task: Record, status: str, waits: list[str], result: Outcome | None, by: Caller) -> Record:
+    data = {**task.data, "status": status, "blocked_by": waits}
+    data |= {} if result is None else {"result": result.id}
+    data |= {"completed": iso(by.now())} if status == "completed" else {}
+    return changed(task, data=data)
 
 
 def _mover(by: Caller) -> Caller:
@@ -230,7 +235,7 @@ def _refuse_circle(task: Record, waits: Sequence[str], by: Caller) -> None:
         )
 
 
-def _kept(task: Record, step: Move, by: Caller) -> list[Outcome]:
+def _kept(task: Record, step: TaskStep, by: Caller) -> list[Outcome]:
     """The result as a memory beside the task, which names the task it is of."""
     if step.result is None:
         return []
