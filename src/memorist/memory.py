@@ -4,7 +4,7 @@
     judging   extract, promote, finish, conflicts, resolve, review, alias, aliases
     projects  projects, rename_project, merge_project
     reading   recall, context, receipt, get, list, count, links, timeline, history, log, explain, why_not
-    talking   session, sessions, ingest, narrate, narratives, add_task, move_task, tasks (in `conversation.py`)
+    talking   session, sessions, ingest (in `conversation.py`)
     keeping   assign, upkeep, rescan, compact, audit, status, backup, doctor, through, close
 
 The verbs are short because the work is elsewhere: the gate (`remember/gate.py`) stores, the pipeline (`recall/pipeline.py`)

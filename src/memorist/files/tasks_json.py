@@ -10,7 +10,7 @@ from typing import Any
 from memorist.records import Record
 from memorist.session.tasks import TASK, name_of, status_of, waits_for
 
-NAME = "tasks.json"
+TASKS_FILE = "tasks.json"
 
 
 def tasks_json(records: Iterable[Record]) -> bytes:
