@@ -15,7 +15,7 @@ from conftest import rounds
 from memorist import Memory
 from memorist.access import access_for
 from memorist.errors import Invalid, MemoristError, NotFound, OutOfScope, Refused
-from memorist.files.tasks_json import tasks_json
+from memorist.files.tasks_json import render, tasks_json
 from memorist.records import Record, Reference
 from memorist.session.tasks import STEPS, name_of, status_of
 from memorist.testing import MovableClock
@@ -503,3 +503,18 @@ def test_the_file_has_the_shape_of_the_document(memory: Memory, clock: MovableCl
     [shown] = [each for each in json.loads(tasks_json(memory.tasks()))["tasks"] if each["id"] == "TASK-003"]
     assert (shown["status"], shown["completed"]) == ("completed", "2026-01-03")
     assert memory.get(shown["result"]).text == "Done" and shown["blocked_by"] == [second.id]
+
+
+@pytest.mark.covers("S2-7")
+def test_the_file_of_a_project_has_its_tasks_only_and_nothing_that_was_erased(memory: Memory) -> None:
+    assert render(memory, "project/atlas") == b""
+    added(memory, "Lock the heronqualm")
+    memory.revise(1, "Lock it for one writer")
+    second = added(memory, "Release it", blocked_by=[1])
+    memory.remember("A task of Ann's", kind="task", user="ann")
+    narrow = memory.through(access_for("reader", "project/borealis"))
+    assert render(narrow, "project/atlas") == render(memory, "project/atlas") == tasks_json(memory.tasks())
+    assert render(memory, "project/borealis") == b""
+    memory.erase(1)
+    [shown] = json.loads(render(memory, "project/atlas"))["tasks"]
+    assert shown["id"] == name_of(second) and b"heronqualm" not in render(memory, "project/atlas")
