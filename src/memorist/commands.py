@@ -53,6 +53,9 @@ _TABLE: tuple[tuple[str, Part, str], ...] = (
     ("merge_project", "writing", "Adds the memories of a project to another."),
     ("session", "writing", "Opens a conversation, new or resumed, for one writer."),
     ("ingest", "writing", "Keeps a conversation from a file of chat messages as the turns of a session."),
+    ("narrate", "writing", "Tells what was thought and why, in the thread of its topic."),
+    ("add_task", "writing", "Adds something to be done."),
+    ("move_task", "writing", "Takes a task to its next status."),
     ("recall", "reading", "Finds the memories that answer a question."),
     ("context", "reading", "Writes the memories for a question as text for a prompt, within a budget."),
     ("receipt", "reading", "Shows the exact text that went into a prompt."),
@@ -60,6 +63,8 @@ _TABLE: tuple[tuple[str, Part, str], ...] = (
     ("list", "reading", "Lists memories, newest first."),
     ("count", "reading", "Counts memories."),
     ("sessions", "reading", "Lists the conversations of the project, the last one first."),
+    ("narratives", "reading", "Lists the latest narratives, those with some words, or a thread."),
+    ("tasks", "reading", "Lists the open tasks, the most urgent first."),
     ("links", "reading", "Shows the relations of a memory."),
     ("timeline", "reading", "Shows memories in the order in which they happened."),
     ("history", "reading", "Shows what happened to a memory: the journal, oldest first."),
@@ -83,7 +88,8 @@ _TABLE: tuple[tuple[str, Part, str], ...] = (
 _SPELLED = {  # all others as they are, with dashes
     "remember_many": "remember --batch", "projects": "project list", "rename_project": "project rename",
     "merge_project": "project merge", "assign": "project assign", "through": None, "close": None,
-    "session": None, "sessions": "session list",
+    "session": None, "sessions": "session list", "narrate": "narrative add", "narratives": "narrative list",
+    "add_task": "task add", "move_task": "task move", "tasks": "task list",
 }  # fmt: skip
 VERBS: Mapping[str, Verb] = MappingProxyType(
     {name: Verb(name, _SPELLED.get(name, name.replace("_", "-")), part, help) for name, part, help in _TABLE}
@@ -198,6 +204,27 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
         "wait": "Seconds to wait for another writer.",
         "busy": "Whether to wait for another writer (queue), to give up (drop) or to take the session over (interrupt).",
         "sessions.state": "Only those that are open, closing or closed.",
+        "summary": "What was thought and why, in a sentence or two.",
+        "topic": "What it is about; the last topic of the session without it.",
+        "narrate.memories": "A memory it tells of; may be repeated.",
+        "previous": "The narrative it follows; default: the last one on its topic.",
+        "narrate.session": "The session whose thread it is.",
+        "narratives.query": "Words of the topic or the summary.",
+        "narratives.id": "A narrative, followed back along its thread; or a memory, for the narratives it belongs to.",
+        "narratives.session": "Only of this session.",
+        "add_task.title": "What is to be done, in a line.",
+        "add_task.text": "All that whoever does it must know; default: the title.",
+        "milestone": "What it is a part of; once that is done, its tasks are archived.",
+        "priority": "0 and up, the lowest first.",
+        "criteria": "What must be so when it is completed; may be repeated.",
+        "blocked_by": "A task that must be completed first; may be repeated.",
+        "skill": "The skill it takes.",
+        "move_task.id": "The task: its name such as TASK-007, its number, or its id.",
+        "status": "pending, running, blocked, completed or failed.",
+        "result": "What came out, which is kept as a memory; or that memory, such as [id:12].",
+        "tasks.status": "Only those that are pending, running, blocked, completed or failed.",
+        "tasks.milestone": "Only those of this milestone.",
+        "ready": "Only those that are pending and wait for nothing that is not completed.",
         "access": "Who is asking, and what they may read and write.",
     }
 )
@@ -207,7 +234,7 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
 EVENTS = (
     "added", "reinforced", "said again", "found again", "revised", "superseded", "pinned", "unpinned", "tagged", "linked",
     "unlinked", "feedback", "learnt", "used", "counted", "promoted", "confirmed", "lowered", "forgotten", "evicted", "expired",
-    "finished", "opened", "read", "closed", "restored", "undone", "moved", "assigned", "rescanned", "erased",
+    "finished", "task moved", "opened", "read", "closed", "restored", "undone", "moved", "assigned", "rescanned", "erased",
 )  # fmt: skip
 
 

@@ -1,19 +1,23 @@
-"""The verbs about conversations, which `Memory` has beside those about memories: session, sessions, ingest."""
+"""The verbs about conversations and work, which `Memory` has beside those about memories:
+session, sessions, ingest · narrate, narratives · add_task, move_task, tasks.
+"""
 
 import builtins
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
-from memorist import remember
+from memorist import checks, remember
 from memorist import session as talk
 from memorist.engine import Engine
-from memorist.errors import MemoristError
-from memorist.records import Draft, Outcome, Record
+from memorist.errors import Invalid, MemoristError
+from memorist.records import Draft, Outcome, Record, Reference
 
 if TYPE_CHECKING:
     from memorist.session.name import Name
     from memorist.session.session import Host, Ingested, Session
+    from memorist.session.tasks import TaskStatus
 
 
 class Message(Protocol):
@@ -88,3 +92,120 @@ class Conversation(Engine):
         """What became of the turns, each in its place."""
         stored = iter(cast("Host", self).remember_many([turn for turn in turns if isinstance(turn, Draft)]))
         return [next(stored) if isinstance(turn, Draft) else turn for turn in turns]
+
+    # ------------------------------------------------------------ threads
+
+    def narrate(
+        self,
+        summary: str,
+        *,
+        topic: str | None = None,
+        memories: Sequence[Reference] = (),
+        previous: Reference | None = None,
+        session: str | None = None,
+    ) -> Outcome:
+        """Tells in a sentence or two what was thought and why, between the facts that are memories. It is never changed. While a
+        topic goes on it continues its thread; another topic opens a new one that leads back to where the session was.
+
+        summary: what to tell · topic: what it is about; the last one of the session without it
+        memories: those it tells of; it is trusted like the least trusted of them, and erased with them
+        previous: the narrative it follows, where that is not the last one on this topic, in this session or, in a new one, in
+            the project · session: whose thread it is
+        """
+        caller = self._caller
+        about = [self._must_get(id) for id in checks.references(memories, "memories")]
+        before = None if previous is None else self._must_get(previous)
+        return self._tell(talk.narrative.narrate(summary, topic, about, before, session, self.home, caller))
+
+    def narratives(
+        self,
+        query: str | None = None,
+        *,
+        id: Reference | None = None,
+        session: str | None = None,
+        limit: int = 5,
+    ) -> builtins.list[Record]:
+        """The latest narratives of the project: where was I? Or those that a question or an id is about.
+
+        query: words of their topic or summary; the best match comes first
+        id: a narrative, which is followed back along its thread; or a memory, for the narratives that it belongs to
+        session: only of this session · limit: how many at most
+        """
+        caller, limit = self._caller, checks.whole(limit, "limit", 1, 10_000)
+        if id is not None and (query is not None or session is not None):
+            raise Invalid("an id names a narrative by itself; leave the query and the session out")
+        if id is not None:
+            return talk.narrative.thread(self._must_get(id), limit, caller)
+        if query is not None:
+            return talk.narrative.about(query, session, limit, self.home, caller)
+        return talk.narrative.latest(session, limit, self.home, caller)
+
+    # ------------------------------------------------------------ work
+
+    def add_task(
+        self,
+        title: str,
+        *,
+        text: str | None = None,
+        milestone: str | None = None,
+        priority: int | None = None,
+        criteria: Sequence[str] = (),
+        blocked_by: Sequence[Reference] = (),
+        skill: str | None = None,
+        session: str | None = None,
+        key: str | None = None,
+    ) -> Outcome:
+        """Adds something to be done. It is pending until `move_task` says otherwise.
+
+        title: what, in a line · text: all that whoever does it must know; the title without it
+        milestone: what it is a part of; once that is done, its tasks are archived · priority: 0 and up, the lowest first
+        criteria: what must be so when it is completed · blocked_by: tasks that must be completed first
+        skill: the skill it takes · session, key: as in `remember`
+        """
+        waits = [self._task(id) for id in checks.references(blocked_by, "blocked_by")]
+        told = {"milestone": milestone, "priority": priority, "criteria": criteria, "skill": skill}
+        draft = talk.tasks.draft_of(title, text, waits, session, key, **told)
+        return cast("Host", self).remember_many([draft])[0]
+
+    def move_task(
+        self,
+        id: Reference,
+        status: "TaskStatus",
+        *,
+        result: str | Reference | None = None,
+        blocked_by: Sequence[Reference] | None = None,
+        because: str = "moved on request",
+    ) -> Outcome:
+        """Takes a task to its next status; a step that there is not is an error that names those there are. It is `unchanged`
+        if it had that status, such as when another agent runs it already.
+
+        id: the task, also by its name such as "TASK-007" · status: pending, running, blocked, completed or failed
+        result: what came out, as a text, which is kept as a memory; or that memory; it is stored before anybody is told
+        blocked_by: tasks that must be completed first, instead of those it had · because: the reason, for the journal
+        """
+        caller, reason = self._caller, checks.label(because, "the reason")
+        waits = (
+            None if blocked_by is None else [self._task(each) for each in checks.references(blocked_by, "blocked_by")]
+        )
+        step = talk.tasks.TaskStep(status, talk.tasks.result_of(result, self._must_get), waits, reason)
+        outcomes = talk.tasks.move(partial(self._task, id), step, caller)
+        return [self._tell(outcome) for outcome in outcomes][-1]
+
+    def tasks(
+        self,
+        *,
+        status: "TaskStatus | None" = None,
+        milestone: str | None = None,
+        ready: bool = False,
+        limit: int = 100,
+    ) -> builtins.list[Record]:
+        """The tasks of the project that are not archived, the most urgent first.
+
+        status, milestone: only those · ready: only those that are pending and wait for nothing that is not completed
+        limit: how many at most
+        """
+        caller, limit = self._caller, checks.whole(limit, "limit", 1, 100_000)
+        return talk.tasks.tasks(status, milestone, ready, limit, self.home, caller)
+
+    def _task(self, id: Reference) -> Record:
+        return self._must_get(talk.tasks.meant(id))

@@ -68,6 +68,7 @@ class Kind:
     recalled: bool = True  # found unless other kinds are asked for
     deduplicated: bool = True  # an exact twin reinforces instead of adding
     append_only: bool = False  # never revised, never superseded
+    kept: tuple[str, ...] = ()  # keys of its data that verbs of their own change, and `revise` does not
 
     def __post_init__(self) -> None:
         if self.layer not in LAYERS:
@@ -101,7 +102,7 @@ _TABLE = (
     Kind("turn", 0.5, layer=TURNS, recalled=False, deduplicated=False, append_only=True),
     Kind("document", 0.5, layer=DOCUMENTS, recalled=False),
     Kind("narrative", 0.6, recalled=False, deduplicated=False, append_only=True),
-    Kind("task", 0.6, recalled=False, deduplicated=False),
+    Kind("task", 0.6, recalled=False, deduplicated=False, kept=("status", "blocked_by", "result", "completed")),
     Kind("gap", 0.3, 30, recalled=False),
     Kind("cluster", 0.5, recalled=False, deduplicated=False),
     Kind("session", 0.5, recalled=False, deduplicated=False),

@@ -198,17 +198,16 @@ def test_copies_lose_the_snippet_too(tmp_path: Path) -> None:
     assert holding(tmp_path) == []
 
 
-def test_what_was_taken_from_a_narrative_goes_with_it(memory: Memory) -> None:
-    told = memory.remember("On Monday Ann told the story of the heron", kind="narrative")
+@pytest.mark.covers("N1-4")
+def test_a_narrative_goes_with_what_it_tells_of_and_takes_nothing_that_was_written_meanwhile(memory: Memory) -> None:
     memory.remember("Ann likes herons")
-    caller = memory._caller
-    from memorist.remember.edit import edit
-
-    def name_it(record: object) -> object:
-        return replace(record, provenance=replace(record.provenance, narrative=told.id))  # type: ignore[attr-defined, type-var]
-
-    edit(lambda: memory.get(2), "changed", name_it, caller, "taken from it")  # type: ignore[arg-type]
-    assert reasons(memory.erase(1)) == {1: "erased on request", 2: "derived from memory 1"}
+    memory.narrate("On Monday Ann told of the heron, so we build the hide", topic="hide", memories=[1])
+    memory.remember("The hide has two windows")
+    assert memory.get(3).provenance.narrative == memory.get(2).id
+    assert reasons(memory.erase(1, dry_run=True)) == {1: "erased on request", 2: "derived from memory 1"}
+    assert reasons(memory.erase(2)) == {2: "erased on request"}, "what was written meanwhile is a memory of its own"
+    assert memory.get(3).text == "The hide has two windows" and memory.get(1).state == "active"
+    assert memory.audit().ok
 
 
 def test_which_words_two_texts_share() -> None:

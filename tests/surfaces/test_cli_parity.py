@@ -17,6 +17,11 @@ SPELLED = {
     "rename_project": "project rename",
     "merge_project": "project merge",
     "sessions": "session list",
+    "narrate": "narrative add",
+    "narratives": "narrative list",
+    "add_task": "task add",
+    "move_task": "task move",
+    "tasks": "task list",
 }
 WITHOUT = (
     "remember_many",

@@ -111,13 +111,13 @@ def test_the_same_question_has_the_same_answer_without_a_network(
     assert [stage for stage in HEBBIAN.recall if "Meaning" in type(stage).__name__] == []
 
 
-# ---------------------------------------------------------------- the five tools
+# ---------------------------------------------------------------- the tools
 
 
 @pytest.mark.covers("S1-9", "N1-13")
-def test_there_are_exactly_five_tools_with_the_documents_arguments(tools: Hebbian) -> None:
+def test_there_are_exactly_the_documents_tools_with_its_arguments(tools: Hebbian) -> None:
     public = [name for name in dir(tools) if not name.startswith("_") and callable(getattr(tools, name))]
-    assert sorted(public) == sorted(TOOLS)
+    assert sorted(public) == sorted((*TOOLS, "narrative_update", "narrative_search"))
     taken = {
         name: {p.name: p.default for p in inspect.signature(getattr(tools, name)).parameters.values()} for name in TOOLS
     }
@@ -129,6 +129,8 @@ def test_there_are_exactly_five_tools_with_the_documents_arguments(tools: Hebbia
         "memory_demote": {"id": needed},
         "memory_update": {"id": needed, "content": needed, "tags": None},
     }
+    told = list(inspect.signature(tools.narrative_update).parameters)
+    assert told[:4] == ["summary", "memory_ids", "previous_narrative_id", "topic"]
 
 
 @pytest.mark.covers("S1-2")

@@ -83,6 +83,7 @@ class Changes:
     twins: dict[Twins, list[Record]] = field(default_factory=dict)  # with the same text in the same place
     claimed: dict[int, list[Record]] = field(default_factory=dict)  # topic → new records that claim something about it
     told: Unstored = field(default_factory=Unstored)  # what the new records mean
+    settings: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, by: Caller) -> "Changes":
@@ -101,6 +102,8 @@ class Changes:
         then names that record instead of repeating the text."""
         self.effects.append(Effect(verb, old, new))
         if old is None:
+            if new.kind == "narrative":
+                self.settings[has_narratives(new.space)] = "yes"
             return self._add(Change(verb, new, None, because, new))
         before = difference(old, new)
         if past is not None:
@@ -155,7 +158,7 @@ class Changes:
             keys=list(self.keys.values()),
             vectors=self.vectors,
             batch=batch,
-            settings={} if self.takes_back else noted(self.effects, self.by, self.now),
+            settings=self.settings | ({} if self.takes_back else noted(self.effects, self.by, self.now)),
             lessons=self.lessons,
         )
 
@@ -173,6 +176,11 @@ class Changes:
         """The reason, with the name of who drafted what another person approved."""
         drafter = self.by.agreed and self.by.agreed.drafted_by
         return f"{because}; drafted by {drafter}" if drafter else because
+
+
+def has_narratives(space: str) -> str:
+    """The setting that is there once a narrative was told in that space."""
+    return f"narratives {space}"
 
 
 def _told(link: Link | None) -> list[Any] | None:

@@ -201,16 +201,26 @@ def _revised(old: Record, changes: Mapping[str, Any], kinds: Mapping[str, Kind])
         raise Refused(f"memory {old.number} is {old.state}; restore it before you revise it")
     given = dict(changes)
     here, there = kinds[old.kind], kinds[given.get("kind", old.kind)]
-    if "text" in given and here.append_only:
-        raise Refused(
-            f"memory {old.number} is a {old.kind}, and its text stays as it was said; add a correction instead"
-        )
+    _refuse_rewriting(old, given, here)
     alike = (here.layer, here.recalled) == (there.layer, there.recalled)
     if here != there and (here.append_only or there.append_only or not alike):
         raise Refused(f"memory {old.number} is a {old.kind} and cannot become a {there.name}; remember it as a new one")
     times = replace(old.times, **{key: given.pop(key) for key in ("valid_from", "valid_to") if key in given})
     checks.interval(times.valid_from, times.valid_to)
     return replace(old, times=times, **given)
+
+
+def _refuse_rewriting(old: Record, given: Mapping[str, Any], kind: Kind) -> None:
+    """What was said or told stays so, and a step that has a verb of its own is not taken by another way."""
+    written = next((name for name in ("text", "title", "data") if name in given), None)
+    if kind.append_only and written:
+        raise Refused(
+            f"memory {old.number} is a {old.kind}, and its {written} stays as it was said; add a correction instead"
+        )
+    data = given.get("data", old.data)
+    other = next((name for name in kind.kept if data.get(name) != old.data.get(name)), None)
+    if other is not None:
+        raise Refused(f"memory {old.number} is a {old.kind}: its {other} changes by move_task, which knows the steps")
 
 
 def _used(record: Record, now: datetime) -> Record:

@@ -26,7 +26,7 @@ from memorist import checks
 from memorist.access import GLOBAL, HOMED, Access, family_of, is_homed
 from memorist.design import Conflicts
 from memorist.errors import Conflict, Invalid, MemoristError
-from memorist.kinds import Kind, kind_named
+from memorist.kinds import MEMORY, Kind, kind_named
 from memorist.records import Draft, Origin, Outcome, Provenance, Record, Scope, Times, new_id
 from memorist.redact import nothing_but_marks, replaced, strings_in, texts_of
 from memorist.remember.authority import (
@@ -45,6 +45,7 @@ from memorist.remember.authority import (
 from memorist.remember.changes import REPLACED, UNDONE, Caller, Changes, same_texts, twin_of, twins_of
 from memorist.remember.conflicts import NEW, look
 from memorist.remember.consent import to_remember
+from memorist.remember.threads import Threads
 from memorist.store.nouns import KeyUse
 from memorist.store.where import canonical
 from memorist.store.writer import Clean
@@ -118,7 +119,8 @@ def admit(
     `policy`: what happens to memories that contradict one another; `first`: the number of the first, for errors."""
     now, alone = by.now(), first == len(drafts) == 1
     places = [None] if alone else range(first, first + len(drafts))
-    cleaned = [checked(place, draft, by, home, now) for place, draft in zip(places, drafts, strict=True)]
+    threads = Threads(by, home)
+    cleaned = [checked(place, draft, by, home, now, threads) for place, draft in zip(places, drafts, strict=True)]
     cleaned = [_asked(draft, record, by, home, policy) for draft, record in zip(drafts, cleaned, strict=True)]
     try:
         return stored(drafts, cleaned, partial(decide, policy), by, now, batch)
@@ -148,10 +150,12 @@ def stored(
     return [replace(each, record=stored[each.id], batch=batch) if each.id in stored else each for each in outcomes]
 
 
-def checked(place: int | None, draft: Draft, by: Caller, home: str, now: datetime) -> Clean | Outcome:
+def checked(
+    place: int | None, draft: Draft, by: Caller, home: str, now: datetime, threads: Threads | None = None
+) -> Clean | Outcome:
     """The draft as a clean record; an error in one of many names its place."""
     try:
-        record = _record(draft, by.access, home, now, by.tools.kinds)
+        record = _record(draft, by.access, home, now, by.tools.kinds, threads)
         by.writer.refuse_secret(record.scope, "the scope")
         return by.writer.clean(record)
     except MemoristError as problem:
@@ -180,7 +184,9 @@ def _asked(draft: Draft, record: Clean | Outcome, by: Caller, home: str, policy:
     return admit([draft], by.with_consent(), home, policy=policy)[0] if said.approved else said.outcome()
 
 
-def _record(draft: Draft, who: Access, home: str, now: datetime, kinds: Mapping[str, Kind]) -> Record:
+def _record(
+    draft: Draft, who: Access, home: str, now: datetime, kinds: Mapping[str, Kind], threads: Threads | None = None
+) -> Record:
     """The draft as a record, with every field checked."""
     scope, belongs = _place(draft, who, home)
     kind = kind_named(draft.kind, kinds)
@@ -204,7 +210,7 @@ def _record(draft: Draft, who: Access, home: str, now: datetime, kinds: Mapping[
         confidence=1.0 if draft.confidence is None else checks.share(draft.confidence, "confidence"),
         pinned=checks.flag(draft.pinned, "pinned"),
         times=Times(checks.moment(draft.at, "at") or now, now, now, None, valid_from, valid_to),
-        provenance=_provenance(draft, who),
+        provenance=_provenance(draft, who, kind, threads),
         season=checks.optional_label(draft.season, "the season"),
         origin=origin,
         trust=trust_of(origin),
@@ -235,15 +241,18 @@ def _brought_id(id: str, origin: Origin) -> str:
     return id
 
 
-def _provenance(draft: Draft, who: Access) -> Provenance:
+def _provenance(draft: Draft, who: Access, kind: Kind, threads: Threads | None) -> Provenance:
+    session = checks.optional_label(draft.session, "the session")
+    is_memory = kind.layer == MEMORY and not kind.append_only  # turns say their session, narratives what they follow
     return Provenance(
         actor=who.actor,
         surface=who.surface,
-        session=checks.optional_label(draft.session, "the session"),
+        session=session,
         role=checks.optional_label(draft.role, "the role"),
         speaker=checks.optional_label(draft.speaker, "the speaker"),
         agent=checks.optional_label(draft.agent, "the agent"),
         task=checks.optional_label(draft.task, "the task"),
+        narrative=threads.at(session) if threads and is_memory else None,
         messages=checks.span(draft.messages, "messages"),
         snippet=checks.optional_label(draft.snippet, "the snippet"),
         confidence_because=checks.optional_label(draft.confidence_because, "the reason of the confidence"),

@@ -1,10 +1,12 @@
-"""Five tools for an agent that asks in its own words and says what helped: the hebbian design as it was first written down.
+"""Tools for an agent that asks in its own words and says what helped: the hebbian design as it was first written down.
 
     memory_store      keeps one fact, in the agent's words
     memory_query      finds by words; votes and recency decide among the matches
     memory_reinforce  it helped
     memory_demote     it was wrong, stale or beside the point
     memory_update     corrects it in place, with its votes
+    narrative_update  tells what was thought and why, between the facts
+    narrative_search  finds a narrative by id or by words; the latest without any: where was I?
 
 A memory of any design can be passed in. Questions are answered by its own design if that weighs votes, else by `hebbian`.
 """
@@ -45,6 +47,9 @@ A greeting, thanks or small talk needs no query.
 Store with memory_store what will matter another day: a decision and its reason, a correction, a new fact, how something was
 solved. One memory is one fact, in your own clean words, under 500 characters, with tags that you would search for.
 Never store a whole conversation, a file, or a secret.
+
+When you begin: narrative_search() tells where you were. When a line of thought moves on: narrative_update with one sentence
+about what was decided and why, the ids of the memories it is about, and its topic. The same topic continues its thread.
 """
 
 
@@ -97,6 +102,48 @@ class Rows(Sequence[Row]):
 
 
 @dataclass(frozen=True, slots=True)
+class NarrativeRow:
+    """A narrative in the columns of the founding document. `str(told)` is the line for the agent."""
+
+    id: int
+    summary: str
+    memory_ids: tuple[int, ...]
+    previous_narrative_id: int | None
+    topic: str | None
+    created_at: datetime
+    session_id: str | None
+    trust: str
+
+    def __str__(self) -> str:
+        low = ", low trust" if self.trust == "low" else ""
+        topic = f" “{visible(self.topic)}”" if self.topic else ""
+        after = f", after [id:{self.previous_narrative_id}]" if self.previous_narrative_id else ""
+        about = f" (about {', '.join(f'[id:{id}]' for id in self.memory_ids)})" if self.memory_ids else ""
+        body = visible(self.summary).strip().replace("\n", "\n  ")
+        return f"[id:{self.id}]{topic} ({self.created_at.date().isoformat()}{after}{low}) {body}{about}"
+
+
+@dataclass(frozen=True, slots=True)
+class Narratives(Sequence[NarrativeRow]):
+    """Narratives, as `narrative_search` found them. `str(narratives)` is the text for the agent."""
+
+    told: tuple[NarrativeRow, ...]
+
+    @overload
+    def __getitem__(self, index: int) -> NarrativeRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[NarrativeRow, ...]: ...
+    def __getitem__(self, index: int | slice) -> NarrativeRow | tuple[NarrativeRow, ...]:
+        return self.told[index]
+
+    def __len__(self) -> int:
+        return len(self.told)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.told)) or "No narrative was told that fits."
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     """What a tool did to one memory. `str(done)` is the text for the agent."""
 
@@ -111,7 +158,7 @@ class Done:
 
 
 class Hebbian:
-    """The five tools. What they write has the origin `agent`, even if a user opened the memory."""
+    """The tools. What they write has the origin `agent`, even if a user opened the memory."""
 
     protocol = PROTOCOL
 
@@ -143,6 +190,51 @@ class Hebbian:
         """Corrects a memory in place. Its score stays, its age counts from now; tags are replaced where given."""
         named = None if tags is None else _tags(tags)
         return self._done(self._memory.revise(id, content, tags=named, used=True, because="updated by the agent"))
+
+    def narrative_update(
+        self,
+        summary: str,
+        memory_ids: Sequence[int | str] = (),
+        previous_narrative_id: int | str | None = None,
+        topic: str | None = None,
+        session_id: str | None = None,
+    ) -> Done:
+        """Tells in one sentence what was thought and why. The same topic continues its thread, another one opens a new one."""
+        told = self._memory.narrate(
+            summary, topic=topic, memories=memory_ids, previous=previous_narrative_id, session=session_id
+        )
+        return self._done(told)
+
+    def narrative_search(
+        self, keywords: str | None = None, id: int | str | None = None, session_id: str | None = None
+    ) -> Narratives:
+        """A narrative by its id, the best five by words, or without either the latest: where was I?"""
+        if id is not None:
+            found = self._memory.narratives(id=id, limit=1)
+        else:
+            found = self._memory.narratives(keywords, session=session_id, limit=5 if keywords else 1)
+        return Narratives(tuple(map(self._told, found)))
+
+    def _told(self, record: Record) -> NarrativeRow:
+        named = record.data.get("memories")
+        ids = [each for each in named if isinstance(each, str)] if isinstance(named, list | tuple) else []
+        previous = record.data.get("previous")
+        numbers = self._numbers([*ids, *([previous] if isinstance(previous, str) else [])])
+        return NarrativeRow(
+            id=record.number,
+            summary=record.text,
+            memory_ids=tuple(numbers[id] for id in ids if id in numbers),
+            previous_narrative_id=numbers.get(str(previous)),
+            topic=record.title,
+            created_at=record.times.at,
+            session_id=record.provenance.session,
+            trust=record.trust,
+        )
+
+    def _numbers(self, ids: Sequence[str]) -> dict[str, int]:
+        """The short numbers of those that may be read."""
+        caller = self._memory._caller
+        return {record.id: record.number for record in caller.store.get(list(ids), caller.where)}
 
     def _score(self, record: Record) -> float:
         score = worth.score(record.counters, *self._weights)

@@ -1,8 +1,9 @@
-"""What was made of a memory: summaries that are linked to it, memories taken from a narrative, findings taken from a text.
+"""What was made of a memory: summaries and narratives that are linked to it, findings taken from a text.
 
-A link `derived_from` and the narrative in a provenance say so outright. A finding keeps a snippet of the text around it and
-the session it was found in: where that snippet stands in a memory of the same session, the finding was made of it; where the
-two only share some words, the snippet quotes the memory, and the finding is one of its own.
+A link `derived_from` says so outright; the narrative in a provenance says only what was told when a memory was written. A
+finding keeps a snippet of the text around it and the session it was found in: where that snippet stands in a memory of the same
+session, the finding was made of it; where the two only share some words, the snippet quotes the memory, and the finding is one
+of its own.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,9 +46,6 @@ class Lineage:
     def derived(self, sources: Sequence[Record]) -> Iterator[tuple[str, Record]]:
         """The ids of what was made of these, one step on, each with its source."""
         yield from self._linked({record.id: record for record in sources})
-        for narrative in (record for record in sources if record.kind == "narrative"):
-            told = everywhere(self.space).also("narrative", "eq", narrative.id)
-            yield from ((record.id, narrative) for record in self.store.find(told, Order("number", ascending=True)))
         yield from ((found.id, source) for found, source, whole in self._snippets(sources) if whole)
         yield from self._summing_up([record for record in sources if record.kind == "turn"])
 

@@ -35,6 +35,13 @@ SHELL = {
     "project move": "Makes this folder the project that had another path, with all its memories.",
     "project merge": VERBS["merge_project"].help,
     "project assign": VERBS["assign"].help,
+    "narrative add": VERBS["narrate"].help,
+    "narrative list": VERBS["narratives"].help,
+    "narrative show": "Shows a narrative: what it tells of, what it follows, and what follows it.",
+    "task add": VERBS["add_task"].help,
+    "task list": VERBS["tasks"].help,
+    "task show": "Shows a task: what it waits for, its result, and the memories of it.",
+    "task move": VERBS["move_task"].help,
     "design list": "Lists the designs; * marks the one in use.",
     "design show": "Shows a design as a TOML file, which can be edited into one of your own.",
     "design use": "Uses that design from now on.",
@@ -58,6 +65,8 @@ SEEDS = {
     "memory_reinforce": "This memory helped: its score rises.",
     "memory_demote": "This memory is wrong, stale or beside the point: its score falls.",
     "memory_update": "Corrects a memory in place; its score stays.",
+    "narrative_update": "Tells what was thought and why, in the thread of its topic.",
+    "narrative_search": "Finds a narrative by its id or by words; the latest without any.",
     "slash": "Runs a slash command: /remember, /forget, /pin or /memory.",
 }
 SPELLED = {"memories export": "export"} | {name.replace("_", "-"): name for name in SEEDS}
@@ -68,6 +77,7 @@ MODULES = {
     "project": "project",
     **dict.fromkeys(("session", "ingest"), "session"),
     "model": "model",
+    **dict.fromkeys(("narrative", "task"), "work"),
     **dict.fromkeys(SEEDS, "seeds"),
     **{name: name for name in ("bench", "completion")},
 }

@@ -35,7 +35,10 @@ TYPES: Mapping[Any, str] = {
 }  # fmt: skip
 SEVERAL = ("texts", "paths")  # what may be given more than once
 PLACEHOLDERS = {"text": "TEXT", "texts": "TEXT", "whole": "N", "number": "NUMBER", "time": "TIME", "json": "JSON"}
-FLAGS = {"tags": "--tag", "files": "--file", "kinds": "--kind", "pinned": "--pin", "ids": "--id", "verbs": "--verb"}
+FLAGS = {
+    "tags": "--tag", "files": "--file", "kinds": "--kind", "pinned": "--pin", "ids": "--id", "verbs": "--verb",
+    "memories": "--memory", "criteria": "--criterion",
+}  # fmt: skip
 SHORT = {"limit": "n", "help": "h", "follow": "f"}
 # What other programs call an option.
 ELSEWHERE = {

@@ -21,6 +21,7 @@ from memorist.records import LIVING, LinkKind
 from memorist.remember.edit import VERDICTS
 from memorist.remember.erase import DERIVED
 from memorist.remember.review import DECISIONS
+from memorist.session.tasks import STEPS
 from memorist.surfaces import settings
 from memorist.surfaces.cli import app, progress
 from memorist.surfaces.cli.arguments import JSON, PLACE, SHORT, Command, Option
@@ -38,7 +39,7 @@ VALUES: Mapping[str, Iterable[str]] = {
     "verbs": [verb for verb in EVENTS if " " not in verb],
     "config get.key": settings.CHECKS, "config set.key": settings.CHECKS, "config unset.key": settings.CHECKS,
     "design show.name": designs.DESIGNS, "design use.name": designs.DESIGNS, "shell": ("bash", "zsh", "fish"),
-    "model use.name": BUILT_IN,
+    "model use.name": BUILT_IN, "status": STEPS,
 }  # fmt: skip
 
 

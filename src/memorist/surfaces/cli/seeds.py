@@ -1,8 +1,8 @@
 """The founding documents' own commands. They are not in the overview; readers of such a document find them, with help.
 
-`memorist memory_store TEXT`, `memory_query`, `memory_reinforce`, `memory_demote` and `memory_update` are the five tools of
-`memorist.seeds.hebbian`, with dashes or underscores; `memorist memories export` is `memorist export`. `memorist slash
-"/remember …"` runs a slash command of `memorist.seeds.curated`.
+`memorist memory_store TEXT`, `memory_query`, `memory_reinforce`, `memory_demote`, `memory_update`, `narrative_update` and
+`narrative_search` are the tools of `memorist.seeds.hebbian`, with dashes or underscores; `memorist memories export` is
+`memorist export`. `memorist slash "/remember …"` runs a slash command of `memorist.seeds.curated`.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,12 +25,21 @@ LIMIT = Option("limit", ARGUMENTS["limit"], "--limit", "whole")
 QUERY = Option("query", "The words to look for; standard input without them.")
 LINE = Option("line", "The command in quotes, such as '/remember We deploy on Mondays'.", needed=True)
 YES = Option("yes", "Forgets or pins what a keyword finds without asking.", "--yes", "flag")
+SUMMARY = Option("summary", ARGUMENTS["summary"], needed=True)
+MEMORY_IDS = Option("memory_ids", ARGUMENTS["narrate.memories"], "--memory", "texts")
+PREVIOUS = Option("previous_narrative_id", ARGUMENTS["previous"], "--previous")
+TOPIC = Option("topic", ARGUMENTS["topic"], "--topic")
+SESSION = Option("session_id", ARGUMENTS["narrate.session"], "--session")
+NARRATIVE_ID = Option("id", ARGUMENTS["narratives.id"], "--id")
+KEYWORDS = Option("keywords", ARGUMENTS["narratives.query"])
 _TOOLS: Mapping[str, tuple[Option, ...]] = {
     "memory_store": (CONTENT, TAGS),
     "memory_query": (QUERY, LIMIT),
     "memory_reinforce": (ID,),
     "memory_demote": (ID,),
     "memory_update": (ID, CONTENT, TAGS),
+    "narrative_update": (SUMMARY, MEMORY_IDS, PREVIOUS, TOPIC, SESSION),
+    "narrative_search": (KEYWORDS, NARRATIVE_ID, SESSION),
 }
 
 
@@ -38,7 +47,7 @@ def _perform(tool: str, place: Place, **given: Any) -> int:
     for name in ("content", "query"):
         if name in {option.name for option in _TOOLS[tool]}:
             given[name] = arguments.text_or_stdin(given.get(name), name, required=True)
-    wait = PATIENCE["reading" if tool == "memory_query" else "writing"]
+    wait = PATIENCE["reading" if tool in ("memory_query", "narrative_search") else "writing"]
     with opened(place, wait=wait) as memory:
         answer = getattr(seeds.hebbian(memory), tool)(**given)
     Screen.of(place.json).answer(answer, safe(str(answer)))

@@ -1,0 +1,58 @@
+"""`tasks.json`: the open tasks of a project in the shape of the founding document, for people and for other tools.
+
+It is written from the rows and never read back. A task that was archived with its milestone is not in it.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from memorist.access import Access
+from memorist.memory import Memory
+from memorist.records import Record
+from memorist.session.tasks import TASK, name_of, status_of, waits_for
+from memorist.store.where import Order, Where
+
+TASKS_FILE = "tasks.json"
+
+
+def render(memory: Memory, scope: str) -> bytes:
+    """The file of that project, as the project reads it, whoever follows; nothing where it has no task."""
+    where = Where(Access(memory.space, reads=("*", scope), home=scope)).also("kind", "eq", TASK)
+    where = where.also("scope", "eq", scope).also("state", "in", ("active", "archived"))
+    tasks = memory._tools.store.find(where, Order("number", ascending=True))
+    return tasks_json(tasks) if tasks else b""
+
+
+def tasks_json(records: Iterable[Record]) -> bytes:
+    """The file for these tasks. What is archived among them is only named, where another task waits for it.
+
+    >>> tasks_json([])
+    b'{\\n  "tasks": []\\n}\\n'
+    """
+    tasks = sorted((record for record in records if record.kind == TASK), key=lambda task: task.number)
+    names = {task.id: name_of(task) for task in tasks}
+    shown = [_entry(task, names) for task in tasks if task.state == "active"]
+    return (json.dumps({"tasks": shown}, ensure_ascii=False, indent=2) + "\n").encode()
+
+
+def _entry(task: Record, names: Mapping[str, str]) -> dict[str, Any]:
+    """One task. Whatever an import brought as data is written as it is."""
+    told = task.data
+    entry = {
+        "id": name_of(task),
+        "milestone": told.get("milestone"),
+        "priority": told.get("priority"),
+        "status": status_of(task),
+        "title": task.title,
+        "description": task.text,
+        "acceptance_criteria": told.get("criteria", []),
+        "created": task.times.created.date().isoformat(),
+        "completed": _day(told.get("completed")),
+        "blocked_by": [names.get(id, id) for id in waits_for(task)],
+    }
+    return entry | {name: told[name] for name in ("skill", "result") if name in told}
+
+
+def _day(moment: Any) -> Any:
+    return moment[:10] if isinstance(moment, str) else moment

@@ -1,0 +1,48 @@
+"""Which narrative a session is at: a memory that is written meanwhile names it in its provenance.
+
+Narratives lie where the memories of the project lie, and each names its session; those that name none are a thread of their
+own. A store in which nobody ever told one knows that by a setting, so that other writes do not look for any.
+"""
+
+from dataclasses import dataclass, field
+
+from memorist.records import Record
+from memorist.remember.authority import FROM_FILES
+from memorist.remember.changes import Caller, has_narratives
+from memorist.store.where import Order, Where
+
+NARRATIVE = "narrative"
+
+
+def narratives_in(home: str, by: Caller) -> Where:
+    """The narratives of that scope that are not undone or forgotten."""
+    where = by.where.also("kind", "eq", NARRATIVE).also("state", "eq", "active").also("scope", "eq", home)
+    return where.also("home", "eq", by.access.home_of(home))
+
+
+def latest(session: str | None, home: str, by: Caller) -> Record | None:
+    """The last narrative of that session, by arrival: clocks differ."""
+    found = by.store.find(narratives_in(home, by).also("session", "eq", session), Order("number"), 1)
+    return found[0] if found else None
+
+
+@dataclass(slots=True)
+class Threads:
+    """Which narrative each session is at, looked up once for a batch of drafts."""
+
+    by: Caller
+    home: str
+    _known: dict[str | None, str | None] = field(default_factory=dict)
+
+    def at(self, session: str | None) -> str | None:
+        """The id of the narrative that a memory of this session belongs to. What a file brings belongs to none of here."""
+        if session not in self._known:
+            self._known[session] = self._look_up(session)
+        return self._known[session]
+
+    def _look_up(self, session: str | None) -> str | None:
+        by = self.by
+        if by.access.origin in FROM_FILES or not by.store.setting(has_narratives(by.access.space)):
+            return None
+        found = latest(session, self.home, by)
+        return found.id if found else None
