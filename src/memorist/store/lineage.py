@@ -1,6 +1,7 @@
 """What was made of a memory: summaries that are linked to it, memories taken from a narrative, findings taken from a text.
 
-A link `derived_from` and the narrative in a provenance say so outright. A finding keeps a snippet of the text around it and
+A link `derived_from` and the narrative in a provenance say so outright. A summary of turns names the first and the last that it
+covers: it was made of all between them. A finding keeps a snippet of the text around it and
 the session it was found in: where that snippet stands in a memory of the same session, the finding was made of it; where the
 two only share some words, the snippet quotes the memory, and the finding is one of its own.
 """
@@ -18,6 +19,7 @@ from memorist.text.twins import normalised
 
 PHRASE = 24  # characters: long enough that no other text is likely to hold them
 IDS_AT_ONCE = 200  # ids in one query
+MOST_NUMBER = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,24 @@ class Lineage:
         for narrative in (record for record in sources if record.kind == "narrative"):
             told = everywhere(self.space).also("narrative", "eq", narrative.id)
             yield from ((record.id, narrative) for record in self.store.find(told, Order("number", ascending=True)))
+        yield from self._covering([record for record in sources if record.kind == "turn"])
         yield from ((found.id, source) for found, source, whole in self._snippets(sources) if whole)
+
+    def _covering(self, turns: Sequence[Record]) -> Iterator[tuple[str, Record]]:
+        """The summaries of these turns."""
+        sessions = sorted({turn.provenance.session for turn in turns if turn.provenance.session})
+        for some in parts(sessions, IDS_AT_ONCE):
+            told = everywhere(self.space).also("kind", "eq", "summary").also("session", "in", tuple(some))
+            for summary in self.store.find(told.also("data.covers", "ne", None), Order("number", ascending=True)):
+                first, last = self._span(summary)
+                yield from ((summary.id, turn) for turn in turns if _is_covered(turn, summary, first, last))
+
+    def _span(self, summary: Record) -> tuple[int, int]:
+        """The numbers of the first and the last turn; of everything, where these are not known."""
+        covers = summary.data["covers"]
+        ids = [id for id in covers if isinstance(id, str)] if isinstance(covers, list | tuple) else []
+        found = [record.number for record in self.store.get(ids, everywhere(self.space))]
+        return (min(found), max(found)) if len(found) == 2 else (0, MOST_NUMBER)
 
     def _linked(self, sources: Mapping[str, Record]) -> Iterator[tuple[str, Record]]:
         for some in parts(list(sources), IDS_AT_ONCE):
@@ -77,6 +96,12 @@ class Lineage:
                 said = record.provenance
                 if said.snippet and said.session:
                     self._findings[said.session].append(Quote(record.id, normalised(said.snippet), _project_of(record)))
+
+
+def _is_covered(turn: Record, summary: Record, first: int, last: int) -> bool:
+    projects = {_project_of(turn), _project_of(summary)} - {None}
+    same = turn.provenance.session == summary.provenance.session and len(projects) < 2
+    return same and first <= turn.number <= last
 
 
 def _project_of(record: Record) -> str | None:
