@@ -10,7 +10,7 @@ on the older turns are summarised, and from `reject` on a window is of no use, b
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from typing import Any, Literal
@@ -122,34 +122,58 @@ class Window(Noun):
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """As chat messages, in the shape of OpenAI's. A call and a result that are not next to each other are shown as text,
-        because a model's server refuses one without the other."""
-        pairs = _pairs(self.entries)
-        return [_message(entry, pairs) for entry in self.entries]
-
-
-def _pairs(entries: Sequence[Entry]) -> set[str]:
-    """The ids of calls whose results follow at once."""
-    runs = [(sort, {_call_id(each) for each in some}) for sort, some in groupby(entries, key=_sort)]
-    both = [a & b for (sort, a), (then, b) in pairwise(runs) if (sort, then) == ("call", "result")]
-    return {id for some in both for id in some if id is not None}
+        """As chat messages, in the shape of OpenAI's. A model's server refuses a call without a result, and a result that does
+        not follow its call: those are shown as text."""
+        runs = [(sort, list(some)) for sort, some in groupby(self.entries, key=_sort)]
+        said, open_ids = list[dict[str, Any]](), set[str]()
+        for (sort, some), (then, following) in pairwise([*runs, ("text", [])]):
+            if sort == "call":
+                open_ids = _ids(some) & _ids(following) if then == "result" else set()
+            paired, alone = _split(some, open_ids)
+            if sort == "call":
+                said += [*map(_as_text, alone), *_calling(paired)]
+            else:
+                said += [*map(_answering, paired), *map(_as_text, alone)]
+                open_ids = set()
+        return said
 
 
 def _sort(entry: Entry) -> str:
     return "call" if entry.call else "result" if entry.result else "text"
 
 
-def _call_id(entry: Entry) -> str | None:
-    return entry.result or (str(entry.call.get("id")) if entry.call else None)
+def _call_id(entry: Entry) -> str:
+    return entry.result or (str(entry.call.get("id")) if entry.call else "")
 
 
-def _message(entry: Entry, pairs: set[str]) -> dict[str, Any]:
-    if entry.call and _call_id(entry) in pairs:
-        called = {"name": entry.call.get("name"), "arguments": json.dumps(entry.call.get("input"), ensure_ascii=False)}
-        call = {"id": _call_id(entry), "type": "function", "function": called}
-        return {"role": "assistant", "content": None, "tool_calls": [call]}
-    if entry.result and entry.result in pairs:
-        return {"role": "tool", "tool_call_id": entry.result, "content": entry.text}
+def _ids(entries: Iterable[Entry]) -> set[str]:
+    return set(map(_call_id, entries)) - {""}
+
+
+def _split(entries: Sequence[Entry], ids: Set[str]) -> tuple[list[Entry], list[Entry]]:
+    """The first for each of these ids, and the rest."""
+    paired, alone, left = list[Entry](), list[Entry](), set(ids)
+    for entry in entries:
+        (paired if _call_id(entry) in left else alone).append(entry)
+        left.discard(_call_id(entry))
+    return paired, alone
+
+
+def _calling(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    calls = [(_call_id(each), each.call or {}) for each in entries]
+    made = [
+        (id, {"name": call.get("name"), "arguments": json.dumps(call.get("input"), ensure_ascii=False)})
+        for id, call in calls
+    ]
+    asked = [{"id": id, "type": "function", "function": function} for id, function in made]
+    return [{"role": "assistant", "content": None, "tool_calls": asked}] if asked else []
+
+
+def _answering(entry: Entry) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": entry.result, "content": entry.text}
+
+
+def _as_text(entry: Entry) -> dict[str, Any]:
     if entry.role == "tool":
         return {"role": "assistant", "content": f"(A tool returned:) {entry.text}"}
     return {"role": entry.role, "content": entry.text}
