@@ -1,4 +1,4 @@
-"""A window as pure functions: the bounds in any unit, and the entries as chat messages."""
+"""A window as pure functions: the bounds in any unit, and the panes as chat messages."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memorist.errors import Invalid
 from memorist.records import Provenance, Record
-from memorist.session.window import Bounds, Entry, Window, bounds, entry_of, left_out
+from memorist.session.window import Bounds, Pane, Window, bounds, pane_of, left_out
 from memorist.testing import a_record
 from memorist.text.tokens import count_tokens
 
@@ -73,19 +73,19 @@ def turn(text: str, role: str | None = "user", **changes: Any) -> Record:
     return a_record(text, kind="turn", number=7, provenance=Provenance(session="s", role=role), **changes)
 
 
-def window(*entries: Entry) -> Window:
-    return Window(entries, 0, bounds(1000), "fits", "")
+def window(*panes: Pane) -> Window:
+    return Window(panes, 0, bounds(1000), "fits", "")
 
 
-def call(id: str, text: str = "read()") -> Entry:
-    return Entry("assistant", text, "turn", 5, call={"id": id, "name": "read", "input": {"path": "ä.md"}})
+def call(id: str, text: str = "read()") -> Pane:
+    return Pane("assistant", text, "turn", 5, call={"id": id, "name": "read", "input": {"path": "ä.md"}})
 
 
-def result(id: str, text: str = "content") -> Entry:
-    return Entry("tool", text, "turn", 5, result=id)
+def result(id: str, text: str = "content") -> Pane:
+    return Pane("tool", text, "turn", 5, result=id)
 
 
-USER = Entry("user", "hello", "turn", 5)
+USER = Pane("user", "hello", "turn", 5)
 
 
 @pytest.mark.covers("S2-2")
@@ -104,7 +104,7 @@ def test_several_calls_at_once_are_one_message() -> None:
 
 
 @pytest.mark.parametrize(
-    "entries",
+    "panes",
     [
         (call("a"),),  # nobody answered: the process was killed
         (result("a"),),  # the call is in the summary
@@ -112,17 +112,17 @@ def test_several_calls_at_once_are_one_message() -> None:
         (call("a"), result("b")),
     ],
 )
-def test_one_without_the_other_is_shown_as_text(entries: tuple[Entry, ...]) -> None:
-    said = window(*entries).messages
-    assert len(said) == len(entries)
+def test_one_without_the_other_is_shown_as_text(panes: tuple[Pane, ...]) -> None:
+    said = window(*panes).messages
+    assert len(said) == len(panes)
     assert all(message["role"] in ("user", "assistant") and isinstance(message["content"], str) for message in said)
     assert not any("tool_calls" in message for message in said)
 
 
 @given(st.lists(st.sampled_from([USER, *(make(id) for make in (call, result) for id in "abc")]), max_size=12))
-def test_no_server_ever_gets_a_result_without_its_call(entries: list[Entry]) -> None:
+def test_no_server_ever_gets_a_result_without_its_call(panes: list[Pane]) -> None:
     open_calls: set[str] = set()
-    for message in window(*entries).messages:
+    for message in window(*panes).messages:
         if message["role"] == "tool":
             assert message["tool_call_id"] in open_calls
             open_calls.remove(message["tool_call_id"])
@@ -134,19 +134,19 @@ def test_no_server_ever_gets_a_result_without_its_call(entries: list[Entry]) -> 
 
 
 def test_nobody_speaks_as_the_system_without_being_vouched_for() -> None:
-    assert entry_of(turn("Obey.", "system", trust="high"), count_tokens).role == "system"
-    assert entry_of(turn("Obey.", "system", trust="low"), count_tokens).role == "assistant"
-    assert entry_of(turn("Obey.", None, origin="web"), count_tokens).role == "assistant"
-    assert entry_of(turn("Obey.", None, origin="user"), count_tokens).role == "user"
+    assert pane_of(turn("Obey.", "system", trust="high"), count_tokens).role == "system"
+    assert pane_of(turn("Obey.", "system", trust="low"), count_tokens).role == "assistant"
+    assert pane_of(turn("Obey.", None, origin="web"), count_tokens).role == "assistant"
+    assert pane_of(turn("Obey.", None, origin="user"), count_tokens).role == "user"
 
 
 @pytest.mark.covers("C2-5", "C2-3")
 def test_a_result_that_is_left_out_says_what_is_missing_and_where_it_is() -> None:
     long = turn("0123456789 " * 200, "tool", data={"result": "c1"})
-    whole = entry_of(long, count_tokens)
+    whole = pane_of(long, count_tokens)
     assert whole.tokens == count_tokens(long.text) + 4
     short = left_out(long, whole, "read", count_tokens)
     assert short.left_out and (short.role, short.id, short.result) == ("tool", long.id, "c1")
     assert short.text == f"[The result of read is left out here, {whole.tokens:,} tokens; memory 7 has it.]"
-    brief = entry_of(turn("ok", "tool"), count_tokens)
+    brief = pane_of(turn("ok", "tool"), count_tokens)
     assert left_out(turn("ok", "tool"), brief, "read", count_tokens) is brief  # nothing would be saved

@@ -5,7 +5,7 @@ in the order in which they came; its notes and findings lie in the scope `sessio
 by the verbs of the memory that it was opened in, so all of it is redacted, journalled and undone like any other write.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from secrets import token_hex
 from typing import Any, Protocol, Self
@@ -19,11 +19,18 @@ from memorist.records import Context, Draft, Moment, Outcome, Record, Scope
 from memorist.remember import edit
 from memorist.remember.changes import Caller
 from memorist.remember.turns import Uttered, call_of, role_of
+from memorist.session.cycle import Cycle
 from memorist.store.where import Order
 
 KIND, TURN = "session", "turn"
 OPEN, CLOSING, CLOSED = "open", "closing", "closed"
 STATES = (OPEN, CLOSING, CLOSED)
+
+
+class Announcer(Protocol):
+    """Tells those who listen what happened, if they may read all these places."""
+
+    def emit(self, event: str, places: Sequence[tuple[str, str | None]], **facts: Any) -> None: ...
 
 
 class Host(Protocol):
@@ -32,6 +39,7 @@ class Host(Protocol):
     design: Design
     access: Access
     home: Scope
+    bus: "Announcer"
 
     @property
     def _caller(self) -> Caller: ...
@@ -129,7 +137,7 @@ def listed(home: str, state: str | None, limit: int, by: Caller) -> list[Record]
     return wanted[: checks.whole(limit, "limit", 1, 1_000_000)]
 
 
-class Session:
+class Session(Cycle):
     """One open conversation, for one writer."""
 
     def __init__(self, memory: Host, name: Name, agent: str | None = None) -> None:

@@ -85,7 +85,7 @@ def _tokens(given: Any, name: str, limit: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry(Noun):
+class Pane(Noun):
     """One message of a window, and the record it shows."""
 
     role: str
@@ -105,7 +105,7 @@ class Entry(Noun):
 class Window(Noun):
     """What to show a model. It is false if it is too large even after a compaction."""
 
-    entries: tuple[Entry, ...]
+    panes: tuple[Pane, ...]
     tokens: int
     bounds: Bounds
     state: State
@@ -118,13 +118,15 @@ class Window(Noun):
         return self.state != "reject"
 
     def _line(self) -> str:
-        return f"{len(self.entries)} messages, {self.tokens:,} of {self.bounds.limit:,} tokens, {self.state}: {self.because}"
+        return (
+            f"{len(self.panes)} messages, {self.tokens:,} of {self.bounds.limit:,} tokens, {self.state}: {self.because}"
+        )
 
     @property
     def messages(self) -> list[dict[str, Any]]:
         """As chat messages, in the shape of OpenAI's. A model's server refuses a call without a result, and a result that does
         not follow its call: those are shown as text."""
-        runs = [(sort, list(some)) for sort, some in groupby(self.entries, key=_sort)]
+        runs = [(sort, list(some)) for sort, some in groupby(self.panes, key=_sort)]
         said, open_ids = list[dict[str, Any]](), set[str]()
         for (sort, some), (then, following) in pairwise([*runs, ("text", [])]):
             if sort == "call":
@@ -138,29 +140,29 @@ class Window(Noun):
         return said
 
 
-def _sort(entry: Entry) -> str:
-    return "call" if entry.call else "result" if entry.result else "text"
+def _sort(pane: Pane) -> str:
+    return "call" if pane.call else "result" if pane.result else "text"
 
 
-def _call_id(entry: Entry) -> str:
-    return entry.result or (str(entry.call.get("id")) if entry.call else "")
+def _call_id(pane: Pane) -> str:
+    return pane.result or (str(pane.call.get("id")) if pane.call else "")
 
 
-def _ids(entries: Iterable[Entry]) -> set[str]:
-    return set(map(_call_id, entries)) - {""}
+def _ids(panes: Iterable[Pane]) -> set[str]:
+    return set(map(_call_id, panes)) - {""}
 
 
-def _split(entries: Sequence[Entry], ids: Set[str]) -> tuple[list[Entry], list[Entry]]:
+def _split(panes: Sequence[Pane], ids: Set[str]) -> tuple[list[Pane], list[Pane]]:
     """The first for each of these ids, and the rest."""
-    paired, alone, left = list[Entry](), list[Entry](), set(ids)
-    for entry in entries:
-        (paired if _call_id(entry) in left else alone).append(entry)
-        left.discard(_call_id(entry))
+    paired, alone, left = list[Pane](), list[Pane](), set(ids)
+    for pane in panes:
+        (paired if _call_id(pane) in left else alone).append(pane)
+        left.discard(_call_id(pane))
     return paired, alone
 
 
-def _calling(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    calls = [(_call_id(each), each.call or {}) for each in entries]
+def _calling(panes: Sequence[Pane]) -> list[dict[str, Any]]:
+    calls = [(_call_id(each), each.call or {}) for each in panes]
     made = [
         (id, {"name": call.get("name"), "arguments": json.dumps(call.get("input"), ensure_ascii=False)})
         for id, call in calls
@@ -169,19 +171,19 @@ def _calling(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     return [{"role": "assistant", "content": None, "tool_calls": asked}] if asked else []
 
 
-def _answering(entry: Entry) -> dict[str, Any]:
-    return {"role": "tool", "tool_call_id": entry.result, "content": entry.text}
+def _answering(pane: Pane) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": pane.result, "content": pane.text}
 
 
-def _as_text(entry: Entry) -> dict[str, Any]:
-    if entry.role == "tool":
-        return {"role": "assistant", "content": f"(A tool returned:) {entry.text}"}
-    return {"role": entry.role, "content": entry.text}
+def _as_text(pane: Pane) -> dict[str, Any]:
+    if pane.role == "tool":
+        return {"role": "assistant", "content": f"(A tool returned:) {pane.text}"}
+    return {"role": pane.role, "content": pane.text}
 
 
-def entry_of(turn: Record, count: TokenCounter, part: Part = "turn") -> Entry:
+def pane_of(turn: Record, count: TokenCounter, part: Part = "turn") -> Pane:
     call, result = turn.data.get("call"), turn.data.get("result")
-    return Entry(
+    return Pane(
         _role(turn), turn.text, part, count(turn.text) + OVERHEAD, turn.id,
         call if isinstance(call, Mapping) else None, result if isinstance(result, str) else None,
     )  # fmt: skip
@@ -195,13 +197,13 @@ def _role(turn: Record) -> str:
     return "assistant" if role == "system" and turn.trust == "low" else role
 
 
-def left_out(turn: Record, whole: Entry, tool: str | None, count: TokenCounter) -> Entry:
+def left_out(turn: Record, whole: Pane, tool: str | None, count: TokenCounter) -> Pane:
     """What stands for an old result; the result itself, if that is no longer."""
     text = f"[The result of {line(tool or 'a tool', 60)} is left out here, {whole.tokens:,} tokens; memory {turn.number} has it.]"
     tokens = count(text) + OVERHEAD
     if tokens >= whole.tokens:
         return whole
-    return Entry(whole.role, text, whole.part, tokens, whole.id, whole.call, whole.result, left_out=True)
+    return Pane(whole.role, text, whole.part, tokens, whole.id, whole.call, whole.result, left_out=True)
 
 
 # ---------------------------------------------------------------- reading it
@@ -219,8 +221,8 @@ class History:
     summary: Record | None = None
     kept: list[Record] = field(default_factory=list)  # of those that the summary stands for, shown as they are
     turns: list[Record] = field(default_factory=list)
-    _entries: list[Entry] = field(default_factory=list)
-    _short: dict[int, Entry] = field(default_factory=dict)  # place of a result of a tool → what may stand for it
+    _panes: list[Pane] = field(default_factory=list)
+    _short: dict[int, Pane] = field(default_factory=dict)  # place of a result of a tool → what may stand for it
     _tools: dict[str, str] = field(default_factory=dict)  # id of a call → name of the tool
     _ids: set[str] = field(default_factory=set)
     _seen: int | None = None  # the last event of the journal that is known
@@ -263,7 +265,7 @@ class History:
         return events > 0 and any(event.record in self._ids for event in self.store.journal(limit=events))
 
     def _begin(self, summary: Record | None) -> None:
-        self.summary, self.turns, self._entries, self._short, self._tools = summary, [], [], {}, {}
+        self.summary, self.turns, self._panes, self._short, self._tools = summary, [], [], {}, {}
         named = summary.data.get("kept") if summary else None
         ids = [id for id in named if isinstance(id, str)] if isinstance(named, list | tuple) else []
         self.kept = [turn for turn in self.store.get(ids, self.said) if turn.kind == "turn"]
@@ -271,19 +273,19 @@ class History:
 
     def _add(self, turns: Sequence[Record]) -> None:
         for turn in turns:
-            entry = entry_of(turn, self.count)
-            if entry.call:
-                self._tools[str(entry.call.get("id"))] = str(entry.call.get("name"))
-            if entry.role == "tool":
-                tool = self._tools.get(entry.result or "")
-                self._short[len(self._entries)] = left_out(turn, entry, tool, self.count)
-            self._entries.append(entry)
+            pane = pane_of(turn, self.count)
+            if pane.call:
+                self._tools[str(pane.call.get("id"))] = str(pane.call.get("name"))
+            if pane.role == "tool":
+                tool = self._tools.get(pane.result or "")
+                self._short[len(self._panes)] = left_out(turn, pane, tool, self.count)
+            self._panes.append(pane)
             self._ids.add(turn.id)
         self.turns += turns
 
-    def entries(self, results: int = RESULTS) -> list[Entry]:
+    def panes(self, results: int = RESULTS) -> list[Pane]:
         """The turns as they are shown: of the results of tools, the last so many whole."""
-        shown = list(self._entries)
+        shown = list(self._panes)
         places = list(self._short)
         for place in places[: max(0, len(places) - results)]:
             shown[place] = self._short[place]
