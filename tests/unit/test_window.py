@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memorist.errors import Invalid
 from memorist.records import Provenance, Record
-from memorist.session.window import Bounds, Pane, Window, bounds, pane_of, left_out
+from memorist.session.window import Bounds, Pane, Window, bounds, left_out, pane_of
 from memorist.testing import a_record
 from memorist.text.tokens import count_tokens
 

@@ -40,7 +40,7 @@ TOPICS, TOPICS_CARRIED = 8, 40
 SHORTEST_TOPIC = 4  # letters
 LATE = 20  # turns between a call and its result that are still kept together
 TALKERS = ("user", "assistant")
-MARKS = re.compile(
+MARKED = re.compile(
     r"\b(?:important|remember|critical|key point)\b|\b(?:note|decision|action|todo|agreed|confirmed):", re.IGNORECASE
 )
 SENTENCE = re.compile(r"(?<=[.!?。！？…])\s+|\n+")
@@ -72,7 +72,7 @@ def preserved(turns: Iterable[Record], budget: int, count: TokenCounter) -> list
     system = next((turn for turn in said if turn.provenance.role == "system" and turn.trust != "low"), None)
     kept = [] if system is None else [system]
     for turn in reversed(said):
-        cost = count(turn.text) + OVERHEAD if _talk(turn) and MARKS.search(turn.text) else budget + 1
+        cost = count(turn.text) + OVERHEAD if _talk(turn) and MARKED.search(turn.text) else budget + 1
         if cost <= budget:
             kept.append(turn)
             budget -= cost
@@ -122,7 +122,7 @@ class Figures:
         self.last = at if self.last is None else max(self.last, at)
 
     def data(self) -> dict[str, Any]:
-        topics = sorted(self.topics.items(), key=lambda each: (-each[1], each[0]))[:TOPICS_CARRIED]
+        topics = _ranked(self.topics)[:TOPICS_CARRIED]
         period = [iso(moment) for moment in (self.first, self.last) if moment]
         return {
             "turns": self.turns,
@@ -134,16 +134,15 @@ class Figures:
 
     def lines(self) -> Iterator[str]:
         """The first line of a summary, and the last ones."""
-        by = ", ".join(
-            f"{number} {role}" for role, number in sorted(self.said.items(), key=lambda each: (-each[1], each[0]))
-        )
+        by = ", ".join(f"{number} {role}" for role, number in _ranked(self.said))
         yield f"{self.turns} earlier turns, {_day(self.first)} to {_day(self.last)} ({by})."
-        often = sorted((each for each in self.topics.items() if each[1] > 1), key=lambda each: (-each[1], each[0]))
-        if often:
-            yield "Topics: " + ", ".join(word for word, _ in often[:TOPICS])
-        if self.tools:
-            used = sorted(self.tools.items(), key=lambda each: (-each[1], each[0]))[:TOPICS]
-            yield "Tools: " + ", ".join(f"{name} ×{number}" for name, number in used)
+        often = [word for word, number in _ranked(self.topics)[:TOPICS] if number > 1]
+        used = [f"{name} ×{number}" for name, number in _ranked(self.tools)[:TOPICS]]
+        yield from (f"{what}: {', '.join(some)}" for what, some in (("Topics", often), ("Tools", used)) if some)
+
+
+def _ranked(counted: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(counted.items(), key=lambda each: (-each[1], each[0]))
 
 
 def figures(turns: Iterable[Record]) -> Figures:
@@ -219,7 +218,7 @@ def _plain_worth(sentence: str, role: str, first: bool) -> float:
     """Of a sentence that no rule found: what the user asked for at first is what the whole session is about."""
     if role == "user" and first:
         return 1.5
-    return _worth(0.9 if MARKS.search(sentence) else 0.1, role)
+    return _worth(0.9 if MARKED.search(sentence) else 0.1, role)
 
 
 def _said(turn: Record) -> Iterator[tuple[str, str]]:
@@ -233,7 +232,7 @@ def _said(turn: Record) -> Iterator[tuple[str, str]]:
 def _sentence(text: str) -> str:
     """The sentence of a text that is marked; else its first."""
     sentences = [each.strip() for each in SENTENCE.split(text[:4000]) if len(each.strip()) > 1]
-    return next(filter(MARKS.search, sentences), sentences[0] if sentences else "")
+    return next(filter(MARKED.search, sentences), sentences[0] if sentences else "")
 
 
 def _fit(sentence: str, role: str) -> bool:
@@ -306,20 +305,30 @@ def spoken(reply: str) -> str:
 
 def _read(reply: str) -> Iterator[tuple[str | None, str]]:
     """The lines of a reply, each with its section if it stands in a block labelled `memory`."""
-    fence, section = "", None
-    for said in reply.splitlines():
-        edge, before = FENCE.match(said), section
-        if edge and not fence:
-            fence, section = edge[1], SECTION if edge[2] == "memory" else None
-        elif edge and edge[1].startswith(fence) and not edge[2]:
-            fence, section = "", None
-        elif section and (heading := HEADING.match(said)):
-            section = heading[1]
-        else:
-            yield section, BULLET.sub("", said).strip() if section else said
-            continue
-        if before is section is None:  # the edge of a block that is no memory
+    section = SECTION
+    for label, said in _fenced(reply):
+        heading = HEADING.match(said)
+        if label != "memory":
+            section = SECTION
             yield None, said
+        elif heading:
+            section = heading[1]
+        elif not FENCE.match(said):
+            yield section, BULLET.sub("", said).strip()
+
+
+def _fenced(reply: str) -> Iterator[tuple[str | None, str]]:
+    """The lines, each with the label of the block that it stands in, fences included."""
+    fence, label = "", None
+    for said in reply.splitlines():
+        edge, ends = FENCE.match(said), False
+        if edge and not fence:
+            fence, label = edge[1], edge[2]
+        elif edge:
+            ends = edge[1].startswith(fence) and not edge[2]
+        yield label, said
+        if ends:
+            fence, label = "", None
 
 
 def _note(text: str, section: str) -> Draft:

@@ -1,16 +1,17 @@
 """The cycle of an open session: its window grows, what lasts is noted, the older turns are summarised, and it grows again.
 
-Everything is read from rows, so a session that was killed goes on where it was: the record of the session names the last turn
-whose lasting content was noted, and a summary the last turn that it covers. If the first lies behind the second, the flush of
-this cycle is done.
+Everything is read from rows, so a session that was killed goes on where it was. The summary that the view shows names the cycle;
+the record of the session names the last turn whose lasting content was noted, and the cycle in which that was. The next compaction,
+or its undoing, is another cycle.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from memorist import checks
 from memorist.errors import Conflict, MemoristError
+from memorist.prompt.context import Wish
 from memorist.prompt.modes import Profile
 from memorist.prompt.render import boxed
 from memorist.records import Context, Draft, Outcome, Record
@@ -31,7 +32,7 @@ from memorist.session.window import (
 )
 
 if TYPE_CHECKING:
-    from memorist.session.session import Host, Name
+    from memorist.session.session import Session
 
 TITLE = "What was said earlier in this conversation, in short"
 NO_TURNS = Profile("window", policy="semantic", tags=(), turns=0)  # the turns are in the window already
@@ -46,7 +47,7 @@ ASKS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class Trim:
     """How much of a session stands in its window as it is."""
 
     keep: int  # the last turns, when the older ones are summarised
@@ -55,21 +56,10 @@ class Shape:
     preserve: int  # tokens of marked turns that are older
 
 
-class Cycle:
-    """What an open session shows a model, and how that stays small."""
+class Windowed:
+    """The part of a session that keeps what a model is shown small."""
 
-    _memory: "Host"
-    _name: "Name"
-    _past: History | None = None
-    agent: str | None
-
-    if TYPE_CHECKING:
-
-        @property
-        def id(self) -> str: ...
-        @property
-        def record(self) -> Record: ...
-        def context(self, query: str, **more: Any) -> Context: ...
+    _cycle: "Cycle | None" = None
 
     def window(
         self,
@@ -98,30 +88,50 @@ class Cycle:
         preserve: tokens for older turns that were marked as important · dry_run: whether nothing is summarised, only told
         """
         edges = bounds(limit, flush, compact, reject)
-        shape = _shape(keep, results, raw, edges.limit // 20 if preserve is None else preserve)
-        head = [] if system is None else [self._pane("system", checks.text(system, "system"), "system")]
-        panes, done = self._panes(head, shape), None
-        if not checks.flag(dry_run, "dry_run") and self._is_due(panes, edges, shape):
-            done = self._shrink(panes, edges, shape)
-            panes = self._panes(head, shape)
-        return self._window(panes, edges, done, query)
+        trim = _trim(keep, results, raw, edges.limit // 20 if preserve is None else preserve)
+        writes = not checks.flag(dry_run, "dry_run")
+        return self._rounds.window(edges, trim, system, query, writes)
 
     def compact(self, keep: int = compaction.KEEP, preserve: int = compaction.PRESERVED) -> Outcome:
         """Summarises all but the last `keep` turns. The turns stay as they are; the window shows the summary in their place,
         and beside it those that were marked as important, in up to `preserve` tokens. Undo the outcome's batch to see the
         turns again. Before that, what lasts is noted, unless `flush` was called since the last time."""
-        shape = _shape(keep, RESULTS, None, preserve)
-        return self._compact(self._panes([], shape), shape)
+        trim = _trim(keep, RESULTS, None, preserve)
+        return self._rounds.compact(self._rounds.panes([], trim), trim)
 
     def flush(self, reply: str | None = None, reason: Reason = "manual") -> list[Outcome]:
         """Notes what lasts, before the turns that say it are summarised: what a model replied to the `ask` of a window, line by
         line for its sections; without a reply, what rules find in the turns since the last time. It adds and never replaces."""
         checks.one_of(reason, "the reason of a flush", compaction.REASONS)
+        return self._rounds.flush(None if reply is None else checks.text(reply, "the reply"), reason)
+
+    @property
+    def _rounds(self) -> "Cycle":
+        if self._cycle is None:
+            self._cycle = Cycle(cast("Session", self))
+        return self._cycle
+
+
+class Cycle:
+    """What a session has shown so far, and what is to be done about it."""
+
+    def __init__(self, session: "Session") -> None:
+        self._session, self._memory, self._name = session, session._memory, session._name
+        self._past: History | None = None
+
+    def window(self, edges: Bounds, trim: Trim, system: str | None, query: str | None, writes: bool) -> Window:
+        head = [] if system is None else [self._pane("system", checks.text(system, "system"), "system")]
+        panes, done = self.panes(head, trim), None
+        if writes and self._is_due(panes, edges, trim):
+            done = self._shrink(panes, edges, trim)
+            panes = self.panes(head, trim)
+        return self._window(panes, edges, done, query)
+
+    def flush(self, reply: str | None, reason: str) -> list[Outcome]:
         past = self._read()
-        fresh = past.turns[self._flushed(past) :]
-        saved = self._noted(fresh) if reply is None else self._replied(checks.text(reply, "the reply"))
-        if fresh:
-            self._mark(fresh[-1].id, reason)
+        saved = self._noted(self._fresh(past)) if reply is None else self._replied(reply)
+        if past.turns:
+            self._mark([past.turns[-1].id, past.cycle], reason)
         self._announce("memory:flush", reason=reason, saved=sum(map(bool, saved)))
         return saved
 
@@ -131,7 +141,7 @@ class Cycle:
         """What was said since the last compaction, as it is now."""
         by = self._memory._caller
         if self._past is None:
-            mine = by.where.also("session", "eq", self.id).also("state", "eq", "active")
+            mine = by.where.also("session", "eq", self._session.id).also("state", "eq", "active")
             said = mine.also("scope", "eq", self._name.place).also("kind", "eq", "turn")
             told = mine.also("scope", "eq", self._name.scope).also("home", "eq", self._name.home)
             told = told.also("kind", "eq", "summary").also("data.covers", "ne", None)
@@ -139,13 +149,13 @@ class Cycle:
         self._past.read()
         return self._past
 
-    def _panes(self, head: Sequence[Pane], shape: Shape) -> list[Pane]:
+    def panes(self, head: Sequence[Pane], trim: Trim) -> list[Pane]:
         past = self._read()
         kept = [pane_of(turn, past.count, "kept") for turn in past.kept]
         system = [pane for pane in kept if pane.role == "system"]
         summary = [] if past.summary is None else [self._shown(past.summary.text, past.summary.id)]
         others = [pane for pane in kept if pane.role != "system"]
-        return [*head, *system, *summary, *others, *past.panes(shape.results)]
+        return [*head, *system, *summary, *others, *past.panes(trim.results)]
 
     def _shown(self, summary: str, id: str | None = None) -> Pane:
         """A summary as the window shows it: what it quotes is data."""
@@ -155,20 +165,21 @@ class Cycle:
         return Pane(role, text, part, self._memory._caller.tools.count_tokens(text) + OVERHEAD, id)
 
     def _window(self, panes: list[Pane], edges: Bounds, done: Outcome | None, query: str | None) -> Window:
-        flushed = self._flushed(self._read()) > 0
-        state = edges.state(_tokens(panes), flushed)
+        state = edges.state(_tokens(panes), self._is_flushed(self._read()))
         if state == "reject" and done is None:  # not before a compaction was tried
             state = "compact"
         because = ASKS[state] if done is None or done else f"{ASKS[state]}; it was not compacted: {done.because}"
-        receipt = None
+        ask, receipt = compaction.REQUEST if state == "flush" else None, None
         if query is not None:
-            memory = self.context(
-                query, remaining=max(0, edges.compact - _tokens(panes)), profile=NO_TURNS, where={"data.covers": None}
-            )
-            receipt = memory.receipt
-            panes = self._with_memory(panes, memory)
-        ask = compaction.REQUEST if state == "flush" else None
+            memory = self._remembered(query, panes, edges)
+            panes, receipt = self._with_memory(panes, memory), memory.receipt
         return Window(tuple(panes), _tokens(panes), edges, state, because, done, ask, receipt)
+
+    def _remembered(self, query: str, panes: Sequence[Pane], edges: Bounds) -> Context:
+        """Memory for the room that is left, without what stands in the window already."""
+        shown = frozenset(pane.id for pane in panes if pane.id)
+        wish = Wish(query, session=self._session.id, where={"data.covers": None}, profile=NO_TURNS, shown=shown)
+        return self._memory._context(replace(wish, remaining=max(0, edges.compact - _tokens(panes))))
 
     def _with_memory(self, panes: list[Pane], memory: Context) -> list[Pane]:
         """Memory stands right before the last words of the user: what is before it stays the same from call to call, and a
@@ -181,44 +192,44 @@ class Cycle:
 
     # ------------------------------------------------------------ making it small
 
-    def _is_due(self, panes: Sequence[Pane], edges: Bounds, shape: Shape) -> bool:
-        many = shape.raw is not None and len(self._read().turns) > shape.raw
+    def _is_due(self, panes: Sequence[Pane], edges: Bounds, trim: Trim) -> bool:
+        many = trim.raw is not None and len(self._read().turns) > trim.raw
         return many or edges.state(_tokens(panes)) in ("compact", "reject")
 
-    def _shrink(self, panes: Sequence[Pane], edges: Bounds, shape: Shape) -> Outcome:
+    def _shrink(self, panes: Sequence[Pane], edges: Bounds, trim: Trim) -> Outcome:
         """A compaction that keeps the last turns if they fit, and as few of them as must be if not. If the store takes no
         writes, the window goes on without one, and says so."""
-        shape = replace(shape, keep=self._fitting(panes, edges, shape))
+        trim = replace(trim, keep=self._fitting(panes, edges, trim))
         try:
-            return self._compact(panes, shape)
+            return self.compact(panes, trim)
         except Conflict:
             raise
         except MemoristError as problem:
             return Outcome("refused", str(problem), scope=self._name.scope)
 
-    def _fitting(self, panes: Sequence[Pane], edges: Bounds, shape: Shape) -> int:
+    def _fitting(self, panes: Sequence[Pane], edges: Bounds, trim: Trim) -> int:
         """How many turns can stay: all that should, or half as many, or half of these …"""
-        turns, keep = self._read().turns, shape.keep
+        turns, keep = self._read().turns, trim.keep
         costs = [pane.tokens for pane in panes[len(panes) - len(turns) :]]
         head = _tokens([pane for pane in panes if pane.role == "system"])
-        room = edges.compact - head - compaction.MOST - shape.preserve
+        room = edges.compact - head - compaction.MOST - trim.preserve
         while keep > 1 and sum(costs[compaction.border(turns, keep) :]) >= room:
             keep //= 2
         return keep
 
-    def _compact(self, panes: Sequence[Pane], shape: Shape) -> Outcome:
+    def compact(self, panes: Sequence[Pane], trim: Trim) -> Outcome:
         past = self._read()
-        cut = compaction.border(past.turns, shape.keep)
+        cut = compaction.border(past.turns, trim.keep)
         if cut == 0:
-            because = f"nothing is older than the {shape.keep} turns that stay, and the calls of their results"
+            because = f"nothing is older than the {trim.keep} turns that stay, and the calls of their results"
             return Outcome("unchanged", because, scope=self._name.scope)
-        if not self._flushed(past):
-            self.flush(reason="compaction_pending")
+        if not self._is_flushed(past) and self._fresh(past):
+            self.flush(None, "compaction_pending")
         covered, earlier = past.turns[:cut], [] if past.summary is None else [past.summary]
-        told, kept = [*earlier, *covered], compaction.preserved([*past.kept, *covered], shape.preserve, past.count)
+        told, kept = [*earlier, *covered], compaction.preserved([*past.kept, *covered], trim.preserve, past.count)
         text = compaction.summarise(told, past.count)
         before = _tokens([pane for pane in panes if pane.part != "system"])
-        stay = past.panes(shape.results)[cut:]
+        stay = past.panes(trim.results)[cut:]
         after = _tokens([self._shown(text), *(pane_of(turn, past.count, "kept") for turn in kept), *stay])
         first = past.summary.data["covers"][0] if past.summary else covered[0].id
         data = {
@@ -230,7 +241,7 @@ class Cycle:
     def _stored(self, text: str, data: dict[str, Any], told: Sequence[Record]) -> Outcome:
         by = self._memory._caller
         draft = Draft(
-            text, "summary", self._name.scope, data=data, session=self.id, agent=self.agent, at=told[-1].times.at,
+            text, "summary", self._name.scope, data=data, session=self._session.id, agent=self._session.agent, at=told[-1].times.at,
             home=self._name.home,
         )  # fmt: skip
         origin = compaction.origin_of(told, by.access.origin)
@@ -245,10 +256,20 @@ class Cycle:
 
     # ------------------------------------------------------------ what lasts
 
-    def _flushed(self, past: History) -> int:
-        """How many of the turns since the last compaction have been looked through for what lasts."""
-        last = self.record.data.get("flushed")
-        return next((n + 1 for n in range(len(past.turns) - 1, -1, -1) if past.turns[n].id == last), 0)
+    def _is_flushed(self, past: History) -> bool:
+        """Whether that was done in this cycle."""
+        return bool(self._flushed[1] == past.cycle)
+
+    def _fresh(self, past: History) -> list[Record]:
+        """The turns that nobody has looked through for what lasts."""
+        turns, last = past.turns, self._flushed[0]
+        return turns[next((n + 1 for n in range(len(turns) - 1, -1, -1) if turns[n].id == last), 0) :]
+
+    @property
+    def _flushed(self) -> Sequence[Any]:
+        """The last turn that was looked through, and in which cycle."""
+        told = self._session.record.data.get("flushed")
+        return told if isinstance(told, list | tuple) and len(told) == 2 else (None, None)
 
     def _noted(self, turns: Sequence[Record]) -> list[Outcome]:
         return [
@@ -256,29 +277,31 @@ class Cycle:
             for turn in turns
             if turn.provenance.role in compaction.TALKERS and "call" not in turn.data
             for outcome in self._memory.extract(
-                turn.text, session=self.id, agent=turn.provenance.agent, role=turn.provenance.role
+                turn.text, session=self._session.id, agent=turn.provenance.agent, role=turn.provenance.role
             )
         ]
 
     def _replied(self, reply: str) -> list[Outcome]:
-        drafts = [replace(draft, session=self.id, agent=self.agent) for draft in compaction.notes(reply)]
+        drafts = [
+            replace(draft, session=self._session.id, agent=self._session.agent) for draft in compaction.notes(reply)
+        ]
         return self._memory.remember_many(drafts)
 
-    def _mark(self, turn: str, reason: str) -> None:
+    def _mark(self, flushed: list[str], reason: str) -> None:
         def change(record: Record) -> Record:
-            return replace(record, data={**record.data, "flushed": turn})
+            return replace(record, data={**record.data, "flushed": flushed})
 
         by = replace(self._memory._caller, steward=True)
-        edit.edit(lambda: self.record, "flushed", change, by, f"flushed: {reason}")
+        edit.edit(lambda: self._session.record, "flushed", change, by, f"flushed: {reason}")
 
     def _announce(self, event: str, **facts: Any) -> None:
         places = [(self._name.place, None), (self._name.scope, self._name.home)]
-        self._memory.bus.emit(event, places, sessionId=self.id, **facts)
+        self._memory.bus.emit(event, places, sessionId=self._session.id, **facts)
 
 
-def _shape(keep: int, results: int, raw: int | None, preserve: int) -> Shape:
+def _trim(keep: int, results: int, raw: int | None, preserve: int) -> Trim:
     most = None if raw is None else checks.whole(raw, "raw", 1, MOST_TURNS)
-    return Shape(
+    return Trim(
         checks.whole(keep, "keep", 1, MOST_TURNS),
         checks.whole(results, "results", 0, MOST_TURNS),
         most,

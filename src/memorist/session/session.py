@@ -15,11 +15,12 @@ from memorist.access import Access
 from memorist.design import Design
 from memorist.errors import Conflict
 from memorist.noun import Noun
+from memorist.prompt.context import Wish
 from memorist.records import Context, Draft, Moment, Outcome, Record, Scope
 from memorist.remember import edit
 from memorist.remember.changes import Caller
 from memorist.remember.turns import Uttered, call_of, role_of
-from memorist.session.cycle import Cycle
+from memorist.session.cycle import Windowed
 from memorist.store.where import Order
 
 KIND, TURN = "session", "turn"
@@ -48,6 +49,7 @@ class Host(Protocol):
         self, text: str, *, session: str | None = ..., agent: str | None = ..., role: str | None = ..., message: int | None = ...
     ) -> list[Outcome]: ...  # fmt: skip
     def context(self, query: str, *, session: str | None = ...) -> Context: ...
+    def _context(self, wish: Wish) -> Context: ...
     def _tell(self, outcome: Outcome) -> Outcome: ...
 
 
@@ -137,7 +139,7 @@ def listed(home: str, state: str | None, limit: int, by: Caller) -> list[Record]
     return wanted[: checks.whole(limit, "limit", 1, 1_000_000)]
 
 
-class Session(Cycle):
+class Session(Windowed):
     """One open conversation, for one writer."""
 
     def __init__(self, memory: Host, name: Name, agent: str | None = None) -> None:

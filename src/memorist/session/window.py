@@ -18,6 +18,7 @@ from typing import Any, Literal
 from memorist import checks
 from memorist.errors import Invalid
 from memorist.noun import Noun, line
+from memorist.prompt.render import ROLES
 from memorist.records import Outcome, Record
 from memorist.store.protocol import Store
 from memorist.store.where import Order, Where
@@ -28,7 +29,6 @@ RESULTS = 5  # of tools that are shown whole, the last ones
 OVERHEAD = 4  # tokens that a message costs beside its text
 FLUSH, COMPACT, REJECT = 0.70, 0.85, 0.95
 EVENTS_AT_MOST = 1000  # that are looked through for changes; after more, everything is read again
-ROLES = ("system", "user", "assistant", "tool")
 State = Literal["fits", "flush", "compact", "reject"]
 Part = Literal["system", "summary", "kept", "turn", "memory"]
 
@@ -238,6 +238,11 @@ class History:
                 after = self.turns[-1].number if self.turns else self._covered
                 self._add(self.store.find(self.said.also("number", "gt", after), Order("number", ascending=True)))
             self._seen = now
+
+    @property
+    def cycle(self) -> str:
+        """What names the time from one compaction to the next: the summary that it began with."""
+        return _id(self.summary) or "first"
 
     @property
     def _covered(self) -> int:
