@@ -23,6 +23,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Any
 
+from memorist.noun import line
 from memorist.records import Draft, Origin, Record, iso, utc
 from memorist.remember.authority import least
 from memorist.session.window import OVERHEAD
@@ -38,6 +39,7 @@ POINTS = 10
 LONGEST_POINT = 300  # characters
 TOPICS, TOPICS_CARRIED = 8, 40
 SHORTEST_TOPIC = 4  # letters
+LONGEST_NAME = 60  # characters of a tool's
 LATE = 20  # turns between a call and its result that are still kept together
 TALKERS = ("user", "assistant")
 MARKED = re.compile(
@@ -54,7 +56,7 @@ def border(turns: Sequence[Record], keep: int) -> int:
     """How many turns are summarised if the last `keep` stay: a result that stays keeps its call, if that is near."""
     cut = max(0, len(turns) - keep)
     calls = {
-        call["id"]: place
+        call.get("id"): place
         for place, turn in enumerate(turns[:cut])
         if isinstance(call := turn.data.get("call"), Mapping)
     }
@@ -72,14 +74,15 @@ def preserved(turns: Iterable[Record], budget: int, count: TokenCounter) -> list
     system = next((turn for turn in said if turn.provenance.role == "system" and turn.trust != "low"), None)
     kept = [] if system is None else [system]
     for turn in reversed(said):
-        cost = count(turn.text) + OVERHEAD if _talk(turn) and MARKED.search(turn.text) else budget + 1
+        cost = count(turn.text) + OVERHEAD if is_talk(turn) and MARKED.search(turn.text) else budget + 1
         if cost <= budget:
             kept.append(turn)
             budget -= cost
     return sorted(kept, key=lambda turn: turn.number)
 
 
-def _talk(turn: Record) -> bool:
+def is_talk(turn: Record) -> bool:
+    """Whether a person or the assistant says something in it."""
     return turn.provenance.role in TALKERS and "call" not in turn.data
 
 
@@ -106,8 +109,8 @@ class Figures:
         self.said[record.provenance.role or "user"] += 1
         self._span(record.times.at)
         if isinstance(call, Mapping):
-            self.tools[str(call.get("name"))] += 1
-        elif _talk(record):
+            self.tools[line(str(call.get("name")), LONGEST_NAME) or "?"] += 1
+        elif is_talk(record):
             self.topics.update(_topics(record.text))
 
     def _go_on(self, data: Mapping[str, Any]) -> None:
@@ -127,7 +130,7 @@ class Figures:
         return {
             "turns": self.turns,
             "said": dict(self.said),
-            "tools": dict(self.tools),
+            "tools": dict(_ranked(self.tools)[:TOPICS_CARRIED]),
             "topics": dict(topics),
             "period": period,
         }
@@ -225,7 +228,7 @@ def _said(turn: Record) -> Iterator[tuple[str, str]]:
     """Who said what: in a turn, or in the points of an earlier summary."""
     if turn.kind == "summary":
         yield from POINT.findall(turn.text)
-    elif _talk(turn):
+    elif is_talk(turn):
         yield str(turn.provenance.role), turn.text
 
 
@@ -249,7 +252,7 @@ def origin_of(turns: Iterable[Record], door: Origin) -> Origin:
     """A summary is trusted like the least trusted of what it quotes, and never as the user's own statement."""
     found = least("recorded", door)
     for turn in turns:
-        if turn.kind == "summary" or _talk(turn):
+        if turn.kind == "summary" or is_talk(turn):
             found = least(found, turn.origin)
     return found
 

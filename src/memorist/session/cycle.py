@@ -7,6 +7,7 @@ or its undoing, is another cycle.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from memorist import checks
@@ -117,7 +118,12 @@ class Cycle:
 
     def __init__(self, session: "Session") -> None:
         self._session, self._memory, self._name = session, session._memory, session._name
-        self._past: History | None = None
+        by, name = self._memory._caller, self._name
+        active = by.where.also("state", "eq", "active")
+        said = active.also("session", "eq", name.id).also("scope", "eq", name.place).also("kind", "eq", "turn")
+        told = active.also("scope", "eq", name.scope).also("home", "eq", name.home).also("kind", "eq", "summary")
+        self._past = History(said, told.also("data.covers", "ne", None), by.tools.count_tokens)
+        self._record = session.record.id
 
     def window(self, edges: Bounds, trim: Trim, system: str | None, query: str | None, writes: bool) -> Window:
         head = [] if system is None else [self._pane("system", checks.text(system, "system"), "system")]
@@ -128,8 +134,12 @@ class Cycle:
         return self._window(panes, edges, done, query)
 
     def flush(self, reply: str | None, reason: str) -> list[Outcome]:
-        past = self._read()
-        saved = self._noted(self._fresh(past)) if reply is None else self._replied(reply)
+        self._read()
+        return self._flush(reply, reason)
+
+    def _flush(self, reply: str | None, reason: str) -> list[Outcome]:
+        past = self._past
+        saved = self._noted(self._fresh()) if reply is None else self._replied(reply)
         if past.turns:
             self._mark([past.turns[-1].id, past.cycle], reason)
         self._announce("memory:flush", reason=reason, saved=sum(map(bool, saved)))
@@ -138,15 +148,8 @@ class Cycle:
     # ------------------------------------------------------------ what stands in it
 
     def _read(self) -> History:
-        """What was said since the last compaction, as it is now."""
-        by = self._memory._caller
-        if self._past is None:
-            mine = by.where.also("session", "eq", self._session.id).also("state", "eq", "active")
-            said = mine.also("scope", "eq", self._name.place).also("kind", "eq", "turn")
-            told = mine.also("scope", "eq", self._name.scope).also("home", "eq", self._name.home)
-            told = told.also("kind", "eq", "summary").also("data.covers", "ne", None)
-            self._past = History(by.store, said, told, by.tools.count_tokens)
-        self._past.read()
+        """What was said since the last compaction, as it is now; what works on it after that sees the same."""
+        self._past.read(self._memory._caller.store)
         return self._past
 
     def panes(self, head: Sequence[Pane], trim: Trim) -> list[Pane]:
@@ -165,7 +168,7 @@ class Cycle:
         return Pane(role, text, part, self._memory._caller.tools.count_tokens(text) + OVERHEAD, id)
 
     def _window(self, panes: list[Pane], edges: Bounds, done: Outcome | None, query: str | None) -> Window:
-        state = edges.state(_tokens(panes), self._is_flushed(self._read()))
+        state = edges.state(_tokens(panes), self._is_flushed())
         if state == "reject" and done is None:  # not before a compaction was tried
             state = "compact"
         because = ASKS[state] if done is None or done else f"{ASKS[state]}; it was not compacted: {done.because}"
@@ -178,7 +181,7 @@ class Cycle:
     def _remembered(self, query: str, panes: Sequence[Pane], edges: Bounds) -> Context:
         """Memory for the room that is left, without what stands in the window already."""
         shown = frozenset(pane.id for pane in panes if pane.id)
-        wish = Wish(query, session=self._session.id, where={"data.covers": None}, profile=NO_TURNS, shown=shown)
+        wish = Wish(query, session=self._name.id, where={"data.covers": None}, profile=NO_TURNS, shown=shown)
         return self._memory._context(replace(wish, remaining=max(0, edges.compact - _tokens(panes))))
 
     def _with_memory(self, panes: list[Pane], memory: Context) -> list[Pane]:
@@ -193,7 +196,7 @@ class Cycle:
     # ------------------------------------------------------------ making it small
 
     def _is_due(self, panes: Sequence[Pane], edges: Bounds, trim: Trim) -> bool:
-        many = trim.raw is not None and len(self._read().turns) > trim.raw
+        many = trim.raw is not None and len(self._past.turns) > trim.raw
         return many or edges.state(_tokens(panes)) in ("compact", "reject")
 
     def _shrink(self, panes: Sequence[Pane], edges: Bounds, trim: Trim) -> Outcome:
@@ -209,7 +212,7 @@ class Cycle:
 
     def _fitting(self, panes: Sequence[Pane], edges: Bounds, trim: Trim) -> int:
         """How many turns can stay: all that should, or half as many, or half of these …"""
-        turns, keep = self._read().turns, trim.keep
+        turns, keep = self._past.turns, trim.keep
         costs = [pane.tokens for pane in panes[len(panes) - len(turns) :]]
         head = _tokens([pane for pane in panes if pane.role == "system"])
         room = edges.compact - head - compaction.MOST - trim.preserve
@@ -218,13 +221,13 @@ class Cycle:
         return keep
 
     def compact(self, panes: Sequence[Pane], trim: Trim) -> Outcome:
-        past = self._read()
+        past = self._past
         cut = compaction.border(past.turns, trim.keep)
         if cut == 0:
             because = f"nothing is older than the {trim.keep} turns that stay, and the calls of their results"
             return Outcome("unchanged", because, scope=self._name.scope)
-        if not self._is_flushed(past) and self._fresh(past):
-            self.flush(None, "compaction_pending")
+        if not self._is_flushed() and self._fresh():
+            self._flush(None, "compaction_pending")
         covered, earlier = past.turns[:cut], [] if past.summary is None else [past.summary]
         told, kept = [*earlier, *covered], compaction.preserved([*past.kept, *covered], trim.preserve, past.count)
         text = compaction.summarise(told, past.count)
@@ -241,7 +244,7 @@ class Cycle:
     def _stored(self, text: str, data: dict[str, Any], told: Sequence[Record]) -> Outcome:
         by = self._memory._caller
         draft = Draft(
-            text, "summary", self._name.scope, data=data, session=self._session.id, agent=self._session.agent, at=told[-1].times.at,
+            text, "summary", self._name.scope, data=data, session=self._name.id, agent=self._session.agent, at=told[-1].times.at,
             home=self._name.home,
         )  # fmt: skip
         origin = compaction.origin_of(told, by.access.origin)
@@ -256,35 +259,32 @@ class Cycle:
 
     # ------------------------------------------------------------ what lasts
 
-    def _is_flushed(self, past: History) -> bool:
+    def _is_flushed(self) -> bool:
         """Whether that was done in this cycle."""
-        return bool(self._flushed[1] == past.cycle)
+        return bool(self._flushed[1] == self._past.cycle)
 
-    def _fresh(self, past: History) -> list[Record]:
+    def _fresh(self) -> list[Record]:
         """The turns that nobody has looked through for what lasts."""
-        turns, last = past.turns, self._flushed[0]
+        turns, last = self._past.turns, self._flushed[0]
         return turns[next((n + 1 for n in range(len(turns) - 1, -1, -1) if turns[n].id == last), 0) :]
 
     @property
     def _flushed(self) -> Sequence[Any]:
         """The last turn that was looked through, and in which cycle."""
-        told = self._session.record.data.get("flushed")
+        by = self._memory._caller
+        [told] = [each.data.get("flushed") for each in by.store.get([self._record], by.where)] or [None]
         return told if isinstance(told, list | tuple) and len(told) == 2 else (None, None)
 
     def _noted(self, turns: Sequence[Record]) -> list[Outcome]:
-        return [
-            outcome
-            for turn in turns
-            if turn.provenance.role in compaction.TALKERS and "call" not in turn.data
-            for outcome in self._memory.extract(
-                turn.text, session=self._session.id, agent=turn.provenance.agent, role=turn.provenance.role
-            )
-        ]
+        """What rules find in these, in one batch for each agent who spoke."""
+        found: list[Outcome] = []
+        for agent, some in groupby(filter(compaction.is_talk, turns), key=lambda turn: turn.provenance.agent):
+            said = [{"role": turn.provenance.role, "content": turn.text} for turn in some]
+            found += self._memory.extract(said, session=self._name.id, agent=agent)
+        return found
 
     def _replied(self, reply: str) -> list[Outcome]:
-        drafts = [
-            replace(draft, session=self._session.id, agent=self._session.agent) for draft in compaction.notes(reply)
-        ]
+        drafts = [replace(draft, session=self._name.id, agent=self._session.agent) for draft in compaction.notes(reply)]
         return self._memory.remember_many(drafts)
 
     def _mark(self, flushed: list[str], reason: str) -> None:
@@ -296,17 +296,14 @@ class Cycle:
 
     def _announce(self, event: str, **facts: Any) -> None:
         places = [(self._name.place, None), (self._name.scope, self._name.home)]
-        self._memory.bus.emit(event, places, sessionId=self._session.id, **facts)
+        self._memory.bus.emit(event, places, sessionId=self._name.id, **facts)
 
 
 def _trim(keep: int, results: int, raw: int | None, preserve: int) -> Trim:
-    most = None if raw is None else checks.whole(raw, "raw", 1, MOST_TURNS)
-    return Trim(
-        checks.whole(keep, "keep", 1, MOST_TURNS),
-        checks.whole(results, "results", 0, MOST_TURNS),
-        most,
-        checks.whole(preserve, "preserve", 0, checks.LARGEST_PROMPT),
-    )
+    stay = checks.whole(keep, "keep", 1, MOST_TURNS)
+    most = None if raw is None else checks.whole(raw, "raw (at least `keep`)", stay, MOST_TURNS)
+    shown, marked = checks.whole(results, "results", 0, MOST_TURNS), checks.whole(preserve, "preserve", 0, MOST_TURNS)
+    return Trim(stay, shown, most, marked)
 
 
 def _tokens(panes: Sequence[Pane]) -> int:

@@ -145,7 +145,7 @@ def _sort(pane: Pane) -> str:
 
 
 def _call_id(pane: Pane) -> str:
-    return pane.result or (str(pane.call.get("id")) if pane.call else "")
+    return pane.result or str((pane.call or {}).get("id") or "")
 
 
 def _ids(panes: Iterable[Pane]) -> set[str]:
@@ -214,7 +214,6 @@ class History:
     """The turns of a session since its last compaction, with what stands for those before. They are read once; after that the
     journal says whether one of them was changed, and only new ones are read."""
 
-    store: Store
     said: Where  # its turns
     summaries: Where  # its compactions
     count: TokenCounter
@@ -227,16 +226,16 @@ class History:
     _ids: set[str] = field(default_factory=set)
     _seen: int | None = None  # the last event of the journal that is known
 
-    def read(self) -> None:
+    def read(self, store: Store) -> None:
         """Brings it up to date."""
-        with self.store.moment():
-            head = self.store.head()
-            now, summary = head.last if head else 0, self._latest()
-            if self._seen is None or _id(summary) != _id(self.summary) or self._changed(now - self._seen):
-                self._begin(summary)
+        with store.moment():
+            head = store.head()
+            now, (summary, covered) = head.last if head else 0, self._latest(store)
+            if self._seen is None or _id(summary) != _id(self.summary) or self._changed(now - self._seen, store):
+                self._begin(summary, store)
             if now != self._seen:
-                after = self.turns[-1].number if self.turns else self._covered
-                self._add(self.store.find(self.said.also("number", "gt", after), Order("number", ascending=True)))
+                after = self.turns[-1].number if self.turns else covered
+                self._add(store.find(self.said.also("number", "gt", after), Order("number", ascending=True)))
             self._seen = now
 
     @property
@@ -244,36 +243,27 @@ class History:
         """What names the time from one compaction to the next: the summary that it began with."""
         return _id(self.summary) or "first"
 
-    @property
-    def _covered(self) -> int:
-        """The number of the last turn that the summary stands for."""
-        if self.summary is None:
-            return 0
-        return self._place(self.summary.data["covers"][1]) or 0
-
-    def _place(self, id: Any) -> int | None:
-        found = self.store.get([id], Where(self.said.access)) if isinstance(id, str) else []
-        return found[0].number if found else None
-
-    def _latest(self) -> Record | None:
-        """The newest compaction whose turns are there."""
-        for record in self.store.find(self.summaries, Order("number"), 5):
+    def _latest(self, store: Store) -> tuple[Record | None, int]:
+        """The newest compaction whose turns are there, and the number of the last of them."""
+        for record in store.find(self.summaries, Order("number"), 5):
             covers = record.data.get("covers")
-            if isinstance(covers, list | tuple) and len(covers) == 2 and self._place(covers[1]):
-                return record
-        return None
+            last = covers[-1] if isinstance(covers, list | tuple) and covers else None
+            found = store.get([last], Where(self.said.access)) if isinstance(last, str) else []
+            if found:
+                return record, found[0].number
+        return None, 0
 
-    def _changed(self, events: int) -> bool:
+    def _changed(self, events: int, store: Store) -> bool:
         """Whether one of the turns that are shown was changed by the last so many events."""
         if events > EVENTS_AT_MOST:
             return True
-        return events > 0 and any(event.record in self._ids for event in self.store.journal(limit=events))
+        return events > 0 and any(event.record in self._ids for event in store.journal(limit=events))
 
-    def _begin(self, summary: Record | None) -> None:
+    def _begin(self, summary: Record | None, store: Store) -> None:
         self.summary, self.turns, self._panes, self._short, self._tools = summary, [], [], {}, {}
         named = summary.data.get("kept") if summary else None
         ids = [id for id in named if isinstance(id, str)] if isinstance(named, list | tuple) else []
-        self.kept = [turn for turn in self.store.get(ids, self.said) if turn.kind == "turn"]
+        self.kept = [turn for turn in store.get(ids, self.said) if turn.kind == "turn"]
         self._ids, self._seen = {turn.id for turn in self.kept}, None
 
     def _add(self, turns: Sequence[Record]) -> None:
