@@ -47,6 +47,7 @@ def test_undoing_a_compaction_restores_the_exact_view(name: str, tmp_path: Path,
         assert done.record.data["covers"] == [said[0][0], said[26][0]]
         memory.undo(done.batch)
         assert session.window(LARGE) == before
+        session.leave()
         with opened(tmp_path / name, clock) as another:  # which has read none of it before
             assert another.session("monday").window(LARGE).messages == before.messages
         assert memory.audit().ok

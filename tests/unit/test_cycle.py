@@ -8,7 +8,7 @@ import pytest
 
 from memorist import Memory
 from memorist.access import access_for
-from memorist.errors import Invalid
+from memorist.errors import Conflict, Invalid
 from memorist.session.compaction import REQUEST
 from memorist.session.session import Session
 from memorist.testing import MovableClock
@@ -251,6 +251,44 @@ def test_erasing_a_turn_takes_every_summary_of_it_along(memory: Memory) -> None:
     assert memory.list({"kind": "summary"}) == []
     assert not any("qanarx" in pane.text for pane in session.window(LARGE).panes)
     assert len(session.window(LARGE).panes) == 20  # the others are there as they were said
+
+
+def test_erasing_a_turn_takes_the_summary_of_its_whole_session_along(memory: Memory) -> None:
+    session = memory.session("s")
+    session.turn("user", "The canary qanarx lives in the harbour. Decision: we keep the qanarx.")
+    talk(session, 10)
+    first = session.turns()[0]
+    session.close()
+    assert any("qanarx" in record.text for record in memory.list({"kind": "summary"}))
+    memory.erase(first)
+    assert memory.list({"kind": "summary"}) == []
+
+
+def test_a_fork_begins_with_the_view_of_its_parent_and_goes_on_by_itself(memory: Memory) -> None:
+    session = memory.session("s")
+    session.turn("user", "The canary qanarx lives in the harbour.")
+    talk(session, 10)
+    session.compact(keep=4)
+    fork = session.fork("fork")
+    assert [pane.text for pane in fork.window(LARGE).panes][1:] == [pane.text for pane in session.window(LARGE).panes][
+        1:
+    ]
+    assert parts(fork) == ["summary"] + ["turn"] * 4
+    talk(fork, 6)
+    assert (len(parts(session)), len(parts(fork))) == (5, 11)
+    fork.compact(keep=2)
+    assert (len(parts(session)), len(parts(fork))) == (5, 3)
+    memory.erase(session.turns()[0])
+    assert not any("qanarx" in pane.text for each in (session, fork) for pane in each.window(LARGE).panes)
+    assert len(parts(fork)) == 16
+
+
+def test_who_lost_the_session_compacts_it_no_more(memory: Memory) -> None:
+    session = memory.session("s")
+    talk(session, 12)
+    memory.session("s", busy="interrupt")
+    with pytest.raises(Conflict, match="another writer took session s over"):
+        session.compact(keep=2)
 
 
 def test_the_end_of_a_session_does_not_make_its_compactions_memories_of_the_project(memory: Memory) -> None:

@@ -248,6 +248,13 @@ def _short(text: str) -> str:
     return said if len(said) <= LONGEST_POINT else said[: LONGEST_POINT - 1].rstrip() + "…"
 
 
+def sessions(turns: Iterable[Record]) -> list[str]:
+    """The sessions that these turns were said in: of a fork, those that it was forked from too."""
+    found = {each.provenance.session for each in turns}
+    found.update(chain.from_iterable(each.data.get("sessions", ()) for each in turns if each.kind == "summary"))
+    return sorted(filter(None, found))
+
+
 def origin_of(turns: Iterable[Record], door: Origin) -> Origin:
     """A summary is trusted like the least trusted of what it quotes, and never as the user's own statement."""
     found = least("recorded", door)

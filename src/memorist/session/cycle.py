@@ -7,7 +7,6 @@ or its undoing, is another cycle.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from memorist import checks
@@ -16,8 +15,9 @@ from memorist.prompt.context import Wish
 from memorist.prompt.modes import Profile
 from memorist.prompt.render import boxed
 from memorist.records import Context, Draft, Outcome, Record
-from memorist.remember import edit, gate
-from memorist.session import compaction
+from memorist.remember import gate
+from memorist.session import close, compaction
+from memorist.session.name import lineage, mark, turns_where
 from memorist.session.window import (
     COMPACT,
     FLUSH,
@@ -31,6 +31,7 @@ from memorist.session.window import (
     bounds,
     pane_of,
 )
+from memorist.store.where import Where
 
 if TYPE_CHECKING:
     from memorist.session.session import Session
@@ -119,11 +120,10 @@ class Cycle:
     def __init__(self, session: "Session") -> None:
         self._session, self._memory, self._name = session, session._memory, session._name
         by, name = self._memory._caller, self._name
-        active = by.where.also("state", "eq", "active")
-        said = active.also("session", "eq", name.id).also("scope", "eq", name.place).also("kind", "eq", "turn")
-        told = active.also("scope", "eq", name.scope).also("home", "eq", name.home).also("kind", "eq", "summary")
-        self._past = History(said, told.also("data.covers", "ne", None), by.tools.count_tokens)
-        self._record = session.record.id
+        said = [_up_to(last, turns_where(each, by)) for each, last in lineage(name, by)][::-1]
+        told = by.where.also("scope", "eq", name.scope).also("home", "eq", name.home).also("state", "eq", "active")
+        told = told.also("kind", "eq", "summary").also("data.covers", "ne", None)
+        self._past = History(said, told, by.tools.count_tokens)
 
     def window(self, edges: Bounds, trim: Trim, system: str | None, query: str | None, writes: bool) -> Window:
         head = [] if system is None else [self._pane("system", checks.text(system, "system"), "system")]
@@ -138,10 +138,15 @@ class Cycle:
         return self._flush(reply, reason)
 
     def _flush(self, reply: str | None, reason: str) -> list[Outcome]:
-        past = self._past
-        saved = self._noted(self._fresh()) if reply is None else self._replied(reply)
-        if past.turns:
-            self._mark([past.turns[-1].id, past.cycle], reason)
+        self._session._hold()
+        by, record = self._memory._caller, self._session.record
+        if reply is None:
+            saved = [self._memory._tell(each) for each in close.noted(record, by, self._memory.design.promotion)]
+        else:
+            drafts = compaction.notes(reply)
+            whose = [replace(draft, session=self._name.id, agent=self._session.agent) for draft in drafts]
+            saved = self._memory.remember_many(whose)
+        mark(record.id, by, f"flushed: {reason}", flushed=self._past.cycle)
         self._announce("memory:flush", reason=reason, saved=sum(map(bool, saved)))
         return saved
 
@@ -181,8 +186,9 @@ class Cycle:
     def _remembered(self, query: str, panes: Sequence[Pane], edges: Bounds) -> Context:
         """Memory for the room that is left, without what stands in the window already."""
         shown = frozenset(pane.id for pane in panes if pane.id)
-        wish = Wish(query, session=self._name.id, where={"data.covers": None}, profile=NO_TURNS, shown=shown)
-        return self._memory._context(replace(wish, remaining=max(0, edges.compact - _tokens(panes))))
+        wish = Wish(query, session=self._name.id, agent=self._session.agent, profile=NO_TURNS, shown=shown)
+        room = max(0, edges.compact - _tokens(panes))
+        return self._memory._context(replace(wish, where={"data.covers": None}, remaining=room))
 
     def _with_memory(self, panes: list[Pane], memory: Context) -> list[Pane]:
         """Memory stands right before the last words of the user: what is before it stays the same from call to call, and a
@@ -226,7 +232,8 @@ class Cycle:
         if cut == 0:
             because = f"nothing is older than the {trim.keep} turns that stay, and the calls of their results"
             return Outcome("unchanged", because, scope=self._name.scope)
-        if not self._is_flushed() and self._fresh():
+        self._session._hold()
+        if not self._is_flushed() and self._has_fresh():
             self._flush(None, "compaction_pending")
         covered, earlier = past.turns[:cut], [] if past.summary is None else [past.summary]
         told, kept = [*earlier, *covered], compaction.preserved([*past.kept, *covered], trim.preserve, past.count)
@@ -237,7 +244,7 @@ class Cycle:
         first = past.summary.data["covers"][0] if past.summary else covered[0].id
         data = {
             "covers": [first, covered[-1].id], **compaction.figures(told).data(), "before": before, "after": after,
-            "kept": [turn.id for turn in kept],
+            "kept": [turn.id for turn in kept], "sessions": compaction.sessions(told),
         }  # fmt: skip
         return self._told(self._stored(text, data, told), before, after)
 
@@ -261,38 +268,12 @@ class Cycle:
 
     def _is_flushed(self) -> bool:
         """Whether that was done in this cycle."""
-        return bool(self._flushed[1] == self._past.cycle)
+        return bool(self._session.record.data.get("flushed") == self._past.cycle)
 
-    def _fresh(self) -> list[Record]:
-        """The turns that nobody has looked through for what lasts."""
-        turns, last = self._past.turns, self._flushed[0]
-        return turns[next((n + 1 for n in range(len(turns) - 1, -1, -1) if turns[n].id == last), 0) :]
-
-    @property
-    def _flushed(self) -> Sequence[Any]:
-        """The last turn that was looked through, and in which cycle."""
-        by = self._memory._caller
-        [told] = [each.data.get("flushed") for each in by.store.get([self._record], by.where)] or [None]
-        return told if isinstance(told, list | tuple) and len(told) == 2 else (None, None)
-
-    def _noted(self, turns: Sequence[Record]) -> list[Outcome]:
-        """What rules find in these, in one batch for each agent who spoke."""
-        found: list[Outcome] = []
-        for agent, some in groupby(filter(compaction.is_talk, turns), key=lambda turn: turn.provenance.agent):
-            said = [{"role": turn.provenance.role, "content": turn.text} for turn in some]
-            found += self._memory.extract(said, session=self._name.id, agent=agent)
-        return found
-
-    def _replied(self, reply: str) -> list[Outcome]:
-        drafts = [replace(draft, session=self._name.id, agent=self._session.agent) for draft in compaction.notes(reply)]
-        return self._memory.remember_many(drafts)
-
-    def _mark(self, flushed: list[str], reason: str) -> None:
-        def change(record: Record) -> Record:
-            return replace(record, data={**record.data, "flushed": flushed})
-
-        by = replace(self._memory._caller, steward=True)
-        edit.edit(lambda: self._session.record, "flushed", change, by, f"flushed: {reason}")
+    def _has_fresh(self) -> bool:
+        """Whether there are turns in which rules have not looked for what lasts."""
+        read = self._session.record.data.get("read")
+        return self._past.turns[-1].number > (read if isinstance(read, int) else 0)
 
     def _announce(self, event: str, **facts: Any) -> None:
         places = [(self._name.place, None), (self._name.scope, self._name.home)]
@@ -304,6 +285,10 @@ def _trim(keep: int, results: int, raw: int | None, preserve: int) -> Trim:
     most = None if raw is None else checks.whole(raw, "raw (at least `keep`)", stay, MOST_TURNS)
     shown, marked = checks.whole(results, "results", 0, MOST_TURNS), checks.whole(preserve, "preserve", 0, MOST_TURNS)
     return Trim(stay, shown, most, marked)
+
+
+def _up_to(last: int | None, where: Where) -> Where:
+    return where if last is None else where.also("number", "lte", last)
 
 
 def _tokens(panes: Sequence[Pane]) -> int:

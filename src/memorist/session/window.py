@@ -214,7 +214,7 @@ class History:
     """The turns of a session since its last compaction, with what stands for those before. They are read once; after that the
     journal says whether one of them was changed, and only new ones are read."""
 
-    said: Where  # its turns
+    said: Sequence[Where]  # its turns, after those of the sessions that it was forked from
     summaries: Where  # its compactions
     count: TokenCounter
     summary: Record | None = None
@@ -235,7 +235,8 @@ class History:
                 self._begin(summary, store)
             if now != self._seen:
                 after = self.turns[-1].number if self.turns else covered
-                self._add(store.find(self.said.also("number", "gt", after), Order("number", ascending=True)))
+                for said in self.said:
+                    self._add(store.find(said.also("number", "gt", after), Order("number", ascending=True)))
             self._seen = now
 
     @property
@@ -248,7 +249,7 @@ class History:
         for record in store.find(self.summaries, Order("number"), 5):
             covers = record.data.get("covers")
             last = covers[-1] if isinstance(covers, list | tuple) and covers else None
-            found = store.get([last], Where(self.said.access)) if isinstance(last, str) else []
+            found = store.get([last], Where(self.summaries.access)) if isinstance(last, str) else []
             if found:
                 return record, found[0].number
         return None, 0
@@ -263,7 +264,8 @@ class History:
         self.summary, self.turns, self._panes, self._short, self._tools = summary, [], [], {}, {}
         named = summary.data.get("kept") if summary else None
         ids = [id for id in named if isinstance(id, str)] if isinstance(named, list | tuple) else []
-        self.kept = [turn for turn in store.get(ids, self.said) if turn.kind == "turn"]
+        living = Where(self.summaries.access).also("state", "eq", "active").also("kind", "eq", "turn")
+        self.kept = store.get(ids, living)
         self._ids, self._seen = {turn.id for turn in self.kept}, None
 
     def _add(self, turns: Sequence[Record]) -> None:

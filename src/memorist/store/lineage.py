@@ -1,9 +1,9 @@
 """What was made of a memory: summaries that are linked to it, memories taken from a narrative, findings taken from a text.
 
-A link `derived_from` and the narrative in a provenance say so outright. A summary of turns names the first and the last that it
-covers: it was made of all between them. A finding keeps a snippet of the text around it and
-the session it was found in: where that snippet stands in a memory of the same session, the finding was made of it; where the
-two only share some words, the snippet quotes the memory, and the finding is one of its own.
+A link `derived_from` and the narrative in a provenance say so outright. A summary of turns names their sessions and, where it
+does not cover all of them, the first and the last: it was made of all between these. A finding keeps a snippet of the text around
+it and the session it was found in: where that snippet stands in a memory of the same session, the finding was made of it; where
+the two only share some words, the snippet quotes the memory, and the finding is one of its own.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -54,17 +54,21 @@ class Lineage:
         yield from ((found.id, source) for found, source, whole in self._snippets(sources) if whole)
 
     def _covering(self, turns: Sequence[Record]) -> Iterator[tuple[str, Record]]:
-        """The summaries of these turns."""
-        sessions = sorted({turn.provenance.session for turn in turns if turn.provenance.session})
-        for some in parts(sessions, IDS_AT_ONCE):
-            told = everywhere(self.space).also("kind", "eq", "summary").also("session", "in", tuple(some))
-            for summary in self.store.find(told.also("data.covers", "ne", None), Order("number", ascending=True)):
-                first, last = self._span(summary)
-                yield from ((summary.id, turn) for turn in turns if _is_covered(turn, summary, first, last))
+        """The summaries of these turns: of some of a session, or of all of it."""
+        said = {turn.provenance.session for turn in turns} - {None}
+        if not said:
+            return
+        told = everywhere(self.space).also("kind", "eq", "summary").also("data.sessions", "ne", None)
+        for summary in self.store.find(told, Order("number", ascending=True)):
+            told_of = summary.data["sessions"]
+            if not isinstance(told_of, list | tuple) or said.isdisjoint(told_of):
+                continue
+            first, last = self._span(summary)
+            yield from ((summary.id, turn) for turn in turns if _is_covered(turn, summary, first, last))
 
     def _span(self, summary: Record) -> tuple[int, int]:
-        """The numbers of the first and the last turn; of everything, where these are not known."""
-        covers = summary.data["covers"]
+        """The numbers of the first and the last turn; of all, where it names none."""
+        covers = summary.data.get("covers")
         ids = [id for id in covers if isinstance(id, str)] if isinstance(covers, list | tuple) else []
         found = [record.number for record in self.store.get(ids, everywhere(self.space))]
         return (min(found), max(found)) if len(found) == 2 else (0, MOST_NUMBER)
@@ -100,7 +104,7 @@ class Lineage:
 
 def _is_covered(turn: Record, summary: Record, first: int, last: int) -> bool:
     projects = {_project_of(turn), _project_of(summary)} - {None}
-    same = turn.provenance.session == summary.provenance.session and len(projects) < 2
+    same = turn.provenance.session in summary.data["sessions"] and len(projects) < 2
     return same and first <= turn.number <= last
 
 
