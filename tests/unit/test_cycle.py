@@ -283,6 +283,29 @@ def test_a_fork_begins_with_the_view_of_its_parent_and_goes_on_by_itself(memory:
     assert len(parts(fork)) == 16
 
 
+def test_what_is_erased_while_a_summary_is_written_is_not_in_it(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memorist.session import compaction
+
+    summarise = compaction.summarise
+
+    def slowly(*given: Any) -> str:
+        text = summarise(*given)
+        memory.erase(session.turns()[0])
+        return text
+
+    session = memory.session("s")
+    session.turn("user", "The canary qanarx lives in the harbour.")
+    talk(session, 10)
+    monkeypatch.setattr(compaction, "summarise", slowly)
+    done = session.compact(keep=2)
+    assert done.outcome == "unchanged" and "changed meanwhile" in done.because
+    monkeypatch.undo()
+    assert "qanarx" not in str(session.compact(keep=2).text)
+    assert len(memory.list({"kind": "summary"})) == 1
+
+
 def test_who_lost_the_session_compacts_it_no_more(memory: Memory) -> None:
     session = memory.session("s")
     talk(session, 12)

@@ -5,7 +5,7 @@ the record of the session names the last turn whose lasting content was noted, a
 or its undoing, is another cycle.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 TITLE = "What was said earlier in this conversation, in short"
 NO_TURNS = Profile("window", policy="semantic", tags=(), turns=0)  # the turns are in the window already
 MOST_TURNS = 1_000_000
+LEAST_SUMMARY = 100  # tokens, in a window of any size
 Reason = Literal["threshold", "compaction_pending", "manual", "session_end"]
 ASKS = {
     "fits": "it fits",
@@ -56,6 +57,7 @@ class Trim:
     results: int  # the last results of tools
     raw: int | None  # turns, until the older ones are summarised in any case
     preserve: int  # tokens of marked turns that are older
+    most: int = compaction.MOST  # tokens of the summary
 
 
 class Windowed:
@@ -91,6 +93,7 @@ class Windowed:
         """
         edges = bounds(limit, flush, compact, reject)
         trim = _trim(keep, results, raw, edges.limit // 20 if preserve is None else preserve)
+        trim = replace(trim, most=min(trim.most, max(LEAST_SUMMARY, edges.limit // 10)))
         writes = not checks.flag(dry_run, "dry_run")
         return self._rounds.window(edges, trim, system, query, writes)
 
@@ -221,7 +224,7 @@ class Cycle:
         turns, keep = self._past.turns, trim.keep
         costs = [pane.tokens for pane in panes[len(panes) - len(turns) :]]
         head = _tokens([pane for pane in panes if pane.role == "system"])
-        room = edges.compact - head - compaction.MOST - trim.preserve
+        room = edges.compact - head - trim.most - trim.preserve
         while keep > 1 and sum(costs[compaction.border(turns, keep) :]) >= room:
             keep //= 2
         return keep
@@ -237,7 +240,7 @@ class Cycle:
             self._flush(None, "compaction_pending")
         covered, earlier = past.turns[:cut], [] if past.summary is None else [past.summary]
         told, kept = [*earlier, *covered], compaction.preserved([*past.kept, *covered], trim.preserve, past.count)
-        text = compaction.summarise(told, past.count)
+        text = compaction.summarise(told, past.count, trim.most)
         before = _tokens([pane for pane in panes if pane.part != "system"])
         stay = past.panes(trim.results)[cut:]
         after = _tokens([self._shown(text), *(pane_of(turn, past.count, "kept") for turn in kept), *stay])
@@ -246,21 +249,24 @@ class Cycle:
             "covers": [first, covered[-1].id], **compaction.figures(told).data(), "before": before, "after": after,
             "kept": [turn.id for turn in kept], "sessions": compaction.sessions(told),
         }  # fmt: skip
-        return self._told(self._stored(text, data, told), before, after)
+        return self._told(self._stored(text, data, told, kept), before, after)
 
-    def _stored(self, text: str, data: dict[str, Any], told: Sequence[Record]) -> Outcome:
+    def _stored(self, text: str, data: dict[str, Any], told: Sequence[Record], kept: Sequence[Record]) -> Outcome:
+        """Keeps the summary, unless one of the turns that it tells of was changed or erased meanwhile."""
         by = self._memory._caller
         draft = Draft(
-            text, "summary", self._name.scope, data=data, session=self._name.id, agent=self._session.agent, at=told[-1].times.at,
-            home=self._name.home,
+            text, "summary", self._name.scope, data=data, session=self._name.id, agent=self._session.agent,
+            at=told[-1].times.at, home=self._name.home,
         )  # fmt: skip
-        origin = compaction.origin_of(told, by.access.origin)
-        return self._memory._tell(
-            gate.admit([draft], by.through(replace(by.access, origin=origin)), self._name.place)[0]
-        )
+        teller = by.through(replace(by.access, origin=compaction.origin_of(told, by.access.origin)))
+        with by.writer.transaction():
+            if not _versions([*told, *kept]) <= _versions(self._read().all):
+                return Outcome("unchanged", "a turn was changed meanwhile; compact it again", scope=self._name.scope)
+            [stored] = gate.admit([draft], teller, self._name.place)
+        return self._memory._tell(stored)
 
     def _told(self, outcome: Outcome, before: int, after: int) -> Outcome:
-        if outcome:
+        if outcome.batch:
             self._announce("memory:compact", before=before, after=after, id=outcome.id)
         return outcome
 
@@ -285,6 +291,10 @@ def _trim(keep: int, results: int, raw: int | None, preserve: int) -> Trim:
     most = None if raw is None else checks.whole(raw, "raw (at least `keep`)", stay, MOST_TURNS)
     shown, marked = checks.whole(results, "results", 0, MOST_TURNS), checks.whole(preserve, "preserve", 0, MOST_TURNS)
     return Trim(stay, shown, most, marked)
+
+
+def _versions(records: Iterable[Record]) -> set[tuple[str, int]]:
+    return {(record.id, record.version) for record in records}
 
 
 def _up_to(last: int | None, where: Where) -> Where:

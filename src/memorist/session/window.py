@@ -240,6 +240,11 @@ class History:
             self._seen = now
 
     @property
+    def all(self) -> list[Record]:
+        """Everything that the view is made of."""
+        return [*([] if self.summary is None else [self.summary]), *self.kept, *self.turns]
+
+    @property
     def cycle(self) -> str:
         """What names the time from one compaction to the next: the summary that it began with."""
         return _id(self.summary) or "first"
