@@ -11,7 +11,18 @@ from typing import Any
 from bench import notes, pages, quality, reliability, report, sets
 from bench.baselines import Embed, vectors_of
 from bench.growth import answering, growth
-from bench.speed import Measure, command_line, designs, erasing, isolation, json_file, prompts, redacting, writing
+from bench.speed import (
+    Measure,
+    command_line,
+    conversations,
+    designs,
+    erasing,
+    isolation,
+    json_file,
+    prompts,
+    redacting,
+    writing,
+)
 from memorist import Memory
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -136,6 +147,7 @@ def _speed(quick: bool, vectors: Embed | None) -> Iterator[Measure]:
     yield from designs(100_000 // part)
     yield from isolation(1_000, 100_000 // part)
     yield from prompts(10_000 // part)
+    yield from conversations(10_000 // part)
     yield from erasing(100_000 // part)
     yield from redacting(500_000 // part)
     yield from command_line(10_000 // part)

@@ -14,7 +14,7 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
@@ -111,6 +111,7 @@ class Wish:
     shares: Mapping[str, float] | None = None
     min_relevance: float | None = None  # instead of what the lanes ask for; 0: nothing is asked
     agent: str | None = None
+    shown: Set[str] = frozenset()  # what the prompt has already, by its ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,7 +384,10 @@ class Look:
 
     def _is_for(self, lane: str, record: Record) -> bool:
         role = self.plan.profile if lane not in STEADY else None
-        return record.id not in self.taken and (role is None or role.takes(record))
+        return self._is_new(record) and (role is None or role.takes(record))
+
+    def _is_new(self, record: Record) -> bool:
+        return record.id not in self.taken and record.id not in self.plan.wish.shown
 
     def _item(self, lane: str, hit: Hit, best: float | None = None) -> Item:
         plan, record = self.plan, hit.record
@@ -474,7 +478,7 @@ class Look:
             if name != "recall":
                 self.lanes[name] = self._of_family(name, (*found.hits, *documents), again)
             else:
-                hits = [hit for hit in found.hits if hit.record.id not in self.taken]
+                hits = [hit for hit in found.hits if self._is_new(hit.record)]
                 self.lanes[name] = self.new(name, (*hits[:most], *documents))
         return found.empty_because
 

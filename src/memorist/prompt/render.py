@@ -269,6 +269,12 @@ def page(
     return Page(style.begin + style.glue.join(parts) + style.end, stable, tuple(steady), tuple(placed))
 
 
+def boxed(title: str, text: str, digest: Digest) -> str:
+    """A stored text by itself in a box of its own, the same to the byte each time."""
+    mark = _derived_mark(text, "", digest)
+    return f"{REFERENCE}. {title} {mark}\n  " + visible(text).replace("\n", "\n  ") + f"\nEnd {mark}"
+
+
 def own_first(items: Sequence[Item]) -> list[Item]:
     """What the user said for good, and then the rest, each in its order."""
     return sorted(items, key=lambda item: not item.own)

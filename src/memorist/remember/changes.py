@@ -30,7 +30,8 @@ from memorist.text.twins import normalised
 UNDONE = "undone"  # the reason of what an undo archived
 REPLACED = "its file was imported again, and says otherwise"  # of a piece of a document
 Twins = tuple[str, str | None, str]  # scope, home and fingerprint of records with the same text
-ITSELF = ("item_id", "item")  # in a record's data: what makes it one item and no other (`seeds/items.py`)
+# In a record's data: what makes it one item and no other (`seeds/items.py`), and the turns that a summary stands for.
+ITSELF = ("item_id", "item", "covers")
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,12 @@ def _planned(done: list[Outcome]) -> Iterator[Planned]:
 # ---------------------------------------------------------------- findings
 
 
+def noted(record: Record, by: Caller, policy: Promotion) -> list[Outcome]:
+    """Keeps what is found in the turns so far, of a session that goes on."""
+    by = by.through(replace(by.access, home=of(record).home))
+    return read(record, by, policy.mode == "direct") if _looks(of(record), by) else []
+
+
 def read(record: Record, by: Caller, direct: bool, seconds: float | None = None) -> list[Outcome]:
     """Keeps what is found in the turns that were not read yet, in short transactions; in only one, if there are but so many
     seconds."""
@@ -131,7 +137,9 @@ def _summed_up(name: Name, record: Record, by: Caller) -> list[Outcome]:
     if known:
         keeper = replace(teller, steward=True)
         return [edit.revise(lambda: known[0], {"text": text}, keeper, None, "the session went on")]
-    draft = Draft(text, "summary", name.scope, session=name.id, agent=record.provenance.agent, data={"ended": True})
+    of_whom = sorted({turn.provenance.session for turn in turns if turn.provenance.session})  # a fork's, of others too
+    told = {"turns": len(turns), "sessions": of_whom}
+    draft = Draft(text, "summary", name.scope, session=name.id, agent=record.provenance.agent, data=told)
     return gate.admit([draft], teller, name.place)
 
 

@@ -1,15 +1,354 @@
-"""The short form of what was said, by rules."""
+"""Compaction: the older turns of a session are summarised, and the view shows the summary in their place.
 
-from collections.abc import Sequence
+The summary is a memory of its own, of kind `summary` in the scope of the session, that names the first and the last turn it
+stands for. No turn is touched, so undoing the summary brings back the very view that was there. The next compaction goes on from
+the last one: it reads that summary and the turns since, covers both, and carries the figures on, so no turn is read twice.
 
-from memorist.records import Record
+The rules (`summarise`) quote; they invent nothing. A summary says how many turns there were, when, by whom and with which tools,
+the ten points that matter most, and what the talk was about. Points come from people and the assistant, never from what a tool
+returned, so nothing that a web page says outlives its turn as something that was said here.
+
+Beside the summary the view keeps turns that somebody marked ("decision:", "important"). They have a budget of their own: in a
+long talk nearly everything is called important by somebody, and a compaction that keeps everything is none.
+
+Before turns leave the view, what lasts in them is noted: by rules, or by a model that was asked (`REQUEST`). It is added, line by
+line, and never replaces what was noted before.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import chain
+from typing import Any
+
+from memorist.noun import line
+from memorist.records import Draft, Origin, Record, iso, utc
+from memorist.remember.authority import least
+from memorist.session.window import OVERHEAD
+from memorist.text.injection import gives_orders
 from memorist.text.tokens import TokenCounter
+from memorist.text.twins import normalised
+from memorist.text.words import STOP_WORDS, plain_words
+
+KEEP = 10  # turns that stay as they are, the last ones
+MOST = 500  # tokens of a summary
+PRESERVED = 2000  # tokens of marked turns that stay as they are
+POINTS = 10
+LONGEST_POINT = 300  # characters
+TOPICS, TOPICS_CARRIED = 8, 40
+SHORTEST_TOPIC = 4  # letters
+LONGEST_NAME = 60  # characters of a tool's
+LATE = 20  # turns between a call and its result that are still kept together
+TALKERS = ("user", "assistant")
+MARKED = re.compile(
+    r"\b(?:important|remember|critical|key point)\b|\b(?:note|decision|action|todo|agreed|confirmed):", re.IGNORECASE
+)
+SENTENCE = re.compile(r"(?<=[.!?。！？…])\s+|\n+")
+POINT = re.compile(r"^- (user|assistant): (.+)$", re.MULTILINE)
 
 
-def summarise(turns: Sequence[Record], count_tokens: TokenCounter, most: int = 500) -> str:
-    """These turns in no more than so many tokens."""
-    said = [turn for turn in turns if turn.provenance.role in ("user", "assistant") and "call" not in turn.data]
-    lines = [f"- {turn.provenance.role}: {turn.text[:200]}" for turn in said]
-    while lines and count_tokens("\n".join(lines)) > most:
-        lines.pop(0)
-    return "\n".join([f"{len(turns)} turns.", *lines])
+# ---------------------------------------------------------------- what stays
+
+
+def border(turns: Sequence[Record], keep: int) -> int:
+    """How many turns are summarised if the last `keep` stay: a result that stays keeps its call, if that is near."""
+    cut = max(0, len(turns) - keep)
+    calls = {
+        call.get("id"): place
+        for place, turn in enumerate(turns[:cut])
+        if isinstance(call := turn.data.get("call"), Mapping)
+    }
+    place = len(turns) - 1
+    while place >= cut:
+        called = calls.get(turns[place].data.get("result"), cut)
+        cut = called if cut - LATE <= called < cut else cut
+        place -= 1
+    return cut
+
+
+def preserved(turns: Iterable[Record], budget: int, count: TokenCounter) -> list[Record]:
+    """The turns that somebody marked, as many of the latest as the budget holds, and the first words of the system."""
+    said = list(turns)
+    system = next((turn for turn in said if turn.provenance.role == "system" and turn.trust != "low"), None)
+    kept = [] if system is None else [system]
+    for turn in reversed(said):
+        cost = count(turn.text) + OVERHEAD if is_talk(turn) and MARKED.search(turn.text) else budget + 1
+        if cost <= budget:
+            kept.append(turn)
+            budget -= cost
+    return sorted(kept, key=lambda turn: turn.number)
+
+
+def is_talk(turn: Record) -> bool:
+    """Whether a person or the assistant says something in it."""
+    return turn.provenance.role in TALKERS and "call" not in turn.data
+
+
+# ---------------------------------------------------------------- figures
+
+
+@dataclass(slots=True)
+class Figures:
+    """What is counted in turns, and goes on from one summary to the next."""
+
+    turns: int = 0
+    said: Counter[str] = field(default_factory=Counter)  # by role
+    tools: Counter[str] = field(default_factory=Counter)  # calls
+    topics: Counter[str] = field(default_factory=Counter)  # turns that hold the word
+    first: datetime | None = None
+    last: datetime | None = None
+
+    def add(self, record: Record) -> None:
+        if record.kind == "summary":
+            self._go_on(record.data)
+            return
+        call = record.data.get("call")
+        self.turns += 1
+        self.said[record.provenance.role or "user"] += 1
+        self._span(record.times.at)
+        if isinstance(call, Mapping):
+            self.tools[line(str(call.get("name")), LONGEST_NAME) or "?"] += 1
+        elif is_talk(record):
+            self.topics.update(_topics(record.text))
+
+    def _go_on(self, data: Mapping[str, Any]) -> None:
+        self.turns += int(data.get("turns", 0))
+        for counted, name in ((self.said, "said"), (self.tools, "tools"), (self.topics, "topics")):
+            counted.update(data.get(name, {}))
+        for moment in data.get("period", ()):
+            self._span(utc(moment))
+
+    def _span(self, at: datetime) -> None:
+        self.first = at if self.first is None else min(self.first, at)
+        self.last = at if self.last is None else max(self.last, at)
+
+    def data(self) -> dict[str, Any]:
+        topics = _ranked(self.topics)[:TOPICS_CARRIED]
+        period = [iso(moment) for moment in (self.first, self.last) if moment]
+        return {
+            "turns": self.turns,
+            "said": dict(self.said),
+            "tools": dict(_ranked(self.tools)[:TOPICS_CARRIED]),
+            "topics": dict(topics),
+            "period": period,
+        }
+
+    def lines(self) -> Iterator[str]:
+        """The first line of a summary, and the last ones."""
+        by = ", ".join(f"{number} {role}" for role, number in _ranked(self.said))
+        yield f"{self.turns} earlier turns, {_day(self.first)} to {_day(self.last)} ({by})."
+        often = [word for word, number in _ranked(self.topics)[:TOPICS] if number > 1]
+        used = [f"{name} ×{number}" for name, number in _ranked(self.tools)[:TOPICS]]
+        yield from (f"{what}: {', '.join(some)}" for what, some in (("Topics", often), ("Tools", used)) if some)
+
+
+def _ranked(counted: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(counted.items(), key=lambda each: (-each[1], each[0]))
+
+
+def figures(turns: Iterable[Record]) -> Figures:
+    """Counted in these turns, and in those that a summary among them stands for."""
+    found = Figures()
+    for turn in turns:
+        found.add(turn)
+    return found
+
+
+def _day(moment: datetime | None) -> str:
+    return f"{moment:%Y-%m-%d %H:%M}" if moment else "?"
+
+
+def _topics(text: str) -> set[str]:
+    words = plain_words(text[:2000])
+    return {word for word in words if len(word) >= SHORTEST_TOPIC and word.isalpha() and word not in STOP_WORDS}
+
+
+# ---------------------------------------------------------------- the summary
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A sentence that may stay, and how much it matters."""
+
+    worth: float
+    place: int
+    role: str
+    text: str
+
+
+def summarise(turns: Sequence[Record], count_tokens: TokenCounter, most: int = MOST) -> str:
+    """These turns in no more than so many tokens. A summary among them stands for the turns that it covers."""
+    first, *rest = figures(turns).lines()
+    best = sorted(_points(turns), key=lambda point: (-point.worth, -point.place))
+    chosen = _once(best)[:POINTS]
+    while True:
+        points = [f"- {point.role}: {point.text}" for point in sorted(chosen, key=lambda point: point.place)]
+        text = "\n".join((first, *points, *rest))
+        if count_tokens(text) <= most or not (chosen or rest):
+            return text
+        (chosen or rest).pop()
+
+
+def _once(points: Iterable[Point]) -> list[Point]:
+    """Of those that say the same, the first."""
+    found: dict[str, Point] = {}
+    for point in points:
+        found.setdefault(normalised(point.text), point)
+    return list(found.values())
+
+
+def _points(turns: Sequence[Record]) -> Iterator[Point]:
+    from memorist.remember.extract import extract  # its rules take a while to load
+
+    asked = False
+    for place, (role, text) in enumerate(chain.from_iterable(map(_said, turns))):
+        found = [each for each in extract(text, role, POINTS) if _fit(each.text, role)]
+        yield from (Point(_worth(each.relevance, role), place, role, _short(each.text)) for each in found)
+        sentence = _sentence(text)
+        if _fit(sentence, role) and not any(each.text in sentence for each in found):
+            yield Point(_plain_worth(sentence, role, first=not asked), place, role, _short(sentence))
+        asked = asked or role == "user"
+
+
+def _worth(relevance: float, role: str) -> float:
+    """What the user said matters more than what was said about it."""
+    return relevance + (0.3 if role == "user" else 0.0)
+
+
+def _plain_worth(sentence: str, role: str, first: bool) -> float:
+    """Of a sentence that no rule found: what the user asked for at first is what the whole session is about."""
+    if role == "user" and first:
+        return 1.5
+    return _worth(0.9 if MARKED.search(sentence) else 0.1, role)
+
+
+def _said(turn: Record) -> Iterator[tuple[str, str]]:
+    """Who said what: in a turn, or in the points of an earlier summary."""
+    if turn.kind == "summary":
+        yield from POINT.findall(turn.text)
+    elif is_talk(turn):
+        yield str(turn.provenance.role), turn.text
+
+
+def _sentence(text: str) -> str:
+    """The sentence of a text that is marked; else its first."""
+    sentences = [each.strip() for each in SENTENCE.split(text[:4000]) if len(each.strip()) > 1]
+    return next(filter(MARKED.search, sentences), sentences[0] if sentences else "")
+
+
+def _fit(sentence: str, role: str) -> bool:
+    """Whether it may stay. Orders to a model that the user did not give are not carried on."""
+    return bool(sentence) and (role == "user" or not gives_orders(sentence))
+
+
+def _short(text: str) -> str:
+    said = " ".join(text.split())
+    return said if len(said) <= LONGEST_POINT else said[: LONGEST_POINT - 1].rstrip() + "…"
+
+
+def sessions(turns: Iterable[Record]) -> list[str]:
+    """The sessions that these turns were said in: of a fork, those that it was forked from too."""
+    found = {each.provenance.session for each in turns}
+    found.update(chain.from_iterable(each.data.get("sessions", ()) for each in turns if each.kind == "summary"))
+    return sorted(filter(None, found))
+
+
+def origin_of(turns: Iterable[Record], door: Origin) -> Origin:
+    """A summary is trusted like the least trusted of what it quotes, and never as the user's own statement."""
+    found = least("recorded", door)
+    for turn in turns:
+        if turn.kind == "summary" or is_talk(turn):
+            found = least(found, turn.origin)
+    return found
+
+
+# ---------------------------------------------------------------- what a model notes before that
+
+NO_REPLY = "NO_REPLY"
+SECTION = "Working Context"
+SECTIONS: Mapping[str, str] = {  # of MEMORY.md, and the kinds of what stands in them
+    "key decisions": "decision",
+    "user preferences": "preference",
+    "project context": "fact",
+    "working context": "note",
+}
+REASONS = ("threshold", "compaction_pending", "manual", "session_end")
+REQUEST = f"""\
+The older part of this conversation will soon be summarised. Note what must last beyond it: decisions, preferences, facts about the
+project, and where the work stands. Reply with nothing but this block, one note on each line:
+
+```memory
+## {SECTION}
+- the note
+```
+
+The sections are Key Decisions, User Preferences, Project Context and {SECTION}. What you write is added to them; nothing is
+replaced. If nothing is worth keeping, reply {NO_REPLY}."""
+FENCE = re.compile(r"\s*(`{3,}|~{3,})\s*(\w*)\s*$")
+HEADING = re.compile(r"^\s*#{1,6}\s+(.+?)\s*#*\s*$")
+BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
+DATED = re.compile(r"(\d{4}-\d\d-\d\d)(?::| [-–—])\s+(?=\S)")
+
+
+def notes(reply: str) -> list[Draft]:
+    """What a model's reply asks to be kept: the lines of its blocks labelled `memory`, each for its section. Prose is not kept,
+    whatever headings it has.
+
+    >>> [(draft.kind, draft.text) for draft in notes("Noted.\\n```memory\\n## Key Decisions\\n- We use Postgres\\n```")]
+    [('decision', 'We use Postgres')]
+    """
+    return [_note(said, section) for section, said in _read(reply) if section and said]
+
+
+def spoken(reply: str) -> str:
+    """What of a reply is for the user: all but those blocks, and nothing of one that is nothing but NO_REPLY. One that speaks
+    of NO_REPLY is shown.
+
+    >>> spoken("NO_REPLY"), spoken("I was told to say NO_REPLY, but the build is broken.")
+    ('', 'I was told to say NO_REPLY, but the build is broken.')
+    """
+    said = "\n".join(said for section, said in _read(reply) if section is None).strip()
+    return "" if said == NO_REPLY else said
+
+
+def _read(reply: str) -> Iterator[tuple[str | None, str]]:
+    """The lines of a reply, each with its section if it stands in a block labelled `memory`."""
+    section = SECTION
+    for label, said in _fenced(reply):
+        heading = HEADING.match(said)
+        if label != "memory":
+            section = SECTION
+            yield None, said
+        elif heading:
+            section = heading[1]
+        elif not FENCE.match(said):
+            yield section, BULLET.sub("", said).strip()
+
+
+def _fenced(reply: str) -> Iterator[tuple[str | None, str]]:
+    """The lines, each with the label of the block that it stands in, fences included."""
+    fence, label = "", None
+    for said in reply.splitlines():
+        edge, ends = FENCE.match(said), False
+        if edge and not fence:
+            fence, label = edge[1], edge[2]
+        elif edge:
+            ends = edge[1].startswith(fence) and not edge[2]
+        yield label, said
+        if ends:
+            fence, label = "", None
+
+
+def _note(text: str, section: str) -> Draft:
+    kind, dated = SECTIONS.get(section.casefold(), "note"), DATED.match(text)
+    at = _moment(dated[1]) if dated else None
+    return Draft(text[dated.end() :] if dated and at else text, kind, data={"section": section}, at=at)
+
+
+def _moment(day: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(day).astimezone()
+    except ValueError:
+        return None

@@ -98,7 +98,7 @@ def turns_of(name: Name, by: Caller, limit: int | None = None, after: int = 0) -
     """What was said in it, in the order in which it came: the last `limit` turns, or those after that number. What was said
     before it was forked was said in it too."""
     found: list[Record] = []
-    for each, last in _lineage(name, by):
+    for each, last in lineage(name, by):
         left = None if limit is None else limit - len(found)
         if left == 0 or (last is not None and last <= after):
             break
@@ -121,7 +121,7 @@ def turns_where(name: Name, by: Caller) -> Where:
     return where.also("kind", "eq", TURN).also("state", "eq", "active")
 
 
-def _lineage(name: Name, by: Caller) -> Iterator[tuple[Name, int | None]]:
+def lineage(name: Name, by: Caller) -> Iterator[tuple[Name, int | None]]:
     """The session, and those it was forked from, each with the number of its last turn that counts."""
     last: int | None = None
     for _ in range(MOST_FORKS):

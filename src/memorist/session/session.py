@@ -3,11 +3,12 @@
 Its record, of the kind `session`, says in which state it is; its turns lie on the turns shelf of its place, the project or a user,
 in the order in which they came; its notes and findings lie in the scope `session/<id>`. What a session does to memories it does
 by the verbs of the memory that it was opened in, so all of it is redacted, journalled and undone like any other write. A session
-keeps nothing of its own between two calls but its name and its lease: two that are open at once share nothing.
+keeps nothing of its own between two calls but its name, its lease and what its window has read: two that are open at once share
+nothing.
 """
 
 import time
-from collections.abc import Iterable, Mapping, MutableSet
+from collections.abc import Iterable, Mapping, MutableSet, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
@@ -17,6 +18,7 @@ from memorist.access import Access
 from memorist.design import Design
 from memorist.errors import Conflict, Refused
 from memorist.noun import Noun
+from memorist.prompt.context import Wish
 from memorist.records import Context, Draft, Moment, Outcome, Record, Report, Scope
 from memorist.remember import gate
 from memorist.remember.authority import least
@@ -24,11 +26,18 @@ from memorist.remember.changes import Caller
 from memorist.remember.turns import Uttered, call_of, role_of
 from memorist.session import close as ending
 from memorist.session.close import SHORT_WAIT
+from memorist.session.cycle import Windowed
 from memorist.session.lease import Lease
 from memorist.session.name import CLOSED, KIND, OPEN, TURN, Name, mark, name_of, record_of, turns_of
 from memorist.store.where import Order
 
 RECOVERING = 1.0  # seconds that opening a session spends on ending those that were left open
+
+
+class Announcer(Protocol):
+    """Tells those who listen what happened, if they may read all these places."""
+
+    def emit(self, event: str, places: Sequence[tuple[str, str | None]], **facts: Any) -> None: ...
 
 
 class Host(Protocol):
@@ -38,12 +47,15 @@ class Host(Protocol):
     access: Access
     home: Scope
     _held: "MutableSet[Session]"
+    bus: Announcer
 
     @property
     def _caller(self) -> Caller: ...
     def remember_many(self, many: Iterable[Draft | Mapping[str, Any] | str]) -> list[Outcome]: ...
     def context(self, query: str, *, session: str | None = ..., agent: str | None = ...) -> Context: ...
     def _tell_all(self, report: Report) -> Report: ...
+    def _tell(self, outcome: Outcome) -> Outcome: ...
+    def _context(self, wish: Wish) -> Context: ...
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -87,7 +99,7 @@ class Parent:
     last: int
 
 
-class Session:
+class Session(Windowed):
     """One open conversation. It ends with the `with` block, or with `close`."""
 
     def __init__(

@@ -1,9 +1,10 @@
 """What was made of a memory: summaries and narratives that are linked to it, findings taken from a text.
 
 A link `derived_from` says so outright; the narrative in a provenance says only what was told when a memory was written. A
-finding keeps a snippet of the text around it and the session it was found in: where that snippet stands in a memory of the same
-session, the finding was made of it; where the two only share some words, the snippet quotes the memory, and the finding is one
-of its own.
+summary of turns names their sessions and, where it does not cover all of them, the first and the last: it was made of all
+between these. A finding keeps a snippet of the text around it and the session it was found in: where that snippet stands in a
+memory of the same session, the finding was made of it; where the two only share some words, the snippet quotes the memory, and
+the finding is one of its own.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from memorist.text.twins import normalised
 
 PHRASE = 24  # characters: long enough that no other text is likely to hold them
 IDS_AT_ONCE = 200  # ids in one query
+MOST_NUMBER = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +48,28 @@ class Lineage:
     def derived(self, sources: Sequence[Record]) -> Iterator[tuple[str, Record]]:
         """The ids of what was made of these, one step on, each with its source."""
         yield from self._linked({record.id: record for record in sources})
+        yield from self._covering([record for record in sources if record.kind == "turn"])
         yield from ((found.id, source) for found, source, whole in self._snippets(sources) if whole)
-        yield from self._summing_up([record for record in sources if record.kind == "turn"])
 
-    def _summing_up(self, turns: Sequence[Record]) -> Iterator[tuple[str, Record]]:
-        """The summaries that sessions left when they ended: each is made of every turn of its session."""
-        first = {turn.provenance.session: turn for turn in turns if turn.provenance.session}
-        for some in parts(sorted(first), IDS_AT_ONCE):
-            told = everywhere(self.space).also("kind", "eq", "summary").also("session", "in", tuple(some))
-            for summary in self.store.find(told.also("data.ended", "eq", True), Order("number", ascending=True)):
-                turn = first[str(summary.provenance.session)]
-                if len({_project_of(turn), _project_of(summary)} - {None}) < 2:
-                    yield summary.id, turn
+    def _covering(self, turns: Sequence[Record]) -> Iterator[tuple[str, Record]]:
+        """The summaries of these turns: of some of a session, or of all of it."""
+        said = {turn.provenance.session for turn in turns} - {None}
+        if not said:
+            return
+        told = everywhere(self.space).also("kind", "eq", "summary").also("data.sessions", "ne", None)
+        for summary in self.store.find(told, Order("number", ascending=True)):
+            told_of = summary.data["sessions"]
+            if not isinstance(told_of, list | tuple) or said.isdisjoint(told_of):
+                continue
+            first, last = self._span(summary)
+            yield from ((summary.id, turn) for turn in turns if _is_covered(turn, summary, first, last))
+
+    def _span(self, summary: Record) -> tuple[int, int]:
+        """The numbers of the first and the last turn; of all, where it names none."""
+        covers = summary.data.get("covers")
+        ids = [id for id in covers if isinstance(id, str)] if isinstance(covers, list | tuple) else []
+        found = [record.number for record in self.store.get(ids, everywhere(self.space))]
+        return (min(found), max(found)) if len(found) == 2 else (0, MOST_NUMBER)
 
     def _linked(self, sources: Mapping[str, Record]) -> Iterator[tuple[str, Record]]:
         for some in parts(list(sources), IDS_AT_ONCE):
@@ -86,6 +98,12 @@ class Lineage:
                 said = record.provenance
                 if said.snippet and said.session:
                     self._findings[said.session].append(Quote(record.id, normalised(said.snippet), _project_of(record)))
+
+
+def _is_covered(turn: Record, summary: Record, first: int, last: int) -> bool:
+    projects = {_project_of(turn), _project_of(summary)} - {None}
+    same = turn.provenance.session in summary.data["sessions"] and len(projects) < 2
+    return same and first <= turn.number <= last
 
 
 def _project_of(record: Record) -> str | None:

@@ -1,0 +1,305 @@
+"""The cycle of an open session: its window grows, what lasts is noted, the older turns are summarised, and it grows again.
+
+Everything is read from rows, so a session that was killed goes on where it was. The summary that the view shows names the cycle;
+the record of the session names the last turn whose lasting content was noted, and the cycle in which that was. The next compaction,
+or its undoing, is another cycle.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from memorist import checks
+from memorist.errors import Conflict, MemoristError
+from memorist.prompt.context import Wish
+from memorist.prompt.modes import Profile
+from memorist.prompt.render import boxed
+from memorist.records import Context, Draft, Outcome, Record
+from memorist.remember import gate
+from memorist.session import close, compaction
+from memorist.session.name import lineage, mark, turns_where
+from memorist.session.window import (
+    COMPACT,
+    FLUSH,
+    OVERHEAD,
+    REJECT,
+    RESULTS,
+    Bounds,
+    History,
+    Pane,
+    Window,
+    bounds,
+    pane_of,
+)
+from memorist.store.where import Where
+
+if TYPE_CHECKING:
+    from memorist.session.session import Session
+
+TITLE = "What was said earlier in this conversation, in short"
+NO_TURNS = Profile("window", policy="semantic", tags=(), turns=0)  # the turns are in the window already
+MOST_TURNS = 1_000_000
+LEAST_SUMMARY = 100  # tokens, in a window of any size
+Reason = Literal["threshold", "compaction_pending", "manual", "session_end"]
+ASKS = {
+    "fits": "it fits",
+    "flush": "what lasts should be noted before the older turns are summarised; `ask` is for the model",
+    "compact": "the older turns should be summarised",
+    "reject": "it is too large, and a compaction did not help; raise the limit, or keep large results out of the session",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Trim:
+    """How much of a session stands in its window as it is."""
+
+    keep: int  # the last turns, when the older ones are summarised
+    results: int  # the last results of tools
+    raw: int | None  # turns, until the older ones are summarised in any case
+    preserve: int  # tokens of marked turns that are older
+    most: int = compaction.MOST  # tokens of the summary
+
+
+class Windowed:
+    """The part of a session that keeps what a model is shown small."""
+
+    _cycle: "Cycle | None" = None
+
+    def window(
+        self,
+        limit: int,
+        *,
+        query: str | None = None,
+        system: str | None = None,
+        flush: float = FLUSH,
+        compact: float = COMPACT,
+        reject: float = REJECT,
+        keep: int = compaction.KEEP,
+        results: int = RESULTS,
+        raw: int | None = None,
+        preserve: int | None = None,
+        dry_run: bool = False,
+    ) -> Window:
+        """What to show a model now, in no more than `limit` tokens: `messages` are ready to be sent. Where it grew too large,
+        the older turns are summarised first; it is false if that did not help.
+
+        query: what memories are wanted for; none without it · system: what stands before everything
+        flush, compact, reject: from where on what lasts should be noted, older turns are summarised, and the window is refused:
+            tokens such as 100_000, a distance from the limit such as -4000, or a share of it such as 0.85
+        keep: turns that stay when the older ones are summarised, the last ones
+        results: of tools that are shown whole, the last ones
+        raw: turns that may stand as they are, for a summary that rolls along; as many as fit without it
+        preserve: tokens for older turns that were marked as important · dry_run: whether nothing is summarised, only told
+        """
+        edges = bounds(limit, flush, compact, reject)
+        trim = _trim(keep, results, raw, edges.limit // 20 if preserve is None else preserve)
+        trim = replace(trim, most=min(trim.most, max(LEAST_SUMMARY, edges.limit // 10)))
+        writes = not checks.flag(dry_run, "dry_run")
+        return self._rounds.window(edges, trim, system, query, writes)
+
+    def compact(self, keep: int = compaction.KEEP, preserve: int = compaction.PRESERVED) -> Outcome:
+        """Summarises all but the last `keep` turns. The turns stay as they are; the window shows the summary in their place,
+        and beside it those that were marked as important, in up to `preserve` tokens. Undo the outcome's batch to see the
+        turns again. Before that, what lasts is noted, unless `flush` was called since the last time."""
+        trim = _trim(keep, RESULTS, None, preserve)
+        return self._rounds.compact(self._rounds.panes([], trim), trim)
+
+    def flush(self, reply: str | None = None, reason: Reason = "manual") -> list[Outcome]:
+        """Notes what lasts, before the turns that say it are summarised: what a model replied to the `ask` of a window, line by
+        line for its sections; without a reply, what rules find in the turns since the last time. It adds and never replaces."""
+        checks.one_of(reason, "the reason of a flush", compaction.REASONS)
+        return self._rounds.flush(None if reply is None else checks.text(reply, "the reply"), reason)
+
+    @property
+    def _rounds(self) -> "Cycle":
+        if self._cycle is None:
+            self._cycle = Cycle(cast("Session", self))
+        return self._cycle
+
+
+class Cycle:
+    """What a session has shown so far, and what is to be done about it."""
+
+    def __init__(self, session: "Session") -> None:
+        self._session, self._memory, self._name = session, session._memory, session._name
+        by, name = self._memory._caller, self._name
+        said = [_up_to(last, turns_where(each, by)) for each, last in lineage(name, by)][::-1]
+        told = by.where.also("scope", "eq", name.scope).also("home", "eq", name.home).also("state", "eq", "active")
+        told = told.also("kind", "eq", "summary").also("data.covers", "ne", None)
+        self._past = History(said, told, by.tools.count_tokens)
+
+    def window(self, edges: Bounds, trim: Trim, system: str | None, query: str | None, writes: bool) -> Window:
+        head = [] if system is None else [self._pane("system", checks.text(system, "system"), "system")]
+        panes, done = self.panes(head, trim), None
+        if writes and self._is_due(panes, edges, trim):
+            done = self._shrink(panes, edges, trim)
+            panes = self.panes(head, trim)
+        return self._window(panes, edges, done, query)
+
+    def flush(self, reply: str | None, reason: str) -> list[Outcome]:
+        self._read()
+        return self._flush(reply, reason)
+
+    def _flush(self, reply: str | None, reason: str) -> list[Outcome]:
+        self._session._hold()
+        by, record = self._memory._caller, self._session.record
+        if reply is None:
+            saved = [self._memory._tell(each) for each in close.noted(record, by, self._memory.design.promotion)]
+        else:
+            drafts = compaction.notes(reply)
+            whose = [replace(draft, session=self._name.id, agent=self._session.agent) for draft in drafts]
+            saved = self._memory.remember_many(whose)
+        mark(record.id, by, f"flushed: {reason}", flushed=self._past.cycle)
+        self._announce("memory:flush", reason=reason, saved=sum(map(bool, saved)))
+        return saved
+
+    # ------------------------------------------------------------ what stands in it
+
+    def _read(self) -> History:
+        """What was said since the last compaction, as it is now; what works on it after that sees the same."""
+        self._past.read(self._memory._caller.store)
+        return self._past
+
+    def panes(self, head: Sequence[Pane], trim: Trim) -> list[Pane]:
+        past = self._read()
+        kept = [pane_of(turn, past.count, "kept") for turn in past.kept]
+        system = [pane for pane in kept if pane.role == "system"]
+        summary = [] if past.summary is None else [self._shown(past.summary.text, past.summary.id)]
+        others = [pane for pane in kept if pane.role != "system"]
+        return [*head, *system, *summary, *others, *past.panes(trim.results)]
+
+    def _shown(self, summary: str, id: str | None = None) -> Pane:
+        """A summary as the window shows it: what it quotes is data."""
+        return self._pane("user", boxed(TITLE, summary, self._memory._caller.writer.digest), "summary", id)
+
+    def _pane(self, role: str, text: str, part: Any, id: str | None = None) -> Pane:
+        return Pane(role, text, part, self._memory._caller.tools.count_tokens(text) + OVERHEAD, id)
+
+    def _window(self, panes: list[Pane], edges: Bounds, done: Outcome | None, query: str | None) -> Window:
+        state = edges.state(_tokens(panes), self._is_flushed())
+        if state == "reject" and done is None:  # not before a compaction was tried
+            state = "compact"
+        because = ASKS[state] if done is None or done else f"{ASKS[state]}; it was not compacted: {done.because}"
+        ask, receipt = compaction.REQUEST if state == "flush" else None, None
+        if query is not None:
+            memory = self._remembered(query, panes, edges)
+            panes, receipt = self._with_memory(panes, memory), memory.receipt
+        return Window(tuple(panes), _tokens(panes), edges, state, because, done, ask, receipt)
+
+    def _remembered(self, query: str, panes: Sequence[Pane], edges: Bounds) -> Context:
+        """Memory for the room that is left, without what stands in the window already."""
+        shown = frozenset(pane.id for pane in panes if pane.id)
+        wish = Wish(query, session=self._name.id, agent=self._session.agent, profile=NO_TURNS, shown=shown)
+        room = max(0, edges.compact - _tokens(panes))
+        return self._memory._context(replace(wish, where={"data.covers": None}, remaining=room))
+
+    def _with_memory(self, panes: list[Pane], memory: Context) -> list[Pane]:
+        """Memory stands right before the last words of the user: what is before it stays the same from call to call, and a
+        model's cache can reuse it."""
+        if not memory.text:
+            return panes
+        said = (n for n in range(len(panes) - 1, -1, -1) if (panes[n].role, panes[n].part) == ("user", "turn"))
+        place = next(said, len(panes))
+        return [*panes[:place], self._pane("user", memory.text, "memory"), *panes[place:]]
+
+    # ------------------------------------------------------------ making it small
+
+    def _is_due(self, panes: Sequence[Pane], edges: Bounds, trim: Trim) -> bool:
+        many = trim.raw is not None and len(self._past.turns) > trim.raw
+        return many or edges.state(_tokens(panes)) in ("compact", "reject")
+
+    def _shrink(self, panes: Sequence[Pane], edges: Bounds, trim: Trim) -> Outcome:
+        """A compaction that keeps the last turns if they fit, and as few of them as must be if not. If the store takes no
+        writes, the window goes on without one, and says so."""
+        trim = replace(trim, keep=self._fitting(panes, edges, trim))
+        try:
+            return self.compact(panes, trim)
+        except Conflict:
+            raise
+        except MemoristError as problem:
+            return Outcome("refused", str(problem), scope=self._name.scope)
+
+    def _fitting(self, panes: Sequence[Pane], edges: Bounds, trim: Trim) -> int:
+        """How many turns can stay: all that should, or half as many, or half of these …"""
+        turns, keep = self._past.turns, trim.keep
+        costs = [pane.tokens for pane in panes[len(panes) - len(turns) :]]
+        head = _tokens([pane for pane in panes if pane.role == "system"])
+        room = edges.compact - head - trim.most - trim.preserve
+        while keep > 1 and sum(costs[compaction.border(turns, keep) :]) >= room:
+            keep //= 2
+        return keep
+
+    def compact(self, panes: Sequence[Pane], trim: Trim) -> Outcome:
+        past = self._past
+        cut = compaction.border(past.turns, trim.keep)
+        if cut == 0:
+            because = f"nothing is older than the {trim.keep} turns that stay, and the calls of their results"
+            return Outcome("unchanged", because, scope=self._name.scope)
+        self._session._hold()
+        if not self._is_flushed() and self._has_fresh():
+            self._flush(None, "compaction_pending")
+        covered, earlier = past.turns[:cut], [] if past.summary is None else [past.summary]
+        told, kept = [*earlier, *covered], compaction.preserved([*past.kept, *covered], trim.preserve, past.count)
+        text = compaction.summarise(told, past.count, trim.most)
+        before = _tokens([pane for pane in panes if pane.part != "system"])
+        stay = past.panes(trim.results)[cut:]
+        after = _tokens([self._shown(text), *(pane_of(turn, past.count, "kept") for turn in kept), *stay])
+        first = past.summary.data["covers"][0] if past.summary else covered[0].id
+        data = {
+            "covers": [first, covered[-1].id], **compaction.figures(told).data(), "before": before, "after": after,
+            "kept": [turn.id for turn in kept], "sessions": compaction.sessions(told),
+        }  # fmt: skip
+        return self._told(self._stored(text, data, told, kept), before, after)
+
+    def _stored(self, text: str, data: dict[str, Any], told: Sequence[Record], kept: Sequence[Record]) -> Outcome:
+        """Keeps the summary, unless one of the turns that it tells of was changed or erased meanwhile."""
+        by = self._memory._caller
+        draft = Draft(
+            text, "summary", self._name.scope, data=data, session=self._name.id, agent=self._session.agent,
+            at=told[-1].times.at, home=self._name.home,
+        )  # fmt: skip
+        teller = by.through(replace(by.access, origin=compaction.origin_of(told, by.access.origin)))
+        with by.writer.transaction():
+            if not _versions([*told, *kept]) <= _versions(self._read().all):
+                return Outcome("unchanged", "a turn was changed meanwhile; compact it again", scope=self._name.scope)
+            [stored] = gate.admit([draft], teller, self._name.place)
+        return self._memory._tell(stored)
+
+    def _told(self, outcome: Outcome, before: int, after: int) -> Outcome:
+        if outcome.batch:
+            self._announce("memory:compact", before=before, after=after, id=outcome.id)
+        return outcome
+
+    # ------------------------------------------------------------ what lasts
+
+    def _is_flushed(self) -> bool:
+        """Whether that was done in this cycle."""
+        return bool(self._session.record.data.get("flushed") == self._past.cycle)
+
+    def _has_fresh(self) -> bool:
+        """Whether there are turns in which rules have not looked for what lasts."""
+        read = self._session.record.data.get("read")
+        return self._past.turns[-1].number > (read if isinstance(read, int) else 0)
+
+    def _announce(self, event: str, **facts: Any) -> None:
+        places = [(self._name.place, None), (self._name.scope, self._name.home)]
+        self._memory.bus.emit(event, places, sessionId=self._name.id, **facts)
+
+
+def _trim(keep: int, results: int, raw: int | None, preserve: int) -> Trim:
+    stay = checks.whole(keep, "keep", 1, MOST_TURNS)
+    most = None if raw is None else checks.whole(raw, "raw (at least `keep`)", stay, MOST_TURNS)
+    shown, marked = checks.whole(results, "results", 0, MOST_TURNS), checks.whole(preserve, "preserve", 0, MOST_TURNS)
+    return Trim(stay, shown, most, marked)
+
+
+def _versions(records: Iterable[Record]) -> set[tuple[str, int]]:
+    return {(record.id, record.version) for record in records}
+
+
+def _up_to(last: int | None, where: Where) -> Where:
+    return where if last is None else where.also("number", "lte", last)
+
+
+def _tokens(panes: Sequence[Pane]) -> int:
+    return sum(pane.tokens for pane in panes)

@@ -1,0 +1,298 @@
+"""What a model is shown of a session: the system's words, a summary of what was said before, the turns since, and memory.
+
+A window is a view. It is put together from rows for one call of a model, and nothing of it is stored: turns are never
+rewritten, and what a summary stands for is left out of the view only (`compaction.py`). Turns stand in the order in which they
+arrived, and the summary before them, whenever it was written.
+
+Old results of tools are replaced by a line that says what is missing and where it is; the calls stay, because a model that does
+not see what it has done does it again. Three bounds watch the size: from `flush` on what matters should be noted, from `compact`
+on the older turns are summarised, and from `reject` on a window is of no use, but only after a compaction was tried.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from itertools import groupby, pairwise
+from typing import Any, Literal
+
+from memorist import checks
+from memorist.errors import Invalid
+from memorist.noun import Noun, line
+from memorist.prompt.render import ROLES
+from memorist.records import Outcome, Record
+from memorist.store.protocol import Store
+from memorist.store.where import Order, Where
+from memorist.text.tokens import TokenCounter
+from memorist.text.visible import quoted
+
+RESULTS = 5  # of tools that are shown whole, the last ones
+OVERHEAD = 4  # tokens that a message costs beside its text
+FLUSH, COMPACT, REJECT = 0.70, 0.85, 0.95
+EVENTS_AT_MOST = 1000  # that are looked through for changes; after more, everything is read again
+State = Literal["fits", "flush", "compact", "reject"]
+Part = Literal["system", "summary", "kept", "turn", "memory"]
+
+
+# ---------------------------------------------------------------- the bounds
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds(Noun):
+    """From how many tokens on something has to be done about a window."""
+
+    limit: int
+    flush: int
+    compact: int
+    reject: int
+
+    def state(self, tokens: int, flushed: bool = False) -> State:
+        """What a window of so many tokens asks for; to flush, only if that was not done yet."""
+        if tokens >= self.reject:
+            return "reject"
+        if tokens >= self.compact:
+            return "compact"
+        return "flush" if tokens >= self.flush and not flushed else "fits"
+
+
+def bounds(limit: int, flush: float = FLUSH, compact: float = COMPACT, reject: float = REJECT) -> Bounds:
+    """The three in tokens. A whole number is tokens, a negative one the distance from the limit, a fraction a share of it.
+
+    >>> bounds(128_000, flush=-8000, compact=-4000, reject=1.0)
+    Bounds(limit=128000, flush=120000, compact=124000, reject=128000)
+    """
+    most = checks.whole(limit, "limit", 1, 1 << 53)
+    found = [_tokens(each, name, most) for name, each in (("flush", flush), ("compact", compact), ("reject", reject))]
+    if not 0 < found[0] < found[1] < found[2] <= most:
+        said = ", ".join(f"{name} {each:,}" for name, each in zip(("flush", "compact", "reject"), found, strict=True))
+        raise Invalid(
+            f"in a window of {most:,} tokens these are {said}; they must grow, from above 0 to no more than the window"
+        )
+    return Bounds(most, *found)
+
+
+def _tokens(given: Any, name: str, limit: int) -> int:
+    if isinstance(given, float) and 0 < given <= 1:
+        return int(limit * given)
+    if isinstance(given, int) and not isinstance(given, bool):
+        return limit + given if given < 0 else given
+    raise Invalid(
+        f"{name} must be tokens such as 100_000, a distance from the limit such as -4000, or a share such as 0.85, "
+        f"not {quoted(given)}"
+    )
+
+
+# ---------------------------------------------------------------- what stands in it
+
+
+@dataclass(frozen=True, slots=True)
+class Pane(Noun):
+    """One message of a window, and the record it shows."""
+
+    role: str
+    text: str
+    part: Part
+    tokens: int
+    id: str | None = None
+    call: Mapping[str, Any] | None = field(default=None, hash=False)  # of a tool: its id, the tool's name and the input
+    result: str | None = None  # the id of the call that this is the answer to
+    left_out: bool = False  # the text only says what is missing
+
+    def _line(self) -> str:
+        return f"{self.part}, {self.role}, {self.tokens:,} tokens: {line(self.text)}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Window(Noun):
+    """What to show a model. It is false if it is too large even after a compaction."""
+
+    panes: tuple[Pane, ...]
+    tokens: int
+    bounds: Bounds
+    state: State
+    because: str
+    compacted: Outcome | None = None  # what this call compacted
+    ask: str | None = None  # what to tell the model if it is time to note what lasts; its reply is for `flush`
+    receipt: str | None = None  # of the memory in it, for `used`
+
+    def __bool__(self) -> bool:
+        return self.state != "reject"
+
+    def _line(self) -> str:
+        return (
+            f"{len(self.panes)} messages, {self.tokens:,} of {self.bounds.limit:,} tokens, {self.state}: {self.because}"
+        )
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """As chat messages, in the shape of OpenAI's. A model's server refuses a call without a result, and a result that does
+        not follow its call: those are shown as text."""
+        runs = [(sort, list(some)) for sort, some in groupby(self.panes, key=_sort)]
+        said, open_ids = list[dict[str, Any]](), set[str]()
+        for (sort, some), (then, following) in pairwise([*runs, ("text", [])]):
+            if sort == "call":
+                open_ids = _ids(some) & _ids(following) if then == "result" else set()
+            paired, alone = _split(some, open_ids)
+            if sort == "call":
+                said += [*map(_as_text, alone), *_calling(paired)]
+            else:
+                said += [*map(_answering, paired), *map(_as_text, alone)]
+                open_ids = set()
+        return said
+
+
+def _sort(pane: Pane) -> str:
+    return "call" if pane.call else "result" if pane.result else "text"
+
+
+def _call_id(pane: Pane) -> str:
+    return pane.result or str((pane.call or {}).get("id") or "")
+
+
+def _ids(panes: Iterable[Pane]) -> set[str]:
+    return set(map(_call_id, panes)) - {""}
+
+
+def _split(panes: Sequence[Pane], ids: Set[str]) -> tuple[list[Pane], list[Pane]]:
+    """The first for each of these ids, and the rest."""
+    paired, alone, left = list[Pane](), list[Pane](), set(ids)
+    for pane in panes:
+        (paired if _call_id(pane) in left else alone).append(pane)
+        left.discard(_call_id(pane))
+    return paired, alone
+
+
+def _calling(panes: Sequence[Pane]) -> list[dict[str, Any]]:
+    calls = [(_call_id(each), each.call or {}) for each in panes]
+    made = [
+        (id, {"name": call.get("name"), "arguments": json.dumps(call.get("input"), ensure_ascii=False)})
+        for id, call in calls
+    ]
+    asked = [{"id": id, "type": "function", "function": function} for id, function in made]
+    return [{"role": "assistant", "content": None, "tool_calls": asked}] if asked else []
+
+
+def _answering(pane: Pane) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": pane.result, "content": pane.text}
+
+
+def _as_text(pane: Pane) -> dict[str, Any]:
+    if pane.role == "tool":
+        return {"role": "assistant", "content": f"(A tool returned:) {pane.text}"}
+    return {"role": pane.role, "content": pane.text}
+
+
+def pane_of(turn: Record, count: TokenCounter, part: Part = "turn") -> Pane:
+    call, result = turn.data.get("call"), turn.data.get("result")
+    return Pane(
+        _role(turn), turn.text, part, count(turn.text) + OVERHEAD, turn.id,
+        call if isinstance(call, Mapping) else None, result if isinstance(result, str) else None,
+    )  # fmt: skip
+
+
+def _role(turn: Record) -> str:
+    """Who said it. What nobody vouches for does not speak as the system, whatever it was stored as."""
+    role = turn.provenance.role
+    if role not in ROLES:
+        return "user" if turn.origin in ("user", "recorded") else "assistant"
+    return "assistant" if role == "system" and turn.trust == "low" else role
+
+
+def left_out(turn: Record, whole: Pane, tool: str | None, count: TokenCounter) -> Pane:
+    """What stands for an old result; the result itself, if that is no longer."""
+    text = f"[The result of {line(tool or 'a tool', 60)} is left out here, {whole.tokens:,} tokens; memory {turn.number} has it.]"
+    tokens = count(text) + OVERHEAD
+    if tokens >= whole.tokens:
+        return whole
+    return Pane(whole.role, text, whole.part, tokens, whole.id, whole.call, whole.result, left_out=True)
+
+
+# ---------------------------------------------------------------- reading it
+
+
+@dataclass(slots=True)
+class History:
+    """The turns of a session since its last compaction, with what stands for those before. They are read once; after that the
+    journal says whether one of them was changed, and only new ones are read."""
+
+    said: Sequence[Where]  # its turns, after those of the sessions that it was forked from
+    summaries: Where  # its compactions
+    count: TokenCounter
+    summary: Record | None = None
+    kept: list[Record] = field(default_factory=list)  # of those that the summary stands for, shown as they are
+    turns: list[Record] = field(default_factory=list)
+    _panes: list[Pane] = field(default_factory=list)
+    _short: dict[int, Pane] = field(default_factory=dict)  # place of a result of a tool → what may stand for it
+    _tools: dict[str, str] = field(default_factory=dict)  # id of a call → name of the tool
+    _ids: set[str] = field(default_factory=set)
+    _seen: int | None = None  # the last event of the journal that is known
+
+    def read(self, store: Store) -> None:
+        """Brings it up to date."""
+        with store.moment():
+            head = store.head()
+            now, (summary, covered) = head.last if head else 0, self._latest(store)
+            if self._seen is None or _id(summary) != _id(self.summary) or self._changed(now - self._seen, store):
+                self._begin(summary, store)
+            if now != self._seen:
+                after = self.turns[-1].number if self.turns else covered
+                for said in self.said:
+                    self._add(store.find(said.also("number", "gt", after), Order("number", ascending=True)))
+            self._seen = now
+
+    @property
+    def all(self) -> list[Record]:
+        """Everything that the view is made of."""
+        return [*([] if self.summary is None else [self.summary]), *self.kept, *self.turns]
+
+    @property
+    def cycle(self) -> str:
+        """What names the time from one compaction to the next: the summary that it began with."""
+        return _id(self.summary) or "first"
+
+    def _latest(self, store: Store) -> tuple[Record | None, int]:
+        """The newest compaction whose turns are there, and the number of the last of them."""
+        for record in store.find(self.summaries, Order("number"), 5):
+            covers = record.data.get("covers")
+            last = covers[-1] if isinstance(covers, list | tuple) and covers else None
+            found = store.get([last], Where(self.summaries.access)) if isinstance(last, str) else []
+            if found:
+                return record, found[0].number
+        return None, 0
+
+    def _changed(self, events: int, store: Store) -> bool:
+        """Whether one of the turns that are shown was changed by the last so many events."""
+        if events > EVENTS_AT_MOST:
+            return True
+        return events > 0 and any(event.record in self._ids for event in store.journal(limit=events))
+
+    def _begin(self, summary: Record | None, store: Store) -> None:
+        self.summary, self.turns, self._panes, self._short, self._tools = summary, [], [], {}, {}
+        named = summary.data.get("kept") if summary else None
+        ids = [id for id in named if isinstance(id, str)] if isinstance(named, list | tuple) else []
+        living = Where(self.summaries.access).also("state", "eq", "active").also("kind", "eq", "turn")
+        self.kept = store.get(ids, living)
+        self._ids, self._seen = {turn.id for turn in self.kept}, None
+
+    def _add(self, turns: Sequence[Record]) -> None:
+        for turn in turns:
+            pane = pane_of(turn, self.count)
+            if pane.call:
+                self._tools[str(pane.call.get("id"))] = str(pane.call.get("name"))
+            if pane.role == "tool":
+                tool = self._tools.get(pane.result or "")
+                self._short[len(self._panes)] = left_out(turn, pane, tool, self.count)
+            self._panes.append(pane)
+            self._ids.add(turn.id)
+        self.turns += turns
+
+    def panes(self, results: int = RESULTS) -> list[Pane]:
+        """The turns as they are shown: of the results of tools, the last so many whole."""
+        shown = list(self._panes)
+        places = list(self._short)
+        for place in places[: max(0, len(places) - results)]:
+            shown[place] = self._short[place]
+        return shown
+
+
+def _id(record: Record | None) -> str | None:
+    return record.id if record else None
