@@ -26,6 +26,7 @@ _MAKER = re.compile(r"\.memorist-([0-9a-f]{8})-([0-9]+)-")  # machine and proces
 OURS = re.compile(_MAKER.pattern + r"\w+\.(?:partial|copy)(?:-journal|-wal|-shm)?")
 UNFINISHED = 600.0  # seconds after which a file that nobody went on with is taken for a leftover of a crash
 COPY = ".copy"
+BINARY = getattr(os, "O_BINARY", 0)
 MOST_LINKS = 40
 
 
@@ -69,6 +70,21 @@ def put_in_place(partial: Path, path: Path) -> None:
     except OSError:  # a disk without links
         refuse_taken(path)
         partial.replace(path)
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes names durable; Windows does that by itself."""
+    if os.name == "posix":
+        sync(folder, os.O_RDONLY)
+
+
+def sync(path: Path, flags: int = os.O_RDWR) -> None:
+    """Makes what is in it durable."""
+    file = os.open(path, flags | BINARY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
 
 
 # ---------------------------------------------------------------- what is not whole yet
