@@ -8,14 +8,14 @@ one. It is called under the lock of the folder, and it may be called again for w
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 from memorist.access import Access
+from memorist.design import Files
 from memorist.memory import Memory
 from memorist.store.where import Where
 
-Mode = Literal["off", "export", "mirror"]  # no files; files that are only written; files that are read back too
-OWN = ".memorist"  # the folder, inside, for what is only ours: the lock, how far the files are, what they were last
+INNER = ".memorist"  # the folder, inside, for what is only ours: the lock, how far the files are, what they were last
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +24,11 @@ class Target:
 
     folder: Path
     scope: str  # the project
-    mode: Mode = "export"
+    mode: Files = "export"
 
     @property
     def own(self) -> Path:
-        return self.folder / OWN
+        return self.folder / INNER
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Projection(Protocol):
         """Brings the files up to date; what the user should hear of it. An error leaves them due."""
 
     def erase(self, memory: Memory, wipe: Wipe) -> list[str]:
-        """Takes that out of every file of it; what could not be cleaned, file by file."""
+        """Takes that out of every file of it; what somebody has to look at. An error where a later try may do better."""
 
 
 Maker = Callable[[Target], Projection]

@@ -18,23 +18,30 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from memorist.errors import Invalid, unavailable
-from memorist.files.jsonl import Damaged, parsed
+from memorist.errors import Invalid, MemoristError, StoreUnavailable, unavailable
+from memorist.files.jsonl import LONGEST_LINE, Damaged, parsed
+from memorist.files.projections import Since, Target, Wipe, readable
+from memorist.memory import Memory
 from memorist.records import Record
-from memorist.store.files import BINARY, create_private, size_of, sync_folder
+from memorist.store.files import BINARY, create_private, replace_private, size_of, sync_folder, unfinished
+from memorist.store.nouns import parts
+from memorist.store.traces import SHORTEST, finder
+from memorist.store.where import Order
 from memorist.text.visible import visible
 
 FOLDER, INDEX, END, TORN = "sessions", "sessions.json", ".jsonl", ".torn"
-LONGEST = 64 << 20  # bytes of a line that is read
+TURNS_AT_ONCE = 500  # turns that are held at once
 PLAIN = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}")  # ids that are names of files as they are, on every system
 RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # nor a pipe, which would wait for its other end
 _ID = re.compile(rb'\{"memory": "([0-9A-Za-z]{1,64})"')
+NO_WORDS = b'{"memory": "m00000000000000000000000000"'  # a torn line that is no longer than this says nothing yet
+_WORDS = re.compile(rb"[0-9A-Za-z]{20,64}")
 
 # ---------------------------------------------------------------- names
 
@@ -60,9 +67,19 @@ def line_of(turn: Record) -> bytes:
     """The line of a turn, with its newline."""
     said, data = turn.provenance, turn.data
     call, result = data.get("call"), data.get("result")
-    value: dict[str, Any] = {"memory": turn.id, "id": turn.id, "role": said.role, "timestamp": turn.times.at.isoformat()}
+    value: dict[str, Any] = {
+        "memory": turn.id,
+        "id": turn.id,
+        "role": said.role,
+        "timestamp": turn.times.at.isoformat(),
+    }
     if isinstance(call, Mapping):
-        value |= {"id": call.get("id") or turn.id, "role": "tool_call", "name": call.get("name"), "input": call.get("input")}
+        value |= {
+            "id": call.get("id") or turn.id,
+            "role": "tool_call",
+            "name": call.get("name"),
+            "input": call.get("input"),
+        }
     else:
         named = result if said.role == "tool" else data.get("message")
         role = "tool_result" if said.role == "tool" else said.role
@@ -108,7 +125,7 @@ def read(path: str | os.PathLike[str]) -> Transcript:
 
 
 def _value(line: bytes) -> dict[str, Any]:
-    value = parsed(line.strip(), LONGEST)
+    value = parsed(line.strip(), LONGEST_LINE)
     if not isinstance(value, dict):
         raise Damaged("is not a JSON object")
     return value
@@ -118,10 +135,10 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """The lines with their numbers, each with its newline. Of one that is too long only the beginning is held."""
     with opened(path, os.O_RDONLY) as file:
         number, first = 0, True
-        while line := file.readline(LONGEST + 2):
+        while line := file.readline(LONGEST_LINE + 2):
             number += 1
             rest = line
-            while not rest.endswith(b"\n") and (rest := file.readline(LONGEST)):
+            while not rest.endswith(b"\n") and (rest := file.readline(LONGEST_LINE)):
                 pass
             yield number, line.removeprefix(b"\xef\xbb\xbf") if first else line
             first = False
@@ -129,6 +146,8 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def opened(path: Path, flags: int) -> BinaryIO:
     """A regular file, never through a link: whoever may write in the folder must not send us elsewhere."""
+    if path.is_symlink():
+        raise _not_ours(path)
     try:
         file = os.open(path, flags | BINARY | _NO_LINK, 0o600)
     except FileNotFoundError as problem:
@@ -205,3 +224,282 @@ def _end_of_lines(file: BinaryIO, end: int) -> int:
             return start + found + 1
         end = start
     return 0
+
+
+# ---------------------------------------------------------------- what follows the rows
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What the index says of a session. `bytes` and `last` tell whether the file is as it was left, so that a line is added
+    without reading those before it."""
+
+    id: str
+    file: str
+    turns: int = 0
+    bytes: int = 0
+    last: int = 0  # the number of the last turn in it
+    created: str | None = None
+    updated: str | None = None
+    agent: str | None = None
+    state: str | None = None
+    parent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Transcripts:
+    """The projection: the turns of the sessions of a project, those that lie in a user's scope included."""
+
+    target: Target
+    name: str = "transcripts"
+
+    def files(self) -> Iterator[Path]:
+        """Every file of ours that is there."""
+        if self._index_file.exists():
+            yield self._index_file
+        for end in (END, END + TORN):
+            yield from sorted(self._folder.glob(f"*{end}"))
+
+    def write(self, memory: Memory, since: Since) -> list[str]:
+        """Adds what was said since, and says which lines were torn or cannot be read. A file that is not as the index says is
+        compared with all that was said in its session."""
+        index, told = self._index(), list[str]()
+        if index is None:
+            index, since = {}, Since(None)
+        touched, compared = set[str](), set[str]()
+        for turns in self._turns(memory, since):
+            for session, some in _by_session(turns).items():
+                touched |= set() if session in index else {session}
+                if since.ids is not None and self._is_next(index.get(session), some):
+                    told += self._add(index, session, some)
+                elif session not in compared:
+                    told += self._compare(index, session, memory)
+                    compared.add(session)
+        touched |= self._described(memory, since)
+        self._describe(index, memory, touched if since.ids is not None else set(index))
+        self._save(index)
+        return told
+
+    def erase(self, memory: Memory, wipe: Wipe) -> list[str]:
+        """Writes every file anew that holds some of it, with the lines of what still lives; one without any line goes."""
+        told, failed, holds = list[str](), list[str](), _Holds(wipe)
+        for file in [file for file in self.files() if file != self._index_file]:
+            try:
+                told += self._cleaned(file, holds, memory)
+            except Invalid as problem:  # not a file of ours
+                told.append(str(problem))
+            except (MemoristError, OSError) as problem:
+                failed.append(f"{FOLDER}/{visible(file.name)}: {problem}")
+        self._index_again(memory)
+        if failed:
+            raise StoreUnavailable("; ".join(failed))
+        return told
+
+    def _cleaned(self, file: Path, holds: "_Holds", memory: Memory) -> list[str]:
+        if any(holds(line) for _, line in _lines(file)):
+            self._rewrite(file, holds, memory)
+        return _untold(file) if file.exists() else []
+
+    # ------------------------------------------------------------ places
+
+    @property
+    def _folder(self) -> Path:
+        return self.target.folder / FOLDER
+
+    @property
+    def _index_file(self) -> Path:
+        return self.target.folder / INDEX
+
+    def _file(self, session: str) -> Path:
+        return file_of(self.target.folder, session)
+
+    # ------------------------------------------------------------ rows
+
+    def _turns(self, memory: Memory, since: Since, session: str | None = None) -> Iterator[list[Record]]:
+        """What was said, or what was said in one session, in the order in which it came, a part at a time. What was forgotten
+        was said too."""
+        where = readable(memory, self.target.scope).also("kind", "eq", "turn").also("state", "ne", "erased")
+        where = where.also("superseded_by", "eq", None)
+        where = where.also("session", "ne", None) if session is None else where.also("session", "eq", session)
+        store, last = memory._tools.store, 0
+        if since.ids is None:
+            while some := store.find(where.also("number", "gt", last), Order("number", ascending=True), TURNS_AT_ONCE):
+                last = some[-1].number
+                yield self._mine(memory, some)
+            return
+        found = [record for ids in parts(since.ids, TURNS_AT_ONCE) for record in store.get(ids, where)]
+        yield self._mine(memory, sorted(found, key=lambda record: record.number))
+
+    def _mine(self, memory: Memory, turns: Sequence[Record]) -> list[Record]:
+        """Those of this project. A user's turns are in the user's scope, and the session says which project it belongs to."""
+        scope = self.target.scope
+        elsewhere = {turn.provenance.session or "" for turn in turns if turn.scope != scope}
+        known = self._sessions(memory, elsewhere) if elsewhere else []
+        places = {(record.scope, record.provenance.session) for record in known}
+        return [turn for turn in turns if turn.scope == scope or (turn.scope, turn.provenance.session) in places]
+
+    def _sessions(self, memory: Memory, ids: Iterable[str]) -> list[Record]:
+        """The records of these sessions, as far as they belong to this project."""
+        scope, store = self.target.scope, memory._tools.store
+        where = readable(memory, scope).also("kind", "eq", "session").also("state", "eq", "active")
+        wanted = [where.also("session", "in", tuple(some)) for some in parts(sorted(ids), TURNS_AT_ONCE)]
+        found = [record for some in wanted for record in store.find(some, Order("number", ascending=True))]
+        return [record for record in found if scope in (record.scope, record.data.get("project"))]
+
+    def _described(self, memory: Memory, since: Since) -> set[str]:
+        """The sessions whose own records changed."""
+        where = readable(memory, self.target.scope).also("kind", "eq", "session")
+        records = [
+            each for ids in parts(since.ids or (), TURNS_AT_ONCE) for each in memory._tools.store.get(ids, where)
+        ]
+        return {record.provenance.session for record in records if record.provenance.session}
+
+    # ------------------------------------------------------------ lines
+
+    def _is_next(self, entry: Indexed | None, turns: Sequence[Record]) -> bool:
+        """Whether the file is as it was left, and all of these came after its last line."""
+        return entry is not None and turns[0].number > entry.last and size_of(self._file(entry.id)) == entry.bytes
+
+    def _compare(self, index: dict[str, Indexed], session: str, memory: Memory) -> list[str]:
+        """Adds what the file does not have of all that was said in its session."""
+        file = self._file(session)
+        entry = index.get(session) or Indexed(session, f"{FOLDER}/{file.name}")
+        index[session], had, told = _look(file, entry)
+        for turns in self._turns(memory, Since(None), session):
+            told += self._add(index, session, [turn for turn in turns if turn.id not in had])
+            index[session] = replace(index[session], last=max(turn.number for turn in turns))
+        return told
+
+    def _add(self, index: dict[str, Indexed], session: str, turns: Sequence[Record]) -> list[str]:
+        """Adds these to the file of their session, and to what the index says of it."""
+        file, entry = self._file(session), index[session]
+        _must_be_no_link(self._folder)
+        told = append(file, map(line_of, turns))
+        first, latest = (turns[0].times.at.isoformat(), turns[-1].times.at.isoformat()) if turns else (None, None)
+        index[session] = replace(
+            entry, turns=entry.turns + len(turns), bytes=size_of(file), last=turns[-1].number if turns else entry.last,
+            created=entry.created or first, updated=latest or entry.updated,
+        )  # fmt: skip
+        return told
+
+    def _read_again(self, entry: Indexed) -> Indexed:
+        found, _, _ = _look(self.target.folder / entry.file, replace(entry, created=None, updated=None))
+        return replace(found, bytes=size_of(self.target.folder / entry.file))
+
+    def _rewrite(self, file: Path, holds: "_Holds", memory: Memory) -> None:
+        """The file without what has to go, whole or not at all."""
+        store, where, kept = memory._tools.store, readable(memory, self.target.scope), 0
+        with unfinished(file) as partial:
+            create_private(partial)
+            with opened(partial, os.O_RDWR | os.O_APPEND) as new:
+                for _, line in _lines(file):
+                    if holds(line):
+                        id = memory_of(line)
+                        living = [each for each in store.get([id], where) if each.state != "erased"] if id else []
+                        line = b"" if file.name.endswith(TORN) else b"".join(map(line_of, living))
+                    kept += new.write(line)
+                os.fsync(new.fileno())
+            if kept:
+                partial.replace(file)
+            else:
+                file.unlink()
+        sync_folder(file.parent)
+
+    # ------------------------------------------------------------ the index
+
+    def _index(self) -> dict[str, Indexed] | None:
+        """What the index says; None where it says nothing that can be relied upon."""
+        try:
+            value = json.loads(self._index_file.read_bytes())
+            return {each["id"]: Indexed(**each) for each in value["sessions"]}
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            return None
+
+    def _index_again(self, memory: Memory) -> None:
+        """The index of what the files hold now."""
+        index = self._index()
+        if index is not None:
+            kept = {id: self._read_again(entry) for id, entry in index.items() if self._file(id).exists()}
+            self._describe(kept, memory, set(kept))
+            self._save(kept)
+
+    def _describe(self, index: dict[str, Indexed], memory: Memory, sessions: set[str]) -> None:
+        """Adds what the records of these sessions say of them."""
+        told = {record.provenance.session: record for record in self._sessions(memory, sessions & index.keys())}
+        for session in sessions & index.keys():
+            record = told.get(session)
+            data = {} if record is None else record.data
+            agent = None if record is None else record.provenance.agent
+            index[session] = replace(index[session], agent=agent, state=data.get("state"), parent=data.get("parent"))
+
+    def _save(self, index: Mapping[str, Indexed]) -> None:
+        """One line for each session. A file that says the same is left alone."""
+        lines = [json.dumps(_without_none(asdict(entry)), ensure_ascii=False) for entry in index.values()]
+        text = '{"memorist": "sessions", "version": 1, "sessions": [\n' + ",\n".join(lines) + "\n]}\n"
+        if not lines and not self._index_file.exists():
+            return
+        if not self._index_file.exists() or self._index_file.read_text(encoding="utf-8", errors="replace") != text:
+            replace_private(self._index_file, text, durable=False)  # it can be made again from the files beside it
+
+
+class _Holds:
+    """Whether a line holds what has to go: by the id at its beginning; if it is no line of ours, by any id or word in it."""
+
+    def __init__(self, wipe: Wipe) -> None:
+        self._ids = wipe.ids
+        self._traced: Callable[[bytes], bool] = finder([each for each in wipe.traces if len(each) >= SHORTEST])
+
+    def __call__(self, line: bytes) -> bool:
+        id = memory_of(line)
+        if id is not None and id in self._ids:
+            return True
+        return self._traced(line) or (id is None and any(word.decode() in self._ids for word in _WORDS.findall(line)))
+
+
+def _look(file: Path, entry: Indexed) -> tuple[Indexed, set[str], list[str]]:
+    """What a file holds of ours, by reading it: the entry, the ids of its turns, and what cannot be read."""
+    had, told = set[str](), list[str]()
+    for number, line in _lines(file) if file.exists() else ():
+        if not line.endswith(b"\n"):
+            break  # a torn line, which the next one moves aside
+        try:
+            value = _value(line) if line.strip() else {}
+        except Damaged as problem:
+            told.append(f"{visible(file.name)}:{number}: {problem}")
+            continue
+        if isinstance(value.get("memory"), str):
+            had.add(value["memory"])
+            at = str(value.get("timestamp"))
+            entry = replace(entry, created=entry.created or at, updated=at)
+    return replace(entry, turns=len(had)), had, told
+
+
+def _untold(file: Path) -> list[str]:
+    """Lines that do not say whose words they are: neither ours by their beginning, nor whole lines of somebody else."""
+    told = []
+    for number, line in _lines(file):
+        try:
+            if memory_of(line) is None and len(line) > len(NO_WORDS) and line.strip():
+                _value(line)
+        except Damaged as problem:
+            told.append(f"{FOLDER}/{visible(file.name)}:{number}: {problem}, so whether it holds any of it is unknown")
+    return told
+
+
+def _by_session(turns: Sequence[Record]) -> dict[str, list[Record]]:
+    found: dict[str, list[Record]] = {}
+    for turn in turns:
+        found.setdefault(turn.provenance.session or "", []).append(turn)
+    return found
+
+
+def _must_be_no_link(folder: Path) -> None:
+    """A link in the place of our folder would send what was said elsewhere."""
+    if folder.is_symlink():
+        raise Invalid(
+            f"{visible(str(folder))} is a link, and is left alone; move it away, or name another files.folder"
+        )
+
+
+def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}

@@ -39,14 +39,16 @@ def create_private(path: Path) -> None:
         return
 
 
-def replace_private(path: Path, text: str) -> None:
-    """Writes a small private file so that a reader sees the old or the new one, never half of it."""
+def replace_private(path: Path, text: str, durable: bool = True) -> None:
+    """Writes a small private file so that a reader sees the old or the new one, never half of it. What is not `durable` may
+    be empty after a power cut."""
     with unfinished(path) as partial:
         create_private(partial)
         with partial.open("w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
-            os.fsync(file.fileno())  # else a power cut may leave the new name with nothing in it
+            if durable:
+                os.fsync(file.fileno())  # else a power cut may leave the new name with nothing in it
         partial.replace(path)
 
 
