@@ -1,6 +1,6 @@
 """Files that follow the store. The rows are the truth; each file is written from them, up to a position in the journal.
 
-    follow(memory)   writes what is due, where the settings say so: `files.mode`, `files.folder`
+    follow(memory)   writes what is due, where the settings say so: `files.mode`, `files.folder`; `listen` does so after every write
     Follower         the same for one folder; `follow` goes on from the last position, `sync` compares everything
     clean            takes what was erased out of every folder that the store knows of; `erase` calls it, from any process
 
@@ -14,9 +14,9 @@ find all of them. What could not be cleaned is said, and tried again by the next
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import cast, get_args
 
@@ -82,6 +82,21 @@ def follow(memory: Memory) -> Followed | None:
     return None if target is None else Follower(memory, target.folder, target.mode).follow()
 
 
+def listen(memory: Memory) -> Callable[[], None]:
+    """Follows after every write of this memory, where the settings want files; returns a function that stops it. A failure is
+    logged, and the next write tries again."""
+    target = target_of(memory)
+    if target is None:
+        return lambda: None
+    follower = Follower(memory, target.folder, target.mode)
+    follower.follow()
+
+    def written(event: str, facts: Mapping[str, object]) -> None:
+        follower.follow()
+
+    return memory.bus.listen(written, "memory:write")
+
+
 def target_of(memory: Memory) -> Target | None:
     """Where this project's files go, by the settings and the design; None: nowhere."""
     here = settings.load(memory._here.directory)
@@ -116,6 +131,7 @@ class Follower:
         self.memory = memory
         self.target = Target(Path(os.path.realpath(Path(folder).expanduser())), scope or memory.project.scope, mode)
         self.projections: tuple[Projection, ...] = tuple(make(self.target) for make in PROJECTIONS)
+        self._done: ChainLink | None = None  # how far this one has written
 
     def follow(self) -> Followed:
         """Writes what changed since the files were last written. Nothing due costs one look at the journal."""
@@ -128,17 +144,17 @@ class Follower:
     def _bring_up_to_date(self, whole: bool) -> Followed:
         caller = self.memory._caller
         caller.access.over_the_space(caller.access.surface)  # a skill or a reader has no business with files
-        state = self._state()
-        if not whole and state is not None and self._is_at(state, caller.store.head()):
-            return Followed(self.target.folder, state.position)
+        head = caller.store.head()
+        if not whole and head is not None and head == self._done:
+            return Followed(self.target.folder, head.last)
         self._tell_store()
         with self._locked(WAIT):
             state, head = self._state(), caller.store.head()  # as another process left it
             due = None if whole or state is None else self._events(state, head)
             told = self._erase_again(due)
             ids = None if due is None else tuple(dict.fromkeys(event.record for event in due))
-            told += self._each(lambda each: each.write(self.memory, Since(ids)))
-            return Followed(self.target.folder, self._keep(head), tuple(told))
+            told += self._each(lambda each: each.write(self.memory, Since(ids))) if ids != () else []
+            return Followed(self.target.folder, self._keep(head, state), tuple(told))
 
     def _erase_again(self, due: Sequence[Event] | None) -> list[str]:
         """What was erased while nobody could reach this folder; of one that is compared as a whole, whatever ever was."""
@@ -175,10 +191,6 @@ class Follower:
 
     # ------------------------------------------------------------ how far the files are
 
-    def _is_at(self, state: _State, head: ChainLink | None) -> bool:
-        end = (0, "") if head is None else (head.last, head.digest.hex())
-        return (state.position, state.chain) == end and state.scope == self.target.scope
-
     def _events(self, state: _State, head: ChainLink | None) -> list[Event] | None:
         """What happened since; None where the journal is not the one that the files were written from, or too much."""
         store, last = self.memory._tools.store, head.last if head else 0
@@ -207,13 +219,14 @@ class Follower:
             )
         return state if state.scope == scope else None
 
-    def _keep(self, head: ChainLink | None) -> int:
-        """Notes how far the files are."""
+    def _keep(self, head: ChainLink | None, before: _State | None) -> int:
+        """Notes how far the files are; nothing is written where that was known."""
         position, chain = (0, "") if head is None else (head.last, head.digest.hex())
-        value = {"memorist": "follow", "version": 1, "store": self._mark, "scope": self.target.scope}
-        replace_private(
-            self.target.own / STATE, json.dumps({**value, "position": position, "chain": chain}) + "\n", False
-        )
+        now = _State(self._mark, self.target.scope, position, chain)
+        if now != before:
+            value = {"memorist": "follow", "version": 1, **asdict(now)}
+            replace_private(self.target.own / STATE, json.dumps(value) + "\n", durable=False)
+        self._done = head
         return position
 
     @property
