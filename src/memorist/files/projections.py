@@ -5,14 +5,16 @@ caller who sees one scope only must not make a file lose the others, and one who
 one. It is called under the lock of the folder, and it may be called again for what it has done already.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from memorist.access import Access
 from memorist.design import Files
 from memorist.memory import Memory
+from memorist.store.files import replace_private
 from memorist.store.where import Where
 
 INNER = ".memorist"  # the folder, inside, for what is only ours: the lock, how far the files are, what they were last
@@ -65,6 +67,40 @@ class Projection(Protocol):
 
 
 Maker = Callable[[Target], Projection]
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """One file that is written whole, from a function of the rows: from the memory and the project to its bytes, none of them
+    where there is nothing to tell."""
+
+    target: Target
+    name: str  # of the file
+    render: Callable[[Memory, str], bytes]
+
+    def files(self) -> Iterator[Path]:
+        if self._file.exists():
+            yield self._file
+
+    def write(self, memory: Memory, since: Since) -> list[str]:
+        """Replaces the file, where it would say something else."""
+        now, there = self.render(memory, self.target.scope), self._file.exists()
+        if (now or there) and not (there and self._file.read_bytes() == now):
+            replace_private(self._file, now.decode(), durable=False)  # it can be made again
+        return []
+
+    def erase(self, memory: Memory, wipe: Wipe) -> list[str]:
+        """Written anew, it holds what the rows hold."""
+        return self.write(memory, Since(None)) if self._file.exists() else []
+
+    @property
+    def _file(self) -> Path:
+        return self.target.folder / self.name
+
+
+def rendered(name: str, render: Callable[[Memory, str], bytes]) -> Maker:
+    """The maker of such a file, for the table of projections."""
+    return partial(Rendered, name=name, render=render)
 
 
 def readable(memory: Memory, scope: str) -> Where:
