@@ -77,7 +77,8 @@ def until_all_is_said(file: Path, count: int, size: int, kills: int) -> set[str]
 )
 def test_no_acknowledged_line_is_damaged(tmp_path: Path, count: int, size: int) -> None:
     file = tmp_path / "s.jsonl"
-    acknowledged = until_all_is_said(file, count, size, kills=rounds(60, 0.15))
+    kills = rounds(60, 0.15)
+    acknowledged = until_all_is_said(file, count, size, kills)
     assert len(acknowledged) == WRITERS * count
     data = file.read_bytes()
     found = read(file)
@@ -86,7 +87,10 @@ def test_no_acknowledged_line_is_damaged(tmp_path: Path, count: int, size: int) 
         "nothing was cut, and nothing grew together"
     )
     told = Counter(str(memory_of(each)) for each in data.splitlines())
-    assert set(told) == acknowledged and max(told.values()) <= 2, "what was not acknowledged was said again"
+    assert set(told) == acknowledged
+    assert told.total() - len(told) <= kills + 2, (
+        "each kill may leave one line that was not acknowledged, and is said again"
+    )
     torn = file.with_name("s.jsonl.torn")
     for part in torn.read_bytes().splitlines() if torn.exists() else ():
         assert len(part) < size and part.startswith(b'{"memory"'[: len(part)])

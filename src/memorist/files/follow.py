@@ -151,10 +151,12 @@ class Follower:
         with self._locked(WAIT):
             state, head = self._state(), caller.store.head()  # as another process left it
             due = None if whole or state is None else self._events(state, head)
-            told = self._erase_again(due)
-            ids = None if due is None else tuple(dict.fromkeys(event.record for event in due))
-            told += self._each(lambda each: each.write(self.memory, Since(ids))) if ids != () else []
+            told = [*self._erase_again(due), *self._write(due)]
             return Followed(self.target.folder, self._keep(head, state), tuple(told))
+
+    def _write(self, due: Sequence[Event] | None) -> list[str]:
+        ids = None if due is None else tuple(dict.fromkeys(event.record for event in due))
+        return [] if ids == () else self._each(lambda each: each.write(self.memory, Since(ids)))
 
     def _erase_again(self, due: Sequence[Event] | None) -> list[str]:
         """What was erased while nobody could reach this folder; of one that is compared as a whole, whatever ever was."""
