@@ -30,7 +30,7 @@ from memorist.records import Event
 from memorist.store import folders
 from memorist.store.checkouts import called
 from memorist.store.copies import Cleaning
-from memorist.store.files import clear_leftovers, create_private, replace_private
+from memorist.store.files import BINARY, clear_leftovers, create_private, replace_private
 from memorist.store.folders import Filed
 from memorist.store.lock import locked
 from memorist.store.nouns import ChainLink
@@ -132,6 +132,7 @@ class Follower:
         self.target = Target(Path(os.path.realpath(Path(folder).expanduser())), scope or memory.project.scope, mode)
         self.projections: tuple[Projection, ...] = tuple(make(self.target) for make in PROJECTIONS)
         self._done: ChainLink | None = None  # how far this one has written
+        self._began = False  # whether the store knows of the folder
 
     def follow(self) -> Followed:
         """Writes what changed since the files were last written. Nothing due costs one look at the journal."""
@@ -166,6 +167,7 @@ class Follower:
     def erase(self, wipe: Wipe) -> list[str]:
         """Takes that out of every file, and says what somebody has to look at: a file that holds a word of it still is named."""
         with self._locked(ERASING_WAIT):
+            clear_leftovers((self.target.folder, self.target.own, *_inner(self.projections)))
             told = self._each(lambda each: each.erase(self.memory, wipe))
             traced = finder([trace for trace in wipe.traces if len(trace) >= SHORTEST])
             files = [file for each in self.projections for file in each.files()]
@@ -201,8 +203,8 @@ class Follower:
             return None
         found: list[Event] = []
         for first in range(state.position, last, EVENTS_AT_ONCE):
-            before = min(first + EVENTS_AT_ONCE, last) + 1
-            found += [event for event in store.journal(before=before, limit=EVENTS_AT_ONCE) if event.seq > first]
+            end = min(first + EVENTS_AT_ONCE, last)
+            found += store.journal(before=end + 1, limit=end - first)
         return found
 
     def _state(self) -> _State | None:
@@ -213,7 +215,8 @@ class Follower:
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return None
         store, space, scope = self.memory._tools.store, self.memory.space, self.target.scope
-        if state.store != self._mark or scope not in (state.scope, called(state.scope, store, space, adopted=True)):
+        known = state.scope == scope or called(state.scope, store, space, adopted=True) == scope
+        if state.store != self._mark or not known:
             raise Invalid(
                 f"{visible(str(self.target.folder))} holds the files of {quoted(state.scope)} of "
                 f"{'this' if state.store == self._mark else 'another'} store; name another folder with files.folder, or move "
@@ -227,7 +230,7 @@ class Follower:
         now = _State(self._mark, self.target.scope, position, chain)
         if now != before:
             value = {"memorist": "follow", "version": 1, **asdict(now)}
-            replace_private(self.target.own / STATE, json.dumps(value) + "\n", durable=False)
+            _overwrite(self.target.own / STATE, json.dumps(value).encode() + b"\n")
         self._done = head
         return position
 
@@ -239,20 +242,34 @@ class Follower:
         """The store knows of the folder from now on. One that we make is kept out of version control, but for what people
         read and edit: conversations are nobody else's."""
         store, space, here = self.memory._tools.store, self.memory.space, Filed(self.target.folder, self.target.scope)
+        if self._began and self.target.folder.exists():
+            return
         if here not in folders.known(store, space):
             with self.memory._writer.transaction():
                 folders.note(here, store, space)
         if not self.target.folder.exists():
             replace_private(self.target.folder / IGNORED, "*\n!MEMORY.md\n")
+        clear_leftovers((self.target.folder, self.target.own, *_inner(self.projections)))
+        self._began = True
 
     def _locked(self, wait: float) -> AbstractContextManager[None]:
         lock = self.target.own / LOCK
         try:
             create_private(lock)
-            clear_leftovers((self.target.folder, self.target.own, *_inner(self.projections)))
         except OSError as problem:
             raise unavailable(problem, visible(str(self.target.folder))) from problem
         return locked(lock, wait, what=f"the files in {visible(str(self.target.folder))}")
+
+
+def _overwrite(file: Path, data: bytes) -> None:
+    """Neither replaced nor emptied first, for which a disk is waited for: half of it says nothing, and then everything is
+    compared."""
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | BINARY, 0o600)
+    try:
+        os.write(descriptor, data)
+        os.ftruncate(descriptor, len(data))
+    finally:
+        os.close(descriptor)
 
 
 def _inner(projections: Iterable[Projection]) -> set[Path]:

@@ -31,7 +31,7 @@ from memorist.records import Record
 from memorist.store.files import BINARY, create_private, replace_private, size_of, sync_folder, unfinished
 from memorist.store.nouns import parts
 from memorist.store.traces import SHORTEST, finder
-from memorist.store.where import Order
+from memorist.store.where import Order, Where
 from memorist.text.visible import visible
 
 FOLDER, INDEX, END, TORN = "sessions", "sessions.json", ".jsonl", ".torn"
@@ -263,20 +263,27 @@ class Transcripts:
     def write(self, memory: Memory, since: Since) -> list[str]:
         """Adds what was said since, and says which lines were torn or cannot be read. A file that is not as the index says is
         compared with all that was said in its session."""
-        index, told = self._index(), list[str]()
-        if index is None:
-            index, since = {}, Since(None)
-        touched, compared = set[str](), set[str]()
-        for turns in self._turns(memory, since):
-            for session, some in _by_session(turns).items():
-                touched |= set() if session in index else {session}
-                if since.ids is not None and self._is_next(index.get(session), some):
-                    told += self._add(index, session, some)
-                elif session not in compared:
-                    told += self._compare(index, session, memory)
-                    compared.add(session)
-        touched |= self._described(memory, since)
-        self._describe(index, memory, touched if since.ids is not None else set(index))
+        index = self._index()
+        if since.ids is None or index is None:
+            return self._write_all(index or {}, memory)
+        told, known, changed = list[str](), set(index), set[str]()
+        for records in self._changed(memory, since.ids):
+            changed |= _by_session(_of("session", records)).keys()
+            for session, some in _by_session(self._mine(memory, _of("turn", records))).items():
+                fits = self._is_next(index.get(session), some)
+                told += self._add(index, session, some) if fits else self._compare(index, session, memory)
+        self._describe(index, memory, changed | (set(index) - known))
+        self._save(index)
+        return told
+
+    def _write_all(self, index: dict[str, Indexed], memory: Memory) -> list[str]:
+        """Compares every session with its file."""
+        told, compared = list[str](), set[str]()
+        for turns in self._all(memory):
+            for session in [each for each in _by_session(self._mine(memory, turns)) if each not in compared]:
+                told += self._compare(index, session, memory)
+                compared.add(session)
+        self._describe(index, memory, set(index))
         self._save(index)
         return told
 
@@ -315,20 +322,27 @@ class Transcripts:
 
     # ------------------------------------------------------------ rows
 
-    def _turns(self, memory: Memory, since: Since, session: str | None = None) -> Iterator[list[Record]]:
-        """What was said, or what was said in one session, in the order in which it came, a part at a time. What was forgotten
-        was said too."""
-        where = readable(memory, self.target.scope).also("kind", "eq", "turn").also("state", "ne", "erased")
-        where = where.also("superseded_by", "eq", None)
-        where = where.also("session", "ne", None) if session is None else where.also("session", "eq", session)
-        store, last = memory._tools.store, 0
-        if since.ids is None:
-            while some := store.find(where.also("number", "gt", last), Order("number", ascending=True), TURNS_AT_ONCE):
-                last = some[-1].number
-                yield self._mine(memory, some)
-            return
-        found = [record for ids in parts(since.ids, TURNS_AT_ONCE) for record in store.get(ids, where)]
-        yield self._mine(memory, sorted(found, key=lambda record: record.number))
+    def _all(self, memory: Memory, session: str | None = None) -> Iterator[list[Record]]:
+        """What was said, everywhere or in one session, in the order in which it came, a part at a time."""
+        where = self._said(memory).also("kind", "eq", "turn")
+        where = where if session is None else where.also("session", "eq", session)
+        last = 0
+        while some := memory._tools.store.find(
+            where.also("number", "gt", last), Order("number", ascending=True), TURNS_AT_ONCE
+        ):
+            last = some[-1].number
+            yield some
+
+    def _changed(self, memory: Memory, ids: Sequence[str]) -> Iterator[list[Record]]:
+        """Those of these that are turns or sessions, in the order in which they came, a part at a time."""
+        where = self._said(memory).also("kind", "in", ("turn", "session"))
+        for some in parts(ids, TURNS_AT_ONCE):
+            yield sorted(memory._tools.store.get(some, where), key=lambda record: record.number)
+
+    def _said(self, memory: Memory) -> Where:
+        """What belongs to a session. What was forgotten was said too."""
+        where = readable(memory, self.target.scope).also("state", "ne", "erased").also("superseded_by", "eq", None)
+        return where.also("session", "ne", None)
 
     def _mine(self, memory: Memory, turns: Sequence[Record]) -> list[Record]:
         """Those of this project. A user's turns are in the user's scope, and the session says which project it belongs to."""
@@ -346,14 +360,6 @@ class Transcripts:
         found = [record for some in wanted for record in store.find(some, Order("number", ascending=True))]
         return [record for record in found if scope in (record.scope, record.data.get("project"))]
 
-    def _described(self, memory: Memory, since: Since) -> set[str]:
-        """The sessions whose own records changed."""
-        where = readable(memory, self.target.scope).also("kind", "eq", "session")
-        records = [
-            each for ids in parts(since.ids or (), TURNS_AT_ONCE) for each in memory._tools.store.get(ids, where)
-        ]
-        return {record.provenance.session for record in records if record.provenance.session}
-
     # ------------------------------------------------------------ lines
 
     def _is_next(self, entry: Indexed | None, turns: Sequence[Record]) -> bool:
@@ -365,9 +371,9 @@ class Transcripts:
         file = self._file(session)
         entry = index.get(session) or Indexed(session, f"{FOLDER}/{file.name}")
         index[session], had, told = _look(file, entry)
-        for turns in self._turns(memory, Since(None), session):
-            told += self._add(index, session, [turn for turn in turns if turn.id not in had])
-            index[session] = replace(index[session], last=max(turn.number for turn in turns))
+        for turns in self._all(memory, session):
+            told += self._add(index, session, [turn for turn in self._mine(memory, turns) if turn.id not in had])
+            index[session] = replace(index[session], last=turns[-1].number)
         return told
 
     def _add(self, index: dict[str, Indexed], session: str, turns: Sequence[Record]) -> list[str]:
@@ -486,7 +492,11 @@ def _untold(file: Path) -> list[str]:
     return told
 
 
-def _by_session(turns: Sequence[Record]) -> dict[str, list[Record]]:
+def _of(kind: str, records: Iterable[Record]) -> list[Record]:
+    return [record for record in records if record.kind == kind]
+
+
+def _by_session(turns: Iterable[Record]) -> dict[str, list[Record]]:
     found: dict[str, list[Record]] = {}
     for turn in turns:
         found.setdefault(turn.provenance.session or "", []).append(turn)
