@@ -35,7 +35,8 @@ from memorist.store.where import Order, Where
 from memorist.text.visible import visible
 
 FOLDER, INDEX, END, TORN = "sessions", "sessions.json", ".jsonl", ".torn"
-TURNS_AT_ONCE = 500  # turns that are held at once
+IDS_AT_ONCE = 500
+TURNS_AT_ONCE = 5000  # turns that are held at once
 PLAIN = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}")  # ids that are names of files as they are, on every system
 RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # nor a pipe, which would wait for its other end
@@ -271,25 +272,25 @@ class Transcripts:
             changed |= _by_session(_of("session", records)).keys()
             for session, some in _by_session(self._mine(memory, _of("turn", records))).items():
                 fits = self._is_next(index.get(session), some)
-                told += self._add(index, session, some) if fits else self._compare(index, session, memory)
+                whole = some if fits else self._mine(memory, self._of_session(memory, session))
+                told += self._add(index, session, some) if fits else self._compare(index, session, whole, {})
         self._describe(index, memory, changed | (set(index) - known))
         self._save(index)
         return told
 
     def _write_all(self, index: dict[str, Indexed], memory: Memory) -> list[str]:
         """Compares every session with its file."""
-        told, compared = list[str](), set[str]()
+        told, had = list[str](), dict[str, set[str]]()
         for turns in self._all(memory):
-            for session in [each for each in _by_session(self._mine(memory, turns)) if each not in compared]:
-                told += self._compare(index, session, memory)
-                compared.add(session)
+            for session, some in _by_session(self._mine(memory, turns)).items():
+                told += self._compare(index, session, some, had)
         self._describe(index, memory, set(index))
         self._save(index)
         return told
 
     def erase(self, memory: Memory, wipe: Wipe) -> list[str]:
         """Writes every file anew that holds some of it, with the lines of what still lives; one without any line goes."""
-        told, failed, holds = list[str](), list[str](), _Holds(wipe)
+        told, failed, holds, before = list[str](), list[str](), _Holds(wipe), self._sizes()
         for file in [file for file in self.files() if file != self._index_file]:
             try:
                 told += self._cleaned(file, holds, memory)
@@ -297,7 +298,7 @@ class Transcripts:
                 told.append(str(problem))
             except (MemoristError, OSError) as problem:
                 failed.append(f"{FOLDER}/{visible(file.name)}: {problem}")
-        self._index_again(memory)
+        self._index_again(memory, before)
         if failed:
             raise StoreUnavailable("; ".join(failed))
         return told
@@ -322,21 +323,23 @@ class Transcripts:
 
     # ------------------------------------------------------------ rows
 
-    def _all(self, memory: Memory, session: str | None = None) -> Iterator[list[Record]]:
-        """What was said, everywhere or in one session, in the order in which it came, a part at a time."""
-        where = self._said(memory).also("kind", "eq", "turn")
-        where = where if session is None else where.also("session", "eq", session)
-        last = 0
+    def _all(self, memory: Memory) -> Iterator[list[Record]]:
+        """What was ever said, in the order in which it came, a part at a time."""
+        where, last = self._said(memory).also("kind", "eq", "turn"), 0
         while some := memory._tools.store.find(
             where.also("number", "gt", last), Order("number", ascending=True), TURNS_AT_ONCE
         ):
             last = some[-1].number
             yield some
 
+    def _of_session(self, memory: Memory, session: str) -> list[Record]:
+        where = self._said(memory).also("kind", "eq", "turn").also("session", "eq", session)
+        return memory._tools.store.find(where, Order("number", ascending=True))
+
     def _changed(self, memory: Memory, ids: Sequence[str]) -> Iterator[list[Record]]:
         """Those of these that are turns or sessions, in the order in which they came, a part at a time."""
         where = self._said(memory).also("kind", "in", ("turn", "session"))
-        for some in parts(ids, TURNS_AT_ONCE):
+        for some in parts(ids, IDS_AT_ONCE):
             yield sorted(memory._tools.store.get(some, where), key=lambda record: record.number)
 
     def _said(self, memory: Memory) -> Where:
@@ -356,7 +359,7 @@ class Transcripts:
         """The records of these sessions, as far as they belong to this project."""
         scope, store = self.target.scope, memory._tools.store
         where = readable(memory, scope).also("kind", "eq", "session").also("state", "eq", "active")
-        wanted = [where.also("session", "in", tuple(some)) for some in parts(sorted(ids), TURNS_AT_ONCE)]
+        wanted = [where.also("session", "in", tuple(some)) for some in parts(sorted(ids), IDS_AT_ONCE)]
         found = [record for some in wanted for record in store.find(some, Order("number", ascending=True))]
         return [record for record in found if scope in (record.scope, record.data.get("project"))]
 
@@ -366,14 +369,16 @@ class Transcripts:
         """Whether the file is as it was left, and all of these came after its last line."""
         return entry is not None and turns[0].number > entry.last and size_of(self._file(entry.id)) == entry.bytes
 
-    def _compare(self, index: dict[str, Indexed], session: str, memory: Memory) -> list[str]:
-        """Adds what the file does not have of all that was said in its session."""
-        file = self._file(session)
-        entry = index.get(session) or Indexed(session, f"{FOLDER}/{file.name}")
-        index[session], had, told = _look(file, entry)
-        for turns in self._all(memory, session):
-            told += self._add(index, session, [turn for turn in self._mine(memory, turns) if turn.id not in had])
-            index[session] = replace(index[session], last=turns[-1].number)
+    def _compare(
+        self, index: dict[str, Indexed], session: str, turns: Sequence[Record], had: dict[str, set[str]]
+    ) -> list[str]:
+        """Adds those of the turns that the file does not have. `had`: the ids in the files that were read so far."""
+        file, told = self._file(session), list[str]()
+        if session not in had:
+            entry = index.get(session) or Indexed(session, f"{FOLDER}/{file.name}")
+            index[session], had[session], told = _look(file, entry)
+        told += self._add(index, session, [turn for turn in turns if turn.id not in had[session]])
+        index[session] = replace(index[session], last=turns[-1].number)
         return told
 
     def _add(self, index: dict[str, Indexed], session: str, turns: Sequence[Record]) -> list[str]:
@@ -421,11 +426,18 @@ class Transcripts:
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return None
 
-    def _index_again(self, memory: Memory) -> None:
-        """The index of what the files hold now."""
-        index = self._index()
+    def _sizes(self) -> dict[str, tuple[int, int]]:
+        """What tells whether a file of lines was replaced."""
+        found = {file: file.lstat() for file in self._folder.glob(f"*{END}")}
+        return {f"{FOLDER}/{file.name}": (facts.st_size, facts.st_ino) for file, facts in found.items()}
+
+    def _index_again(self, memory: Memory, before: Mapping[str, tuple[int, int]]) -> None:
+        """The index of what the files hold now; those that were not replaced hold what they held."""
+        index, now = self._index(), self._sizes()
         if index is not None:
-            kept = {id: self._read_again(entry) for id, entry in index.items() if self._file(id).exists()}
+            same = {name for name, facts in now.items() if before.get(name) == facts}
+            there = {id: entry for id, entry in index.items() if entry.file in now}
+            kept = {id: entry if entry.file in same else self._read_again(entry) for id, entry in there.items()}
             self._describe(kept, memory, set(kept))
             self._save(kept)
 
