@@ -369,6 +369,7 @@ def test_a_fast_end_is_one_transaction_and_the_next_one_that_opens_does_the_rest
     opened = memory._tools.store.transaction
     with pytest.MonkeyPatch.context() as patch:
         begun: list[bool] = []
+        patch.setattr("memorist.session.close.FAST", 60.0)
         patch.setattr(
             memory._tools.store, "transaction", lambda *how, **more: begun.append(True) or opened(*how, **more)
         )

@@ -55,8 +55,11 @@ def end(record: Record, by: Caller, policy: Promotion) -> Report:
 
 def end_fast(record: Record, by: Caller, policy: Promotion) -> Report:
     """Leaves the session to be ended later: one transaction, with what was found in the last turns as it is."""
+    from memorist.remember import extract  # its rules take a while to load, and nobody should wait for that
+
     name = of(record)
     by = by.through(replace(by.access, home=name.home))
+    extract.extract(name.id)
     with by.writer.transaction():
         done = read(record, by, policy.mode == "direct", FAST) if _looks(name, by) else []
         mark(record.id, by, "closed in a hurry; the next session that is opened ends it", state=CLOSING)
@@ -128,9 +131,7 @@ def _summed_up(name: Name, record: Record, by: Caller) -> list[Outcome]:
     if known:
         keeper = replace(teller, steward=True)
         return [edit.revise(lambda: known[0], {"text": text}, keeper, None, "the session went on")]
-    draft = Draft(
-        text, "summary", name.scope, session=name.id, agent=record.provenance.agent, data={"turns": len(turns)}
-    )
+    draft = Draft(text, "summary", name.scope, session=name.id, agent=record.provenance.agent, data={"ended": True})
     return gate.admit([draft], teller, name.place)
 
 

@@ -57,7 +57,7 @@ class Lineage:
         for some in parts(sorted(first), IDS_AT_ONCE):
             told = everywhere(self.space).also("kind", "eq", "summary").also("session", "in", tuple(some))
             for summary in self.store.find(told.also("data.ended", "eq", True), Order("number", ascending=True)):
-                turn = first[summary.provenance.session or ""]
+                turn = first[str(summary.provenance.session)]
                 if len({_project_of(turn), _project_of(summary)} - {None}) < 2:
                     yield summary.id, turn
 
