@@ -457,3 +457,11 @@ def test_the_store_knows_the_folder_before_a_byte_is_in_it(
     with pytest.raises(StoreUnavailable):
         Follower(memory, tmp_path / "files").follow()
     assert [filed.path for filed in folders.known(memory._tools.store, memory.space)] == [tmp_path / "files"]
+
+
+@pytest.mark.covers("P24")
+def test_a_place_where_no_folder_can_be_made_is_told(memory: Memory, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file")
+    say(memory, "one")
+    with pytest.raises(StoreUnavailable, match="taken"):
+        Follower(memory, tmp_path / "taken" / "files").follow()

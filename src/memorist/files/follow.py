@@ -132,7 +132,7 @@ class Follower:
         self.target = Target(Path(os.path.realpath(Path(folder).expanduser())), scope or memory.project.scope, mode)
         self.projections: tuple[Projection, ...] = tuple(make(self.target) for make in PROJECTIONS)
         self._done: ChainLink | None = None  # how far this one has written
-        self._began = False  # whether the store knows of the folder
+        self._began = False  # whether the store knows of the folder, and it is in order
 
     def follow(self) -> Followed:
         """Writes what changed since the files were last written. Nothing due costs one look at the journal."""
@@ -167,7 +167,6 @@ class Follower:
     def erase(self, wipe: Wipe) -> list[str]:
         """Takes that out of every file, and says what somebody has to look at: a file that holds a word of it still is named."""
         with self._locked(ERASING_WAIT):
-            clear_leftovers((self.target.folder, self.target.own, *_inner(self.projections)))
             told = self._each(lambda each: each.erase(self.memory, wipe))
             traced = finder([trace for trace in wipe.traces if len(trace) >= SHORTEST])
             files = [file for each in self.projections for file in each.files()]
@@ -239,26 +238,28 @@ class Follower:
         return self.memory._writer.digest(f"files of {self.memory.space}")
 
     def _tell_store(self) -> None:
-        """The store knows of the folder from now on. One that we make is kept out of version control, but for what people
-        read and edit: conversations are nobody else's."""
+        """The store knows of the folder from now on."""
         store, space, here = self.memory._tools.store, self.memory.space, Filed(self.target.folder, self.target.scope)
-        if self._began and self.target.folder.exists():
-            return
-        if here not in folders.known(store, space):
+        if not self._began and here not in folders.known(store, space):
             with self.memory._writer.transaction():
                 folders.note(here, store, space)
-        if not self.target.folder.exists():
-            replace_private(self.target.folder / IGNORED, "*\n!MEMORY.md\n")
-        clear_leftovers((self.target.folder, self.target.own, *_inner(self.projections)))
-        self._began = True
 
     def _locked(self, wait: float) -> AbstractContextManager[None]:
-        lock = self.target.own / LOCK
         try:
-            create_private(lock)
+            self._prepare()
         except OSError as problem:
             raise unavailable(problem, visible(str(self.target.folder))) from problem
-        return locked(lock, wait, what=f"the files in {visible(str(self.target.folder))}")
+        return locked(self.target.own / LOCK, wait, what=f"the files in {visible(str(self.target.folder))}")
+
+    def _prepare(self) -> None:
+        """A folder that we make is kept out of version control, but for what people read and edit: conversations are nobody
+        else's. What killed processes left is removed."""
+        if not self.target.folder.exists():
+            replace_private(self.target.folder / IGNORED, "*\n!MEMORY.md\n")
+        create_private(self.target.own / LOCK)
+        if not self._began:
+            clear_leftovers((self.target.folder, self.target.own, *_inner(self.projections)))
+        self._began = True
 
 
 def _overwrite(file: Path, data: bytes) -> None:
