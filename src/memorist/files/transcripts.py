@@ -35,7 +35,7 @@ from memorist.store.where import Order, Where
 from memorist.text.visible import visible
 
 FOLDER, INDEX, END, TORN = "sessions", "sessions.json", ".jsonl", ".torn"
-IDS_AT_ONCE = 500
+RECORDS_AT_ONCE = 500
 TURNS_AT_ONCE = 5000  # turns that are held at once
 PLAIN = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}")  # ids that are names of files as they are, on every system
 RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
@@ -339,7 +339,7 @@ class Transcripts:
     def _changed(self, memory: Memory, ids: Sequence[str]) -> Iterator[list[Record]]:
         """Those of these that are turns or sessions, in the order in which they came, a part at a time."""
         where = self._said(memory).also("kind", "in", ("turn", "session"))
-        for some in parts(ids, IDS_AT_ONCE):
+        for some in parts(ids, RECORDS_AT_ONCE):
             yield sorted(memory._tools.store.get(some, where), key=lambda record: record.number)
 
     def _said(self, memory: Memory) -> Where:
@@ -359,7 +359,7 @@ class Transcripts:
         """The records of these sessions, as far as they belong to this project."""
         scope, store = self.target.scope, memory._tools.store
         where = readable(memory, scope).also("kind", "eq", "session").also("state", "eq", "active")
-        wanted = [where.also("session", "in", tuple(some)) for some in parts(sorted(ids), IDS_AT_ONCE)]
+        wanted = [where.also("session", "in", tuple(some)) for some in parts(sorted(ids), RECORDS_AT_ONCE)]
         found = [record for some in wanted for record in store.find(some, Order("number", ascending=True))]
         return [record for record in found if scope in (record.scope, record.data.get("project"))]
 
