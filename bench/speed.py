@@ -16,6 +16,8 @@ from bench.baselines import Embed
 from bench.corpus import Corpus
 from bench.floors import Floor, HybridFloor
 from memorist import Memory
+from memorist.files.follow import Follower
+from memorist.memory import BATCH
 from memorist.redact import Redactor
 
 QUESTIONS = 60
@@ -62,6 +64,8 @@ def writing(count: int = 400, embed: Embed | None = None) -> Iterator[Measure]:
     yield _remember(5 * count, count)
     yield _remember_many("notes", 10 * count, 700)
     yield _remember_many("turns", 10 * count, 3000, kind="turn", session="talk", speaker="Ada")
+    yield _followed(1, count)
+    yield _followed(BATCH, 10 * count)
 
 
 def _remember(there: int, count: int) -> Measure:
@@ -80,6 +84,27 @@ def _remember_many(name: str, count: int, least: float, **said: str) -> Measure:
         memory.remember_many(many)
         spent = time.process_time() - started
     return Measure(f"remember_many, {name}", count / spent, "per CPU-second", least, at_least=True)
+
+
+def _followed(at_once: int, count: int) -> Measure:
+    """Turns that are in the transcript of their session once they are acknowledged."""
+    with folder() as place, Memory(place / "ours.db") as memory:
+        follower = Follower(memory, place / "files")
+        said = [{"text": text, "kind": "turn", "session": "talk"} for text in Corpus(3).memories(count + 1)]
+        memory.remember_many(said[:1])
+        follower.follow()
+        started, watch = time.process_time(), time.perf_counter()
+        for start in range(1, count + 1, at_once):
+            memory.remember_many(said[start : start + at_once])
+            follower.follow()
+        spent, waited = time.process_time() - started, time.perf_counter() - watch
+    name = "one by one" if at_once == 1 else f"{at_once} at once"
+    return Measure(
+        f"turns with a line of JSON each, {name}",
+        count / spent,
+        "per CPU-second",
+        detail=f"{count / waited:,.0f} a second",
+    )
 
 
 def _one_write(there: int, count: int, embed: Embed | None = None) -> Measure:

@@ -41,7 +41,8 @@ seeds aio client files commands surfaces testing __main__ __init__
 """.strip().splitlines()
 APART = {"remember", "recall", "prompt"}
 # `Memory()` must see the store that the command line sees, so the engine asks the settings (docs/why/0003-opening.md).
-EXCEPTIONS = {("engine", "surfaces"), ("design", "recall")}
+# Erasing reaches the files that follow a store, through any door (docs/why/0043-files-follow-the-journal.md).
+EXCEPTIONS = {("engine", "surfaces"), ("design", "recall"), ("engine", "files")}
 FORBIDDEN = re.compile(r"(Manager|Service|Factory|\butils?\b|\bhelpers?\b)")
 
 

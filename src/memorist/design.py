@@ -5,7 +5,7 @@ tables and no code, so a store can change its design at any time.
 clock it likes.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, get_args
@@ -16,6 +16,7 @@ from memorist.errors import Invalid
 from memorist.kinds import Kinds
 from memorist.models.embed import Patience
 from memorist.records import Record
+from memorist.store.copies import Cleaning
 from memorist.store.meaning import Meaning
 from memorist.store.protocol import Store
 from memorist.text.dates import TimeReader, english
@@ -53,6 +54,10 @@ Confirmer = Callable[[Ask], Answer | bool]  # True approves, False denies
 Reranker = Callable[[str, Sequence[str]], Sequence[float]]
 
 
+# From the ids of what is gone and words that only it held to what is done and what has to be said.
+CleanFiles = Callable[[Collection[str], Collection[bytes], Cleaning], None]
+
+
 @dataclass(frozen=True, slots=True)
 class Tools:
     store: Store
@@ -64,6 +69,7 @@ class Tools:
     rerank: Reranker | None = None  # a second opinion on the hits
     times: TimeReader = english  # reads the times in a question
     patience: Patience = field(default_factory=Patience)  # waits for the reranker as long as the deadline allows
+    clean_files: CleanFiles | None = None  # takes what was erased out of files that follow the store
     over: Callable[[], bool] = lambda: False  # whether the time of this run is up; asked between steps of bounded work
 
 
@@ -189,6 +195,7 @@ class Promotion:
 
 
 Conflicts = Literal["flag", "supersede", "ask"]
+Files = Literal["off", "export", "mirror"]  # none; files that are only written; files that are read back too
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,9 +214,11 @@ class Design:
     conflicts: Conflicts = "flag"
     promotion: Promotion = Promotion()
     due: Due = Due()
+    files: Files = "off"  # whether memories lie in files too, where the settings do not say
 
     def __post_init__(self) -> None:
         checks.label(self.name, "the name of a design")
+        checks.one_of(self.files, "files", get_args(Files))
         checks.one_of(self.inject, "inject", get_args(Inject))
         checks.one_of(self.conflicts, "conflicts", get_args(Conflicts))
         _all(self.reads, "reads", lambda each: isinstance(each, str))

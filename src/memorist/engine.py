@@ -20,7 +20,7 @@ from memorist import checks, designs, prompt, recall, remember, upkeep
 from memorist.access import Access, access_for, family_of
 from memorist.design import Clock, Confirmer, Design, Reranker, Tools
 from memorist.errors import Invalid, MemoristError, Refused, StoreDamaged, StoreUnavailable
-from memorist.kinds import KINDS, LAYERS, Kind, Kinds
+from memorist.kinds import KINDS, Kind, Kinds
 from memorist.models import rerank as second
 from memorist.models.embed import NONE, Choice, Embedder, chosen, chosen_for_turns, shown
 from memorist.noun import SHOWN_IN_A_CELL, line
@@ -29,7 +29,6 @@ from memorist.records import Context, Draft, Link, LinkKind, Outcome, Recall, Re
 from memorist.store import checkouts, choices
 from memorist.store.fork import must_be_ours
 from memorist.store.meaning import Meaning
-from memorist.store.nouns import Generation
 from memorist.store.open import IN_RAM, open_store
 from memorist.store.where import Order, Where, everywhere
 from memorist.store.writer import Writer
@@ -203,14 +202,16 @@ def _models(here: Setup, embed: Embedder | str | None, turns: Embedder | str | N
     return choice, chosen_for_turns(choice, here.embed_turns if turns is None else turns, settings.secret)
 
 
-def _use(generation: Generation) -> str:
-    """What a store has a generation of vectors for."""
-    return generation.state + ("" if generation.layers == LAYERS else f": {', '.join(generation.layers)}")
-
-
 def embedder(embed: Embedder | str, asked: bool = True) -> Choice:
     """The embedder that is meant. Keys are read from the environment, by the settings, when they are sent."""
     return chosen(embed, settings.secret, asked)
+
+
+def _clean_files(*given: Any) -> None:
+    """Erasing reaches the files that follow the store, through any door (docs/why/0043-files-follow-the-journal.md)."""
+    from memorist.files.follow import clean
+
+    clean(*given)
 
 
 def ends(deadline: float | None) -> float | None:
@@ -293,12 +294,11 @@ class Engine:
     ) -> None:
         _check(access, clock, count_tokens, kinds, rerank, confirm)
         here = setup_for(path, project, space, design)
-        self.design = here.design
         if access is not None and space not in (None, access.space):
             raise Invalid(f"the access is for space {access.space!r}, not {space!r}; name one of them")
         self.space = (access or Access(here.space)).space  # which checks its name before a file is made
         self.bus, self._held = Bus(lambda: self.access), set()
-        self._process, self._problems = os.getpid(), here.told()
+        self.design, self._process, self._problems = here.design, os.getpid(), here.told()
         self._off_because, self._here = here.off_because, here
         models = _models(here, embed, embed_turns)
         store = open_store(here.db, checks.seconds(wait, "wait"))
@@ -306,7 +306,8 @@ class Engine:
         meaning = Meaning(store, *models, self._own)
         self._writer = Writer(store, clock, meaning, self._own)
         known = Kinds({**KINDS, **here.kinds, **(kinds or {})})
-        self._tools = Tools(store, clock, count_tokens, known, meaning, confirm, here.judge(rerank), here.times)
+        judge, clean = here.judge(rerank), partial(_clean_files, self)
+        self._tools = Tools(store, clock, count_tokens, known, meaning, confirm, judge, here.times, clean_files=clean)
         self._settle(here, access)
         for name in (self.space, self.home):
             self._writer.refuse_secret(name, "the space or project")
@@ -689,7 +690,7 @@ class Engine:
         facts = {
             "embedder": meaning.problem or names[0],
             **dict(zip(("embedder_turns",), names[1:], strict=False)),
-            "vectors": ", ".join(f"{shown(each.model)} ({_use(each)})" for each in living)
+            "vectors": ", ".join(f"{shown(each.model)} ({each.use})" for each in living)
             or NONE + " yet" * (names[0] != NONE),
             "rows_waiting": waiting,
         }

@@ -1,4 +1,5 @@
-"""Memories in files: Markdown that people write, exports that move memories from one store to another, and documents.
+"""Memories in files: Markdown that people write, exports that move memories from one store to another, documents, and files that
+follow the store.
 
 markdown.py   a Markdown file as separate memories
 documents.py  any other text as pieces with their lines
@@ -6,4 +7,8 @@ jsonl.py      a record as one line of JSON, and back
 originals.py  the files of the founding documents' own programs
 sources.py    the files behind some paths, and their bytes, within limits
 transfer.py   export and import, on top of the facade
+
+follow.py       files that follow the journal, up to a position; erasing reaches them here
+projections.py  what such a file is
+transcripts.py  the turns of sessions as lines of JSON, and their index
 """

@@ -2,8 +2,9 @@
 
 In order: one transaction replaces the records by tombstones, empties everything that mentions them, and marks the files as
 still to be cleaned; the ids go to the list beside the store, so that no backup can bring them back even if the store itself
-is lost; automatic copies beside the store are rewritten or removed; finally the files are scrubbed and searched. If this is
-interrupted, the mark stays, and the next erasure, or `compact`, does the rest. The report says what could not be reached.
+is lost; automatic copies beside the store are rewritten or removed, and so are files that follow it in folders of their own
+(`files/follow.py`); finally the files of the store are scrubbed and searched. If this is interrupted, the mark stays, and the
+next erasure, or `compact`, does the rest. The report says what could not be reached.
 
 What was derived from a memory is erased with it, in the same transaction: afterwards no link would lead to it. A snippet that
 quotes it goes, and its finding stays.
@@ -20,14 +21,15 @@ from memorist.redact import strings_in, texts_of
 from memorist.remember import consent
 from memorist.remember.authority import Effect, Held, most_of, noted, place_of, reason_to_ask
 from memorist.remember.changes import Caller, Twins, same_texts, twins_of
-from memorist.store.copies import clean_copies, remove_unfinished
+from memorist.store.copies import Cleaning, clean_copies, remove_unfinished
+from memorist.store.folders import known
 from memorist.store.lineage import PHRASE, Lineage
 from memorist.store.nouns import Diagnosis, parts
 from memorist.store.protocol import Store
 from memorist.store.traces import ErasedIds
 from memorist.store.where import Order, Where, everywhere
 from memorist.store.writer import unscrubbed
-from memorist.text.visible import quoted
+from memorist.text.visible import quoted, visible
 from memorist.text.words import terms
 
 ERASED_AT_ONCE = 200  # memories in one transaction
@@ -69,10 +71,12 @@ def finish(
     mark = store.setting(unscrubbed(by.access.space))
     if not mark:
         return remove_unfinished(store).said
-    gone = everywhere(by.access.space).also("state", "eq", "erased")  # also unreadable ones: ids are no content
-    ids = [brief.id for brief in store.briefs(gone)]
+    stones = everywhere(by.access.space).also("state", "eq", "erased")  # also unreadable ones: ids are no content
+    ids = [brief.id for brief in store.briefs(stones)]
     ErasedIds(store.path).add(ids)
-    cleaning = clean_copies(store, [*ids, *(cleaned or ())], by.access, because, COPIES_WAIT)
+    gone = [*ids, *(cleaned or ())]
+    cleaning = clean_copies(store, gone, by.access, because, COPIES_WAIT)
+    _clean_files(by, gone, traces, cleaning)
     if cleaning.backups and cleaned is None:
         held = ", ".join(cleaning.backups)
         cleaning.said.append(f"backups made before may hold it ({held}); restoring one does not bring it back")
@@ -80,6 +84,16 @@ def finish(
     if in_the_way is None and cleaning.done:
         by.writer.scrubbed(by.access.space, mark)
     return [*cleaning.said, *([in_the_way] if in_the_way else [])]
+
+
+def _clean_files(by: Caller, ids: Sequence[str], traces: Set[bytes], cleaning: Cleaning) -> None:
+    """Where memories lie in files too, takes these out of them."""
+    filed = known(by.store, by.access.space)
+    if filed and by.tools.clean_files is not None:
+        by.tools.clean_files(ids, traces, cleaning)
+    elif filed:
+        shown = ", ".join(visible(str(each.path)) for each in filed)
+        cleaning.not_yet(f"the files in {shown} may hold it, and this program cannot clean them")
 
 
 def checked(store: Store, space: str) -> list[Diagnosis]:

@@ -26,6 +26,7 @@ _MAKER = re.compile(r"\.memorist-([0-9a-f]{8})-([0-9]+)-")  # machine and proces
 OURS = re.compile(_MAKER.pattern + r"\w+\.(?:partial|copy)(?:-journal|-wal|-shm)?")
 UNFINISHED = 600.0  # seconds after which a file that nobody went on with is taken for a leftover of a crash
 COPY = ".copy"
+BINARY = getattr(os, "O_BINARY", 0)
 MOST_LINKS = 40
 
 
@@ -38,14 +39,16 @@ def create_private(path: Path) -> None:
         return
 
 
-def replace_private(path: Path, text: str) -> None:
-    """Writes a small private file so that a reader sees the old or the new one, never half of it."""
+def replace_private(path: Path, text: str, durable: bool = True) -> None:
+    """Writes a small private file so that a reader sees the old or the new one, never half of it. What is not `durable` may
+    be empty after a power cut."""
     with unfinished(path) as partial:
         create_private(partial)
         with partial.open("w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
-            os.fsync(file.fileno())  # else a power cut may leave the new name with nothing in it
+            if durable:
+                os.fsync(file.fileno())  # else a power cut may leave the new name with nothing in it
         partial.replace(path)
 
 
@@ -69,6 +72,21 @@ def put_in_place(partial: Path, path: Path) -> None:
     except OSError:  # a disk without links
         refuse_taken(path)
         partial.replace(path)
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes names durable; Windows does that by itself."""
+    if os.name == "posix":
+        sync(folder, os.O_RDONLY)
+
+
+def sync(path: Path, flags: int = os.O_RDWR) -> None:
+    """Makes what is in it durable."""
+    file = os.open(path, flags | BINARY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
 
 
 # ---------------------------------------------------------------- what is not whole yet

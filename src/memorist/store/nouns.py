@@ -221,6 +221,11 @@ class Generation:
         """What one of its vectors takes."""
         return self.dimension + 4
 
+    @property
+    def use(self) -> str:
+        """What the store has it for."""
+        return self.state + ("" if self.layers == LAYERS else f": {', '.join(self.layers)}")
+
     def has(self, layers: Iterable[str]) -> bool:
         """Whether it is for one of these layers."""
         return any(layer in self.layers for layer in layers)

@@ -10,7 +10,8 @@ compared before it replaces the old file. `off_because` runs on every verb: it c
 process switched.
 
 Five settings tune a design, whichever is chosen: what a vote weighs, how much room memories may take, how much is pruned at
-once and when. The founding document spells them reinforceWeight, maxSize … in a table `memory`; both spellings are read.
+once and when. The founding document spells them reinforceWeight, maxSize … in a table `memory`; both spellings are read. Two
+say whether memories lie in files too, and where: `files.mode` and `files.folder`.
 """
 
 import os
@@ -23,9 +24,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from memorist import checks
+from memorist.design import Files
 from memorist.errors import Invalid, meant
 from memorist.kinds import Kind, own_kinds
 from memorist.models.embed import DEFAULT, checked_name
@@ -69,6 +71,8 @@ class Settings:
     max_size: str | None
     prune_percent: float | None
     prune_schedule: str | None
+    files_mode: str | None
+    files_folder: str
     sources: Mapping[str, str]
     problems: Mapping[str, str]  # of each setting that does not hold, which and why
     refused: Mapping[str, str]  # those of them that have no substitute
@@ -443,12 +447,18 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "max_size": lambda key, value: checks.size_text(checks.size(value, key)),
     "prune_percent": lambda key, value: checks.number(value, key, 0.01, 100),
     "prune_schedule": _schedule,
+    "files_mode": lambda key, value: checks.one_of(value, "files.mode", get_args(Files)),
+    "files_folder": _must_be("the path of a folder", _is_path),
 }
 PLACE = ("db", "space")  # where memories are
 MODELS = ("embed", "embed_turns", "rerank")  # what may be the folder of a model
 TUNING = ("reinforce_weight", "demote_weight", "max_size", "prune_percent", "prune_schedule")
-MEMORY_TABLE = "memory"
 ALIASES: Mapping[str, str] = {re.sub("_(.)", lambda found: found[1].upper(), key): key for key in TUNING}
+# Tables in which a setting may stand, under which names.
+TABLES: Mapping[str, Mapping[str, str]] = {
+    "memory": {**ALIASES, **{key: key for key in TUNING}},
+    "files": {"mode": "files_mode", "folder": "files_folder"},
+}
 ENVIRONMENT = {key: f"MEMORIST_{key.upper()}" for key in CHECKS if key not in ("off", "kinds")}
 LOCAL = ("scope", "design", "budget")
 DEFAULTS = {
@@ -460,6 +470,7 @@ DEFAULTS = {
     "budget": 1500,
     "off": False,
     "kinds": MappingProxyType({}),
+    "files_folder": "memory",
 }
 _NUMBERS = ("reinforce_weight", "demote_weight", "prune_percent")
 
@@ -484,13 +495,17 @@ def known(key: str) -> str:
 
 
 def flat(table: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """A settings file with every tuning setting under its own name, wherever and however it was spelled; and what is wrong."""
-    inner, found = table.get(MEMORY_TABLE, {}), {key: value for key, value in table.items() if key != MEMORY_TABLE}
-    if not isinstance(inner, Mapping):
-        return found, {MEMORY_TABLE: f"{MEMORY_TABLE} must be a table, such as [{MEMORY_TABLE}]"}
+    """A settings file with every setting under its own name, wherever and however it was spelled; and what is wrong."""
+    found = {key: value for key, value in table.items() if key not in TABLES}
     named: dict[str, Any] = {}
     wrong: dict[str, str] = {}
-    for spelled, value in [*found.items(), *((f"{MEMORY_TABLE}.{key}", value) for key, value in inner.items())]:
+    for name in TABLES:
+        inner = table.get(name, {})
+        if isinstance(inner, Mapping):
+            found |= {f"{name}.{key}": value for key, value in inner.items()}
+        else:
+            wrong[name] = f"{name} must be a table, such as [{name}]"
+    for spelled, value in found.items():
         try:
             key = _own_name(spelled)
         except Invalid as problem:
@@ -503,12 +518,13 @@ def flat(table: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _own_name(spelled: str) -> str:
-    inner = spelled.removeprefix(f"{MEMORY_TABLE}.")
-    if inner == spelled:
+    table, dot, inner = spelled.partition(".")
+    if not dot or table not in TABLES:
         return ALIASES.get(spelled, spelled)
-    if inner not in ALIASES and inner not in TUNING:
-        raise Invalid(f"[{MEMORY_TABLE}] has no key {quoted(inner)}; keys are {', '.join(ALIASES)}")
-    return ALIASES.get(inner, inner)
+    if inner not in TABLES[table]:
+        keys = [key for key in TABLES[table] if key not in CHECKS]
+        raise Invalid(f"[{table}] has no key {quoted(inner)}; keys are {', '.join(keys)}")
+    return TABLES[table][inner]
 
 
 def shown(value: object) -> str | None:
@@ -571,9 +587,10 @@ def _says(text: str, wanted: Mapping[str, Any], file: Path) -> bool:
 def _as_spelled(key: str, table: Mapping[str, Any], file: Path) -> str:
     """The name the file has for that setting already, so that it is not set twice."""
     names = [key, *(alias for alias, own in ALIASES.items() if own == key)]
-    inner = table.get(MEMORY_TABLE)
-    if isinstance(inner, Mapping) and any(name in inner for name in names):
-        raise Invalid(f"{file} sets {key} in its table [{MEMORY_TABLE}]; change it there by hand")
+    for name, known in TABLES.items():
+        inner = table.get(name)
+        if isinstance(inner, Mapping) and any(known.get(spelled) == key for spelled in inner):
+            raise Invalid(f"{file} sets {key} in its table [{name}]; change it there by hand")
     return next((name for name in names if name in table), key)
 
 

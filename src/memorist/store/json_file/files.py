@@ -1,4 +1,4 @@
-"""The files of a JSON store: their lock, how they are told apart after a crash or damage, and what a doctor sees in them.
+"""The files of a JSON store: how they are told apart after a crash or damage, and what a doctor sees in them.
 
     notes.json       the snapshot             notes.json.bak       the snapshot before it
     notes.json.log   what came since          notes.json.bak.log   what led from that one to this one
@@ -10,19 +10,16 @@ takes four renames, in an order that keeps this true between any two of them, ev
 import logging
 import os
 import stat
-import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 from memorist.errors import Invalid, StoreDamaged, StoreTooNew, StoreUnavailable
-from memorist.store.files import create_private, names_of, pause, permissions, size_of, unfinished
+from memorist.store.files import BINARY, create_private, names_of, permissions, size_of, sync, sync_folder, unfinished
 from memorist.store.json_file import log as json_log
 from memorist.store.json_file import snapshot as json_snapshot
-from memorist.store.json_file.log import BINARY, Part, Position, sync_folder
+from memorist.store.json_file.log import Part, Position
 from memorist.store.json_file.snapshot import Head, Sections, Unreadable
 from memorist.store.nouns import Diagnosis
 from memorist.text.visible import visible
@@ -31,7 +28,6 @@ PARTS = (".log", ".bak", ".bak.log", ".anchor")  # where one of these is, there 
 FOLD = "`memorist compact` makes a new one"
 BACKUP_NOW = "make a backup with `memorist backup` now; the next change or close may repair it"
 log = logging.getLogger("memorist")
-_held: set[int] = set()  # descriptors of locks that this process holds
 
 
 class Files:
@@ -74,71 +70,6 @@ def left(files: Files) -> str:
     """What a user can do about damage."""
     name = files.main.name
     return f"the files were left as they are. `memorist backup --restore FILE --db {name}` brings a backup back"
-
-
-# ---------------------------------------------------------------- the lock between processes
-
-
-@contextmanager
-def locked(files: Files, wait: float, to_write: bool = True) -> Iterator[None]:
-    """Waits for the lock, up to `wait` seconds. It is an empty file, and the system gives it back when its holder dies; it is
-    never removed, because two processes could then hold two of them. Who may not even open it can still read."""
-    descriptor = _opened(files.lock, to_write)
-    if descriptor is None:
-        yield
-        return
-    _held.add(descriptor)
-    try:
-        until = time.monotonic() + wait
-        while not _try(descriptor):
-            if not pause(until):
-                said = f"another process kept the store busy for {wait:g} s; nothing was written, try again"
-                raise StoreUnavailable(said)
-        yield
-    finally:
-        if descriptor in _held:
-            _held.discard(descriptor)
-            os.close(descriptor)  # which gives the lock back
-
-
-def _opened(path: Path, to_write: bool) -> int | None:
-    try:
-        return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as problem:
-        if to_write:
-            said = f"{path.name} cannot be opened ({problem.strerror}); nothing was written. Check its permissions"
-            raise StoreUnavailable(said) from problem
-    try:
-        return os.open(path, os.O_RDONLY)
-    except OSError:
-        return None
-
-
-def _try(descriptor: int) -> bool:
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            # Not `lockf`: that one does not keep two stores in one process apart.
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
-
-
-def _leave_to_parent() -> None:
-    """A forked child shares the parent's locks, and would keep them alive after the parent's death."""
-    for descriptor in _held:
-        os.close(descriptor)
-    _held.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 # ---------------------------------------------------------------- where
@@ -300,7 +231,7 @@ def fold(files: Files, data: bytes) -> None:
     Between any two steps the snapshot and its log are whole, and so are `.bak` and the logs that follow it.
     """
     if files.log.exists():
-        json_log.sync(files.log)  # lines about what was merely seen are not; the new snapshot says that it follows them
+        sync(files.log)  # lines about what was merely seen are not; the new snapshot says that it follows them
     with unfinished(files.main) as new, unfinished(files.bak) as next_bak:
         write_new(new, data)
         if files.main.exists():

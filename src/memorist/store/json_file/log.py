@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memorist.errors import StoreUnavailable, unavailable
+from memorist.store.files import BINARY, sync_folder
 from memorist.store.json_file.snapshot import (
     VERSION,
     Head,
@@ -26,7 +27,6 @@ from memorist.store.json_file.snapshot import (
 )
 
 FORMAT = "memorist log"
-BINARY = getattr(os, "O_BINARY", 0)
 _SUM = b'{"sum": "'
 _END = b'", '
 _BEHIND_SUM = len(_SUM) + 32 + len(_END)
@@ -162,18 +162,3 @@ def _cut_back(file: int, offset: int) -> None:
             f"the log cannot be written ({problem.strerror}); whether the last change is stored is unknown, "
             "a retry with its key is safe"
         ) from problem
-
-
-def sync_folder(folder: Path) -> None:
-    """Makes names durable; Windows does that by itself."""
-    if os.name == "posix":
-        sync(folder, os.O_RDONLY)
-
-
-def sync(path: Path, flags: int = os.O_RDWR) -> None:
-    """Makes what is in it durable."""
-    file = os.open(path, flags | BINARY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)

@@ -28,8 +28,9 @@ from memorist.store.json_file import files as json_files
 from memorist.store.json_file import log as json_log
 from memorist.store.json_file import snapshot as json_snapshot
 from memorist.store.json_file import tables
-from memorist.store.json_file.files import Files, locked
+from memorist.store.json_file.files import Files
 from memorist.store.json_file.snapshot import Sections, Unreadable
+from memorist.store.lock import locked
 from memorist.store.nouns import ChainLink, Commit, Diagnosis, Size
 from memorist.store.sqlite import SqliteStore
 from memorist.store.sqlite.connection import explained, patience
@@ -103,7 +104,7 @@ class JsonFileStore(SqliteStore):
                 return
             if not self._may_write:
                 raise StoreUnavailable(READ_ONLY)
-            with locked(self._files, self._connections.wait if wait is None else wait):
+            with locked(self._files.lock, self._connections.wait if wait is None else wait):
                 with _translated():
                     self._catch_up()
                     if self._log_is_long():
@@ -149,7 +150,7 @@ class JsonFileStore(SqliteStore):
             if inside:
                 yield
                 return
-            with _translated(), locked(self._files, self._connections.wait, self._may_write):
+            with _translated(), locked(self._files.lock, self._connections.wait, self._may_write):
                 self._catch_up()
                 yield
 

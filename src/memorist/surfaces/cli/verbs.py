@@ -67,7 +67,25 @@ def opened(
             scope = memory.access.must_read(place.scope, home)
             writes = (scope,) if memory.access.may_write(scope, home) else ()
             memory.access = replace(memory.access, reads=(scope,), writes=writes)
+        before = memory._tools.store.head()
         yield memory
+        if memory._tools.store.head() != before:
+            follow(memory)
+
+
+def follow(memory: Memory) -> None:
+    """Brings the files of the project up to date, if it has any. What was stored is stored, whatever becomes of its files."""
+    here = settings.load(memory._here.directory)
+    if (here.files_mode or memory.design.files) == "off":
+        return
+    from memorist.files import follow as files
+
+    try:
+        done = files.follow(memory)
+        for said in done.told if done else ():
+            aside(said)
+    except MemoristError as problem:
+        aside(str(problem))
 
 
 class _Aside(logging.Handler):
@@ -115,6 +133,8 @@ def _perform(verb: Verb, place: Place, **given: Any) -> int:
             return arguments.declined()
         answer = _batch(memory, given) if batch else _each(memory, verb.name, given)
         show.show(show.Result(verb.name, answer, memory, given, why), Screen.of(place.json))
+        if verb.name == "upkeep":
+            follow(memory)  # also what other processes wrote
         sys.stdout.flush()  # before the recall log is written, which may have to wait
     return exit_code(answer)
 

@@ -1,0 +1,318 @@
+"""Files that follow the store. The rows are the truth; each file is written from them, up to a position in the journal.
+
+    follow(memory)   writes what is due, where the settings say so: `files.mode`, `files.folder`; `listen` does so after every write
+    Follower         the same for one folder; `follow` goes on from the last position, `sync` compares everything
+    clean            takes what was erased out of every folder that the store knows of; `erase` calls it, from any process
+
+The folder says itself how far its files are (`.memorist/follow.json`): the last event of the journal, with what the chain had
+come to there. So a folder that was away, a store that was restored, and a process that was killed between a row and its line are
+all noticed, and what is missing is written. One process at a time works in a folder, under its lock.
+
+A store is told of a folder before the first byte is in it (`store/folders.py`), because only erasing rewrites files, and it must
+find all of them. What could not be cleaned is said, and tried again by the next erasure, by `compact`, and by whoever follows.
+"""
+
+import json
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import cast, get_args
+
+from memorist.checks import one_of
+from memorist.design import Files
+from memorist.errors import Invalid, MemoristError, StoreUnavailable, unavailable
+from memorist.files.projections import Maker, Projection, Since, Target, Wipe
+from memorist.files.transcripts import Transcripts, name_of
+from memorist.memory import Memory
+from memorist.records import Event
+from memorist.store import folders
+from memorist.store.checkouts import called
+from memorist.store.copies import Cleaning
+from memorist.store.files import BINARY, clear_leftovers, create_private, replace_private
+from memorist.store.folders import Filed
+from memorist.store.lock import locked
+from memorist.store.nouns import ChainLink
+from memorist.store.traces import SHORTEST, finder
+from memorist.store.where import Order, everywhere
+from memorist.surfaces import settings
+from memorist.text.visible import quoted, visible
+
+PROJECTIONS: tuple[Maker, ...] = (Transcripts,)  # in the order in which they are written
+WAIT = 30.0  # seconds for another process that follows
+ERASING_WAIT = 5.0
+EVENTS_AT_ONCE = 1000
+MOST_EVENTS = 50_000  # beyond that it is faster to compare everything
+LONGEST_TRACE = 256  # bytes
+WIPING = ("erased", "past erased")  # verbs of events after which a file must be written anew
+LOCK, STATE, IGNORED = "lock", "follow.json", ".gitignore"
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What became of a folder: how far its files are, and what the user should hear."""
+
+    folder: Path
+    position: int
+    told: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """How far the files of a folder are, and whose they are."""
+
+    store: str  # a mark that only this store makes
+    scope: str
+    position: int = 0
+    chain: str = ""
+
+
+# ---------------------------------------------------------------- where the settings say so
+
+
+def follow(memory: Memory) -> Followed | None:
+    """Brings the files of this project up to date, if the settings or the design want any.
+
+    >>> from memorist import Memory
+    >>> follow(Memory(":memory:")) is None
+    True
+    """
+    target = target_of(memory)
+    return None if target is None else Follower(memory, target.folder, target.mode).follow()
+
+
+def listen(memory: Memory) -> Callable[[], None]:
+    """Follows after every write of this memory, where the settings want files; returns a function that stops it. A failure is
+    logged, and the next write tries again."""
+    target = target_of(memory)
+    if target is None:
+        return lambda: None
+    follower = Follower(memory, target.folder, target.mode)
+    follower.follow()
+
+    def written(event: str, facts: Mapping[str, object]) -> None:
+        follower.follow()
+
+    return memory.bus.listen(written, "memory:write")
+
+
+def target_of(memory: Memory) -> Target | None:
+    """Where this project's files go, by the settings and the design; None: nowhere."""
+    here = settings.load(memory._here.directory)
+    mode = cast(Files, here.files_mode or memory.design.files)
+    return None if mode == "off" else Target(_folder(memory, here.files_folder), memory.project.scope, mode)
+
+
+def _folder(memory: Memory, named: str) -> Path:
+    """A relative folder lies in the project's own; an absolute one has a folder for each project."""
+    folder = Path(named).expanduser()
+    if folder.is_absolute():
+        return folder / name_of(memory.project.scope.removeprefix("project/"))
+    if memory.project.root is None:
+        raise Invalid(f"{memory.project.scope} has no folder of its own; set files.folder to a full path for its files")
+    return memory.project.root / folder
+
+
+# ---------------------------------------------------------------- one folder
+
+
+class Follower:
+    """Keeps the files of one folder in step with the store.
+
+    memory: an open one · folder: where the files go · mode: `mirror` if they are read back too
+    scope: whose files they are; the memory's own project without it
+    """
+
+    def __init__(
+        self, memory: Memory, folder: str | os.PathLike[str], mode: Files = "export", scope: str | None = None
+    ) -> None:
+        one_of(mode, "files.mode", get_args(Files)[1:])
+        self.memory = memory
+        self.target = Target(Path(os.path.realpath(Path(folder).expanduser())), scope or memory.project.scope, mode)
+        self.projections: tuple[Projection, ...] = tuple(make(self.target) for make in PROJECTIONS)
+        self._done: ChainLink | None = None  # how far this one has written
+        self._began = False  # whether the store knows of the folder, and it is in order
+
+    def follow(self) -> Followed:
+        """Writes what changed since the files were last written. Nothing due costs one look at the journal."""
+        return self._bring_up_to_date(whole=False)
+
+    def sync(self) -> Followed:
+        """Compares every file with the rows, whatever was noted, and writes what is missing."""
+        return self._bring_up_to_date(whole=True)
+
+    def _bring_up_to_date(self, whole: bool) -> Followed:
+        caller = self.memory._caller
+        caller.access.over_the_space(caller.access.surface)  # a skill or a reader has no business with files
+        head = caller.store.head()
+        if not whole and head is not None and head == self._done:
+            return Followed(self.target.folder, head.last)
+        self._tell_store()
+        with self._locked(WAIT):
+            state, head = self._state(), caller.store.head()  # as another process left it
+            due = None if whole or state is None else self._events(state, head)
+            told = [*self._erase_again(due), *self._write(due)]
+            return Followed(self.target.folder, self._keep(head, state), tuple(told))
+
+    def _write(self, due: Sequence[Event] | None) -> list[str]:
+        ids = None if due is None else tuple(dict.fromkeys(event.record for event in due))
+        return [] if ids == () else self._each(lambda each: each.write(self.memory, Since(ids)))
+
+    def _erase_again(self, due: Sequence[Event] | None) -> list[str]:
+        """What was erased while nobody could reach this folder; of one that is compared as a whole, whatever ever was."""
+        ids = erased(self.memory) if due is None else {event.record for event in due if event.verb in WIPING}
+        return self._each(lambda each: each.erase(self.memory, Wipe(frozenset(ids)))) if ids else []
+
+    def erase(self, wipe: Wipe) -> list[str]:
+        """Takes that out of every file, and says what somebody has to look at: a file that holds a word of it still is named."""
+        with self._locked(ERASING_WAIT):
+            told = self._each(lambda each: each.erase(self.memory, wipe))
+            traced = finder([trace for trace in wipe.traces if len(trace) >= SHORTEST])
+            files = [file for each in self.projections for file in each.files()]
+            told += [
+                f"{visible(str(file))} still holds words of it; look at it" for file in files if _has(file, traced)
+            ]
+        return told
+
+    def _each(self, work: Callable[[Projection], list[str]]) -> list[str]:
+        """Asks every projection; one that fails keeps no other from being written, and then the files stay due."""
+        told, failed = list[str](), list[str]()
+        for each in self.projections:
+            try:
+                told += work(each)
+            except MemoristError as problem:
+                failed.append(f"{each.name}: {problem}")
+            except OSError as problem:
+                failed.append(f"{each.name}: {unavailable(problem, each.name)}")
+        if failed:
+            raise StoreUnavailable(
+                f"the files in {visible(str(self.target.folder))} are not up to date ({'; '.join(failed)}); the memories are "
+                "stored, and `memorist sync` tries again"
+            )
+        return told
+
+    # ------------------------------------------------------------ how far the files are
+
+    def _events(self, state: _State, head: ChainLink | None) -> list[Event] | None:
+        """What happened since; None where the journal is not the one that the files were written from, or too much."""
+        store, last = self.memory._tools.store, head.last if head else 0
+        then = store.head(state.position) if 0 < state.position <= last else None
+        if last - state.position > MOST_EVENTS or (then.digest.hex() if then else "") != state.chain:
+            return None
+        found: list[Event] = []
+        for first in range(state.position, last, EVENTS_AT_ONCE):
+            end = min(first + EVENTS_AT_ONCE, last)
+            found += store.journal(before=end + 1, limit=end - first)
+        return found
+
+    def _state(self) -> _State | None:
+        """What the folder says of itself; None where nothing can be relied upon."""
+        try:
+            value = json.loads((self.target.own / STATE).read_bytes())
+            state = _State(value["store"], value["scope"], value["position"], value["chain"])
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            return None
+        store, space, scope = self.memory._tools.store, self.memory.space, self.target.scope
+        known = state.scope == scope or called(state.scope, store, space, adopted=True) == scope
+        if state.store != self._mark or not known:
+            raise Invalid(
+                f"{visible(str(self.target.folder))} holds the files of {quoted(state.scope)} of "
+                f"{'this' if state.store == self._mark else 'another'} store; name another folder with files.folder, or move "
+                "these files away"
+            )
+        return state if state.scope == scope else None
+
+    def _keep(self, head: ChainLink | None, before: _State | None) -> int:
+        """Notes how far the files are; nothing is written where that was known."""
+        position, chain = (0, "") if head is None else (head.last, head.digest.hex())
+        now = _State(self._mark, self.target.scope, position, chain)
+        if now != before:
+            value = {"memorist": "follow", "version": 1, **asdict(now)}
+            _overwrite(self.target.own / STATE, json.dumps(value).encode() + b"\n")
+        self._done = head
+        return position
+
+    @property
+    def _mark(self) -> str:
+        return self.memory._writer.digest(f"files of {self.memory.space}")
+
+    def _tell_store(self) -> None:
+        """The store knows of the folder from now on."""
+        store, space, here = self.memory._tools.store, self.memory.space, Filed(self.target.folder, self.target.scope)
+        if not self._began and here not in folders.known(store, space):
+            with self.memory._writer.transaction():
+                folders.note(here, store, space)
+
+    def _locked(self, wait: float) -> AbstractContextManager[None]:
+        try:
+            self._prepare()
+        except OSError as problem:
+            raise unavailable(problem, visible(str(self.target.folder))) from problem
+        return locked(self.target.own / LOCK, wait, what=f"the files in {visible(str(self.target.folder))}")
+
+    def _prepare(self) -> None:
+        """A folder that we make is kept out of version control, but for what people read and edit: conversations are nobody
+        else's. What killed processes left is removed."""
+        if not self.target.folder.exists():
+            replace_private(self.target.folder / IGNORED, "*\n!MEMORY.md\n")
+        create_private(self.target.own / LOCK)
+        if not self._began:
+            clear_leftovers((self.target.folder, self.target.own, *_inner(self.projections)))
+        self._began = True
+
+
+def _overwrite(file: Path, data: bytes) -> None:
+    """Neither replaced nor emptied first, for which a disk is waited for: half of it says nothing, and then everything is
+    compared."""
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | BINARY, 0o600)
+    try:
+        os.write(descriptor, data)
+        os.ftruncate(descriptor, len(data))
+    finally:
+        os.close(descriptor)
+
+
+def _inner(projections: Iterable[Projection]) -> set[Path]:
+    return {file.parent for each in projections for file in each.files()}
+
+
+def _has(file: Path, traced: Callable[[bytes], bool]) -> bool:
+    """Looked through in parts that overlap."""
+    try:
+        with file.open("rb") as opened:
+            block = b""
+            while more := opened.read(1 << 20):
+                block = block[-LONGEST_TRACE:] + more
+                if traced(block):
+                    return True
+    except OSError:
+        return False
+    return False
+
+
+# ---------------------------------------------------------------- erasing
+
+
+def clean(memory: Memory, ids: Collection[str], traces: Collection[bytes], cleaning: Cleaning) -> None:
+    """Takes these memories out of the files in every folder that the store knows of, whosever project it is, and adds what it has
+    to say. A folder that cannot be reached is tried again."""
+    wipe = Wipe(frozenset(ids), tuple(traces))
+    for filed in folders.known(memory._tools.store, memory.space):
+        shown = visible(str(filed.path))
+        try:
+            if filed.path.is_dir():
+                cleaning.said += Follower(memory, filed.path, scope=filed.scope).erase(wipe)
+            elif not filed.path.parent.is_dir():  # else somebody removed it, with all that was in it
+                cleaning.said.append(
+                    f"{shown}, which held files of {filed.scope}, is not there; `memorist sync` cleans it"
+                )
+        except (MemoristError, OSError) as problem:
+            cleaning.not_yet(f"the files in {shown} could not be cleaned ({problem})")
+
+
+def erased(memory: Memory) -> set[str]:
+    """The ids of all that was ever erased in this space, and of what lost a past text; they are no content."""
+    store, gone = memory._tools.store, everywhere(memory.space).also("state", "eq", "erased")
+    pasts = store.find(gone.also("superseded_by", "ne", None), Order("number"))
+    return {brief.id for brief in store.briefs(gone)} | {record.superseded_by or "" for record in pasts}

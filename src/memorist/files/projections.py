@@ -1,0 +1,108 @@
+"""What a file that follows the store is: something that can be written from rows, and cleaned of what was erased.
+
+A projection is made for a `Target`. It reads rows by `readable`, not by the rights of whoever happens to follow or to erase: a
+caller who sees one scope only must not make a file lose the others, and one who works in another project must not stop at this
+one. It is called under the lock of the folder, and it may be called again for what it has done already.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from memorist.access import Access
+from memorist.design import Files
+from memorist.memory import Memory
+from memorist.store.files import replace_private
+from memorist.store.where import Where
+
+INNER = ".memorist"  # the folder, inside, for what is only ours: the lock, how far the files are, what they were last
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where the files of a project go."""
+
+    folder: Path
+    scope: str  # the project
+    mode: Files = "export"
+
+    @property
+    def own(self) -> Path:
+        return self.folder / INNER
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """The ids of what changed since the files were last written; None: anything may have, and every file is compared."""
+
+    ids: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wipe:
+    """What must not be in any file any more: the memories of these ids as they were, and words that nothing else holds. A
+    memory of these ids that still lives is to be written as it is now."""
+
+    ids: frozenset[str]
+    traces: tuple[bytes, ...] = ()
+
+
+class Projection(Protocol):
+    """One or more files that follow the rows."""
+
+    @property
+    def name(self) -> str:
+        """What it is, for people."""
+
+    def files(self) -> Iterable[Path]:
+        """Every file of it that is there now, with everything that was put aside or is kept to compare with."""
+
+    def write(self, memory: Memory, since: Since) -> list[str]:
+        """Brings the files up to date; what the user should hear of it. An error leaves them due."""
+
+    def erase(self, memory: Memory, wipe: Wipe) -> list[str]:
+        """Takes that out of every file of it; what somebody has to look at. An error where a later try may do better."""
+
+
+Maker = Callable[[Target], Projection]
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """One file that is written whole, from a function of the rows: from the memory and the project to its bytes, none of them
+    where there is nothing to tell."""
+
+    target: Target
+    name: str  # of the file
+    render: Callable[[Memory, str], bytes]
+
+    def files(self) -> Iterator[Path]:
+        if self._file.exists():
+            yield self._file
+
+    def write(self, memory: Memory, since: Since) -> list[str]:
+        """Replaces the file, where it would say something else."""
+        now, there = self.render(memory, self.target.scope), self._file.exists()
+        if (now or there) and not (there and self._file.read_bytes() == now):
+            replace_private(self._file, now.decode(), durable=False)  # it can be made again
+        return []
+
+    def erase(self, memory: Memory, wipe: Wipe) -> list[str]:
+        """Written anew, it holds what the rows hold."""
+        return self.write(memory, Since(None)) if self._file.exists() else []
+
+    @property
+    def _file(self) -> Path:
+        return self.target.folder / self.name
+
+
+def rendered(name: str, render: Callable[[Memory, str], bytes]) -> Maker:
+    """The maker of such a file, for the table of projections."""
+    return partial(Rendered, name=name, render=render)
+
+
+def readable(memory: Memory, scope: str) -> Where:
+    """All that a project may read, in every state."""
+    return Where(Access(memory.space, reads=("*", scope), home=scope))

@@ -1,0 +1,77 @@
+"""A lock between processes, and between the threads of one: an empty file, which the system gives back when its holder dies.
+
+The file is never removed, because two processes could then hold two of them.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from memorist.errors import StoreUnavailable
+from memorist.store.files import pause
+
+_held: set[int] = set()  # descriptors of locks that this process holds
+
+
+@contextmanager
+def locked(path: Path, wait: float, to_write: bool = True, what: str = "the store") -> Iterator[None]:
+    """Waits for the lock, up to `wait` seconds. Who may not even open it can still read `what` it is for."""
+    descriptor = _opened(path, to_write)
+    if descriptor is None:
+        yield
+        return
+    _held.add(descriptor)
+    try:
+        until = time.monotonic() + wait
+        while not _try(descriptor):
+            if not pause(until):
+                said = f"another process kept {what} busy for {wait:g} s; nothing was written, try again"
+                raise StoreUnavailable(said)
+        yield
+    finally:
+        if descriptor in _held:
+            _held.discard(descriptor)
+            os.close(descriptor)  # which gives the lock back
+
+
+def _opened(path: Path, to_write: bool) -> int | None:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as problem:
+        if to_write:
+            said = f"{path.name} cannot be opened ({problem.strerror}); nothing was written. Check its permissions"
+            raise StoreUnavailable(said) from problem
+    try:
+        return os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+
+
+def _try(descriptor: int) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            # Not `lockf`: that one does not keep two stores in one process apart.
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _leave_to_parent() -> None:
+    """A forked child shares the parent's locks, and would keep them alive after the parent's death."""
+    for descriptor in _held:
+        os.close(descriptor)
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)

@@ -1,0 +1,467 @@
+"""Promise P18: the rows are the truth and the files follow them, whatever happens between a row and its line."""
+
+import json
+import random
+import shutil
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import rounds
+from faults.processes import Child, all_at_once, needs_fork
+from memorist import Memory
+from memorist.access import Access, access_for
+from memorist.errors import Invalid, MemoristError, OutOfScope, Refused, StoreUnavailable
+from memorist.files import follow as following
+from memorist.files import transcripts
+from memorist.files.follow import Follower, follow, listen
+from memorist.files.transcripts import file_of, read
+from memorist.store import folders
+from memorist.store.lock import locked
+from memorist.store.open import restore
+from memorist.surfaces import settings
+
+pytestmark = pytest.mark.covers("P18", "S2-3")
+
+
+def say(memory: Memory, text: str, session: str = "s") -> None:
+    memory.remember([{"role": "user", "content": text}], session=session)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """What a folder shows people: every file but our own notes about it."""
+    found = [path for path in folder.rglob("*") if path.is_file() and ".memorist" not in path.parts]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found if not path.name.endswith(".torn")}
+
+
+def said(folder: Path, session: str = "s") -> list[str]:
+    found = read(file_of(folder, session))
+    assert found.problems == []
+    return [line["content"] for line in found.lines]
+
+
+# ---------------------------------------------------------------- what is due, and only that
+
+
+def test_a_line_is_added_for_each_turn_and_none_is_touched(memory: Memory, tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    for number in range(5):
+        say(memory, f"turn {number}")
+        before = file_of(folder, "s").read_bytes() if number else b""
+        Follower(memory, folder).follow()
+        assert file_of(folder, "s").read_bytes().startswith(before)
+        assert said(folder) == [f"turn {each}" for each in range(number + 1)]
+
+
+def test_a_second_time_changes_no_byte(memory: Memory, tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    say(memory, "one")
+    say(memory, "two", "t")
+    Follower(memory, folder).follow()
+    seen = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()}
+    time.sleep(0.02)
+    Follower(memory, folder).follow()
+    Follower(memory, folder).sync()
+    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()} == seen
+
+
+def test_what_is_no_turn_moves_only_the_position(memory: Memory, tmp_path: Path) -> None:
+    say(memory, "one")
+    Follower(memory, tmp_path / "files").follow()
+    before = contents(tmp_path / "files")
+    memory.remember("Staging runs Postgres 16", kind="decision")
+    done = Follower(memory, tmp_path / "files").follow()
+    assert contents(tmp_path / "files") == before and done.position == memory.log(limit=1)[0].seq
+
+
+def test_what_was_forgotten_was_said(memory: Memory, tmp_path: Path) -> None:
+    say(memory, "one")
+    say(memory, "two")
+    memory.forget(memory.list({"kind": "turn"}, order="-number")[0])
+    Follower(memory, tmp_path / "files").follow()
+    assert said(tmp_path / "files") == ["one", "two"]
+
+
+def test_another_projects_turns_stay_out(tmp_path: Path) -> None:
+    with Memory(tmp_path / "m.db", project="one") as one, Memory(tmp_path / "m.db", project="two") as two:
+        say(one, "of one")
+        say(two, "of two")
+        Follower(one, tmp_path / "one").follow()
+        Follower(two, tmp_path / "two").follow()
+    assert said(tmp_path / "one") == ["of one"] and said(tmp_path / "two") == ["of two"]
+
+
+def test_a_users_conversation_is_in_the_files_of_its_project(memory: Memory, tmp_path: Path) -> None:
+    memory.ingest([{"role": "user", "content": "I am Ann"}], session="hers", user="ann")
+    Follower(memory, tmp_path / "files").follow()
+    assert said(tmp_path / "files", "hers") == ["I am Ann"]
+
+
+def test_the_index_tells_how_a_session_is(memory: Memory, tmp_path: Path) -> None:
+    with memory.session("s", agent="scout") as talk:
+        talk.turn("user", "hello")
+        Follower(memory, tmp_path / "files").follow()
+        [entry] = json.loads((tmp_path / "files" / "sessions.json").read_text())["sessions"]
+        assert (entry["state"], entry["agent"]) == ("open", "scout")
+    Follower(memory, tmp_path / "files").follow()
+    [entry] = json.loads((tmp_path / "files" / "sessions.json").read_text())["sessions"]
+    assert entry["state"] in ("closing", "closed")
+
+
+def test_who_sees_little_does_not_make_files_forget(memory: Memory, tmp_path: Path) -> None:
+    say(memory, "one")
+    narrow = memory.through(Access(memory.space, reads=("task/7",), writes=("task/7",), home=memory.project.scope))
+    Follower(narrow, tmp_path / "files").follow()
+    assert said(tmp_path / "files") == ["one"]
+    for role in ("reader", "skill"):
+        with pytest.raises(OutOfScope):
+            Follower(memory.through(access_for(role, memory.project.scope)), tmp_path / "files").follow()
+
+
+def test_while_memory_is_off_nothing_is_written(
+    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMORIST_OFF", "1")
+    with pytest.raises(Refused):
+        Follower(memory, tmp_path / "files").follow()
+    assert not (tmp_path / "files").exists()
+
+
+# ---------------------------------------------------------------- what happens to files
+
+
+def test_lines_of_others_are_kept(memory: Memory, tmp_path: Path) -> None:
+    say(memory, "one")
+    Follower(memory, tmp_path / "files").follow()
+    note = b'{"type": "note", "text": "by hand"}\n'
+    with file_of(tmp_path / "files", "s").open("ab") as file:
+        file.write(note)
+    say(memory, "two")
+    Follower(memory, tmp_path / "files").follow()
+    assert [line.get("content", "note") for line in read(file_of(tmp_path / "files", "s")).lines] == [
+        "one",
+        "note",
+        "two",
+    ]
+    assert note in file_of(tmp_path / "files", "s").read_bytes()
+
+
+@pytest.mark.parametrize("lost", ["sessions/s.jsonl", "sessions.json", ".memorist/follow.json", ".memorist", "."])
+def test_what_somebody_removed_is_written_again(memory: Memory, tmp_path: Path, lost: str) -> None:
+    folder = tmp_path / "files"
+    say(memory, "one")
+    say(memory, "other", "t")
+    Follower(memory, folder).follow()
+    before = contents(folder)
+    gone = folder / lost
+    shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
+    Follower(memory, folder).sync()
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("junk", [b"", b"{", b"[]", b"null", b'{"sessions": [{"id": 1}]}', b"\xff", b"[" * 100_000])
+def test_an_index_that_cannot_be_read_is_made_again(memory: Memory, tmp_path: Path, junk: bytes) -> None:
+    say(memory, "one")
+    say(memory, "other", "t")
+    Follower(memory, tmp_path / "files").follow()
+    before = contents(tmp_path / "files")
+    (tmp_path / "files" / "sessions.json").write_bytes(junk)
+    Follower(memory, tmp_path / "files").sync()
+    assert contents(tmp_path / "files") == before
+
+
+def test_a_damaged_line_is_told_once_and_its_turn_written_again(memory: Memory, tmp_path: Path) -> None:
+    say(memory, "one")
+    say(memory, "two")
+    Follower(memory, tmp_path / "files").follow()
+    file = file_of(tmp_path / "files", "s")
+    first, second = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(first[:60] + b"\n" + second)
+    [told] = Follower(memory, tmp_path / "files").sync().told
+    assert told.startswith("s.jsonl:1: is not JSON")
+    assert [line["content"] for line in read(file).lines] == ["two", "one"]
+    assert file.read_bytes() == first[:60] + b"\n" + second + first, "nothing is rewritten"
+
+
+def test_a_restored_store_and_its_files_come_together_again(tmp_path: Path) -> None:
+    path, folder = tmp_path / "m.db", tmp_path / "files"
+    with Memory(path, project="atlas") as memory:
+        say(memory, "one")
+        memory.backup(tmp_path / "copy.db")
+        say(memory, "two")
+        Follower(memory, folder).follow()
+    restore(path, tmp_path / "copy.db", datetime.now(UTC))
+    with Memory(path, project="atlas") as memory:
+        say(memory, "three")
+        Follower(memory, folder).follow()
+        say(memory, "four")
+        Follower(memory, folder).follow()
+    assert said(folder) == ["one", "two", "three", "four"], (
+        "the line of what the backup does not know is not ours to remove"
+    )
+
+
+def test_a_folder_is_of_one_project_and_one_store(tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    with Memory(tmp_path / "m.db", project="one") as one:
+        say(one, "of one")
+        Follower(one, folder).follow()
+    for store, project in (("m.db", "two"), ("other.db", "one")):
+        with Memory(tmp_path / store, project=project) as other:
+            say(other, "of another")
+            with pytest.raises(Invalid, match=r"holds the files of .*project/one.*files\.folder"):
+                Follower(other, folder).follow()
+    assert said(folder) == ["of one"]
+
+
+def test_a_renamed_project_keeps_its_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    with Memory(tmp_path / "m.db", project="one") as memory:
+        say(memory, "as one")
+        Follower(memory, folder).follow()
+        memory.through(access_for("admin", "project/one", origin="user")).rename_project("one", "two")
+    with Memory(tmp_path / "m.db", project="two") as memory:
+        say(memory, "as two")
+        Follower(memory, folder).follow()
+    assert said(folder) == ["as one", "as two"]
+
+
+def test_a_link_in_the_place_of_our_folder_is_not_followed(memory: Memory, tmp_path: Path) -> None:
+    folder, outside = tmp_path / "files", tmp_path / "outside"
+    folder.mkdir()
+    outside.mkdir()
+    (folder / "sessions").symlink_to(outside)
+    say(memory, "one")
+    with pytest.raises(StoreUnavailable, match=r"is a link.*memories are stored.*memorist sync"):
+        Follower(memory, folder).follow()
+    assert list(outside.iterdir()) == []
+    (folder / "sessions").unlink()
+    Follower(memory, folder).follow()
+    assert said(folder) == ["one"]
+
+
+def test_who_has_to_wait_too_long_is_told(memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "WAIT", 0.1)
+    say(memory, "one")
+    (tmp_path / "files" / ".memorist").mkdir(parents=True)
+    with (
+        locked(tmp_path / "files" / ".memorist" / "lock", 1.0),
+        pytest.raises(StoreUnavailable, match=r"files in .* busy for 0\.1 s"),
+    ):
+        Follower(memory, tmp_path / "files").follow()
+    Follower(memory, tmp_path / "files").follow()
+    assert said(tmp_path / "files") == ["one"]
+
+
+# ---------------------------------------------------------------- crashes
+
+
+class Killed(BaseException):
+    """Nothing catches it, as nothing catches a signal."""
+
+
+def killed_at(patch: pytest.MonkeyPatch, step: str) -> None:
+    """Lets the process die right before one of the steps in which files are changed, or in the middle of a line."""
+
+    def die(*given: Any, **named: Any) -> None:
+        raise Killed
+
+    if step == "line":
+        write = transcripts.os.write
+
+        def half(file: int, data: bytes) -> int:
+            write(file, data[: len(data) // 2])
+            raise Killed
+
+        patch.setattr(transcripts.os, "write", half)
+    else:
+        module = following if step in ("_keep", "_tell_store") else transcripts
+        owner = Follower if module is following else transcripts.Transcripts if step == "_save" else transcripts
+        patch.setattr(owner, step, die)
+
+
+STEPS = ("_tell_store", "append", "line", "_save", "_keep")
+
+
+@pytest.mark.covers("P14")
+def test_after_any_crash_the_files_are_those_of_the_rows(tmp_path: Path) -> None:
+    chance = random.Random("crash")
+    for number in range(rounds(500)):
+        folder, fresh = tmp_path / f"{number}", tmp_path / f"{number}-fresh"
+        with Memory(":memory:", project="atlas", embed="none") as memory:
+            for _ in range(chance.randrange(2, 7)):
+                for each in range(chance.randrange(1, 4)):
+                    say(memory, f"turn {each} {chance.random()}", chance.choice(["s", "t", "UP", "../up"]))
+                step = chance.choice((*STEPS, None))
+                with pytest.MonkeyPatch.context() as patch:
+                    if step is not None:
+                        killed_at(patch, step)
+                    try:
+                        Follower(memory, folder).follow()
+                    except Killed:
+                        continue
+            Follower(memory, folder).follow()
+            Follower(memory, fresh).follow()
+            assert contents(folder) == contents(fresh)
+            before = contents(folder)
+            Follower(memory, folder).sync()
+            assert contents(folder) == before
+
+
+def writing_and_following(path: Path, folder: Path, writer: int, count: int) -> Callable[[], None]:
+    def work() -> None:
+        with Memory(path, project="atlas", embed="none") as memory:
+            follower = Follower(memory, folder)
+            for number in range(count):
+                say(memory, f"{writer}:{number}", "shared" if number % 2 else f"of {writer}")
+                follower.follow()
+
+    return work
+
+
+@needs_fork
+@pytest.mark.covers("W2-11", "P6")
+def test_processes_that_follow_at_once_write_each_turn_once(tmp_path: Path) -> None:
+    path, folder, count = tmp_path / "m.db", tmp_path / "files", rounds(200, 0.05)
+    Memory(path, project="atlas").close()
+    assert all_at_once([writing_and_following(path, folder, writer, count) for writer in range(4)]) == [0] * 4
+    with Memory(path, project="atlas") as memory:
+        before = contents(folder)
+        Follower(memory, folder).sync()
+        Follower(memory, tmp_path / "fresh").follow()
+        assert contents(folder) == before == contents(tmp_path / "fresh")
+        entries = json.loads(before["sessions.json"])["sessions"]
+        assert sum(entry["turns"] for entry in entries) == 4 * count == memory.count({"kind": "turn"})
+
+
+@needs_fork
+@pytest.mark.covers("P18", "P14")
+def test_kill_9_between_a_row_and_its_line_loses_nothing(tmp_path: Path) -> None:
+    path, folder, chance = tmp_path / "m.db", tmp_path / "files", random.Random("kill")
+    Memory(path, project="atlas").close()
+
+    def work(told: Callable[[object], None]) -> None:
+        with Memory(path, project="atlas", embed="none") as memory:
+            follower, number = Follower(memory, folder), 0
+            while True:
+                say(memory, f"{number} " + "long " * chance.randrange(1, 2000))
+                follower.follow()
+                told(number)
+                number += 1
+
+    for _ in range(rounds(200, 0.03)):
+        child = Child(work)
+        assert child.line() is not None
+        time.sleep(chance.uniform(0, 0.05))
+        child.kill()
+        with Memory(path, project="atlas") as memory:
+            Follower(memory, folder).follow()
+            rows = [record.text for record in memory.list({"kind": "turn"}, order="-number", limit=100_000)]
+        assert said(folder) == rows
+
+
+# ---------------------------------------------------------------- where the settings say so
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "work"
+    (folder / ".git").mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("MEMORIST_DB", str(tmp_path / "memory.db"))
+    return folder
+
+
+def test_files_are_off_unless_somebody_wants_them(checkout: Path) -> None:
+    with Memory() as memory:
+        say(memory, "one")
+        assert follow(memory) is None
+    assert {path.name for path in checkout.iterdir()} == {".git"}
+
+
+def test_a_relative_folder_lies_in_the_project_and_is_kept_out_of_version_control(checkout: Path) -> None:
+    settings.set_setting("files.mode", "export")
+    with Memory() as memory:
+        say(memory, "one")
+        done = follow(memory)
+    assert done is not None and done.folder == checkout / "memory" and said(checkout / "memory") == ["one"]
+    assert (checkout / "memory" / ".gitignore").read_text() == "*\n!MEMORY.md\n"
+
+
+def test_a_full_path_has_a_folder_for_each_project(tmp_path: Path) -> None:
+    settings.set_setting("files.mode", "export")
+    settings.set_setting("files.folder", str(tmp_path / "all"))
+    for project in ("one", "Two", "two"):
+        with Memory(tmp_path / "m.db", project=project) as memory:
+            say(memory, f"of {project}")
+            done = follow(memory)
+            assert done is not None and said(done.folder) == [f"of {project}"]
+    assert len(list((tmp_path / "all").iterdir())) == 3
+
+
+def test_a_project_without_a_folder_is_told_to_name_one(tmp_path: Path) -> None:
+    settings.set_setting("files.mode", "mirror")
+    with Memory(tmp_path / "m.db", project="atlas") as memory, pytest.raises(Invalid, match=r"files\.folder"):
+        follow(memory)
+
+
+def test_whoever_listens_has_files_after_every_write(checkout: Path) -> None:
+    settings.set_setting("files.mode", "export")
+    with Memory() as memory:
+        stop = listen(memory)
+        for number in range(3):
+            say(memory, f"turn {number}")
+            assert len(said(checkout / "memory")) == number + 1
+        stop()
+        say(memory, "unheard")
+        assert len(said(checkout / "memory")) == 3
+
+
+@pytest.mark.parametrize("name", ["files.mode", "files_mode"])
+def test_the_settings_are_read_by_either_name(name: str, tmp_path: Path) -> None:
+    settings.set_setting(name, "mirror")
+    assert settings.get_setting("files.mode") == settings.get_setting("files_mode") == "mirror"
+    settings.unset_setting(name)
+    file = settings.user_file()
+    assert file is not None and settings.load().files_mode is None
+    file.write_text('[files]\nmode = "export"\nfolder = "notes"\n')
+    assert (settings.load().files_mode, settings.load().files_folder) == ("export", "notes")
+    with pytest.raises(Invalid, match=r"table \[files\]"):
+        settings.set_setting(name, "off")
+    for wrong in ("sometimes", "", "OFF"):
+        with pytest.raises(Invalid, match=r"files\.mode"):
+            settings.set_setting("files.mode", wrong)
+
+
+@pytest.mark.covers("E5")
+def test_a_cloned_project_does_not_switch_files_on(checkout: Path) -> None:
+    """Else whoever publishes a repository could have conversations written into it."""
+    (checkout / ".memorist.toml").write_text('[files]\nmode = "mirror"\nfolder = "public"\n')
+    with Memory() as memory:
+        assert follow(memory) is None
+        assert any("may not set" in problem for problem in memory.status()["settings_problems"])
+
+
+# ---------------------------------------------------------------- the store knows
+
+
+def test_the_store_knows_the_folder_before_a_byte_is_in_it(
+    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transcripts, "append", lambda *given: (_ for _ in ()).throw(MemoristError("no")))
+    say(memory, "one")
+    with pytest.raises(StoreUnavailable):
+        Follower(memory, tmp_path / "files").follow()
+    assert [filed.path for filed in folders.known(memory._tools.store, memory.space)] == [tmp_path / "files"]
+
+
+@pytest.mark.covers("P24")
+def test_a_place_where_no_folder_can_be_made_is_told(memory: Memory, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file")
+    say(memory, "one")
+    with pytest.raises(StoreUnavailable, match="taken"):
+        Follower(memory, tmp_path / "taken" / "files").follow()
