@@ -20,6 +20,7 @@ from memorist import checks, designs, prompt, recall, remember, upkeep
 from memorist.access import Access, access_for, family_of
 from memorist.design import Clock, Confirmer, Design, Reranker, Tools
 from memorist.errors import Invalid, MemoristError, Refused, StoreDamaged, StoreUnavailable
+from memorist.folder import Folder
 from memorist.kinds import KINDS, LAYERS, Kind, Kinds
 from memorist.models import rerank as second
 from memorist.models.embed import NONE, Choice, Embedder, chosen, chosen_for_turns, shown
@@ -299,13 +300,13 @@ class Engine:
         self.bus = Bus(lambda: self.access)
         self._process, self._problems = os.getpid(), here.told()
         self._off_because, self._here = here.off_because, here
-        models = _models(here, embed, embed_turns)
+        models, self._own = _models(here, embed, embed_turns), _own_rules()
         store = open_store(here.db, checks.seconds(wait, "wait"))
-        self._own = _own_rules()
         meaning = Meaning(store, *models, self._own)
         self._writer = Writer(store, clock, meaning, self._own)
         known = Kinds({**KINDS, **here.kinds, **(kinds or {})})
-        self._tools = Tools(store, clock, count_tokens, known, meaning, confirm, here.judge(rerank), here.times)
+        folder, judge = Folder(here.project.root, here.directory), here.judge(rerank)
+        self._tools = Tools(store, clock, count_tokens, known, meaning, confirm, judge, here.times, folder=folder)
         self._settle(here, access)
         for name in (self.space, self.home):
             self._writer.refuse_secret(name, "the space or project")
