@@ -142,24 +142,26 @@ class Folder:
         name = inner.replace(os.sep, "/")
         return None if name == ".." or name.startswith("../") else "" if name == "." else name
 
+    def is_folder(self, name: str) -> bool:
+        return self._place(name).is_dir()
+
     def walk(self, top: str = "") -> Iterator[str]:
         """The files below that folder of the folder, in the order of their names; neither links, nor what is hidden, ignored or
         filled by tools, nor other checkouts."""
         for here, folders, files in os.walk(self._place(top)):
             name = self.below(here)
             if name is None or (name and not OWN_MARKS.isdisjoint((*folders, *files))):
-                folders[:] = []
-                continue
-            folders[:] = sorted(each for each in folders if self._is_walked(here, each, name))
-            for each in sorted(files):
-                inner = f"{name}/{each}" if name else each
-                if not Path(here, each).is_symlink() and not self.is_ignored(inner, inside=True):
-                    yield inner
+                folders[:] = files[:] = []
+            prefix = f"{name}/" if name else ""
+            folders[:] = sorted(each for each in folders if self._is_walked(Path(here, each), prefix + each))
+            yield from (prefix + each for each in sorted(files) if self._is_listed(Path(here, each), prefix + each))
 
-    def _is_walked(self, here: str, each: str, name: str) -> bool:
-        inner = f"{name}/{each}" if name else each
-        hidden = each.startswith(".") or each in FILLED or Path(here, each).is_symlink()
-        return not hidden and not self.is_ignored(inner, folder=True, inside=True)
+    def _is_listed(self, path: Path, name: str) -> bool:
+        return not path.is_symlink() and not self.is_ignored(name, inside=True)
+
+    def _is_walked(self, path: Path, name: str) -> bool:
+        hidden = path.name.startswith(".") or path.name in FILLED or path.is_symlink()
+        return not hidden and not self.is_ignored(name, folder=True, inside=True)
 
     def is_ignored(self, name: str, folder: bool = False, inside: bool = False) -> bool:
         """Whether that path below the folder is not to be read; `inside`: the folders above it are known to be read."""

@@ -89,14 +89,11 @@ def index(memory: Memory, paths: Iterable[str | Path] = (), *, dry_run: bool = F
     read = _read(wanted.files, folder, memory)
     plan = _plan(read, [record for record in known if wanted.covers(record.files[0])], scope, folder)
     if dry_run:
-        drafts = tuple(replace(draft, text=caller.writer.redact(draft.text)) for draft in plan.new)
-        return Indexed(
-            None, len(read.sources), plan.counted(Counter(added=len(plan.new))), tuple(read.problems), True, drafts
-        )
+        return Indexed(None, len(read.sources), plan.counted(), tuple(read.problems), True, tuple(plan.new))
     done = door.remember_many(plan.new)
-    outcomes = Counter("unchanged" if each.outcome != "added" else "added" for each in done)
     batch = _replace(plan, next((each.batch for each in done if each.batch), None), door, caller)
-    return Indexed(batch, len(read.sources), plan.counted(outcomes), tuple(read.problems))
+    known_already = sum(each.outcome != "added" for each in done)
+    return Indexed(batch, len(read.sources), plan.counted(known_already), tuple(read.problems))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,25 +109,28 @@ class _Wanted:
 
 
 def _wanted(paths: Iterable[str | Path], folder: Folder, known: set[str]) -> _Wanted:
-    if isinstance(paths, str | Path):
-        raise Invalid("the paths must be a list, such as ['docs']")
-    tops, named = list[str](), set[str]()
-    for given in list(paths) or [folder.root or ""]:
-        name = _below(given, folder)
-        (tops.append if (folder.root or Path()).joinpath(name).is_dir() else named.add)(name)
-        if name and folder.is_ignored(name, folder=name in tops):
-            raise Invalid(
-                f"{name} is ignored (.gitignore, .secretsignore, .env*), so it is not indexed; name another path"
-            )
-        if name in named and folder.name_of(name) is None and name not in known:
-            raise Invalid(f"there is no file {name} in {folder.root}; name a file or a folder of it")
-    found = {name for top in tops for name in folder.walk(top) if _is_indexed(name)}
-    wanted = _Wanted((), frozenset(named), tuple(tops))
-    again = {name for name in known if wanted.covers(name) and folder.name_of(name) == name}
-    files = sorted(found | again | {name for name in named if folder.name_of(name)})
+    """What the paths mean. What was indexed before is looked at again, whatever it is called."""
+    names = _names(paths, folder)
+    tops = tuple(name for name in names if folder.is_folder(name))
+    wanted = _Wanted((), frozenset(names) - frozenset(tops), tops)
+    _refuse_absent(wanted.named - known, folder)
+    before = {name for name in (*known, *wanted.named) if wanted.covers(name) and folder.name_of(name) == name}
+    files = before.union(*(filter(_is_indexed, folder.walk(top)) for top in tops))
     if len(files) > sources.MOST_FILES:
         raise Invalid(f"{len(files):,} files were found; {sources.MOST_FILES:,} can be indexed at once: name fewer")
-    return replace(wanted, files=tuple(files))
+    return replace(wanted, files=tuple(sorted(files)))
+
+
+def _refuse_absent(names: Iterable[str], folder: Folder) -> None:
+    for name in names:
+        if folder.name_of(name) != name:
+            raise Invalid(f"there is no file {name} in {folder.root}; name a file or a folder of it")
+
+
+def _names(paths: Iterable[str | Path], folder: Folder) -> list[str]:
+    if isinstance(paths, str | Path):
+        raise Invalid("the paths must be a list, such as ['docs']")
+    return [_below(given, folder) for given in paths] or [""]
 
 
 def _below(given: str | Path, folder: Folder) -> str:
@@ -204,9 +204,10 @@ class _Plan:
     deleted: list[str] = field(default_factory=list)
     same: int = 0
 
-    def counted(self, outcomes: Counter[str]) -> dict[str, int]:
+    def counted(self, known: int = 0) -> dict[str, int]:
+        """How many of which; so many of the new ones turned out to be known, forgotten or revised here."""
         names = {
-            "added": outcomes["added"], "unchanged": outcomes["unchanged"] + self.same, "moved": len(self.moved),
+            "added": len(self.new) - known, "unchanged": self.same + known, "moved": len(self.moved),
             "restored": len(self.back), "expired": len(self.gone) + len(self.deleted),
         }  # fmt: skip
         return {name: count for name, count in names.items() if count}
@@ -249,7 +250,7 @@ def item_id(type: ItemType, text: str, place: str) -> str:
     """The item's own id: what it is and says, and in which file; for one that is said there twice, which one of them.
 
     >>> item_id("decision", "ship on Friday", "PLAN.md#1")
-    'dec_2a8c2a3e4bb3e2f9'
+    'dec_9c8bcacbff00934e'
     """
     return f"{PREFIXES[type]}_{hashlib.sha256(f'{type}|{text}|{place}'.encode()).hexdigest()[:16]}"
 

@@ -178,9 +178,7 @@ def revise(
 ) -> Outcome:
     """Changes fields. A new text keeps id, number and votes, and leaves the old text behind as a superseded record."""
 
-    folder = by.tools.folder
-    looks = "text" in given and folder.root is not None and by.agreed is None  # nothing is read in a transaction
-    seen = folder.hashes(find().files) if looks else {}
+    seen = _seen(find, by) if "text" in given else {}
 
     def act(by: Caller) -> Outcome:
         with by.writer.transaction():
@@ -193,6 +191,13 @@ def revise(
             return _supersede_text(old, _restamped(new, by.access), given, by, because)
 
     return consent.settled(act, lambda held: consent.to_revise(held, given, because, used), by)
+
+
+def _seen(find: Find, by: Caller) -> Mapping[str, str]:
+    """The digests of the files that the memory is about, now that somebody says what holds. What a person approves is carried
+    out in a transaction, in which no file is read."""
+    folder = by.tools.folder
+    return {} if folder.root is None or by.agreed is not None else folder.hashes(find().files)
 
 
 def _with_hashes(record: Record, hashes: object) -> Record:

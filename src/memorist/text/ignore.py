@@ -15,11 +15,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from memorist.text.patterns import regex
+
 LONGEST_PATTERN = 1000  # characters; a longer line fits nothing
 MOST_PATTERNS = 10_000
 _CLASSES = {
     "alnum": "a-zA-Z0-9", "alpha": "a-zA-Z", "digit": "0-9", "lower": "a-z", "upper": "A-Z", "space": r"\s", "xdigit": "0-9a-fA-F",
 }  # fmt: skip
+_NAMED = regex(r"\[:([a-z]+):\]")
 _NOTHING = "(?!)"
 _INSIDE = "[^/]"
 _END = r"(?=/|\Z)"  # of a segment
@@ -147,19 +150,22 @@ def _pieces(glob: str) -> list[str]:
 def _set(glob: str, place: int) -> tuple[str, int]:
     """The class of characters that begins here, and where it ends; one without an end fits nothing."""
     negated = glob[place : place + 1] in ("!", "^")
-    start = place + negated
-    at, said = start, ""
+    start = at = place + negated
+    said = ""
     while at < len(glob) and (glob[at] != "]" or at == start):
-        named = re.compile(r"\[:([a-z]+):\]").match(glob, at)
-        if named:
-            said, at = said + _CLASSES.get(named[1], ""), named.end()
-            continue
-        if glob[at] == "\\" and at + 1 < len(glob):
-            at += 1
-            said += "\\" + glob[at] if not glob[at].isalnum() else glob[at]
-        else:
-            said += "-" if glob[at] == "-" and said and said[-1] != "-" else re.escape(glob[at])
-        at += 1
+        more, at = _member(glob, at, said)
+        said += more
     if at >= len(glob) or not said:
         return _NOTHING, len(glob)
     return f"(?!/)[{'^' * negated}{said}]", at + 1
+
+
+def _member(glob: str, at: int, said: str) -> tuple[str, int]:
+    """What stands here in a class of characters, after what was said of it, and where the next begins."""
+    named = _NAMED.match(glob, at)
+    if named:
+        return _CLASSES.get(named[1], ""), named.end()
+    if glob[at] == "\\" and at + 1 < len(glob):
+        return re.escape(glob[at + 1]), at + 2
+    ranges = glob[at] == "-" and said and said[-1] != "-"
+    return "-" if ranges else re.escape(glob[at]), at + 1

@@ -11,10 +11,11 @@ front matter and what is checked off hold no marks. Every expression gives back 
 million characters takes no longer than a million lines.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile
-from typing import Literal
+from typing import Literal, cast
 
 from memorist.text.patterns import regex
 from memorist.text.visible import is_blank
@@ -101,6 +102,11 @@ class _Block:
     box: str  # "[ ]", "[x]", or nothing
 
     @property
+    def begins(self) -> bool:
+        """Whether its first line belongs to no block before it; an empty one does not."""
+        return bool(self.head or self.box or not self.text or _MARKED.match(self.text))
+
+    @property
     def is_over(self) -> bool:
         """Whether no further line belongs to it."""
         return "#" in self.head or len(self.text) > LONGEST_BLOCK
@@ -127,19 +133,23 @@ def _marked(block: _Block) -> Iterator[Marked]:
 def _blocks(text: str) -> Iterator[_Block]:
     block: _Block | None = None
     for number, line in _written(text):
-        head = _HEAD.match(line)
-        body = (line[head.end() :] if head else line).strip()[: 2 * LONGEST_BLOCK]
-        begun = "".join(head["head"].split()) if head else ""
-        box = (head["box"] or "").strip() if head else ""
-        if block is not None and (block.is_over or begun or box or not body or _MARKED.match(body)):
+        new = _block(number, line)
+        if block is not None and (block.is_over or new.begins):
             yield block
             block = None
         if block is not None:
-            block.text += f" {body}"
-        elif body:
-            block = _Block(number, body, begun, box)
+            block.text += f" {new.text}"
+        elif new.text:
+            block = new
     if block is not None:
         yield block
+
+
+def _block(number: int, line: str) -> _Block:
+    """A line as if a block began with it."""
+    head = cast("re.Match[str]", _HEAD.match(line))  # it fits any line
+    text = line[head.end() :].strip()[: 2 * LONGEST_BLOCK]
+    return _Block(number, text, "".join(head["head"].split()), (head["box"] or "").strip())
 
 
 def _written(text: str) -> Iterator[tuple[int, str]]:

@@ -34,9 +34,8 @@ def _show(done: items.Indexed, screen: Screen) -> None:
     what = "would be indexed:" if done.dry_run else screen.styled("indexed", "good")
     screen.line(f"{what} {done.files:,} {'file' if done.files == 1 else 'files'}: {counts}")
     if done.batch:
-        screen.line(
-            f"`memorist undo {done.batch}` takes it back, `memorist review {done.batch} --decide approve` confirms it"
-        )
+        confirm = f", `memorist review {done.batch} --decide approve` confirms it" if "added" in done.outcomes else ""
+        screen.line(f"`memorist undo {done.batch}` takes it back{confirm}")
 
 
 def _row(draft: Draft) -> tuple[str, str, str]:
