@@ -141,6 +141,8 @@ def _below(given: str | Path, folder: Folder) -> str:
         raise Invalid(
             f"{sources.readable(str(given))} is outside of the project's folder {folder.root}; only its files are indexed"
         )
+    if name and folder.is_ignored(name, folder.is_folder(name)):
+        raise Invalid(f"{name} is ignored (.gitignore, .secretsignore, .env*), so it is not indexed; name another path")
     return name
 
 
