@@ -32,7 +32,7 @@ HASH_LENGTH = 32  # hexadecimal digits of SHA-256
 SETTLED = 2.0  # seconds after which a file's time tells a later change
 MOST_KNOWN = 4096  # files whose digests are remembered
 IGNORING = (".gitignore", ".secretsignore")
-OWN = (".git", ".hg", ".svn")  # of version control
+VERSION_CONTROL = frozenset((".git", ".hg", ".svn"))
 FILLED = ("__pycache__", "node_modules", "venv")  # folders that tools fill
 # Reading a pipe without a writer would block for ever.
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -150,7 +150,7 @@ class Folder:
         filled by tools, nor other checkouts."""
         for here, folders, files in os.walk(self._place(top)):
             name = self.below(here)
-            if name is None or (name and not OWN_MARKS.isdisjoint((*folders, *files))):
+            if name is None or (name and not VERSION_CONTROL.isdisjoint((*folders, *files))):
                 folders[:] = files[:] = []
             prefix = f"{name}/" if name else ""
             folders[:] = sorted(each for each in folders if self._is_walked(Path(here, each), prefix + each))
@@ -166,7 +166,7 @@ class Folder:
     def is_ignored(self, name: str, folder: bool = False, inside: bool = False) -> bool:
         """Whether that path below the folder is not to be read; `inside`: the folders above it are known to be read."""
         parts = name.split("/")
-        if any(part in OWN or part.lower().startswith(".env") for part in parts):
+        if any(part in VERSION_CONTROL or part.lower().startswith(".env") for part in parts):
             return True
         first = len(parts) if inside else 1
         return any(self._named("/".join(parts[:n]), folder or n < len(parts)) for n in range(first, len(parts) + 1))
@@ -213,7 +213,6 @@ class Folder:
         return Path(os.path.realpath(self.root or ""))
 
 
-OWN_MARKS = frozenset(OWN)
 EVERYTHING = rules_of("**")
 
 

@@ -29,7 +29,7 @@ _END = r"(?=/|\Z)"  # of a segment
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Ignoring:
     """One line of such a file."""
 
     fits: re.Pattern[str]
@@ -37,7 +37,7 @@ class Rule:
     keeps: bool  # it begins with an exclamation mark
 
 
-Rules = tuple[Rule, ...]
+Rules = tuple[Ignoring, ...]
 
 
 def rules_of(text: str) -> Rules:
@@ -58,7 +58,7 @@ def ignores(rules: Rules, path: str, folder: bool = False) -> bool | None:
     return None
 
 
-def _rules(lines: Iterable[str]) -> Iterator[Rule]:
+def _rules(lines: Iterable[str]) -> Iterator[Ignoring]:
     for line in lines:
         pattern = _without_blanks(line)
         keeps = pattern.startswith("!")
@@ -66,7 +66,7 @@ def _rules(lines: Iterable[str]) -> Iterator[Rule]:
         if not pattern.strip("/") or (pattern.startswith("#") and not keeps) or len(pattern) > LONGEST_PATTERN:
             continue
         folders = pattern.endswith("/")
-        yield Rule(_compiled(pattern.removesuffix("/")), folders, keeps)
+        yield Ignoring(_compiled(pattern.removesuffix("/")), folders, keeps)
 
 
 def _without_blanks(line: str) -> str:
