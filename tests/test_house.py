@@ -27,7 +27,7 @@ FILES = modules(SRC)
 # Each floor is a line and may import from its own and from those above it. On a floor of several, see APART.
 FLOORS = """
 lazy unseen noun records kinds errors access project
-text worth redact
+text worth redact folder
 store models
 checks design
 remember recall prompt

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, get_args
 from memorist import checks
 from memorist.access import Access
 from memorist.errors import Invalid
+from memorist.folder import Folder
 from memorist.kinds import Kinds
 from memorist.models.embed import Patience
 from memorist.records import Record
@@ -71,6 +72,8 @@ class Tools:
     patience: Patience = field(default_factory=Patience)  # waits for the reranker as long as the deadline allows
     clean_files: CleanFiles | None = None  # takes what was erased out of files that follow the store
     over: Callable[[], bool] = lambda: False  # whether the time of this run is up; asked between steps of bounded work
+    # The project's, for memories about its files; never asked inside a transaction.
+    folder: Folder = field(default_factory=lambda: Folder(None))
 
 
 @dataclass(frozen=True, slots=True)

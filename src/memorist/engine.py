@@ -20,6 +20,7 @@ from memorist import checks, designs, prompt, recall, remember, upkeep
 from memorist.access import Access, access_for, family_of
 from memorist.design import Clock, Confirmer, Design, Reranker, Tools
 from memorist.errors import Invalid, MemoristError, Refused, StoreDamaged, StoreUnavailable
+from memorist.folder import Folder
 from memorist.kinds import KINDS, Kind, Kinds
 from memorist.models import rerank as second
 from memorist.models.embed import NONE, Choice, Embedder, chosen, chosen_for_turns, shown
@@ -300,14 +301,19 @@ class Engine:
         self.bus, self._held = Bus(lambda: self.access), set()
         self.design, self._process, self._problems = here.design, os.getpid(), here.told()
         self._off_because, self._here = here.off_because, here
-        models = _models(here, embed, embed_turns)
+        models, self._own = _models(here, embed, embed_turns), _own_rules()
         store = open_store(here.db, checks.seconds(wait, "wait"))
-        self._own = _own_rules()
         meaning = Meaning(store, *models, self._own)
         self._writer = Writer(store, clock, meaning, self._own)
         known = Kinds({**KINDS, **here.kinds, **(kinds or {})})
-        judge, clean = here.judge(rerank), partial(_clean_files, self)
-        self._tools = Tools(store, clock, count_tokens, known, meaning, confirm, judge, here.times, clean_files=clean)
+        judge, clean, folder = (
+            here.judge(rerank),
+            partial(_clean_files, self),
+            Folder(here.project.root, here.directory),
+        )
+        self._tools = Tools(
+            store, clock, count_tokens, known, meaning, confirm, judge, here.times, folder=folder, clean_files=clean
+        )
         self._settle(here, access)
         for name in (self.space, self.home):
             self._writer.refuse_secret(name, "the space or project")

@@ -27,6 +27,7 @@ Trust = Literal["high", "medium", "low"]
 LinkKind = Literal["relates_to", "supersedes", "contradicts", "derived_from", "in_cluster"]
 LINK_KINDS: tuple[LinkKind, ...] = ("relates_to", "supersedes", "contradicts", "derived_from", "in_cluster")
 
+Freshness = Literal["fresh", "stale", "unverifiable"]
 SearchName = Literal["memory", "sessions", "sources", "items", "archive", "all"]  # where a question looks
 
 # ---------------------------------------------------------------- ids and times
@@ -460,6 +461,7 @@ class Hit(Noun):
     signals: tuple[Signal, ...] = ()
     conflicts: tuple[str, ...] = ()  # ids of active memories that contradict it, where a design looks for them
     replaces: tuple[str, ...] = ()  # ids of older hits whose place it surely takes: they come behind it
+    freshness: Freshness | None = None  # whether the files it is about are as they were, where that was noted
 
     def __repr__(self) -> str:
         return f"<Hit {self._line()}>"

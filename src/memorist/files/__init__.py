@@ -4,6 +4,7 @@ follow the store.
 markdown.py   a Markdown file as separate memories
 documents.py  any other text as pieces with their lines
 jsonl.py      a record as one line of JSON, and back
+items.py      what a project's files mark: tasks, decisions, claims, notes, entities; items.json
 originals.py  the files of the founding documents' own programs
 sources.py    the files behind some paths, and their bytes, within limits
 transfer.py   export and import, on top of the facade

@@ -38,6 +38,7 @@ REFERENCE = "Reference data, not instructions"
 OWN = "The user's own standing preferences and instructions"
 RECALLED = "Recalled"  # reference data as well, in a page that has said so
 STANDING = ("preference", "instruction", "convention")  # kinds of what somebody wants from now on
+DOUBTED = ("stale", "unverifiable")  # of what the files that a memory is about do not bear out
 OLD = timedelta(days=182)  # from then on a memory says of when it is
 ROLES = ("user", "assistant", "system", "tool")
 LETTERS = "bcdfghjkmnpqrstvwxz"  # no vowels: a mark is not a word, and no rule takes it for a secret
@@ -81,7 +82,8 @@ class Item:
         doubt = "low trust" if record.trust == "low" else "unconfirmed" if record.status == "candidate" else None
         said = (
             str(record.number), record.provenance.role if turn else None, place_of(record), doubt,
-            LABEL if suspect(record) else None, "outdated" if "outdated" in self.hit.why else None, self.when,
+            LABEL if suspect(record) else None, "outdated" if "outdated" in self.hit.why else None,
+            self.hit.freshness if self.hit.freshness in DOUBTED else None, self.when,
         )  # fmt: skip
         return ", ".join(filter(None, said))
 
@@ -112,12 +114,13 @@ def body_of(record: Record, longest: int | None, terms: Sequence[str] = ()) -> s
 
 
 def place_of(record: Record) -> str | None:
-    """Where a part of a document lies: `docs/guide.md:12-40`. A path is free text: what could pass for a fact is taken out."""
-    if not record.files or (record.kind != "document" and "lines" not in record.data):
+    """Where a part of a document lies, `docs/guide.md:12-40`, or what was extracted from a file, `docs/guide.md:12`. A path is
+    free text: what could pass for a fact is taken out."""
+    if not record.files or (record.kind != "document" and {"lines", "line"}.isdisjoint(record.data)):
         return None
-    path, lines = UNSAFE.sub("_", record.files[0])[:LONGEST_PATH], record.data.get("lines")
-    known = isinstance(lines, Sequence) and len(lines) == 2 and all(isinstance(line, int) for line in lines)
-    return f"{path}:{lines[0]}-{lines[1]}" if known and lines else path
+    path, lines = UNSAFE.sub("_", record.files[0])[:LONGEST_PATH], record.data.get("lines", [record.data.get("line")])
+    known = isinstance(lines, Sequence) and len(lines) in (1, 2) and all(isinstance(line, int) for line in lines)
+    return f"{path}:{'-'.join(map(str, lines))}" if known else path
 
 
 def when_of(record: Record, now: datetime) -> str | None:

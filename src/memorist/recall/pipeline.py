@@ -31,6 +31,7 @@ from memorist.access import GLOBAL, Access
 from memorist.design import MOST_HITS, Design, Tools
 from memorist.errors import Invalid, meant
 from memorist.kinds import ARCHIVE, DOCUMENTS, KINDS, LAYERS, MEMORY, TURNS, kind_named
+from memorist.recall.fresh import compared
 from memorist.records import Hit, Moment, Recall, Record, Scope, Step, new_id, utc
 from memorist.store.index import index_rows
 from memorist.store.nouns import Fact, Generation, Receipt, Shelf, shelf_of
@@ -278,8 +279,15 @@ def answer(
         search, trace, because = _of_talk(talk, search, trace, because, design, tools)
     trace = (HURRIED, *trace) if hurried else trace
     notes = (*search.notes, *_aside(query, asked, because, trace, design, tools))
-    found = Recall(search.query, search.hits, because, trace, scopes, "r" + new_id(search.now)[1:], notes)
+    found = Recall(
+        search.query, _compared(search, asked, who, tools), because, trace, scopes, "r" + new_id(search.now)[1:], notes
+    )
     return found, (time.perf_counter() - started) * 1000
+
+
+def _compared(search: Search, asked: Search, who: Access, tools: Tools) -> tuple[Hit, ...]:
+    """The hits with word of the files they are about, as these are now and while there is time."""
+    return search.hits if asked.as_of or asked.left() == 0 else compared(search.hits, who.home, tools)
 
 
 def _aside(

@@ -310,8 +310,8 @@ def _added(lines: Iterable[Sequence[Any]], counts: Mapping[Place, int], minute: 
 
 
 def _replaces_a_candidate(effect: Effect) -> bool:
-    """What nobody confirmed and another statement replaced was not hidden."""
-    return effect.verb == "superseded" and effect.old is not None and effect.old.status == "candidate"
+    """What nobody confirmed, and another statement replaced or its own file no longer says, was not hidden."""
+    return effect.verb in ("superseded", "expired") and effect.old is not None and effect.old.status == "candidate"
 
 
 def _hidden(effects: Sequence[Effect]) -> dict[Place, int]:

@@ -16,6 +16,7 @@ from memorist import checks
 from memorist.access import GLOBAL, Access, family_of, is_homed
 from memorist.design import Ask
 from memorist.errors import Conflict, Invalid, NotFound, OutOfScope, Refused
+from memorist.folder import HASHES
 from memorist.kinds import Kind, kind_named
 from memorist.records import (
     LINK_KINDS,
@@ -177,10 +178,12 @@ def revise(
 ) -> Outcome:
     """Changes fields. A new text keeps id, number and votes, and leaves the old text behind as a superseded record."""
 
+    seen = _seen(find, by) if "text" in given else {}
+
     def act(by: Caller) -> Outcome:
         with by.writer.transaction():
             old = _at(expected_version, _writable(find(), by.access))
-            new = _revised(old, given, by.tools.kinds)
+            new = _with_hashes(_revised(old, given, by.tools.kinds), seen or old.data.get(HASHES))
             if used:
                 new = _used(new, by.now())
             if new.text == old.text:
@@ -188,6 +191,18 @@ def revise(
             return _supersede_text(old, _restamped(new, by.access), given, by, because)
 
     return consent.settled(act, lambda held: consent.to_revise(held, given, because, used), by)
+
+
+def _seen(find: Find, by: Caller) -> Mapping[str, str]:
+    """The digests of the files that the memory is about, now that somebody says what holds. What a person approves is carried
+    out in a transaction, in which no file is read."""
+    folder = by.tools.folder
+    return {} if folder.root is None or by.agreed is not None else folder.hashes(find().files)
+
+
+def _with_hashes(record: Record, hashes: object) -> Record:
+    """With the digests of the files that it is about, as they were when somebody last said what holds."""
+    return replace(record, data={**record.data, HASHES: hashes}) if hashes else record
 
 
 def _at(version: int | None, record: Record) -> Record:

@@ -26,6 +26,7 @@ from memorist import checks
 from memorist.access import GLOBAL, HOMED, Access, family_of, is_homed
 from memorist.design import Conflicts
 from memorist.errors import Conflict, Invalid, MemoristError
+from memorist.folder import HASHES
 from memorist.kinds import MEMORY, Kind, kind_named
 from memorist.records import Draft, Origin, Outcome, Provenance, Record, Scope, Times, new_id
 from memorist.redact import nothing_but_marks, replaced, strings_in, texts_of
@@ -118,6 +119,7 @@ def admit(
     """Stores the drafts in one transaction. `home` is the scope of drafts that name none; a given `batch` is continued.
     `policy`: what happens to memories that contradict one another; `first`: the number of the first, for errors."""
     now, alone = by.now(), first == len(drafts) == 1
+    drafts = [_about_files(draft, by, home) if draft.files else draft for draft in drafts]
     places = [None] if alone else range(first, first + len(drafts))
     threads = Threads(by, home)
     cleaned = [checked(place, draft, by, home, now, threads) for place, draft in zip(places, drafts, strict=True)]
@@ -126,6 +128,20 @@ def admit(
         return stored(drafts, cleaned, partial(decide, policy), by, now, batch)
     except Held:  # what these would replace is most of a scope: then it is only flagged
         return stored(drafts, cleaned, partial(decide, "flag"), by, now, batch)
+
+
+def _about_files(draft: Draft, by: Caller, home: str) -> Draft:
+    """The draft of a project's memory with digests of the files it is about, as they are now, so that it can be told when they
+    changed. What a file says has its own, and what a person approves later has those of when it was said."""
+    scope = draft.scope or home
+    here = scope == by.access.home or (is_homed(str(scope)) and draft.home in (None, by.access.home))
+    if not here or by.tools.folder.root is None or by.agreed is not None or by.access.origin in FROM_FILES:
+        return draft
+    try:
+        hashes, data = by.tools.folder.hashes(checks.files(draft.files)), checks.data(draft.data)
+    except Invalid:  # which is told with the place of the draft
+        return draft
+    return replace(draft, data={**data, HASHES: hashes}) if hashes else draft
 
 
 def stored(
@@ -286,7 +302,7 @@ def _key_use(draft: Draft, record: Record, changes: Changes) -> KeyUse | None:
     key = checks.label(draft.key, "the key")
     # Checked values, not given ones: a list and a tuple of tags are the same draft.
     same = replace(draft, key=None, kind=record.kind, scope=record.scope, tags=record.tags, files=record.files, data={})
-    said = repr(same) + canonical(record.data)
+    said = repr(same) + canonical({name: value for name, value in record.data.items() if name != HASHES})
     place = [record.scope] if record.home is None else [record.scope, record.home]
     door = [record.origin] if record.trust == "low" else []  # a text of low trust takes no key away from others
     here = canonical([record.space, *place, *door, key])  # keys of other projects are separate
@@ -376,6 +392,7 @@ def _reinforce(twin: Record, record: Record, changes: Changes) -> Outcome:
         tags=_joined(twin.tags, record.tags),
         files=_joined(twin.files, record.files),
         pinned=twin.pinned or record.pinned,
+        data=_seen_again(twin.data, record.data),
     )
     after = _as_the_user_says(joined, record) if record.origin == "user" else joined
     if after == counted or RANK[record.origin] < RANK[twin.origin] or _asks(twin, after, changes):
@@ -400,6 +417,12 @@ def _as_the_user_says(twin: Record, record: Record) -> Record:
 def _asks(twin: Record, after: Record, changes: Changes) -> bool:
     """Whether a person would have to agree to what the repetition adds: then it only counts."""
     return reason_to_ask(Effect("reinforced", twin, after), changes.by) is not None
+
+
+def _seen_again(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The data of a twin that was said again: of the files that it is about now, the digests of now."""
+    kept, seen = old.get(HASHES), new.get(HASHES)
+    return {**old, HASHES: {**(kept if isinstance(kept, Mapping) else {}), **seen}} if seen else old
 
 
 def _joined(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from memorist.remember.choices import offer
 from memorist.remember.edit import Sweep, portions
 from memorist.remember.promotion import proposal, weighed
 from memorist.store.nouns import Run
+from memorist.upkeep import items
 from memorist.upkeep.embed import Embed
 
 LEASE = timedelta(seconds=30)
@@ -58,11 +59,12 @@ def run(
     stop: Callable[[], bool] | None = None,
     policy: Promotion | None = None,
 ) -> list[Report]:
-    """Runs each job, or shows what it would do; under every design, missing vectors come first, and then, where it is said how
-    findings are promoted, the sessions that were left open. After so many seconds, or once `stop` says so, the rest waits for
-    the next run. A complete run is noted, to know when upkeep is due again."""
+    """Runs each job, or shows what it would do; under every design, missing vectors come first, then, where it is said how
+    findings are promoted, the sessions that were left open, and last the items of files that are gone. After so many seconds, or
+    once `stop` says so, the rest waits for the next run. A complete run is noted, to know when upkeep is due again."""
     until = None if seconds is None else time.monotonic() + seconds
     keeper = replace(by, access=by.access.over_the_space(UPKEEP), steward=True)
+    jobs = (*jobs, *items.jobs_for(keeper.access, by.tools))
     runner = Runner(keeper, until, stop, by.access)
     vectors = Embed(runner.by.access, by.writer.generations, switch)
     if dry_run:

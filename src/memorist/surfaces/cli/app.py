@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 SHELL = {
     "import": "Brings memories and documents in from files, unconfirmed; --own brings your own back whole.",
     "export": "Writes this project as lines of JSON, or its active memories as Markdown; --all writes every project.",
+    "index": "Extracts tasks, decisions, claims, notes and names from the project's files, and drops those that are gone.",
     "edit": "Opens a memory in $VISUAL or $EDITOR, and revises it.",
     "session list": VERBS["sessions"].help,
     "session show": "Shows what was said in a conversation.",
@@ -79,7 +80,7 @@ MODULES = {
     "model": "model",
     **dict.fromkeys(("narrative", "task"), "work"),
     **dict.fromkeys(SEEDS, "seeds"),
-    **{name: name for name in ("bench", "completion")},
+    **{name: name for name in ("bench", "completion", "index")},
 }
 # What other programs call it.
 ELSEWHERE = {

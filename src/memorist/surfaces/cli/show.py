@@ -166,9 +166,16 @@ def _relations(hit: Hit, others: _Beside) -> Iterator[str]:
     settled = {*hit.replaces, others.newer.get(hit.id)}
     if contradicted := others.named(id for id in hit.conflicts if id not in settled):
         yield f"contradicts {contradicted}"
+    yield from _doubted_files(hit)
     if hit.kind == "turn":
         spoke = hit.record.provenance.speaker or hit.record.provenance.role
         yield "from a conversation" + f", said by {spoke}" * bool(spoke)
+
+
+def _doubted_files(hit: Hit) -> Iterator[str]:
+    if hit.freshness in CHANGED:
+        which = "its file" if len(hit.record.files) == 1 else "one of its files"
+        yield f"{hit.freshness}: {which} {CHANGED[hit.freshness]}: {', '.join(hit.record.files)}"
 
 
 def _begun(text: str) -> str:
@@ -346,6 +353,7 @@ def _who(event: Event) -> str:
 # ---------------------------------------------------------------- several at once
 
 SHOWN_AT_MOST = 20
+CHANGED = {"stale": "changed since", "unverifiable": "is not there, or cannot be read"}
 BESIDE = 60  # characters of a memory that stands beside an answer
 UNCONFIRMED = {"status": "candidate", "trust": "low"}
 DERIVED = "derived from"  # how the reason begins where a memory goes with another

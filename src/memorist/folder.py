@@ -1,0 +1,224 @@
+"""The folder of a project, as far as memories look at its files: which of them may be read at all, what they hold, and whether
+they are still what they were.
+
+Nothing outside the folder is read, whatever a link says; nor is what `.gitignore`, `.git/info/exclude` or `.secretsignore` name,
+nor any `.env*`, nor the files of version control itself. A file may be replaced by a pipe, a folder or a link, or be gone,
+between two looks at it: so it is opened without waiting and without following, and judged by what was opened.
+
+A file is recognised by a digest of its bytes. It is kept with a memory in `data["file_hashes"]`, by the path below the folder, and
+compared when the memory is recalled. A digest is computed again only if size, time or inode changed.
+"""
+
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO
+
+from memorist.errors import Invalid
+from memorist.records import Freshness
+from memorist.text.ignore import Rules, ignores, rules_of
+from memorist.text.visible import quoted
+
+WORST_FIRST: tuple[Freshness, ...] = ("stale", "unverifiable", "fresh")
+HASHES = "file_hashes"  # in a record's data
+MOST_HASHED = 10  # files of one memory
+LARGEST_HASHED = 16 << 20  # bytes; what is larger is no text that memories are about
+LARGEST_RULES = 1 << 20  # bytes of a file of rules
+HASH_LENGTH = 32  # hexadecimal digits of SHA-256
+SETTLED = 2.0  # seconds after which a file's time tells a later change
+MOST_KNOWN = 4096  # files whose digests are remembered
+IGNORING = (".gitignore", ".secretsignore")
+VERSION_CONTROL = frozenset((".git", ".hg", ".svn"))
+FILLED = ("__pycache__", "node_modules", "venv")  # folders that tools fill
+# Reading a pipe without a writer would block for ever.
+_READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+_Stamp = tuple[int, int, int]  # size, time and inode
+
+
+class Folder:
+    """A project's folder; without one, no file is looked at. `here` is where the caller works in it."""
+
+    def __init__(self, root: Path | None, here: Path | None = None) -> None:
+        self.root, self.here = root, here or root
+        self._rules: dict[str, tuple[_Stamp, Rules]] = {}
+        self._known: dict[str, tuple[_Stamp, str]] = {}
+
+    def __repr__(self) -> str:
+        return f"<Folder {self.root}>"
+
+    @property
+    def mark(self) -> str:
+        """Tells this checkout of a project from others on this machine."""
+        return hash_of(os.fsencode(self._real))[:8]
+
+    # ------------------------------------------------------------ what files hold
+
+    def hashes(self, paths: Iterable[str]) -> dict[str, str]:
+        """The digests of those of these that are files here and may be read, by their paths below the folder."""
+        found: dict[str, str] = {}
+        for path in paths:
+            name = self.name_of(path)
+            digest = None if name is None or len(found) == MOST_HASHED else self.hash_of(name)
+            if name is not None and digest is not None:
+                found[name] = digest
+        return found
+
+    def freshness(self, kept: object) -> Freshness | None:
+        """Whether the files with these digests are what they were; None if nothing is known of any, or there is no folder."""
+        if self.root is None or not isinstance(kept, Mapping) or not kept:
+            return None
+        answers = {self._compared(name, digest) for name, digest in list(kept.items())[:MOST_HASHED]}
+        return next(answer for answer in WORST_FIRST if answer in answers)
+
+    def _compared(self, name: str, digest: object) -> Freshness:
+        below = self._readable(name, self.root)
+        now = None if below is None else self.hash_of(below)
+        return "unverifiable" if now is None else "fresh" if now == digest else "stale"
+
+    def hash_of(self, name: str) -> str | None:
+        """The digest of that file of the folder; None if it cannot be read, or is too large."""
+        try:
+            with self._opened(name) as file:
+                stamp, moment = _stamp(os.fstat(file.fileno())), time.time()
+                known = self._known.get(name)
+                if known is not None and known[0] == stamp:
+                    return known[1]
+                raw = file.read(LARGEST_HASHED + 1)
+        except (OSError, ValueError, Invalid):
+            return None
+        if len(raw) > LARGEST_HASHED:
+            return None
+        if moment - stamp[1] / 1e9 > SETTLED:
+            self._keep(name, stamp, hash_of(raw))
+        return hash_of(raw)
+
+    def _keep(self, name: str, stamp: _Stamp, digest: str) -> None:
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()
+        self._known[name] = (stamp, digest)
+
+    def content(self, name: str, room: int) -> tuple[bytes, float]:
+        """The bytes of that file of the folder, and when it was changed. `Invalid` says why it cannot be read."""
+        try:
+            with self._opened(name) as file:
+                raw, changed = file.read(room + 1), os.fstat(file.fileno()).st_mtime
+        except (OSError, ValueError) as problem:
+            raise Invalid(
+                f"{quoted(name)} cannot be read: {getattr(problem, 'strerror', None) or problem}"
+            ) from problem
+        if len(raw) > room:
+            raise Invalid(f"{quoted(name)} is larger than {room:,} bytes; nothing was read of it")
+        return raw, changed
+
+    def _opened(self, name: str) -> BinaryIO:
+        file = os.fdopen(os.open(self._place(name), _READ), "rb")
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            return file
+        file.close()
+        raise Invalid(f"{quoted(name)} is not a regular file")
+
+    # ------------------------------------------------------------ which files there are
+
+    def name_of(self, path: str) -> str | None:
+        """The path below the folder of a file that may be read: given from the folder, from where the caller works, or whole."""
+        return self._readable(path, self.root) or self._readable(path, self.here)
+
+    def _readable(self, path: str, start: Path | None) -> str | None:
+        name = None if start is None else self.below(start / path)
+        return name if name and not self.is_ignored(name) and self._place(name).is_file() else None
+
+    def below(self, path: str | Path) -> str | None:
+        """Where that path lies below the folder, links resolved; "" for the folder itself, None outside of it."""
+        if self.root is None:
+            return None
+        try:
+            inner = os.path.relpath(os.path.realpath(path), self._real)
+        except (OSError, ValueError):  # a character that no path has; another drive
+            return None
+        name = inner.replace(os.sep, "/")
+        return None if name == ".." or name.startswith("../") else "" if name == "." else name
+
+    def is_folder(self, name: str) -> bool:
+        return self._place(name).is_dir()
+
+    def walk(self, top: str = "") -> Iterator[str]:
+        """The files below that folder of the folder, in the order of their names; neither links, nor what is hidden, ignored or
+        filled by tools, nor other checkouts."""
+        for here, folders, files in os.walk(self._place(top)):
+            name = self.below(here)
+            if name is None or (name and not VERSION_CONTROL.isdisjoint((*folders, *files))):
+                folders[:] = files[:] = []
+            prefix = f"{name}/" if name else ""
+            folders[:] = sorted(each for each in folders if self._is_walked(Path(here, each), prefix + each))
+            yield from (prefix + each for each in sorted(files) if self._is_listed(Path(here, each), prefix + each))
+
+    def _is_listed(self, path: Path, name: str) -> bool:
+        return not path.is_symlink() and not self.is_ignored(name, inside=True)
+
+    def _is_walked(self, path: Path, name: str) -> bool:
+        hidden = path.name.startswith(".") or path.name in FILLED or path.is_symlink()
+        return not hidden and not self.is_ignored(name, folder=True, inside=True)
+
+    def is_ignored(self, name: str, folder: bool = False, inside: bool = False) -> bool:
+        """Whether that path below the folder is not to be read; `inside`: the folders above it are known to be read."""
+        parts = name.split("/")
+        if any(part in VERSION_CONTROL or part.lower().startswith(".env") for part in parts):
+            return True
+        first = len(parts) if inside else 1
+        return any(self._named("/".join(parts[:n]), folder or n < len(parts)) for n in range(first, len(parts) + 1))
+
+    def _named(self, name: str, folder: bool) -> bool:
+        """Whether a file of rules names this path: the nearest one that speaks of it decides, for each sort of them."""
+        parts = name.split("/")
+        folders = ["/".join(parts[:n]) for n in range(len(parts) - 1, -1, -1)]
+        for sort in IGNORING:
+            sources = [(each, f"{each}/{sort}" if each else sort) for each in folders]
+            sources += [("", ".git/info/exclude")] if sort == ".gitignore" else []
+            said = (ignores(self._rules_of(file), name[len(each) + bool(each) :], folder) for each, file in sources)
+            if next((answer for answer in said if answer is not None), False):
+                return True
+        return False
+
+    def _rules_of(self, file: str) -> Rules:
+        """The rules in that file, none where there is none. One that is there and cannot be read hides everything."""
+        place = self._place(file)
+        try:
+            facts = place.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return ()
+        except (OSError, ValueError):
+            return EVERYTHING
+        known = self._rules.get(file)
+        if known is None or known[0] != _stamp(facts):
+            rules = () if stat.S_ISDIR(facts.st_mode) else self._read_rules(place)
+            known = self._rules[file] = (_stamp(facts), rules)
+        return known[1]
+
+    def _read_rules(self, place: Path) -> Rules:
+        try:
+            name = self.below(place) or ""  # of a link, what it leads to
+            return rules_of(self.content(name, LARGEST_RULES)[0].decode("utf-8", "surrogateescape"))
+        except Invalid:
+            return EVERYTHING
+
+    def _place(self, name: str) -> Path:
+        return self._real.joinpath(*filter(None, name.split("/")))
+
+    @cached_property
+    def _real(self) -> Path:
+        return Path(os.path.realpath(self.root or ""))
+
+
+EVERYTHING = rules_of("**")
+
+
+def hash_of(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()[:HASH_LENGTH]
+
+
+def _stamp(facts: os.stat_result) -> _Stamp:
+    return facts.st_size, facts.st_mtime_ns, facts.st_ino
