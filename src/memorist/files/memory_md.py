@@ -25,7 +25,7 @@ from typing import Literal
 from memorist.errors import Conflict, MemoristError, Refused
 from memorist.files import page as pages
 from memorist.files import whole
-from memorist.files.conflict import keep_copy, key_of
+from memorist.files.conflict import conflict_copies, erase_from, keep_copy, key_of
 from memorist.files.merge import merged
 from memorist.files.page import Edits, Page, Passage, item_of, says_the_same, without_marks
 from memorist.files.pairs import RETRY, paired
@@ -611,7 +611,6 @@ class _Sync:
                 mirrors.keep(store, space, self.scope, str(self.file), mirror)
         return True
 
-
     def _withdraw(self) -> None:
         """Questions about what a line said before."""
         asked = {row.state for row in self.rows.values()}
@@ -641,3 +640,28 @@ def _why(report: Report) -> str:
 def _questions(memory: Memory) -> Set[str]:
     found = memory.review()
     return {str(getattr(each, "id", "")) for each in found} if isinstance(found, list) else set()
+
+
+# ---------------------------------------------------------------- as a file that follows the store
+
+
+class MemoryPage:
+    """`MEMORY.md` in the folder of a project's files: where `mode` is `mirror`, edits come back."""
+
+    name = NAME
+
+    def __init__(self, folder: Path, scope: str, mode: str) -> None:
+        self.file, self.scope, self.mode = folder / NAME, scope, mode
+
+    def files(self) -> list[Path]:
+        return [file for file in (self.file, *conflict_copies(self.file)) if file.exists()]
+
+    def write(self, memory: Memory) -> list[str]:
+        """Brings the page and the store together; what the user should hear of it. It is the project's page, whoever follows."""
+        rights = ("*", self.scope)
+        access = replace(memory.access, reads=rights, writes=rights, role="project", home=self.scope)
+        done = sync(memory.through(access), self.file, scope=self.scope, edits=self.mode == "mirror")
+        return [*done.problems, *(f"{copy} has what both sides said" for copy in done.conflicts)]
+
+    def erase(self, memory: Memory, ids: Set[str], traces: Iterable[bytes] = ()) -> list[str]:
+        return erase_from(self.file, memory, self.scope, ids, traces)

@@ -19,6 +19,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from memorist.files.markdown import FENCE, FenceEnds, date_before, kind_of
+from memorist.kinds import OTHER_SECTION, SECTIONS
 from memorist.records import Draft, Record
 from memorist.text.visible import visible
 
@@ -38,8 +39,6 @@ _CONFLICT = re.compile(r"<{7}(?: |$)")
 _CONFLICT_END = re.compile(r">{7}(?: |$)")
 LONGEST_FRONT = 200  # lines
 NESTED = 2  # columns deeper than the item above
-SECTIONS = {"decision": "Key Decisions", "preference": "User Preferences", "summary": "Session Summaries"}
-OTHERWISE = "Project Context"
 DATED = ("decision", "summary")  # kinds whose lines begin with the day
 # What a new page has: the sections of the founding document, then those that its program began with.
 STARTING = (
@@ -288,7 +287,7 @@ def _outdented(line: str, columns: int) -> str:
 
 
 def section_of(kind: str) -> str:
-    return SECTIONS.get(kind, OTHERWISE)
+    return SECTIONS.get(kind, OTHER_SECTION)
 
 
 def section_for(record: Record) -> str:

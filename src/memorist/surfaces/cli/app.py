@@ -23,6 +23,7 @@ SHELL = {
     "import": "Brings memories and documents in from files, unconfirmed; --own brings your own back whole.",
     "export": "Writes this project as lines of JSON, or its active memories as Markdown; --all writes every project.",
     "edit": "Opens a memory in $VISUAL or $EDITOR, and revises it.",
+    "sync": "Brings MEMORY.md and the store together: edits come back, memories are written.",
     "project list": VERBS["projects"].help,
     "project show": "Shows which project this is and why, and where else its memories may lie.",
     "project rename": VERBS["rename_project"].help,
@@ -62,7 +63,7 @@ MODULES = {
     "project": "project",
     "model": "model",
     **dict.fromkeys(SEEDS, "seeds"),
-    **{name: name for name in ("bench", "completion")},
+    **{name: name for name in ("bench", "completion", "sync")},
 }
 # What other programs call it.
 ELSEWHERE = {

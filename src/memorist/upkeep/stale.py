@@ -1,0 +1,84 @@
+"""A job that asks about what nobody needed for long: section by section of a MEMORY.md, whether it is still wanted.
+
+It deletes nothing and hides nothing. A memory was referred to when it was written, changed, used, said again or shown for a
+question. Who denies a question refers to its memories, so they are not asked about again before as many days have passed; what
+is approved goes to the archive, and `undo` brings it back.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+
+from memorist.access import Access, family_of
+from memorist.design import Ask, Proposal, Tools
+from memorist.kinds import OTHER_SECTION, SECTIONS
+from memorist.records import Record
+from memorist.remember.consent import shown_in_question
+from memorist.store.nouns import Run
+from memorist.store.where import Order
+from memorist.upkeep.retain import jumped, memories
+
+RECEIPTS = 2000  # of the recall log that are read
+LOOKED_AT = 5000  # memories, the oldest
+NAMED = 3  # in a question
+BECAUSE = "nobody needed them for long"
+
+
+@dataclass(frozen=True, slots=True)
+class StaleSections:
+    """Asks about memories of projects that were not referred to for so many days, at most so many in one question."""
+
+    days: float = 90.0
+    most: int = 20
+    name: ClassVar[str] = "stale_sections"
+
+    def propose(self, who: Access, tools: Tools) -> Proposal:
+        asks = () if jumped(tools) else tuple(self._asks(who, tools))
+
+        def said(reader: Access) -> str | None:
+            return "; ".join(ask.summary for ask in asks if reader.may_read(ask.details["scope"])) or None
+
+        return Proposal("forgotten", lambda record: record, BECAUSE, (), said, asks)
+
+    def _asks(self, who: Access, tools: Tools) -> Iterator[Ask]:
+        since = tools.clock() - timedelta(days=self.days)
+        groups: dict[tuple[str, str], list[Record]] = {}
+        for record in _unneeded(who, since, tools):
+            groups.setdefault((record.scope, _section(record)), []).append(record)
+        for (scope, section), records in groups.items():
+            for start in range(0, len(records), self.most):
+                yield self._ask(scope, section, records[start : start + self.most], tools.clock())
+
+    def _ask(self, scope: str, section: str, records: Sequence[Record], now: datetime) -> Ask:
+        some = "; ".join(f"[id:{each.number}] {shown_in_question(each.text)}" for each in records[:NAMED])
+        more = f" and {len(records) - NAMED:,} more" if len(records) > NAMED else ""
+        what = f"{len(records):,} memories of “{section}” in {scope} that nobody needed for {self.days:g} days"
+        details: dict[str, Any] = {
+            "clauses": [["id", "in", [each.id for each in records]], ["updated", "lte", now.isoformat()]],
+            "because": f"not needed for {self.days:g} days",
+            "scope": scope,
+        }
+        return Ask("stale", f"forget {what}: {some}{more}", None, details)
+
+
+def _unneeded(who: Access, since: datetime, tools: Tools) -> Iterator[Record]:
+    where = memories(who, lambda kind: kind.recalled).also("updated", "lte", since).also("pinned", "eq", False)
+    shown = {id for line in tools.store.receipts(who.space, RECEIPTS) if line.at > since for id in line.ids}
+    asked = {id for run in tools.store.runs(who.space, state="asks") for id in _asked_about(run)}
+    for record in tools.store.find(where, Order("number", ascending=True), LOOKED_AT):
+        used = record.times.used
+        needed = record.id in shown | asked or (used is not None and used > since)
+        if family_of(record.scope) == "project" and who.may_write(record.scope) and not needed and not tools.over():
+            yield record
+
+
+def _asked_about(run: Run) -> list[str]:
+    """The memories of a question that waits already."""
+    question = run.question or {}
+    return question["details"]["clauses"][0][2] if question.get("verb") == "stale" else []
+
+
+def _section(record: Record) -> str:
+    named = record.data.get("section")
+    return named if isinstance(named, str) and named.strip() else SECTIONS.get(record.kind, OTHER_SECTION)
