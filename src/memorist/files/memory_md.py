@@ -175,7 +175,10 @@ class _Sync:
         seen = self._digest(text)
         if self.adopt is not None and self.adopt.seen != seen:
             raise Conflict(f"{self.file} was changed since it was shown; look at it again")
-        if (self.base.digest, self.base.event) == (seen, event) and self.raw and not self._shows_all:
+        asked = {row.state for row in self.base.rows if row.state[:1] == "q"}
+        self.waiting = _questions(self.memory) if asked else set()
+        same = (self.base.digest, self.base.event) == (seen, event) and asked <= self.waiting
+        if same and self.raw and not self._shows_all:
             self.rows = {row.id: row for row in self.base.rows}
             return self._synced(text, seen)
         self._look()
@@ -231,8 +234,6 @@ class _Sync:
         self.size = self.page.sizes()
         marks = [each.mark for each in self.passages if each.mark]
         self._fetch([*(row.id for row in self.base.rows if row.id), *marks])
-        if any(row.state for row in self.base.rows):
-            self.waiting = _questions(self.memory)
 
     def _fetch(self, ids: Iterable[str]) -> None:
         caller = self.memory._caller
@@ -535,7 +536,7 @@ class _Sync:
 
     def _fold(self, edits: Edits) -> None:
         """Lets lines leave a full page: the oldest summaries first, then what has not been used for longest. Only those that no
-        person wrote, and never the newest: what is new must be seen. They stay in the store, and are recalled."""
+        person wrote, and never the newest. They stay in the store, and are recalled."""
         sizes = self._sizes(edits)
         blocks = {id: block for id, block in self._blocks().items()}
         for section, record in self._foldable():
@@ -568,8 +569,8 @@ class _Sync:
 
     def _foldable(self) -> list[tuple[str, Record]]:
         there = [self.records[id] for id, row in self.rows.items() if row.page and not row.state and id in self.records]
-        newest = max(there, key=lambda record: record.number, default=None)
-        mine = [record for record in there if record is not newest and RANK[record.origin] == RANK["agent"]]
+        mine = sorted((each for each in there if RANK[each.origin] == RANK["agent"]), key=lambda each: each.number)
+        mine = mine[:-1]  # what is new must be seen
         mine.sort(key=lambda record: (record.kind != "summary", record.times.used or record.times.at))
         where = {id: passage.section for id, passage in self._blocks().items()}
         return [(where.get(each.id, pages.section_for(each)).casefold(), each) for each in mine if not each.pinned]
