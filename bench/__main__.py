@@ -11,7 +11,18 @@ from typing import Any
 from bench import notes, pages, quality, reliability, report, sets
 from bench.baselines import Embed, vectors_of
 from bench.growth import answering, growth
-from bench.speed import Measure, command_line, designs, erasing, isolation, json_file, prompts, redacting, writing
+from bench.speed import (
+    Measure,
+    command_line,
+    designs,
+    erasing,
+    isolation,
+    json_file,
+    prompts,
+    redacting,
+    syncing,
+    writing,
+)
 from memorist import Memory
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -138,6 +149,7 @@ def _speed(quick: bool, vectors: Embed | None) -> Iterator[Measure]:
     yield from prompts(10_000 // part)
     yield from erasing(100_000 // part)
     yield from redacting(500_000 // part)
+    yield from syncing(50_000 // part)
     yield from command_line(10_000 // part)
     yield from json_file(10_000 // part)
     yield from growth([10_000 // part])

@@ -8,7 +8,7 @@ from pathlib import Path
 from memorist.errors import MemoristError
 from memorist.files import page as pages
 from memorist.files import whole
-from memorist.files.page import Edits, Page, item_of, says_the_same
+from memorist.files.page import Edits, Sheet, item_of, says_the_same
 from memorist.memory import Memory
 from memorist.records import Record
 from memorist.store import mirrors
@@ -58,9 +58,9 @@ def erase_from(file: Path, memory: Memory, scope: str, ids: Set[str], traces: It
     store, space = memory._tools.store, memory.space
     known = mirrors.mirror_of(store, space, scope, str(file)) or Mirror()
     living = {each.id: each for each in store.get(sorted(ids), everywhere(space)) if each.state == "active"}
-    theirs = {row.page: row.id for row in known.rows if row.id in ids and row.page}
-    words = [trace.decode("utf-8", "ignore") for trace in traces]
-    wiping = _Wiping(memory._writer, ids, theirs, living, [word for word in words if word])
+    theirs = {row.page: row.id for row in known.rows if row.id in ids}
+    words = list(filter(None, (trace.decode("utf-8", "ignore") for trace in traces)))
+    wiping = _Wiping(memory._writer, ids, theirs, living, words)
     said = [problem for each in (file, *conflict_copies(file)) for problem in wiping.out_of(each)]
     with memory._writer.transaction():
         mirrors.forget_rows(store, space, scope, str(file), ids)
@@ -86,7 +86,7 @@ class _Wiping:
         except MemoristError as problem:
             return [f"{file} could not be cleaned: {problem}"]
 
-    def _edits(self, page: Page) -> Edits:
+    def _edits(self, page: Sheet) -> Edits:
         edits = Edits(page)
         edits.remove_lines_with(self.words)
         for passage in page.entries():

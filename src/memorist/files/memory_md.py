@@ -27,7 +27,7 @@ from memorist.files import page as pages
 from memorist.files import whole
 from memorist.files.conflict import conflict_copies, erase_from, keep_copy, key_of
 from memorist.files.merge import merged
-from memorist.files.page import Edits, Page, Passage, item_of, says_the_same, without_marks
+from memorist.files.page import Edits, Passage, Sheet, item_of, says_the_same, without_marks
 from memorist.files.pairs import RETRY, paired
 from memorist.kinds import MEMORY
 from memorist.memory import Memory
@@ -36,15 +36,15 @@ from memorist.records import Draft, Outcome, Record, Report
 from memorist.remember.authority import RANK
 from memorist.remember.consent import FULL
 from memorist.store import mirrors
-from memorist.store.mirrors import Mirror, Row
+from memorist.store.mirrors import Counterpart, Mirror
 from memorist.store.nouns import parts
 from memorist.text.visible import is_blank
 
-NAME = "MEMORY.md"
+MEMORY_MD = "MEMORY.md"
 TRIES, PAUSE = 20, 0.02  # to find a moment in which nobody else writes the page; seconds between two of them
 MOST_SHOWN = 1000  # memories that a new page looks at, the newest: more would not fit
 MOST_EVENTS = 5000  # of the journal, since the page was last compared
-IDS_AT_ONCE = 200
+FETCHED_AT_ONCE = 200
 EDITED = "edited in its file"
 REMOVED = "removed from its file"
 # Why a memory and its lines differ, beside a question that waits.
@@ -150,13 +150,14 @@ class _Sync:
     raw: bytes | None = None
     known: Mirror | None = None  # as the store has it
     base: Mirror = field(default_factory=Mirror)  # as this page is compared with it
-    page: Page = field(default_factory=lambda: pages.parse(""))
+    page: Sheet = field(default_factory=lambda: pages.parse(""))
     passages: list[Passage] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
+    places: dict[str, Passage] = field(default_factory=dict)  # of memories that had lines before
     records: dict[str, Record] = field(default_factory=dict)
     waiting: Set[str] = frozenset()  # questions
     dry_run: bool = False
-    rows: dict[str, Row] = field(default_factory=dict)  # of the page as it will be, by id
+    rows: dict[str, Counterpart] = field(default_factory=dict)  # of the page as it will be, by id
     lost: list[tuple[Passage, Record]] = field(default_factory=list)  # for the copy with what both sides said
     told: list[Edit] = field(default_factory=list)
     written: list[str] = field(default_factory=list)
@@ -175,17 +176,22 @@ class _Sync:
         seen = self._digest(text)
         if self.adopt is not None and self.adopt.seen != seen:
             raise Conflict(f"{self.file} was changed since it was shown; look at it again")
-        asked = {row.state for row in self.base.rows if row.state[:1] == "q"}
-        self.waiting = _questions(self.memory) if asked else set()
-        same = (self.base.digest, self.base.event) == (seen, event) and asked <= self.waiting
-        if same and self.raw and not self._shows_all:
+        if self._is_as_it_was(seen, event):
             self.rows = {row.id: row for row in self.base.rows}
             return self._synced(text, seen)
         self._look()
         edits = Edits(self.page)
         self._compare(edits)
-        if dry_run:
-            return self._synced(text, seen)
+        return self._synced(text, seen) if dry_run else self._finish(edits, text, seen, event)
+
+    def _is_as_it_was(self, seen: str, event: int) -> bool:
+        """Whether neither side has changed, and no question was decided."""
+        asked = {row.state for row in self.base.rows if row.state[:1] == "q"}
+        self.waiting = _questions(self.memory) if asked else set()
+        same = (self.base.digest, self.base.event) == (seen, event) and asked <= self.waiting
+        return same and bool(self.raw) and not self._shows_all
+
+    def _finish(self, edits: Edits, text: str, seen: str, event: int) -> Synced | None:
         self._write_out(edits)
         copies = self._keep_lost()
         after = edits.done(self.memory._tools.clock(), self.limits.sections) if edits or not self.raw else text
@@ -239,7 +245,7 @@ class _Sync:
         caller = self.memory._caller
         wanted = [id for id in dict.fromkeys(ids) if id not in self.records]
         home = self.memory.access.home_of(self.scope)
-        for some in parts(wanted, IDS_AT_ONCE):
+        for some in parts(wanted, FETCHED_AT_ONCE):
             found = caller.store.get(some, caller.where)
             self.records |= {each.id: each for each in found if (each.scope, each.home) == (self.scope, home)}
 
@@ -256,43 +262,46 @@ class _Sync:
     # ------------------------------------------------------------ comparing
 
     def _compare(self, edits: Edits) -> None:
-        known = {row.id: row for row in self.base.rows if row.id}
         found = paired(self.passages, self.keys, self.base.rows, self.records)
         self.rows |= {row.page: row for row in found.seen}
-        fresh = found.fresh
-        for place, id in sorted(found.ids.items()):
-            passage, row = self.passages[place], known.get(id)
-            verdict = self._verdict(passage, self.keys[place], row, self.records[id])
+        self.places = {id: self.passages[place] for place, id in found.ids.items()}
+        fresh = [*found.fresh, *self._settle_all(found.ids, edits)]
+        if self.takes_edits:
+            self._take(sorted(fresh))
+        there = {*found.ids.values(), *self.rows}
+        self._let_go([row for row in self.base.rows if row.id in self.records and row.id not in there], edits)
+        if self._shows_all:
+            self._vouch()
+
+    def _settle_all(self, ids: Mapping[int, str], edits: Edits) -> list[int]:
+        """The places of passages that became memories of their own."""
+        known, fresh = {row.id: row for row in self.base.rows}, []
+        for place, id in sorted(ids.items()):
+            row = known.get(id)
+            verdict = self._verdict(self.passages[place], self.keys[place], row, self.records[id])
             if verdict == "fresh":
                 fresh.append(place)
             else:
                 self._settle(verdict, place, row, self.records[id], edits)
-        if self.takes_edits:
-            self._take([place for place in sorted(fresh)])
-        gone = [row for row in self.base.rows if row.id in self.records and row.id not in found.ids.values()]
-        self._let_go(gone, edits)
-        if self._shows_all:
-            self._vouch()
+        return fresh
 
-    def _verdict(self, passage: Passage, key: str, row: Row | None, record: Record) -> Verdict:
+    def _verdict(self, passage: Passage, key: str, row: Counterpart | None, record: Record) -> Verdict:
         found = self._judged(passage, key, row, record)
         return "keep" if found in TAKES_IN and not self.takes_edits else found
 
-    def _judged(self, passage: Passage, key: str, row: Row | None, record: Record) -> Verdict:
+    def _judged(self, passage: Passage, key: str, row: Counterpart | None, record: Record) -> Verdict:
         if record.state != "active":
             return self._of_inactive(key, row, record)
         if says_the_same(passage, record):
             return "keep"
         if row is None:
             return "rewrite" if self._said_before(passage, record) else "edit"
-        human, ours = key != row.page, self._seen(record) != row.store
-        if human and ours:
-            return "merge"
-        if human or row.state in (RETRY, FOLDED):
-            return "edit"
+        ours = self._seen(record) != row.store
+        if key != row.page:
+            return "merge" if ours else "edit"
         return self._of_unsettled(row, ours) if row.state else "rewrite" if ours else "keep"
 
-    def _of_inactive(self, key: str, row: Row | None, record: Record) -> Verdict:
+    def _of_inactive(self, key: str, row: Counterpart | None, record: Record) -> Verdict:
         """A line whose memory is forgotten, replaced or erased. If a person changed or brought back the line, it is said again."""
         if record.state == "erased":
             return "remove"
@@ -302,10 +311,12 @@ class _Sync:
             return "fresh"
         return "keep" if row.state == LEFT or row.state in self.waiting else "remove"
 
-    def _of_unsettled(self, row: Row, ours: bool) -> Verdict:
+    def _of_unsettled(self, row: Counterpart, ours: bool) -> Verdict:
         """A line that differs from its memory for a reason that is known."""
         if row.state == LEFT:
             return "edit" if ours else "keep"
+        if row.state in (RETRY, FOLDED):
+            return "edit"
         if ours:
             return "conflict"
         if row.state in self.waiting:
@@ -314,15 +325,13 @@ class _Sync:
 
     def _said_before(self, passage: Passage, record: Record) -> bool:
         """Whether the line is an earlier text of the memory: then a crash kept us from noting that we wrote it."""
-        past = self.memory.list({"superseded_by": record.id, "state": "superseded"}, limit=IDS_AT_ONCE)
+        past = self.memory.list({"superseded_by": record.id, "state": "superseded"}, limit=FETCHED_AT_ONCE)
         return any(says_the_same(passage, replace(record, text=each.text)) for each in past)
 
-    def _settle(self, verdict: Verdict, place: int, row: Row | None, record: Record, edits: Edits) -> None:
+    def _settle(self, verdict: Verdict, place: int, row: Counterpart | None, record: Record, edits: Edits) -> None:
         passage, key, id = self.passages[place], self.keys[place], record.id
         if verdict == "keep":
-            same = record.state == "active" and says_the_same(passage, record)
-            state = "" if same else row.state if row and key == row.page else "" if self.takes_edits else LEFT
-            self.rows[id] = Row(id, key, self._seen(record), state)
+            self.rows[id] = Counterpart(id, key, self._seen(record), self._kept_state(passage, key, row, record))
         elif verdict == "remove":
             edits.remove(passage.block)
             self.written.append(id)
@@ -334,8 +343,15 @@ class _Sync:
         else:
             self._merge(passage, key, row, record, edits, verdict)
 
+    def _kept_state(self, passage: Passage, key: str, row: Counterpart | None, record: Record) -> str:
+        if record.state == "active" and says_the_same(passage, record):
+            return ""
+        if row is not None and key == row.page:
+            return row.state
+        return "" if self.takes_edits else LEFT
+
     def _merge(
-        self, passage: Passage, key: str, row: Row | None, record: Record, edits: Edits, verdict: Verdict
+        self, passage: Passage, key: str, row: Counterpart | None, record: Record, edits: Edits, verdict: Verdict
     ) -> None:
         """An edit; where the store's text was changed too, that of both, or a copy that has both."""
         if verdict == "merge" and row is not None and not row.state:
@@ -357,8 +373,8 @@ class _Sync:
         self.rows[record.id] = self._row_of(lines, record)
         self.written.append(record.id)
 
-    def _row_of(self, lines: Sequence[str], record: Record) -> Row:
-        return Row(record.id, self._key(*without_marks(lines)), self._seen(record))
+    def _row_of(self, lines: Sequence[str], record: Record) -> Counterpart:
+        return Counterpart(record.id, self._key(*without_marks(lines)), self._seen(record))
 
     # ------------------------------------------------------------ what comes in
 
@@ -373,7 +389,7 @@ class _Sync:
             state, now = _state(outcome), outcome.record or record
         except MemoristError as problem:
             self._problem(passage, problem)
-        self.rows[record.id] = Row(record.id, key, self._seen(now), state)
+        self.rows[record.id] = Counterpart(record.id, key, self._seen(now), state)
 
     def _restore(self, place: int, record: Record) -> None:
         """A line that a person brought back."""
@@ -389,7 +405,7 @@ class _Sync:
         now = self.records[record.id]
         if now.state == "active" and not says_the_same(passage, now):
             return self._edit(passage, self.keys[place], now)
-        self.rows[record.id] = Row(record.id, self.keys[place], self._seen(now), state)
+        self.rows[record.id] = Counterpart(record.id, self.keys[place], self._seen(now), state)
 
     def _take(self, places: Sequence[int]) -> None:
         """What is new on the page."""
@@ -403,14 +419,14 @@ class _Sync:
     def _taken_in(self, place: int, outcome: Outcome | None) -> None:
         record, key = None if outcome is None else outcome.record, self.keys[place]
         if record is None:  # it waits for a person, or was refused
-            self.rows[key] = Row("", key, "", LEFT if outcome is None else _state(outcome))
+            self.rows[key] = Counterpart("", key, "", LEFT if outcome is None else _state(outcome))
             return
         self.records[record.id] = record
         if record.state == "archived" and record.reason == REMOVED:
             self._restore(place, record)
         elif record.id not in self.rows:
             state = "" if record.state == "active" else LEFT
-            self.rows[record.id] = Row(record.id, key, self._seen(record), state)
+            self.rows[record.id] = Counterpart(record.id, key, self._seen(record), state)
 
     def _remember(self, drafts: Sequence[Draft], places: Sequence[int]) -> list[Outcome | None]:
         """One bad line does not stop the others."""
@@ -443,7 +459,7 @@ class _Sync:
 
     # ------------------------------------------------------------ what is gone from the page
 
-    def _let_go(self, rows: Sequence[Row], edits: Edits) -> None:
+    def _let_go(self, rows: Sequence[Counterpart], edits: Edits) -> None:
         """Memories that were compared the last time and have no lines now."""
         forgotten: list[str] = []
         for row in rows:
@@ -459,29 +475,26 @@ class _Sync:
         if forgotten and not self.dry_run:
             self._forget(forgotten)
 
-    def _fate(self, row: Row, record: Record) -> Literal["forget", "back", "keep", "drop"]:
-        changed = self._seen(record) != row.store
+    def _fate(self, row: Counterpart, record: Record) -> Literal["forget", "back", "keep", "drop"]:
         if record.state != "active":
             return "drop"
-        if row.state == FOLDED:
-            return "back" if changed else "keep"
-        if not self.takes_edits:
-            return "keep" if not row.page else "drop"
-        if row.page or row.state == RETRY:
-            return "back" if changed else "forget"
+        if row.state == FOLDED or not self.takes_edits:
+            return "drop" if row.page else "back" if self._seen(record) != row.store else "keep"
         if row.state in self.waiting:
             return "forget" if self._shows_all else "keep"
-        return "back"
+        if not row.page and row.state != RETRY:
+            return "back"
+        return "back" if self._seen(record) != row.store else "forget"
 
     def _forget(self, ids: Sequence[str]) -> None:
-        for some in parts(ids, IDS_AT_ONCE):
+        for some in parts(ids, FETCHED_AT_ONCE):
             where = {"id": {"$in": list(some)}, "state": "active"}
             report = self.door.forget(where=where, because=REMOVED)
             done = {each.id for each in report.changed}
             for id in some:
                 if id not in done:
                     state = report.pending or (RETRY if report.advice and FULL in report.advice else LEFT)
-                    self.rows[id] = Row(id, "", self._seen(self.records[id]), state)
+                    self.rows[id] = Counterpart(id, "", self._seen(self.records[id]), state)
             self.problems += [] if report.pending or len(done) == len(some) else [_why(report)]
 
     def _refresh(self, ids: Sequence[str]) -> None:
@@ -505,16 +518,20 @@ class _Sync:
     def _newer(self) -> list[Record]:
         """Memories of the scope that were written or changed since the last time, oldest first. Of what nobody vouches for
         nothing is written on a page that goes into prompts."""
-        if not self.base.event:
-            where = {"scope": self.scope, "status": "confirmed", "kind": {"$in": self._kinds()}}
-            found = self.memory.list(where, order="number", limit=MOST_SHOWN)[::-1]
-            self.records |= {record.id: record for record in found}
-            return [record for record in found if self._shown(record)]
+        found = self._since() if self.base.event else self._newest()
+        return sorted(filter(self._shown, found), key=lambda record: record.number)
+
+    def _newest(self) -> list[Record]:
+        where = {"scope": self.scope, "status": "confirmed", "kind": {"$in": self._kinds()}}
+        found = self.memory.list(where, order="number", limit=MOST_SHOWN)
+        self.records |= {record.id: record for record in found}
+        return found
+
+    def _since(self) -> list[Record]:
         events = self.memory.log(after=self.base.event, limit=MOST_EVENTS)
         ids = list(dict.fromkeys(event.record for event in events))
         self._refresh([id for id in ids if id not in self.rows])
-        found = [self.records[id] for id in ids if id in self.records]
-        return sorted(filter(self._shown, found), key=lambda record: record.number)
+        return [self.records[id] for id in ids if id in self.records]
 
     def _kinds(self) -> list[str]:
         kinds = self.memory._tools.kinds
@@ -538,13 +555,12 @@ class _Sync:
         """Lets lines leave a full page: the oldest summaries first, then what has not been used for longest. Only those that no
         person wrote, and never the newest. They stay in the store, and are recalled."""
         sizes = self._sizes(edits)
-        blocks = {id: block for id, block in self._blocks().items()}
         for section, record in self._foldable():
             size = self._length(item_of(record))
             if sum(sizes.values()) <= self.limits.total and sizes.get(section, 0) <= self.limits.section:
                 continue
             sizes[section] = sizes.get(section, 0) - size
-            self._take_out(record, blocks.get(record.id), section, edits)
+            self._take_out(record, self.places.get(record.id), section, edits)
 
     def _length(self, lines: Iterable[str]) -> int:
         return sum(len(line) + len(self.page.newline) for line in lines)
@@ -558,22 +574,17 @@ class _Sync:
             sizes[section.casefold()] = sizes.get(section.casefold(), 0) + self._length(lines)
         return sizes
 
-    def _blocks(self) -> Mapping[str, Passage]:
-        by_key = {key: passage for key, passage in zip(self.keys, self.passages, strict=True)}
-        marked = {passage.mark: passage for passage in self.passages if passage.mark}
-        return {
-            id: marked.get(id) or by_key[row.page]
-            for id, row in self.rows.items()
-            if id in marked or row.page in by_key
-        }
-
     def _foldable(self) -> list[tuple[str, Record]]:
-        there = [self.records[id] for id, row in self.rows.items() if row.page and not row.state and id in self.records]
-        mine = sorted((each for each in there if RANK[each.origin] == RANK["agent"]), key=lambda each: each.number)
-        mine = mine[:-1]  # what is new must be seen
-        mine.sort(key=lambda record: (record.kind != "summary", record.times.used or record.times.at))
-        where = {id: passage.section for id, passage in self._blocks().items()}
-        return [(where.get(each.id, pages.section_for(each)).casefold(), each) for each in mine if not each.pinned]
+        shown = [
+            self.records[row.id] for row in self.rows.values() if row.page and not row.state and row.id in self.records
+        ]
+        mine = sorted((each for each in shown if RANK[each.origin] == RANK["agent"]), key=lambda each: each.number)
+        order = sorted(mine[:-1], key=lambda each: (each.kind != "summary", each.times.used or each.times.at))
+        return [(self._section(each), each) for each in order if not each.pinned]
+
+    def _section(self, record: Record) -> str:
+        passage = self.places.get(record.id)
+        return (pages.section_for(record) if passage is None else passage.section).casefold()
 
     def _take_out(self, record: Record, passage: Passage | None, section: str, edits: Edits) -> None:
         lines = item_of(record)
@@ -584,7 +595,7 @@ class _Sync:
                 if title.casefold() == section:
                     _without(added, lines)
         edits.added = {title: added for title, added in edits.added.items() if added}
-        self.rows[record.id] = Row(record.id, "", self._seen(record), FOLDED)
+        self.rows[record.id] = Counterpart(record.id, "", self._seen(record), FOLDED)
         self.folded.append(record.id)
 
     # ------------------------------------------------------------ the files
@@ -649,10 +660,10 @@ def _questions(memory: Memory) -> Set[str]:
 class MemoryPage:
     """`MEMORY.md` in the folder of a project's files: where `mode` is `mirror`, edits come back."""
 
-    name = NAME
+    name = MEMORY_MD
 
     def __init__(self, folder: Path, scope: str, mode: str) -> None:
-        self.file, self.scope, self.mode = folder / NAME, scope, mode
+        self.file, self.scope, self.mode = folder / MEMORY_MD, scope, mode
 
     def files(self) -> list[Path]:
         return [file for file in (self.file, *conflict_copies(self.file)) if file.exists()]

@@ -55,7 +55,7 @@ class Line(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class Stretch:
     """The lines from `start` until before `stop`."""
 
     sort: Sort
@@ -69,7 +69,7 @@ class Block:
 class Passage:
     """An item or a paragraph: what it says, the heading it stands under, and the memory that its mark names."""
 
-    block: Block
+    block: Stretch
     lines: tuple[str, ...]  # without marks
     text: str
     section: str
@@ -99,9 +99,9 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class Sheet:
     lines: Sequence[Line]
-    blocks: Sequence[Block] = field(repr=False)
+    blocks: Sequence[Stretch] = field(repr=False)
 
     @property
     def text(self) -> str:
@@ -120,7 +120,7 @@ class Page:
             elif block.sort in ("item", "paragraph"):
                 yield self._entry(block, section)
 
-    def _entry(self, block: Block, section: str) -> Passage:
+    def _entry(self, block: Stretch, section: str) -> Passage:
         raw = [line.text.removeprefix("\ufeff") for line in self.lines[block.start : block.stop]]
         marks = [found[1] for line in raw if "<!--" in line for found in MARK.finditer(line)]
         lines = tuple(MARK.sub("", line).rstrip() if "<!--" in line else line.rstrip() for line in raw)
@@ -143,7 +143,7 @@ class Page:
         return next((place for place in found if self.blocks[place].title.casefold() == wanted), None)
 
     @property
-    def sections(self) -> list[Block]:
+    def sections(self) -> list[Stretch]:
         return [block for block in self.blocks if block.sort == "heading"]
 
     def sizes(self) -> dict[str, int]:
@@ -156,7 +156,7 @@ class Page:
         return sizes
 
 
-def parse(text: str) -> Page:
+def parse(text: str) -> Sheet:
     """The page of any text. `parse(text).text == text`, whatever it is."""
     lines, at = [], 0
     for found in _END.finditer(text):
@@ -164,7 +164,7 @@ def parse(text: str) -> Page:
         at = found.end()
     if at < len(text):
         lines.append(Line(text[at:], ""))
-    return Page(lines, _Reader([line.text for line in lines]).blocks())
+    return Sheet(lines, _Reader([line.text for line in lines]).blocks())
 
 
 # ---------------------------------------------------------------- reading
@@ -178,10 +178,10 @@ class _Reader:
         self.fences = FenceEnds(lines)
         self.closes = [number for number, line in enumerate(lines) if "-->" in line]
 
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[Stretch]:
         found, at = [], self._front()
         if at:
-            found.append(Block("front", 0, at))
+            found.append(Stretch("front", 0, at))
         while at < len(self.lines):
             if not self.lines[at].strip():
                 at += 1
@@ -201,18 +201,18 @@ class _Reader:
                 return 0
         return 0
 
-    def _block(self, at: int) -> Block:
+    def _block(self, at: int) -> Stretch:
         line = self.lines[at]
         heading = _HEADING.match(line)
         if heading:
-            return Block("heading", at, at + 1, _bare(heading[2] or ""), len(heading[1]))
+            return Stretch("heading", at, at + 1, _bare(heading[2] or ""), len(heading[1]))
         if _RULE.match(line):
-            return Block("rule", at, at + 1)
+            return Stretch("rule", at, at + 1)
         comment = self._comment(at)
         if comment:
-            return Block("comment", at, comment)
+            return Stretch("comment", at, comment)
         item = _ITEM.match(line)
-        return Block("item", at, self._item_end(at, _width(item[1]))) if item else self._paragraph(at)
+        return Stretch("item", at, self._item_end(at, _width(item[1]))) if item else self._paragraph(at)
 
     def _comment(self, at: int) -> int:
         """Where a comment that begins on this line and is no mark of ours ends; 0 where there is none."""
@@ -238,13 +238,13 @@ class _Reader:
             end = at
         return end
 
-    def _paragraph(self, at: int) -> Block:
+    def _paragraph(self, at: int) -> Stretch:
         start, at = at, self._past(at)
         if at == start + 1 and at < len(self.lines) and _UNDERLINE.match(self.lines[at]):
-            return Block("heading", start, at + 1, _bare(self.lines[start]), 1 if "=" in self.lines[at] else 2)
+            return Stretch("heading", start, at + 1, _bare(self.lines[start]), 1 if "=" in self.lines[at] else 2)
         while at < len(self.lines) and self.lines[at].strip() and not self._begins(at):
             at = self._past(at)
-        return Block("paragraph", start, at)
+        return Stretch("paragraph", start, at)
 
     def _past(self, at: int) -> int:
         """The line behind this one, or behind the code that begins here."""
@@ -356,14 +356,14 @@ def new_page(title: str, agent: str, now: datetime) -> str:
 class Edits:
     """Changes to a page, made all at once."""
 
-    page: Page
+    page: Sheet
     replaced: dict[tuple[int, int], list[str]] = field(default_factory=dict)  # line range → the lines instead
     added: dict[str, list[str]] = field(default_factory=dict)  # section → lines at its end
 
-    def put(self, block: Block, lines: Sequence[str]) -> None:
+    def put(self, block: Stretch, lines: Sequence[str]) -> None:
         self.replaced[block.start, block.stop] = list(lines)
 
-    def remove(self, block: Block) -> None:
+    def remove(self, block: Stretch) -> None:
         self.replaced[block.start, block.stop] = []
 
     def remove_lines_with(self, words: Sequence[str]) -> None:
@@ -416,7 +416,7 @@ def _joined(out: list[str], after: Sequence[str], new: str) -> str:
     return "".join([*out, *(f"{line}{new}" for line in after)])
 
 
-def _at_the_end_of(page: Page, place: int, some: Sequence[str]) -> tuple[int, list[str]]:
+def _at_the_end_of(page: Sheet, place: int, some: Sequence[str]) -> tuple[int, list[str]]:
     """Where lines go that are added to the section that this heading begins: behind the last block before the next one."""
     last = place
     while last + 1 < len(page.blocks) and page.blocks[last + 1].sort != "heading":
@@ -427,7 +427,7 @@ def _at_the_end_of(page: Page, place: int, some: Sequence[str]) -> tuple[int, li
     return at, [*before, *some, *behind]
 
 
-def _stamped(page: Page, now: datetime) -> dict[tuple[int, int], list[str]]:
+def _stamped(page: Sheet, now: datetime) -> dict[tuple[int, int], list[str]]:
     """The properties `updated` and `version`, where the page has them."""
     if not page.blocks or page.blocks[0].sort != "front":
         return {}

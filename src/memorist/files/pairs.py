@@ -1,27 +1,27 @@
 """Which lines of a page are which memory: by the mark in them, by their digests as they were the last time, or by their place
 between two others."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memorist.files.page import Passage, says_the_same
 from memorist.records import Record
-from memorist.store.mirrors import Row
+from memorist.store.mirrors import Counterpart
 
 RETRY = "retry"  # the state of a row that is to be tried again
 ALIKE = 0.3  # of the words that two texts must share for one to be an edit of the other
 
 
 @dataclass(slots=True)
-class Found:
+class Pairing:
     ids: dict[int, str] = field(default_factory=dict)  # place of a passage → its memory
     fresh: list[int] = field(default_factory=list)  # places of what is new
-    seen: list[Row] = field(default_factory=list)  # of passages that are no memory, for a reason that was told
+    seen: list[Counterpart] = field(default_factory=list)  # of passages that are no memory, for a reason that was told
 
 
 def paired(
-    passages: Sequence[Passage], keys: Sequence[str], rows: Sequence[Row], records: Mapping[str, Record]
-) -> Found:
+    passages: Sequence[Passage], keys: Sequence[str], rows: Sequence[Counterpart], records: Mapping[str, Record]
+) -> Pairing:
     """The memory of each passage. One that says the same as another one of the same memory is a copy, and stays as it is.
     `keys` are the digests of the passages, `rows` what was found the last time, in the order of the page then."""
     return _Pairs(passages, keys, rows, records).all()
@@ -31,12 +31,12 @@ def paired(
 class _Pairs:
     passages: Sequence[Passage]
     keys: Sequence[str]
-    rows: Sequence[Row]
+    rows: Sequence[Counterpart]
     records: Mapping[str, Record]
-    found: Found = field(default_factory=Found)
+    found: Pairing = field(default_factory=Pairing)
     taken: set[str] = field(default_factory=set)
 
-    def all(self) -> Found:
+    def all(self) -> Pairing:
         loose = self._by_lines(self._by_mark())
         order = [row for row in self.rows if row.page and row.id]
         places = {row.id: place for place, row in enumerate(order)}
@@ -53,18 +53,22 @@ class _Pairs:
 
     def _by_mark(self) -> list[int]:
         """Those without a mark that is known, or with one that another passage has a better right to."""
-        loose, marked = [], dict[str, list[int]]()
-        for place, passage in enumerate(self.passages):
-            if passage.mark in self.records:
-                marked.setdefault(str(passage.mark), []).append(place)
-            else:
-                loose.append(place)
-        compared = {row.id: row.page for row in self.rows}
+        marked = dict[str, list[int]]()
+        for place, id in self._marks():
+            marked.setdefault(id, []).append(place)
+        copies, compared = set[int](), {row.id: row.page for row in self.rows}
         for id, places in marked.items():
             best = min(places, key=lambda place: self._strangeness(place, self.records[id], compared.get(id)))
             self._take(best, id)
-            loose += [place for place in places if self.keys[place] != self.keys[best]]
-        return sorted(loose)
+            copies |= {place for place in places if self.keys[place] == self.keys[best]}
+        return [place for place in range(len(self.passages)) if place not in copies]
+
+    def _marks(self) -> Iterator[tuple[int, str]]:
+        """Those that are known, but for a copy that was edited and is another memory since."""
+        owners = {row.page: row.id for row in reversed(self.rows)}
+        for place, passage in enumerate(self.passages):
+            if passage.mark in self.records and owners.get(self.keys[place], passage.mark) == passage.mark:
+                yield place, str(passage.mark)
 
     def _strangeness(self, place: int, record: Record, page: str | None) -> int:
         if page == self.keys[place]:

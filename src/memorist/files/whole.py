@@ -39,16 +39,18 @@ def read(file: Path) -> bytes | None:
         return None
     except OSError as problem:
         raise unavailable(problem, str(file)) from problem
-    with os.fdopen(handle, "rb") as opened:
-        about = os.fstat(opened.fileno())
+    try:
+        about = os.fstat(handle)
         if not stat.S_ISREG(about.st_mode):
             raise Invalid(f"{file} is no plain file; move it away, or name another")
         if about.st_size > LARGEST_FILE:
             raise Invalid(f"{file} has {about.st_size:,} bytes; at most {LARGEST_FILE:,} are read, so make it smaller")
-        try:
+        with os.fdopen(handle, "rb", closefd=False) as opened:
             return opened.read()
-        except OSError as problem:
-            raise unavailable(problem, str(file)) from problem
+    except OSError as problem:
+        raise unavailable(problem, str(file)) from problem
+    finally:
+        os.close(handle)
 
 
 def text_of(raw: bytes, file: Path) -> str:

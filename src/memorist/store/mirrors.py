@@ -16,7 +16,7 @@ from memorist.store.protocol import Store
 from memorist.store.where import canonical
 
 
-class Row(NamedTuple):
+class Counterpart(NamedTuple):
     """One memory of a page. `page`: the digests of its lines there, "" where it has none; `store`: the digest of its text in the
     store. `state`: why the two differ, if they do: the question that waits for a person, or one of the words of
     `files/memory_md.py`."""
@@ -33,7 +33,7 @@ class Mirror:
 
     event: int = 0
     digest: str = ""
-    rows: tuple[Row, ...] = ()
+    rows: tuple[Counterpart, ...] = ()
 
 
 def mirror_of(store: Store, space: str, scope: str, path: str) -> Mirror | None:
@@ -42,7 +42,7 @@ def mirror_of(store: Store, space: str, scope: str, path: str) -> Mirror | None:
         return None
     try:
         event, digest, rows = json.loads(said)
-        return Mirror(int(event), str(digest), tuple(Row(*map(str, row)) for row in rows))
+        return Mirror(int(event), str(digest), tuple(Counterpart(*map(str, row)) for row in rows))
     except (ValueError, TypeError) as problem:
         raise StoreDamaged(f"what is known of {path} cannot be read ({problem}); restore a backup") from problem
 

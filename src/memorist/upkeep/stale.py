@@ -20,9 +20,9 @@ from memorist.store.where import Order
 from memorist.upkeep.retain import jumped, memories
 
 RECEIPTS = 2000  # of the recall log that are read
-LOOKED_AT = 5000  # memories, the oldest
-NAMED = 3  # in a question
-BECAUSE = "nobody needed them for long"
+OLDEST_READ = 5000  # memories, the oldest
+IN_A_QUESTION = 3  # in a question
+UNNEEDED = "nobody needed them for long"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class StaleSections:
         def said(reader: Access) -> str | None:
             return "; ".join(ask.summary for ask in asks if reader.may_read(ask.details["scope"])) or None
 
-        return Proposal("forgotten", lambda record: record, BECAUSE, (), said, asks)
+        return Proposal("forgotten", lambda record: record, UNNEEDED, (), said, asks)
 
     def _asks(self, who: Access, tools: Tools) -> Iterator[Ask]:
         since = tools.clock() - timedelta(days=self.days)
@@ -51,9 +51,10 @@ class StaleSections:
                 yield self._ask(scope, section, records[start : start + self.most], tools.clock())
 
     def _ask(self, scope: str, section: str, records: Sequence[Record], now: datetime) -> Ask:
-        some = "; ".join(f"[id:{each.number}] {shown_in_question(each.text)}" for each in records[:NAMED])
-        more = f" and {len(records) - NAMED:,} more" if len(records) > NAMED else ""
-        what = f"{len(records):,} memories of “{section}” in {scope} that nobody needed for {self.days:g} days"
+        some = "; ".join(f"[id:{each.number}] {shown_in_question(each.text)}" for each in records[:IN_A_QUESTION])
+        more = f" and {len(records) - IN_A_QUESTION:,} more" if len(records) > IN_A_QUESTION else ""
+        last = max(max(each.times.updated, each.times.used or each.times.updated) for each in records)
+        what = f"{len(records):,} memories of “{section}” in {scope} that nobody needed since {last:%Y-%m-%d}"
         details: dict[str, Any] = {
             "clauses": [["id", "in", [each.id for each in records]], ["updated", "lte", now.isoformat()]],
             "because": f"not needed for {self.days:g} days",
@@ -64,13 +65,17 @@ class StaleSections:
 
 def _unneeded(who: Access, since: datetime, tools: Tools) -> Iterator[Record]:
     where = memories(who, lambda kind: kind.recalled).also("updated", "lte", since).also("pinned", "eq", False)
-    shown = {id for line in tools.store.receipts(who.space, RECEIPTS) if line.at > since for id in line.ids}
-    asked = {id for run in tools.store.runs(who.space, state="asks") for id in _asked_about(run)}
-    for record in tools.store.find(where, Order("number", ascending=True), LOOKED_AT):
-        used = record.times.used
-        needed = record.id in shown | asked or (used is not None and used > since)
-        if family_of(record.scope) == "project" and who.may_write(record.scope) and not needed and not tools.over():
+    known = _shown(who, since, tools) | {
+        id for run in tools.store.runs(who.space, state="asks") for id in _asked_about(run)
+    }
+    for record in tools.store.find(where, Order("number", ascending=True), OLDEST_READ):
+        mine = family_of(record.scope) == "project" and who.may_write(record.scope)
+        if mine and record.id not in known and (record.times.used or since) <= since and not tools.over():
             yield record
+
+
+def _shown(who: Access, since: datetime, tools: Tools) -> set[str]:
+    return {id for line in tools.store.receipts(who.space, RECEIPTS) if line.at > since for id in line.ids}
 
 
 def _asked_about(run: Run) -> list[str]:

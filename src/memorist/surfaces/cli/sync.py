@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from memorist.errors import MemoristError
-from memorist.files.memory_md import NAME, Edit, Synced, sync
+from memorist.files.memory_md import MEMORY_MD, Edit, Synced, sync
 from memorist.memory import Memory
 from memorist.surfaces.cli import arguments, watch
 from memorist.surfaces.cli.arguments import PLACE, Option
 from memorist.surfaces.cli.screen import Screen, aside, one_line
 from memorist.surfaces.cli.verbs import CONSENT_CODE, Place, opened
 
-SIGNS = {"added": "+", "revised": "+", "removed": "-", "restored": "+", "unconfirmed": "?"}
+DIFF_SIGNS = {"added": "+", "revised": "+", "removed": "-", "restored": "+", "unconfirmed": "?"}
 SHOWN_EDITS = 50  # the rest is counted
 ADOPT = "adopt these edits as your word?"
 A_LOOK = 1.0  # seconds between two looks at the page and the store
@@ -24,7 +24,7 @@ A_LOOK = 1.0  # seconds between two looks at the page and the store
 def sync_command(
     place: Place, path: str | None = None, watched: bool = False, dry_run: bool = False, yes: bool = False
 ) -> int:
-    with opened(place) as memory:
+    with opened(place, confirm=lambda ask: "queue") as memory:  # who adopts nothing is not asked line by line
         file = _file(memory, path)
         if watched:
             return _stay(memory, file, place)
@@ -34,14 +34,17 @@ def sync_command(
             _show_edits(plan.edits, screen)
         if dry_run:
             return screen.answer(plan, *([] if plan.edits else ["nothing was edited"]))
-        adopted = memory.access.origin == "user" and plan.edits and (yes or arguments.agreed(ADOPT))
-        done = sync(memory, file, scope=place.scope, adopt=plan if adopted else None)
-        return _told(done, screen)
+        adopt = plan if _adopted(memory, plan, yes) else None
+        return _told(sync(memory, file, scope=place.scope, adopt=adopt), screen)
+
+
+def _adopted(memory: Memory, plan: Synced, yes: bool) -> bool:
+    return memory.access.origin == "user" and bool(plan.edits) and (yes or arguments.agreed(ADOPT))
 
 
 def _file(memory: Memory, path: str | None) -> Path:
     folder = memory.project.root or Path.cwd()
-    return Path(path).expanduser() if path is not None else folder / NAME
+    return Path(path).expanduser() if path is not None else folder / MEMORY_MD
 
 
 def _show_edits(edits: Sequence[Edit], screen: Screen) -> None:
@@ -49,7 +52,7 @@ def _show_edits(edits: Sequence[Edit], screen: Screen) -> None:
         if edit.before is not None:
             screen.line(screen.styled(f"- {one_line(edit.before)}", "bad"))
         style = "bad" if edit.verb == "removed" else "good"
-        screen.line(screen.styled(f"{SIGNS[edit.verb]} {one_line(edit.text)}", style))
+        screen.line(screen.styled(f"{DIFF_SIGNS[edit.verb]} {one_line(edit.text)}", style))
     if len(edits) > SHOWN_EDITS:
         screen.line(f"and {len(edits) - SHOWN_EDITS:,} more edits; --json names them all")
 
@@ -103,7 +106,7 @@ def _try(work: Callable[[], Synced], screen: Screen) -> None:
 
 
 SYNC = (
-    Option("path", f"The page; {NAME} in the project's folder without it.", type="path"),
+    Option("path", f"The page; {MEMORY_MD} in the project's folder without it.", type="path"),
     Option(
         "watched", "Stays, and syncs whenever the page or the store changes, until it is stopped.", "--watch", "flag"
     ),
