@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
@@ -478,13 +479,16 @@ class _Sync:
     def _fate(self, row: Counterpart, record: Record) -> Literal["forget", "back", "keep", "drop"]:
         if record.state != "active":
             return "drop"
+        changed = self._seen(record) != row.store
         if row.state == FOLDED or not self.takes_edits:
-            return "drop" if row.page else "back" if self._seen(record) != row.store else "keep"
+            return "drop" if row.page else "back" if changed else "keep"
         if row.state in self.waiting:
             return "forget" if self._shows_all else "keep"
-        if not row.page and row.state != RETRY:
-            return "back"
-        return "back" if self._seen(record) != row.store else "forget"
+        return "back" if changed or self._declined(row) else "forget"
+
+    def _declined(self, row: Counterpart) -> bool:
+        """Whether a person decided that a line which was removed is to stay."""
+        return not row.page and row.state != RETRY
 
     def _forget(self, ids: Sequence[str]) -> None:
         for some in parts(ids, FETCHED_AT_ONCE):
@@ -575,12 +579,9 @@ class _Sync:
         return sizes
 
     def _foldable(self) -> list[tuple[str, Record]]:
-        shown = [
-            self.records[row.id] for row in self.rows.values() if row.page and not row.state and row.id in self.records
-        ]
-        mine = sorted((each for each in shown if RANK[each.origin] == RANK["agent"]), key=lambda each: each.number)
-        order = sorted(mine[:-1], key=lambda each: (each.kind != "summary", each.times.used or each.times.at))
-        return [(self._section(each), each) for each in order if not each.pinned]
+        shown = (self.records.get(row.id) for row in self.rows.values() if row.page and not row.state)
+        mine = sorted((each for each in shown if each and _is_agents(each)), key=lambda each: each.number)
+        return [(self._section(each), each) for each in sorted(mine[:-1], key=_first_to_go) if not each.pinned]
 
     def _section(self, record: Record) -> str:
         passage = self.places.get(record.id)
@@ -630,6 +631,14 @@ class _Sync:
             if row.state in self.waiting and row.state not in asked:
                 with suppress(MemoristError):  # it was decided meanwhile
                     self.door.review(row.state, decide="deny")
+
+
+def _is_agents(record: Record) -> bool:
+    return RANK[record.origin] == RANK["agent"]
+
+
+def _first_to_go(record: Record) -> tuple[bool, datetime]:
+    return record.kind != "summary", record.times.used or record.times.at
 
 
 def _without(added: list[str], lines: Sequence[str]) -> None:

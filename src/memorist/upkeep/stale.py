@@ -8,6 +8,7 @@ is approved goes to the archive, and `undo` brings it back.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import takewhile
 from typing import Any, ClassVar
 
 from memorist.access import Access, family_of
@@ -15,7 +16,6 @@ from memorist.design import Ask, Proposal, Tools
 from memorist.kinds import OTHER_SECTION, SECTIONS
 from memorist.records import Record
 from memorist.remember.consent import shown_in_question
-from memorist.store.nouns import Run
 from memorist.store.where import Order
 from memorist.upkeep.retain import jumped, memories
 
@@ -65,12 +65,11 @@ class StaleSections:
 
 def _unneeded(who: Access, since: datetime, tools: Tools) -> Iterator[Record]:
     where = memories(who, lambda kind: kind.recalled).also("updated", "lte", since).also("pinned", "eq", False)
-    known = _shown(who, since, tools) | {
-        id for run in tools.store.runs(who.space, state="asks") for id in _asked_about(run)
-    }
-    for record in tools.store.find(where, Order("number", ascending=True), OLDEST_READ):
+    known = _shown(who, since, tools) | _asked(who, tools)
+    found = tools.store.find(where, Order("number", ascending=True), OLDEST_READ)
+    for record in takewhile(lambda _: not tools.over(), found):
         mine = family_of(record.scope) == "project" and who.may_write(record.scope)
-        if mine and record.id not in known and (record.times.used or since) <= since and not tools.over():
+        if mine and record.id not in known and (record.times.used or since) <= since:
             yield record
 
 
@@ -78,10 +77,11 @@ def _shown(who: Access, since: datetime, tools: Tools) -> set[str]:
     return {id for line in tools.store.receipts(who.space, RECEIPTS) if line.at > since for id in line.ids}
 
 
-def _asked_about(run: Run) -> list[str]:
-    """The memories of a question that waits already."""
-    question = run.question or {}
-    return question["details"]["clauses"][0][2] if question.get("verb") == "stale" else []
+def _asked(who: Access, tools: Tools) -> set[str]:
+    """The memories of questions that wait already."""
+    waiting = [run.question or {} for run in tools.store.runs(who.space, state="asks")]
+    asked = [question["details"] for question in waiting if question.get("verb") == "stale"]
+    return {id for details in asked for id in details["clauses"][0][2]}
 
 
 def _section(record: Record) -> str:
