@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from memorist import Memory
 from memorist.errors import Conflict, OutOfScope, Refused
 from memorist.files.conflict import erase
-from memorist.files.memory_md import Limits, MemoryPage, sync
+from memorist.files.memory_md import Limits, sync
+from memorist.files.memory_page import MemoryPage
 from memorist.files.page import STARTING
 from memorist.testing import MovableClock
 
@@ -234,6 +236,29 @@ def test_a_new_edit_replaces_the_question_about_the_old_one(memory: Memory, page
     assert memory.review() == []
 
 
+@pytest.mark.covers("P17")
+def test_what_is_revised_while_an_edit_is_read_is_not_overwritten(
+    memory: Memory, page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page.parent.mkdir()
+    page.write_text("- The port is 8080\n", encoding="utf-8")
+    sync(memory, page)
+    [fact] = memory.list()
+    change(page, "8080", "9090")
+    revise = Memory.revise
+
+    def raced(self: Memory, id: str, *arguments: Any, **more: Any) -> Any:
+        monkeypatch.setattr(Memory, "revise", revise)
+        memory.revise(fact.id, "The port is 7070, says an agent")
+        return revise(self, id, *arguments, **more)
+
+    monkeypatch.setattr(Memory, "revise", raced)
+    assert "is at version" in sync(memory, page).problems[0]
+    assert memory.get(fact.id).text == "The port is 7070, says an agent"
+    [copy] = sync(memory, page).conflicts
+    assert "7070" in Path(copy).read_text() and "9090" in Path(copy).read_text() and "9090" in text_of(page)
+
+
 def test_what_the_user_adopts_is_the_users_word(memory: Memory, page: Path) -> None:
     page.parent.mkdir()
     fact = memory.remember("The port is 8080")
@@ -351,8 +376,11 @@ def test_what_was_erased_while_nobody_looked_after_the_page_leaves_it_with_the_n
 
 def test_the_page_of_a_project_follows_whoever_follows(memory: Memory, page: Path) -> None:
     page.parent.mkdir()
-    follower = MemoryPage(page.parent, "project/atlas", "mirror")
+    follower = MemoryPage(SimpleNamespace(folder=page.parent, scope="project/atlas", mode="mirror"))
     memory.remember("The port is 8080")
     narrow = memory.through(replace(memory.access, reads=("user/ann",), writes=("user/ann",)))
-    assert follower.write(narrow) == [] and "8080" in text_of(page)
+    assert follower.write(narrow, None) == [] and "8080" in text_of(page)
     assert follower.files() == [page]
+    [fact] = memory.list()
+    memory.erase(fact.id)
+    assert follower.erase(narrow, SimpleNamespace(ids={fact.id}, traces=())) == [] and "8080" not in text_of(page)

@@ -54,9 +54,7 @@ def test_adding_to_a_page_keeps_every_line_in_its_order(text: str, texts: list[s
 
 
 @pytest.mark.covers("W2-5")
-@given(
-    pages, st.text(min_size=1).filter(lambda text: any(map(str.isalnum, text))), st.sampled_from(("fact", "decision"))
-)
+@given(st.text(min_size=1).filter(lambda text: any(map(str.isalnum, text))), st.sampled_from(("fact", "decision")))
 def test_a_memory_that_was_written_is_read_again(said: str, kind: str) -> None:
     """In a page of its own, and at the end of a section whose fences and comments are closed."""
     one = record(said, kind)

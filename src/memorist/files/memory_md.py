@@ -26,7 +26,7 @@ from typing import Literal
 from memorist.errors import Conflict, MemoristError, Refused
 from memorist.files import page as pages
 from memorist.files import whole
-from memorist.files.conflict import conflict_copies, erase_from, keep_copy, key_of
+from memorist.files.conflict import keep_copy, key_of
 from memorist.files.merge import merged
 from memorist.files.page import Edits, Passage, Sheet, item_of, says_the_same, without_marks
 from memorist.files.pairs import RETRY, paired
@@ -315,7 +315,7 @@ class _Sync:
     def _of_unsettled(self, row: Counterpart, ours: bool) -> Verdict:
         """A line that differs from its memory for a reason that is known."""
         if row.state == LEFT:
-            return "edit" if ours else "keep"
+            return "conflict" if ours else "keep"
         if row.state in (RETRY, FOLDED):
             return "edit"
         if ours:
@@ -358,7 +358,7 @@ class _Sync:
         if verdict == "merge" and row is not None and not row.state:
             ours = without_marks(item_of(record, passage.sign))
             joined = merged(row.page.split(" "), ours, passage.lines, self._key)
-            if joined is not None:
+            if joined:
                 mark = f"{joined[0]} <!-- m:{record.id[1:]} -->"
                 edits.put(passage.block, [mark, *joined[1:]])
                 self.written.append(record.id)
@@ -386,7 +386,7 @@ class _Sync:
             return
         state, now = LEFT, record
         try:
-            outcome = self.door.revise(record.id, text, because=EDITED)
+            outcome = self.door.revise(record.id, text, expected_version=record.version, because=EDITED)
             state, now = _state(outcome), outcome.record or record
         except MemoristError as problem:
             self._problem(passage, problem)
@@ -661,28 +661,3 @@ def _why(report: Report) -> str:
 def _questions(memory: Memory) -> Set[str]:
     found = memory.review()
     return {str(getattr(each, "id", "")) for each in found} if isinstance(found, list) else set()
-
-
-# ---------------------------------------------------------------- as a file that follows the store
-
-
-class MemoryPage:
-    """`MEMORY.md` in the folder of a project's files: where `mode` is `mirror`, edits come back."""
-
-    name = MEMORY_MD
-
-    def __init__(self, folder: Path, scope: str, mode: str) -> None:
-        self.file, self.scope, self.mode = folder / MEMORY_MD, scope, mode
-
-    def files(self) -> list[Path]:
-        return [file for file in (self.file, *conflict_copies(self.file)) if file.exists()]
-
-    def write(self, memory: Memory) -> list[str]:
-        """Brings the page and the store together; what the user should hear of it. It is the project's page, whoever follows."""
-        rights = ("*", self.scope)
-        access = replace(memory.access, reads=rights, writes=rights, role="project", home=self.scope)
-        done = sync(memory.through(access), self.file, scope=self.scope, edits=self.mode == "mirror")
-        return [*done.problems, *(f"{copy} has what both sides said" for copy in done.conflicts)]
-
-    def erase(self, memory: Memory, ids: Set[str], traces: Iterable[bytes] = ()) -> list[str]:
-        return erase_from(self.file, memory, self.scope, ids, traces)
