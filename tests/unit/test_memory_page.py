@@ -1,12 +1,20 @@
 """A page that people and programs write together: no line of it is ever lost, and what is a memory is found again."""
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import rounds
+from memorist import Memory
+from memorist.errors import Conflict
+from memorist.files.memory_md import sync
 from memorist.files.merge import merged
 from memorist.files.page import Edits, item_of, parse, says_the_same
 from memorist.records import Record, Times, now_utc
+from memorist.text.visible import is_blank
 
 NOW = now_utc()
 PIECES = (
@@ -128,3 +136,24 @@ def test_a_merge_keeps_every_line_that_a_side_added(base: list[str], ours: list[
     result = merged(base, ours, theirs, str)
     for side in (ours, theirs):
         assert result is None or {line for line in side if line not in base} <= set(result)
+
+
+@pytest.mark.covers("P18", "W2-5")
+@settings(max_examples=rounds(1000, 0.04))
+@given(pages, st.lists(st.sampled_from(("one", "two\nlines", "```\ncode", "<!-- x", "# no heading")), max_size=3))
+def test_any_page_is_synced_without_loss_and_the_second_time_nothing_happens(text: str, texts: list[str]) -> None:
+    with TemporaryDirectory() as folder, Memory(":memory:", project="atlas", embed="none") as memory:
+        page = Path(folder) / "MEMORY.md"
+        page.write_bytes(text.encode())
+        for said in texts:
+            memory.remember(said, kind="decision")
+        try:
+            sync(memory, page)
+        except Conflict:  # the marks of an unfinished merge
+            assert page.read_bytes() == text.encode()
+            return
+        after = page.read_bytes()
+        lines = iter([line.text for line in parse(after.decode()).lines])
+        kept = [line.text for line in parse(text).lines if not is_blank(line.text)]
+        assert all(any(line == other for other in lines) for line in kept)
+        assert not sync(memory, page).changed and not sync(memory, page).changed and page.read_bytes() == after
