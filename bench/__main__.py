@@ -21,6 +21,7 @@ from bench.speed import (
     json_file,
     prompts,
     redacting,
+    syncing,
     writing,
 )
 from memorist import Memory
@@ -150,6 +151,7 @@ def _speed(quick: bool, vectors: Embed | None) -> Iterator[Measure]:
     yield from conversations(10_000 // part)
     yield from erasing(100_000 // part)
     yield from redacting(500_000 // part)
+    yield from syncing(50_000 // part)
     yield from command_line(10_000 // part)
     yield from json_file(10_000 // part)
     yield from growth([10_000 // part])

@@ -17,6 +17,7 @@ from bench.corpus import Corpus
 from bench.floors import Floor, HybridFloor
 from memorist import Memory
 from memorist.files.follow import Follower
+from memorist.files.memory_md import Limits, sync
 from memorist.memory import BATCH
 from memorist.redact import Redactor
 
@@ -285,3 +286,23 @@ def redacting(size: int = 500_000) -> Iterator[Measure]:
         text = "".join(unit() for _ in range(size // len(unit())))
         spent = min(cpu_ms(redactor.redact, [text]) for _ in range(3))
         yield Measure(f"redact {name}", len(text) / 1000 / spent, "MB per CPU-second", 2, at_least=True)
+
+
+def syncing(size: int = 50_000) -> Iterator[Measure]:
+    """A MEMORY.md of so many characters: after one edit and one new memory, and where nothing is to be done."""
+    with folder() as place, Memory(place / "ours.db") as memory:
+        page, texts = place / "MEMORY.md", Corpus(5).memories(2000)
+        limits = Limits(2 * size, 2 * size)
+        while sync(memory, page, limits=limits).size < size:
+            memory.remember_many([next(texts) for _ in range(20)])
+        sync(memory, page, limits=limits)
+        spent, idle = [], []
+        for number in range(9):
+            page.write_text(page.read_text(encoding="utf-8") + f"- a line by hand, number {number}\n", encoding="utf-8")
+            memory.remember(next(texts))
+            spent.append(cpu_ms(lambda _: sync(memory, page, limits=limits), [""]))
+            sync(memory, page, limits=limits)
+            idle.append(cpu_ms(lambda _: sync(memory, page, limits=limits), [""]))
+        entries, kilobytes = memory.count(), page.stat().st_size / 1000
+    detail = f"{entries:,} memories, {kilobytes:.0f} kB; nothing to do: {sorted(idle)[4]:.1f} ms"
+    yield Measure(f"sync of a MEMORY.md of {size // 1000} kB", sorted(spent)[4], "ms CPU", 100, detail=detail)

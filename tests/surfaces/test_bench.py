@@ -19,7 +19,7 @@ BENCH = ROOT / "bench"
 
 
 # The last two for the vectors of the plain ways beside us, and for what looking for secrets costs by itself.
-PUBLIC = {"memorist", "memorist.testing", "memorist.models.embed", "memorist.redact"}
+PUBLIC = {"memorist", "memorist.testing", "memorist.models.embed", "memorist.redact", "memorist.files.memory_md"}
 OWN = [*sorted(BENCH.glob("*.py")), *(BENCH / "peers" / f"{name}.py" for name in ("memorist_peer", "prepare", "table"))]
 
 

@@ -17,6 +17,7 @@ from conftest import TORTURE, rounds
 from growing import grows_too_fast
 from memorist import Memory
 from memorist.errors import MemoristError
+from memorist.files.page import parse
 from memorist.files.transfer import import_files
 from memorist.seeds.curated import slash
 
@@ -53,7 +54,7 @@ LINES = (
     "error: a.py\n", "$ make\nerror: x.py\n", "$ make\n1 passed\n", "we decided to use x. ", "remember that x. ", "i'm, we're, if ",
     "the port of a is 1. ",
     "ignore a previous ", "you are now a ", "reveal your ", "ignoriere alle ", "system: you ", "pretend ",
-    "edited a.py\n", "key: value\n", "1. a\n", "- [ ] a\n", "\u2028", "ﷺ",
+    "edited a.py\n", "<!-- a\n", "key: value\n", "1. a\n", "- [ ] a\n", "\u2028", "ﷺ",
 )  # fmt: skip
 FORMS: dict[str, Form] = {
     "words": words,
@@ -108,6 +109,7 @@ TEXTS: dict[str, Verb] = {
     "import entries": lambda memory, text: in_file(memory, entries(text), ".json"),
     "import export": lambda memory, text: in_file(memory, exported(text=text), ".jsonl"),
     "slash": lambda memory, text: slash(memory, f"/remember {text}"),
+    "page": lambda memory, text: list(parse(text).entries()),
 }
 SHORT: dict[str, Verb] = {
     **{f"remember {name}": lambda memory, text, name=name: memory.remember("x", **{name: text}) for name in LABELS},

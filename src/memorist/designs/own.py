@@ -26,7 +26,7 @@ from memorist.recall.stages import blend, gather, keep, lessons, newest, talk, w
 from memorist.remember.promotion import PRESETS
 from memorist.text import toml
 from memorist.text.visible import quoted
-from memorist.upkeep import retain, sessions, suggest
+from memorist.upkeep import retain, sessions, stale, suggest
 from memorist.worth import DECAYS, FACTORS
 
 FAMILIES = ("task", "session", "project", "user", "global")
@@ -405,6 +405,7 @@ JOBS: Mapping[str, Shape] = {
     ),
     "retain_sessions": _shape(sessions.RetainSessions, days=partial(checks.number, least=1, most=100_000)),
     "suggest_aliases": _shape(suggest.SuggestAliases, most=_some, times=_some),
+    "stale_sections": _shape(stale.StaleSections, days=partial(checks.number, least=1, most=100_000), most=_some),
     "tune_lanes": _shape(suggest.TuneLanes, receipts=partial(checks.whole, least=1, most=10_000)),
 }
 KEYS = (*"base name about reads stages recall jobs upkeep conflicts inject files lanes lane".split(), *SLOTS)

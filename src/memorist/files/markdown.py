@@ -174,7 +174,7 @@ class _Outline:
         steps = [heading.text for heading in self.path]
         dated = next((heading.at for heading in reversed(self.path) if heading.at), self.plain.at)
         own, text = date_before(text)
-        draft = replace(self.plain, text=text, kind=_kind(text, steps), at=own or dated)
+        draft = replace(self.plain, text=text, kind=kind_of(text, steps), at=own or dated)
         self.found.append((line, _titled(draft, STEP.join(step for step in steps if not is_blank(step)))))
 
 
@@ -192,7 +192,8 @@ def _box_read(text: str) -> str:
     return ("To do: " if box[1] == " " else "Done: ") + text[box.end() :] if text[box.end() :].strip() else ""
 
 
-def _kind(text: str, steps: Sequence[str]) -> str:
+def kind_of(text: str, steps: Sequence[str]) -> str:
+    """By its own first word, else by the nearest heading that names a kind."""
     first = _FIRST_WORD.match(text)
     own = KIND_OF_WORD.get(first[1].lower()) if first else None
     return own or next(_kinds_of(reversed(steps)), "fact")
@@ -216,7 +217,7 @@ _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
 _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
 _RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
 _ITEM = re.compile(r"([ \t]*)([-*+•‣◦▪]|(\d{1,3})[.)])(?:[ \t]+(.*))?$")
-_FENCE = re.compile(r"([ \t]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?)(`{3,}(?=[^`]*$)|~{3,})")
+FENCE = re.compile(r"([ \t]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?)(`{3,}(?=[^`]*$)|~{3,})")
 _FENCE_END = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*$")
 NESTED = 2  # columns deeper than the item above: less is a typing slip
 
@@ -243,12 +244,12 @@ class _Block:
 
 def _without_comments(lines: list[str], first: int) -> Iterator[_Line]:
     """The lines without HTML comments, with code marked. An unclosed comment or fence is plain text."""
-    ends, place, comments_end = _FenceEnds(lines), 0, True
+    ends, place, comments_end = FenceEnds(lines), 0, True
     lines = list(lines)
     while place < len(lines):
         code_end = ends.after(place)
         if code_end is not None:
-            marked = _FENCE.match(lines[place])
+            marked = FENCE.match(lines[place])
             behind_marker = bool(marked and marked[1].strip())  # the line is an item, and its code follows
             yield _Line(first + place, lines[place], code=not behind_marker)
             for inner in range(place + 1, code_end + 1):
@@ -289,7 +290,7 @@ def _closing(lines: list[str], place: int) -> int | None:
     return next((later for later in range(place + 1, len(lines)) if "-->" in lines[later]), None)
 
 
-class _FenceEnds:
+class FenceEnds:
     """Where a fence that opens on a line is closed; whether it is closed at all is known in advance."""
 
     def __init__(self, lines: list[str]) -> None:
@@ -304,7 +305,7 @@ class _FenceEnds:
         }
 
     def after(self, place: int) -> int | None:
-        opened = _FENCE.match(self._lines[place])
+        opened = FENCE.match(self._lines[place])
         if not opened:
             return None
         sign, length = opened[2][0], len(opened[2])

@@ -18,7 +18,7 @@ from memorist.errors import Conflict, Invalid, NotFound, OutOfScope, Refused
 from memorist.records import Outcome, Record, Report
 from memorist.remember import choices, conflicts, consent, edit, erase, gate, move, promotion, undo
 from memorist.remember.authority import Agreed, users_word
-from memorist.remember.changes import Caller
+from memorist.remember.changes import Caller, Changes
 from memorist.remember.undo import with_columns
 from memorist.store.nouns import Run
 from memorist.store.where import Where
@@ -156,6 +156,14 @@ def _forget(details: Mapping[str, Any], by: Caller) -> Report:
     return sweep.apply([brief.id for brief in by.store.briefs(where)])
 
 
+def _still_needed(details: Mapping[str, Any], by: Caller) -> None:
+    """Who keeps what nobody referred to for long refers to it."""
+    changes = Changes.of(by)
+    for record in by.store.get([brief.id for brief in by.store.briefs(consent.reach_of(details, by.access))], by.where):
+        changes.count("used", record, edit._used(record, changes.now), "a person wants to keep it")
+    changes.commit()
+
+
 def _erase(details: Mapping[str, Any], by: Caller) -> Report:
     where = consent.reach_of(details, by.access)
     ids = [brief.id for brief in by.store.briefs(where)]
@@ -211,6 +219,7 @@ HANDLERS: Mapping[str, Handler] = {
     "remember": Handler(_remember),
     "revise": Handler(_revise),
     "forget": Handler(_forget, at_once=False),
+    "stale": Handler(_forget, at_once=False, declined=_still_needed),
     "erase": Handler(_erase, at_once=False),
     "change": Handler(_change),
     "link": Handler(_link),

@@ -30,6 +30,7 @@ SHELL = {
     "session note": "Keeps a note for as long as the conversation lasts.",
     "session close": "Ends a conversation: keeps what was found in it, and a summary.",
     "session fork": "Begins another conversation with what was said in this one.",
+    "sync": "Brings MEMORY.md and the store together: edits come back, memories are written.",
     "project list": VERBS["projects"].help,
     "project show": "Shows which project this is and why, and where else its memories may lie.",
     "project rename": VERBS["rename_project"].help,
@@ -80,7 +81,7 @@ MODULES = {
     "model": "model",
     **dict.fromkeys(("narrative", "task"), "work"),
     **dict.fromkeys(SEEDS, "seeds"),
-    **{name: name for name in ("bench", "completion", "index")},
+    **{name: name for name in ("bench", "completion", "index", "sync")},
 }
 # What other programs call it.
 ELSEWHERE = {

@@ -175,7 +175,7 @@ def parse(command: Command, words: Sequence[str]) -> dict[str, Any]:
     short = "".join(flag[1:] + ":" * (option.type != "flag") for flag, option in flagged.items() if len(flag) == 2)
     long = [flag[2:] + "=" * (option.type != "flag") for flag, option in flagged.items() if len(flag) > 2]
     try:
-        pairs, rest = getopt.gnu_getopt(_with_values(words), short, long)
+        pairs, rest = getopt.gnu_getopt(_with_values(words) if WATCH in command.options else list(words), short, long)
     except getopt.GetoptError as problem:
         advice = _advice(problem.opt, flagged) if "not recognized" in problem.msg else ""
         raise Invalid(f"{problem.msg}{advice}; see `memorist {command.name} --help`") from problem

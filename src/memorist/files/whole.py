@@ -1,0 +1,136 @@
+"""Files that people edit while programs write them: read with care, replaced whole, and never over an edit that nobody read.
+
+A reader sees the old file or the new one. Mode and links stay: a link is followed to the file behind it, if that lies where the
+link does or in the project. Where the system can swap two names in one step (Linux, macOS), what stood in the place is looked
+at after the swap, so that not even an edit of the last microsecond is lost; elsewhere it is looked at just before.
+"""
+
+import ctypes
+import os
+import stat
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from memorist.errors import Invalid, Refused, unavailable
+from memorist.store.files import create_private, unfinished
+from memorist.text.visible import decoded
+
+LARGEST_FILE = 5_000_000  # bytes: a page for people is a hundredth of that
+SWAPS = 20  # tries to get a word in
+_HERE, _SWAP = -100, 2  # AT_FDCWD; RENAME_EXCHANGE on Linux, RENAME_SWAP on macOS
+
+
+def real_file(path: Path, root: Path | None) -> Path:
+    """The file behind the name. A link that leads out of its folder and of the project is not followed: what a cloned project
+    brings must not decide which file of the user's is read and written."""
+    file = Path(os.path.realpath(path))
+    inside = [Path(os.path.realpath(folder)) for folder in (path.absolute().parent, root) if folder is not None]
+    if path.is_symlink() and not any(file.is_relative_to(folder) for folder in inside):
+        raise Refused(f"{path} leads to {file}, outside of its folder and its project; name that file itself")
+    return file
+
+
+def read(file: Path) -> bytes | None:
+    """Its content, None where there is no such file. Only a plain file of a size that people read is opened."""
+    try:
+        handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        raise unavailable(problem, str(file)) from problem
+    try:
+        about = os.fstat(handle)
+        if not stat.S_ISREG(about.st_mode):
+            raise Invalid(f"{file} is no plain file; move it away, or name another")
+        if about.st_size > LARGEST_FILE:
+            raise Invalid(f"{file} has {about.st_size:,} bytes; at most {LARGEST_FILE:,} are read, so make it smaller")
+        with os.fdopen(handle, "rb", closefd=False) as opened:
+            return opened.read()
+    except OSError as problem:
+        raise unavailable(problem, str(file)) from problem
+    finally:
+        os.close(handle)
+
+
+def text_of(raw: bytes, file: Path) -> str:
+    """Its text, in UTF-8: it will be written in that again."""
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        decoded(raw, str(file))  # which says what is wrong, unless it is a mark of another encoding
+        raise Invalid(f"{file} is not in UTF-8; save it in that encoding") from None
+
+
+def put(file: Path, content: bytes, known: bytes | None) -> bool:
+    """Puts the content in the place of what is `known` to be there. If anything else is there by now, it stays, and the answer
+    is False: then it has to be read first."""
+    try:
+        with unfinished(file) as partial:
+            _write(partial, content, file)
+            if known is None or not _swapped(partial, file):
+                done = _put_if(partial, file, known)
+            else:
+                done = read(partial) == known
+                if not done:
+                    _give_back(partial, file, content)
+            _keep_name(file.parent)
+            return done
+    except OSError as problem:
+        raise unavailable(problem, str(file)) from problem
+
+
+def _write(partial: Path, content: bytes, like: Path) -> None:
+    create_private(partial)
+    with partial.open("wb") as opened:
+        opened.write(content)
+        opened.flush()
+        os.fsync(opened.fileno())
+    with suppress(FileNotFoundError):
+        partial.chmod(stat.S_IMODE(like.stat().st_mode))
+
+
+def _put_if(partial: Path, file: Path, known: bytes | None) -> bool:
+    if read(file) != known:
+        return False
+    try:
+        if known is None:
+            os.link(partial, file)  # unlike a replacement, it fails where there is one by now
+        else:
+            partial.replace(file)
+    except FileExistsError:
+        return False
+    except OSError:
+        if known is not None or file.exists():
+            raise
+        partial.replace(file)  # a disk without links
+    return True
+
+
+def _give_back(partial: Path, file: Path, ours: bytes) -> None:
+    """Swaps until what was taken out is ours: what a person saved meanwhile has to be in the place in the end."""
+    for _ in range(SWAPS):
+        if not _swapped(partial, file) or read(partial) == ours:
+            return
+
+
+def _keep_name(folder: Path) -> None:
+    """Else a power cut may bring the old file back."""
+    with suppress(OSError, AttributeError):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _swapped(one: Path, other: Path) -> bool:
+    """Whether the two names have changed their files, in one step."""
+    a, b = os.fsencode(one), os.fsencode(other)
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+        if sys.platform == "darwin":
+            return bool(libc.renamex_np(a, b, _SWAP) == 0)
+        return bool(sys.platform == "linux" and libc.renameat2(_HERE, a, _HERE, b, _SWAP) == 0)
+    except (OSError, AttributeError, TypeError):  # a system without it
+        return False

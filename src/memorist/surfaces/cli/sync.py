@@ -1,0 +1,117 @@
+"""MEMORY.md at the command line: what people changed in it comes back, and what was remembered is written into it.
+
+At a terminal the edits are shown first, and the person may adopt them: then they are the user's word. Otherwise, and down a
+pipe, they come in as what a file says: unconfirmed, and proposals where somebody more trusted said what they change.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from memorist.errors import MemoristError
+from memorist.files.memory_md import MEMORY_MD, Edit, Synced, sync
+from memorist.memory import Memory
+from memorist.surfaces.cli import arguments, watch
+from memorist.surfaces.cli.arguments import PLACE, Option
+from memorist.surfaces.cli.screen import Screen, aside, one_line
+from memorist.surfaces.cli.verbs import CONSENT_CODE, Place, opened
+
+DIFF_SIGNS = {"added": "+", "revised": "+", "removed": "-", "restored": "+", "unconfirmed": "?"}
+SHOWN_EDITS = 50  # the rest is counted
+ADOPT = "adopt these edits as your word?"
+A_LOOK = 1.0  # seconds between two looks at the page and the store
+
+
+def sync_command(
+    place: Place, path: str | None = None, watched: bool = False, dry_run: bool = False, yes: bool = False
+) -> int:
+    with opened(place, confirm=lambda ask: "queue") as memory:  # who adopts nothing is not asked line by line
+        file = _file(memory, path)
+        if watched:
+            return _stay(memory, file, place)
+        screen = Screen.of(place.json)
+        plan = sync(memory, file, scope=place.scope, dry_run=True)
+        if not place.json:
+            _show_edits(plan.edits, screen)
+        if dry_run:
+            return screen.answer(plan, *([] if plan.edits else ["nothing was edited"]))
+        adopt = plan if _adopted(memory, plan, yes) else None
+        return _told(sync(memory, file, scope=place.scope, adopt=adopt), screen)
+
+
+def _adopted(memory: Memory, plan: Synced, yes: bool) -> bool:
+    return memory.access.origin == "user" and bool(plan.edits) and (yes or arguments.agreed(ADOPT))
+
+
+def _file(memory: Memory, path: str | None) -> Path:
+    folder = memory.project.root or Path.cwd()
+    return Path(path).expanduser() if path is not None else folder / MEMORY_MD
+
+
+def _show_edits(edits: Sequence[Edit], screen: Screen) -> None:
+    for edit in edits[:SHOWN_EDITS]:
+        if edit.before is not None:
+            screen.line(screen.styled(f"- {one_line(edit.before)}", "bad"))
+        style = "bad" if edit.verb == "removed" else "good"
+        screen.line(screen.styled(f"{DIFF_SIGNS[edit.verb]} {one_line(edit.text)}", style))
+    if len(edits) > SHOWN_EDITS:
+        screen.line(f"and {len(edits) - SHOWN_EDITS:,} more edits; --json names them all")
+
+
+def _told(done: Synced, screen: Screen) -> int:
+    """What was done. → the exit code"""
+    counts = (("edits came in", done.edits), ("lines written", done.written), ("folded away", done.folded))
+    said = ", ".join(f"{len(some):,} {what}" for what, some in counts if some) or "nothing to do"
+    lines = [f"{screen.styled('synced', 'good')} {one_line(done.path)}: {said}"]
+    if done.proposals:
+        lines.append(f"{', '.join(done.proposals)} wait for a person; `memorist review` shows and decides them")
+    lines += [f"both sides changed the same; {one_line(copy)} has what each of them said" for copy in done.conflicts]
+    screen.answer(done, *lines)
+    for problem in done.problems:
+        aside(problem)
+    return 1 if done.problems else CONSENT_CODE if done.proposals else 0
+
+
+def _stay(memory: Memory, file: Path, place: Place) -> int:
+    """Syncs whenever the page or the store has changed, and the page has been quiet for a moment: an editor may be writing."""
+    screen, known, before = Screen.of(place.json), None, None
+    with watch._until_stopped() as stop:
+        aside(f"watching {file}; stop with Ctrl-C")
+        while not stop.is_set():
+            now = _stand(memory, file)
+            if now == before != known:
+                _try(lambda: sync(memory, file, scope=place.scope), screen)
+                known = now = _stand(memory, file)
+            before = now
+            stop.wait(A_LOOK)
+    return 0
+
+
+def _stand(memory: Memory, file: Path) -> tuple[int, ...]:
+    head = memory._tools.store.head()
+    try:
+        about = file.stat()
+    except OSError:
+        return (head.last if head else 0,)
+    return (head.last if head else 0, about.st_mtime_ns, about.st_size, about.st_ino)
+
+
+def _try(work: Callable[[], Synced], screen: Screen) -> None:
+    """What is in the way now may be gone the next time."""
+    try:
+        done = work()
+        if done.changed or done.edits or done.problems:
+            _told(done, screen)
+    except MemoristError as problem:
+        aside(str(problem))
+
+
+SYNC = (
+    Option("path", f"The page; {MEMORY_MD} in the project's folder without it.", type="path"),
+    Option(
+        "watched", "Stays, and syncs whenever the page or the store changes, until it is stopped.", "--watch", "flag"
+    ),
+    Option("dry_run", "Shows what was edited, and changes nothing.", "--dry-run", "flag"),
+    Option("yes", "Adopts the edits as your word without asking, at a terminal.", "--yes", "flag"),
+    *PLACE,
+)
+commands: dict[str, tuple[tuple[Option, ...], Callable[..., int]]] = {"sync": (SYNC, sync_command)}
