@@ -19,8 +19,9 @@ from typing import Any
 from memorist import checks
 from memorist.access import GLOBAL
 from memorist.errors import Invalid, StoreTooNew
-from memorist.files.jsonl import Damaged, Lines, parsed
+from memorist.files.jsonl import Lines, parsed
 from memorist.files.markdown import Entry
+from memorist.files.streams import Damaged
 from memorist.memory import Memory
 from memorist.records import EPOCH, ID_LETTERS, Counters, Draft, Link
 from memorist.remember.bring import Exported
@@ -45,7 +46,7 @@ class Original(Lines):
 def read(raw: bytes, file: str, memory: Memory) -> Original | None:
     """What such a file holds; None where it is none. A file of a newer version is refused whole."""
     try:
-        value = parsed(raw, len(raw))
+        value = parsed(raw)
     except Damaged:
         return None
     shape = next((reader for fits, reader in _SHAPES if fits(value)), None)
