@@ -62,6 +62,12 @@ def derived_id(first: str, words: str) -> str:
     return first + "".join(ID_LETTERS[byte % 32] for byte in chance)
 
 
+def id_at(at: datetime | None, words: str) -> str:
+    """An id that tells when something was said, and is always the same for these words."""
+    moment = max(0, ((at or EPOCH) - EPOCH) // timedelta(milliseconds=1))
+    return derived_id("m" + "".join(ID_LETTERS[moment >> shift & 31] for shift in range(45, -1, -5)), words)
+
+
 @dataclass(slots=True)
 class _Reading:
     """One file on its way to memories."""
@@ -84,9 +90,7 @@ class _Reading:
             self.made.found.append(Entry(self.file, place, draft, told))
 
     def id_of(self, original: Any, at: datetime | None) -> str:
-        moment = max(0, ((at or EPOCH) - EPOCH) // timedelta(milliseconds=1))
-        letters = "".join(ID_LETTERS[moment >> shift & 31] for shift in range(45, -1, -5))
-        return derived_id(f"m{letters}", f"{self.home} {original}")
+        return id_at(at, f"{self.home} {original}")
 
 
 # ---------------------------------------------------------------- memory.json

@@ -53,13 +53,16 @@ class Source:
         return path if self.entry is None else f"{path}/{readable(self.entry)}"
 
 
-def sources(paths: Iterable[str | Path], documents: bool = False) -> tuple[list[Source], list[str], list[str]]:
+def sources(paths: Iterable[str | Path | Source], documents: bool = False) -> tuple[list[Source], list[str], list[str]]:
     """The files behind these paths, each once, the problems of those left out, and notes. Of a folder, those that hold
     memories, or the documents."""
     wanted: dict[Path, Source] = {}
     problems: list[str] = []
     notes: list[str] = []
     for given in paths:
+        if isinstance(given, Source):
+            wanted.setdefault(_real(given.path), given)
+            continue
         path = _path(given)
         if not path.is_dir():
             wanted.setdefault(_real(path), Source(path, readable(path.name)))
@@ -147,6 +150,13 @@ def _below(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
         if len(found) > MOST_FILES:
             break
     return sorted(found)
+
+
+def below(folder: Path, suffixes: tuple[str, ...]) -> list[Source]:
+    """The files below a folder with these suffixes, without links that lead out of it; none where there is no folder."""
+    top = _real(folder)
+    paths = [path for path in _below(folder, suffixes) if _real(path).is_relative_to(top) and path.is_file()]
+    return [Source(path, readable(path.name), found=True) for path in paths]
 
 
 def _left_out(folder: Path) -> list[str]:

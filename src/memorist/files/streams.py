@@ -199,7 +199,9 @@ class _Text:
                 if self._over:
                     raise Damaged(f"its element {number:,} is not JSON, or is truncated") from problem
             if len(self._left) - self._at > LONGEST_ELEMENT:
-                raise Damaged(f"its element {number:,} is longer than {LONGEST_ELEMENT >> 20} M characters, or not JSON")
+                raise Damaged(
+                    f"its element {number:,} is longer than {LONGEST_ELEMENT >> 20} M characters, or not JSON"
+                )
             self._read(wanted)
             wanted *= 2
 
@@ -233,7 +235,10 @@ class _Text:
 # ---------------------------------------------------------------- archives
 
 CONVERSATIONS = "conversations*.json"
-SWELLS, SMALL = 200, 16 << 20  # an entry of more bytes than the second must not have more than the first times those packed
+SWELLS, SMALL = (
+    200,
+    16 << 20,
+)  # an entry of more bytes than the second must not have more than the first times those packed
 LARGEST_TABLE = 4 << 20  # bytes of an archive's table of contents: some ten thousand entries
 _END, _LOCATOR = b"PK\x05\x06", b"PK\x06\x07"
 ZIPS = (b"PK\x03\x04", _END)

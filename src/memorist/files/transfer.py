@@ -212,12 +212,11 @@ class _Survey:
     elsewhere: Ids = field(default_factory=Ids)  # of those that lie in another scope than the one that is wanted
     lasting: bool = False  # whether something holds for good
     timed: bool = False  # and something for a time
-    drafts: list[Draft] = field(default_factory=list)  # the first ones, for a dry run
 
 
 def import_files(
     memory: Memory,
-    paths: Iterable[str | Path],
+    paths: Iterable[str | Path | sources.Source],
     *,
     scope: str | None = None,
     dry_run: bool = False,
@@ -245,15 +244,11 @@ def import_files(
     for goal in survey.goals:
         place = scope or goal or memory.home
         memory.access.must_write(place, memory.access.home_of(place))  # raised once, not for every line of a file
-    if dry_run:
-        drafts = tuple(_without_secrets(draft) for draft in survey.drafts)
-        files = tuple(each.file for each in survey.contents)
-        return Imported(None, files, {}, told.all, dry_run=True, drafts=drafts, found=survey.found)
-    return _Import(memory, scope, own, survey, told).run()
+    return _Import(memory, scope, own, survey, told, dry_run).run()
 
 
 def _look(
-    paths: Iterable[str | Path],
+    paths: Iterable[str | Path | sources.Source],
     memory: Memory,
     scope: str | None,
     document: bool,
@@ -309,15 +304,15 @@ def _take(content: contents.Content, survey: _Survey, memory: Memory, scope: str
             if flaws >= contents.MOST_PROBLEMS:
                 raise Invalid(f"{content.file} has {flaws:,} damaged lines, so nothing of it was read; get it again")
     if content.export is not None:
-        survey.sealed.append(content.export.seal is not None and content.export.seal == _seal(memory, content.export.digest))
+        survey.sealed.append(
+            content.export.seal is not None and content.export.seal == _seal(memory, content.export.digest)
+        )
     elif content.original is not None:
         survey.sealed.append(False)
 
 
 def _note(entry: Entry, survey: _Survey, scope: str | None) -> None:
     draft, told = entry.draft, entry.told
-    if len(survey.drafts) < MOST_SHOWN:
-        survey.drafts.append(draft if scope is None else replace(draft, scope=scope))
     timed = draft.valid_from is not None or draft.valid_to is not None
     survey.timed, survey.lasting = survey.timed or timed, survey.lasting or not timed
     if told is None and len(survey.goals) < MOST_SHOWN:
@@ -339,9 +334,14 @@ class _Import:
     own: bool
     survey: _Survey
     told: _Told
+    dry: bool = False  # nothing is stored
+    drafts: list[Draft] = field(default_factory=list)  # of a dry run
+    found: int = 0  # in a dry run
     counts: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
-    others: Counter[tuple[str, bool]] = field(default_factory=Counter)  # of other projects, and whether they were refused
+    others: Counter[tuple[str, bool]] = field(
+        default_factory=Counter
+    )  # of other projects, and whether they were refused
     added: Ids = field(default_factory=Ids)
     lines: dict[str, Any] = field(default_factory=dict)  # of the pieces of documents, by id
     batch: str | None = None
@@ -355,16 +355,28 @@ class _Import:
             done = f"what was stored before is batch {self.batch}: undo it, or import again to go on"
             raise type(problem)(f"{problem}; {done}") from problem
         files = tuple(content.file for content in self.survey.contents)
-        counted = {name: count for name, count in self.counts.items() if count}
+        counted = {name: count for name, count in self.counts.items() if count and not self.dry}
         notes = (*self.told.notes, *self._other_projects())
-        return Imported(self.batch, files, counted, self.told.all, dict(self.reasons), notes=notes)
+        return Imported(
+            self.batch,
+            files,
+            counted,
+            self.told.all,
+            dict(self.reasons),
+            self.dry,
+            tuple(self.drafts),
+            self.found,
+            notes,
+        )
 
     def _store_all(self) -> None:
         # Permanent texts come first, or they would be taken for twins of texts with a limited validity.
         phases = [False, True] if self.survey.timed and self.survey.lasting and not self.own else [None]
         for phase in phases:
             for content in self.survey.contents:
-                self._store(content, phase, phase is phases[-1])
+                self._store(content, phase, phase is phases[-1] and not self.dry)
+        if self.dry:
+            return
         if self.own:
             self._choose()
         self._refresh()
@@ -399,6 +411,11 @@ class _Import:
         found = self._placed(self._not_erased(page))
         if not self.own:
             found = self._allowed([each for each in found if self._is_active(each)])
+        if self.dry:
+            room = MOST_SHOWN - len(self.drafts)
+            self.drafts += [_without_secrets(each.draft) for each in found[:room]]
+            self.found += len(found)
+            return
         outcomes = self._bring(found) if self.own else self._remember(found)
         for each, outcome in zip(found, outcomes, strict=True):
             self._count(each, outcome)

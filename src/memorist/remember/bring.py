@@ -35,7 +35,7 @@ from memorist.records import (
     iso,
 )
 from memorist.remember import gate
-from memorist.remember.authority import refuse_pinned_turn
+from memorist.remember.authority import refuse_pinned_turn, users_word
 from memorist.remember.changes import REPLACED, UNDONE, Caller, Changes, twins_of
 from memorist.remember.conflicts import retired
 from memorist.remember.edit import Sweep
@@ -96,20 +96,33 @@ def as_exported(record: Record) -> Record | None:
         return None
 
 
+def adopted(record: Record) -> Record:
+    """An imported memory once a user agreed to the import: with the origin, the trust and the status that an export told of it,
+    and where none did, the user's own word. Pins and votes were others', and stay what the file told."""
+    was = as_exported(record)
+    return users_word(record) if was is None else changed(record, origin=was.origin, trust=was.trust, status=was.status)
+
+
 def _told(told: Mapping[str, Any]) -> dict[str, Any]:
     counters = {name: checks.whole(told[name], name, 0, 1 << 53) for name in COUNTERS if name in told}
-    said = {name: checks.one_of(told.get(name), name, allowed) for name, allowed in _ONE_OF.items()}
+    said: dict[str, Any] = {name: checks.one_of(told.get(name), name, allowed) for name, allowed in _ONE_OF.items()}
     said |= {name: checks.optional_label(told.get(name), name) for name in ("actor", "surface", "narrative")}
-    times = {"created": checks.moment(told.get("created"), "created"), "used": checks.moment(told.get(LAST_USED), LAST_USED)}
-    return {**said, **times, "pinned": checks.flag(told.get("pinned", False), "pinned"), "counters": Counters(**counters)}
+    times = {
+        "created": checks.moment(told.get("created"), "created"),
+        "used": checks.moment(told.get(LAST_USED), LAST_USED),
+    }
+    return {
+        **said,
+        **times,
+        "pinned": checks.flag(told.get("pinned", False), "pinned"),
+        "counters": Counters(**counters),
+    }
 
 
 def _adopted(record: Record, told: Exported) -> Record:
     data = {name: value for name, value in record.data.items() if name != EXPORTED}
     as_it_was = _as_it_was(record, replace(told, version=record.version, updated=record.times.updated))
-    return changed(
-        as_it_was, data=data, counters=told.counters, times=replace(as_it_was.times, used=told.used)
-    )
+    return changed(as_it_was, data=data, counters=told.counters, times=replace(as_it_was.times, used=told.used))
 
 
 @dataclass(slots=True)
