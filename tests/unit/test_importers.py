@@ -18,7 +18,7 @@ from memorist.errors import Invalid
 from memorist.files.importers import places
 from memorist.files.transfer import Imported, import_files
 from memorist.records import Record
-from memorist.surfaces.cli.app import main
+from memorist.surfaces.cli.app import run
 
 pytestmark = pytest.mark.covers("S1-11", "S2-3", "N2-6")
 
@@ -496,12 +496,12 @@ def test_from_the_command_line(home: Path, monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.chdir(home / "work")
     named = str(home / "work").replace("/", "-").replace("_", "-")
     put(home / "claude" / "projects" / named / "c-1.jsonl", CLAUDE)
-    assert main(["import", "claude-code"]) == 0
+    assert run(["import", "claude-code"]) == 0
     assert "imported 1 file: 6 added" in capsys.readouterr().out
-    assert main(["import", "claude-code"]) == 0 and "6 unchanged" in capsys.readouterr().out
+    assert run(["import", "claude-code"]) == 0 and "6 unchanged" in capsys.readouterr().out
     file = put(home / "elsewhere.jsonl", CODEX)
-    assert main(["import", "codex", str(file)]) == 0 and "5 added" in capsys.readouterr().out
-    assert main(["import", str(put(home / "again.jsonl", GEMINI))]) == 0 and "5 added" in capsys.readouterr().out
-    assert main(["import", "gemini"]) != 0 and "name a folder" in capsys.readouterr().err
+    assert run(["import", "codex", str(file)]) == 0 and "5 added" in capsys.readouterr().out
+    assert run(["import", str(put(home / "again.jsonl", GEMINI))]) == 0 and "5 added" in capsys.readouterr().out
+    assert run(["import", "gemini"]) != 0 and "name a folder" in capsys.readouterr().err
     (home / "work" / "codex").write_text("a document that is called so")
-    assert main(["import", "codex"]) == 0, "a file of that name is meant"
+    assert run(["import", "codex"]) == 0, "a file of that name is meant"

@@ -144,8 +144,14 @@ class Import:
         return outcomes
 
     def candidates(self, drafts: Sequence[Draft], policy: Conflicts) -> list[Outcome]:
-        """Stores these through the gate, for which nobody vouches."""
-        outcomes = gate.admit(drafts, self.by, self.home, self.batch, policy)
+        """Stores these through the gate, for which nobody vouches. What is here already need not be read closely: a file that is
+        imported again is through in a moment."""
+        here = {record.id: record for record in self.by.store.get([d.id for d in drafts if d.id], self.by.where)}
+        known = {
+            id: record for id, record in here.items() if record.state in gate.KNOWN_ALREADY and record.reason != UNDONE
+        }
+        stored = iter(gate.admit([d for d in drafts if d.id not in known], self.by, self.home, self.batch, policy))
+        outcomes = [_unchanged(known[d.id]) if d.id in known else next(stored) for d in drafts]
         self.batch = next((outcome.batch for outcome in outcomes if outcome.batch), self.batch)
         return outcomes
 
@@ -253,6 +259,10 @@ class Import:
                     changes.link(a, replace(link, evidence=evidence), BROUGHT if self.by.agreed else IMPORTED)
             self.batch = changes.commit(self.batch)[0] or self.batch
         return len(changes.links)
+
+
+def _unchanged(record: Record) -> Outcome:
+    return Outcome("unchanged", gate.KNOWN_ALREADY[record.state], record.id, record)
 
 
 def _ends(links: Iterable[Link]) -> set[str]:

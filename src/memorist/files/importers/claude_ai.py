@@ -21,7 +21,7 @@ def read(values: Values) -> Iterator[Item]:
         if isinstance(conversation.get("name"), str) and conversation["name"]:
             yield Titled(session, conversation["name"])
         for message in messages:
-            if isinstance(message, Mapping) and message.get("sender") in ROLES:
+            if isinstance(message, Mapping) and message.get("sender") in tuple(ROLES):
                 yield Said(session, _said(message))
 
 

@@ -36,10 +36,8 @@ def _replayed(values: Values) -> dict[str, tuple[int, int]]:
     counts: dict[str, tuple[int, int]] = {}
     for line in values:
         if "$rewindTo" in line:
-            known = list(counts)
-            at = known.index(line["$rewindTo"]) if line["$rewindTo"] in counts else 0
-            for id in known[at:]:
-                del counts[id]
+            while counts and counts.popitem()[0] != line["$rewindTo"]:
+                pass  # all of them, if it is not among them
         for place, message in _messages(line, values.place):
             counts[str(message["id"])] = place
     return counts
@@ -52,7 +50,7 @@ def _messages(line: Mapping[str, Any], number: int) -> Iterator[tuple[tuple[int,
     inside = whole.get("messages")
     found = inside if isinstance(inside, list) else [line]
     for place, message in enumerate(found):
-        if isinstance(message, Mapping) and isinstance(message.get("id"), str) and message.get("type") in ROLES:
+        if isinstance(message, Mapping) and isinstance(message.get("id"), str) and message.get("type") in tuple(ROLES):
             yield (number, place), message
 
 

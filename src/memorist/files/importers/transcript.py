@@ -21,7 +21,7 @@ def read(values: Values) -> Iterator[Item]:
 
 def _is_line(line: Mapping[str, Any]) -> bool:
     said = "content" in line or ("name" in line and line.get("role") == "tool_call")
-    return isinstance(line.get("id"), str) and line.get("role") in ROLES and said and "timestamp" in line
+    return isinstance(line.get("id"), str) and line.get("role") in tuple(ROLES) and said and "timestamp" in line
 
 
 def _said(line: Mapping[str, Any]) -> dict[str, Any]:
