@@ -170,7 +170,7 @@ class Export:
 
 def is_export(raw: bytes) -> bool:
     """Whether it begins as one, whatever it is called."""
-    return raw.removeprefix(b"\xef\xbb\xbf").lstrip()[:40].replace(b" ", b"").startswith(b'{"memorist":"export"')
+    return raw.lstrip()[:40].replace(b" ", b"").startswith(b'{"memorist":"export"')
 
 
 def _must_be_export(first: bytes | None, file: str) -> None:

@@ -12,6 +12,7 @@ is a link or encrypted, if its table of contents is large, or if an entry swells
 import codecs
 import json
 import os
+import re
 import stat
 import struct
 import zipfile
@@ -35,6 +36,7 @@ LONGEST_ELEMENT = 16 << 20  # characters of one conversation in an array of them
 LARGEST_WHOLE = 32 << 20  # bytes of a file that cannot be read bit by bit: Markdown, documents, one large JSON value
 LARGEST_STREAM = 8 << 30  # bytes of one that can
 MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
+BLANKS = re.compile(r"[ \t\r\n]*+")
 CHANGED = "{} was changed while it was imported; import it again"
 
 
@@ -56,9 +58,9 @@ class Stream:
         return self.source.shown
 
     def head(self, size: int = BLOCK) -> bytes:
-        """Its beginning, without noting anything."""
+        """Its beginning, as UTF-8 without a mark, without noting anything."""
         with self._open() as file:
-            return file.read(size)
+            return b"".join(_utf8(iter([file.read(size)])))
 
     def blocks(self) -> Iterator[bytes]:
         with self._open() as file:
@@ -151,8 +153,6 @@ def elements(stream: Stream, decoder: json.JSONDecoder) -> Iterator[tuple[int, A
     while text.more():
         number += 1
         yield number, text.value(decoder, number)
-    if number == 0 and not text.ended:
-        raise Damaged("ends in the middle of its array, so it is truncated")
 
 
 class _Text:
@@ -160,7 +160,7 @@ class _Text:
 
     def __init__(self, stream: Stream) -> None:
         self._blocks = codecs.iterdecode(_utf8(stream.blocks()), "utf-8", "strict")
-        self._left, self._at, self.ended, self._over = "", 0, False, False
+        self._left, self._at, self._over = "", 0, False
 
     def enter(self) -> None:
         """Goes into the array."""
@@ -182,8 +182,7 @@ class _Text:
             here = self._next()
         if here == "":
             raise Damaged("ends in the middle of its list, so it is truncated")
-        self.ended = here == "]"
-        return not self.ended
+        return here != "]"
 
     def value(self, decoder: json.JSONDecoder, number: int) -> Any:
         wanted = BLOCK
@@ -208,12 +207,9 @@ class _Text:
     def _next(self) -> str:
         """The next character that is no blank; nothing at the end."""
         while True:
-            while self._at < len(self._left):
-                if self._left[self._at] not in " \t\r\n":
-                    return self._left[self._at]
-                self._at += 1
-            if self._over:
-                return ""
+            self._at = BLANKS.match(self._left, self._at).end()  # type: ignore[union-attr]
+            if self._at < len(self._left) or self._over:
+                return self._left[self._at : self._at + 1]
             self._read(1)
 
     def _read(self, wanted: int) -> None:

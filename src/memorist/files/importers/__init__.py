@@ -97,11 +97,11 @@ class Values:
 
     @property
     def _is_lines(self) -> bool:
-        head = self.stream.head().removeprefix(b"\xef\xbb\xbf").lstrip()
+        head = self.stream.head().lstrip()
         return not head.startswith(b"[") and not HOLDS_A_LIST.match(head) and _is_object(head.split(b"\n", 1)[0])
 
     def _read(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
-        head = self.stream.head().removeprefix(b"\xef\xbb\xbf").lstrip()
+        head = self.stream.head().lstrip()
         if head.startswith(b"[") or HOLDS_A_LIST.match(head):
             return self._checked(elements(self.stream, decoder()))
         if self._is_lines:
