@@ -1,5 +1,6 @@
 """Transcripts and exports of other programs, in the shapes that they are known to have."""
 
+import hashlib
 import json
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -134,6 +135,12 @@ def test_a_torn_last_line_is_left_for_the_next_time(memory: Memory, brought: Cal
     assert not torn.problems and torn.outcomes == {"added": 6}
     damaged = brought(whole + "{torn}\n" + as_lines([claude("user", "and on", "u8", 9)]))
     assert damaged.outcomes["added"] == 1 and f"{len(CLAUDE) + 1}: is not JSON" in damaged.problems[0]
+
+
+def test_what_was_imported_is_known_by_its_fingerprint(brought: Callable[..., Imported], tmp_path: Path) -> None:
+    done = brought(as_lines(CLAUDE))
+    content = (tmp_path / "transcript.jsonl").read_bytes()
+    assert done.fingerprints == {str(tmp_path / "transcript.jsonl"): hashlib.sha256(content).hexdigest()}
 
 
 def test_the_name_of_the_file_does_not_matter(memory: Memory, brought: Callable[..., Imported]) -> None:
@@ -385,6 +392,17 @@ def test_transcripts_of_our_own(memory: Memory, brought: Callable[..., Imported]
     assert [session.title for session in sessions(memory)] == ["monday"]
 
 
+def test_a_line_that_a_store_wrote_is_known_there_and_keeps_its_id_elsewhere(
+    memory: Memory, brought: Callable[..., Imported]
+) -> None:
+    said = memory.remember("List the files", kind="turn", role="user", session="monday")
+    line = {"memory": said.id, **OWN[0], "speaker": "Ann"}
+    assert brought(as_lines([line]), "monday.jsonl").outcomes == {"unchanged": 1, "added": 1}, "and the session"
+    with Memory(":memory:", project="atlas") as other:
+        import_files(other, [brought(as_lines([line]), "monday.jsonl").files[0]])
+        assert (other.get(str(said.id)).text, other.get(str(said.id)).provenance.speaker) == ("List the files", "Ann")
+
+
 def test_a_note_of_basic_memory_keeps_its_facts_and_relations(memory: Memory, tmp_path: Path) -> None:
     note = "---\ntitle: Coffee\ntype: note\ntags: [drinks]\ncreated: 2025-05-01\n---\n# Coffee\n\n## Observations\n"
     note += "- [method] Pour over takes four minutes #brewing (at home)\n\n## Relations\n- relates_to [[Tea]]\n"
@@ -464,18 +482,18 @@ def test_transcripts_of_this_project_are_found_and_no_others(home: Path) -> None
     mine = put(home / "claude" / "projects" / named / "c-1.jsonl", CLAUDE)
     put(home / "claude" / "projects" / named / "c-1" / "subagents" / "s.jsonl", CLAUDE)
     put(home / "claude" / "projects" / "-elsewhere" / "c-2.jsonl", CLAUDE)
-    assert [source.path for source in places.transcripts("claude-code", None, root)] == [mine]
+    assert [source.path for source in places.transcripts("claude-code", None, root, home / "claude")] == [mine]
     meta = codex("session_meta", id="x-2", cwd=str(root / "sub"))
     here = put(home / "codex" / "sessions" / "2026" / "03" / "02" / "rollout-1.jsonl", [meta, *CODEX[1:]])
     put(home / "codex" / "sessions" / "2026" / "03" / "02" / "rollout-2.jsonl", CODEX)
-    assert [source.path for source in places.transcripts("codex", None, root)] == [here]
+    assert [source.path for source in places.transcripts("codex", None, root, home / "codex")] == [here]
     chats = put(home / "home" / ".gemini" / "tmp" / "atlas" / "chats" / "session-1.jsonl", GEMINI)
     put(home / "home" / ".gemini" / "tmp" / "other" / "chats" / "session-1.jsonl", GEMINI)
     (home / "home" / ".gemini" / "projects.json").write_text(json.dumps({"projects": {str(root): "atlas"}}))
-    assert [source.path for source in places.transcripts("gemini", None, root)] == [chats]
+    assert [source.path for source in places.transcripts("gemini", None, root, home / "home" / ".gemini")] == [chats]
     for name in ("claude-code", "codex", "gemini"):
         with pytest.raises(Invalid, match="holds no transcripts of"):
-            places.transcripts(name, None, home / "nowhere")
+            places.transcripts(name, None, home / "nowhere", home / "claude")
 
 
 def test_a_folder_that_is_named_is_read_and_nothing_outside_it(home: Path) -> None:
@@ -485,11 +503,11 @@ def test_a_folder_that_is_named_is_read_and_nothing_outside_it(home: Path) -> No
     put(folder / "a" / "subagents" / "two.jsonl", CLAUDE)
     (folder / "link.jsonl").symlink_to(outside)
     (folder / "way").symlink_to(outside.parent)
-    assert [source.path for source in places.transcripts("claude-code", folder, home)] == [inside]
+    assert [source.path for source in places.transcripts("claude-code", folder, home, home)] == [inside]
     (home / "home" / ".gemini").mkdir(parents=True)
     (home / "home" / ".gemini" / "projects.json").write_text(json.dumps({"projects": {str(home): "../../secret"}}))
     with pytest.raises(Invalid, match="holds no transcripts"):
-        places.transcripts("gemini", None, home)
+        places.transcripts("gemini", None, home, home / "home" / ".gemini")
 
 
 def test_from_the_command_line(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,11 +21,16 @@ MOST_PROBLEMS = 1000  # told of one import; a file with as many damaged lines is
 class Content:
     """One file that was recognised."""
 
-    file: str  # as messages name it
+    stream: streams.Stream
     parts: Callable[[], Iterator[jsonl.Part]]
     export: jsonl.Export | None = None
     original: originals.Original | None = None
     document: str | None = None  # its name
+
+    @property
+    def file(self) -> str:
+        """As messages name it."""
+        return self.stream.shown
 
 
 def of(source: sources.Source, memory: Memory, document: bool, heard: Callable[[int], None]) -> Iterator[Content]:
@@ -43,7 +48,7 @@ def of(source: sources.Source, memory: Memory, document: bool, heard: Callable[[
 def _content(stream: streams.Stream, head: bytes, memory: Memory, document: bool) -> Content:
     suffix = stream.source.path.suffix.lower()
     if not document and suffix in sources.MARKDOWN:
-        return Content(stream.shown, lambda: iter(_memories(stream)))
+        return Content(stream, lambda: iter(_memories(stream)))
     if not document and (jsonl.is_export(head) or suffix in sources.JSON):
         return _json(stream, head, memory)
     return _document(stream, memory)
@@ -55,7 +60,7 @@ def _json(stream: streams.Stream, head: bytes, memory: Memory) -> Content:
     found = None if jsonl.is_export(head) else _known(stream, memory) or _original(stream, memory)
     if found is None:
         export = jsonl.Export(stream)
-        found = Content(stream.shown, export.parts, export)
+        found = Content(stream, export.parts, export)
     return found
 
 
@@ -65,7 +70,7 @@ def _known(stream: streams.Stream, memory: Memory) -> Content | None:
     importer = importers.recognised(values)
     if importer is None:
         return None
-    return Content(stream.shown, lambda: importers.parts(importer, values, memory))
+    return Content(stream, lambda: importers.parts(importer, values, memory))
 
 
 def _refused(stream: streams.Stream) -> Content:
@@ -81,7 +86,7 @@ def _original(stream: streams.Stream, memory: Memory) -> Content | None:
         found = originals.read(streams.Stream(beside).whole(), readable := beside.shown, memory)
         if found is not None:
             found.problems.append(f"{stream.shown} is damaged, so {readable} was read")
-    return None if found is None else Content(stream.shown, found.parts, original=found)
+    return None if found is None else Content(stream, found.parts, original=found)
 
 
 def _memories(stream: streams.Stream) -> list[Entry]:
@@ -101,4 +106,4 @@ def _document(stream: streams.Stream, memory: Memory) -> Content:
         text = documents.text_of(stream.whole(), stream.shown)
         yield from documents.pieces_of(writer.redact_lines(text), name, stream.modified, stream.shown)
 
-    return Content(stream.shown, parts, document=name)
+    return Content(stream, parts, document=name)

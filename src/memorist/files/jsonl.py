@@ -20,7 +20,9 @@ from typing import Any, get_args
 from memorist import __version__, checks
 from memorist.errors import Invalid, StoreTooNew
 from memorist.files.markdown import Entry
-from memorist.files.streams import LONGEST_LINE, Damaged, Stream, lines
+from memorist.files.streams import LONGEST_LINE as LONGEST_LINE
+from memorist.files.streams import Damaged as Damaged
+from memorist.files.streams import Stream, lines
 from memorist.records import LIVING, Counters, Draft, Link, Origin, Record, Status, Trust, utc
 from memorist.remember.bring import Exported, as_exported, link_of
 from memorist.remember.gate import IS_ID
@@ -208,10 +210,10 @@ def _object(line: bytes | None) -> dict[str, Any]:
     return value
 
 
-def parsed(line: bytes | None) -> Any:
+def parsed(line: bytes | None, longest: int | None = None) -> Any:
     """The value that these bytes are as JSON, if it can be meant only so. None is a line that was too long to read."""
-    if line is None:
-        raise Damaged(f"has too many bytes; {LONGEST_LINE:,} are allowed")
+    if line is None or (longest is not None and len(line) > longest):
+        raise Damaged(f"has too many bytes; {longest or LONGEST_LINE:,} are allowed")
     try:
         return json.loads(line.decode(), object_pairs_hook=_no_key_twice, parse_constant=_no_number)
     except UnicodeDecodeError as problem:

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from fnmatch import fnmatch
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from pathlib import PurePosixPath
 from typing import IO, Any
 
@@ -35,7 +35,7 @@ LONGEST_LINE = 8 << 20  # bytes: the longest text, every character of it escaped
 LONGEST_ELEMENT = 16 << 20  # characters of one conversation in an array of them
 LARGEST_WHOLE = 32 << 20  # bytes of a file that cannot be read bit by bit: Markdown, documents, one large JSON value
 LARGEST_STREAM = 8 << 30  # bytes of one that can
-MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
+UNICODE_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 BLANKS = re.compile(r"[ \t\r\n]*+")
 CHANGED = "{} was changed while it was imported; import it again"
 
@@ -52,6 +52,7 @@ class Stream:
         self._digests: list[tuple[int, bytes]] = []  # the size and the digest of each block
         self._whole = False  # whether they are all noted
         self.modified: datetime
+        self.fingerprint = ""  # the SHA-256 of all of it, once it was read to the end
 
     @property
     def shown(self) -> str:
@@ -78,15 +79,16 @@ class Stream:
         return bytes(found)
 
     def _first(self, file: IO[bytes]) -> Iterator[bytes]:
-        self._digests, size = [], 0
+        self._digests, size, whole = [], 0, sha256()
         while block := file.read(BLOCK):
             size += len(block)
             if size > LARGEST_STREAM:
                 raise Invalid(f"{self.shown} is larger than {LARGEST_STREAM >> 30} GB; split it")
             self._digests.append((len(block), blake2b(block, digest_size=16).digest()))
+            whole.update(block)
             self._tell(block)
             yield block
-        self._whole = True
+        self._whole, self.fingerprint = True, whole.hexdigest()
 
     def _again(self, file: IO[bytes]) -> Iterator[bytes]:
         for size, digest in self._digests:
@@ -131,7 +133,7 @@ def lines(stream: Stream) -> Iterator[tuple[int, bytes | None, bool]]:
 
 def _utf8(blocks: Iterator[bytes]) -> Iterator[bytes]:
     first = next(blocks, b"")
-    name = next((name for mark, name in MARKS.items() if first.startswith(mark)), None)
+    name = next((name for mark, name in UNICODE_MARKS.items() if first.startswith(mark)), None)
     if name != "utf-16":
         yield first.removeprefix(b"\xef\xbb\xbf")
         yield from blocks

@@ -33,6 +33,7 @@ from memorist.text.visible import visible
 
 PAGE = 250  # memories read or stored at once
 MOST_SHOWN = 1000  # drafts of a dry run
+LENGTH_OF_IDS = 27
 ERASED = "it was erased here, and an import does not bring it back"
 OF_PAST = "it says that it is the past text of a past text; remove its superseded_by"
 STANDS = "it is for the prompts of every project: the user may import it at a terminal, or --scope puts it elsewhere"
@@ -52,6 +53,7 @@ class Imported(Noun):
     dry_run: bool = False
     drafts: tuple[Draft, ...] = ()  # of a dry run, the first thousand
     found: int = 0  # in a dry run
+    fingerprints: Mapping[str, str] = field(default_factory=dict, hash=False)  # of each file, its SHA-256
     notes: tuple[str, ...] = ()  # what is no problem, but good to know, such as files of a folder that were left out
 
     def _line(self) -> str:
@@ -313,7 +315,7 @@ def _take(content: contents.Content, survey: _Survey, memory: Memory, scope: str
 
 def _note(entry: Entry, survey: _Survey, scope: str | None) -> None:
     draft, told = entry.draft, entry.told
-    timed = draft.valid_from is not None or draft.valid_to is not None
+    timed = _is_timed(draft)
     survey.timed, survey.lasting = survey.timed or timed, survey.lasting or not timed
     if told is None and len(survey.goals) < MOST_SHOWN:
         survey.goals.add(draft.scope)
@@ -323,6 +325,10 @@ def _note(entry: Entry, survey: _Survey, scope: str | None) -> None:
             survey.elsewhere.add(draft.id)
         if isinstance(told, Exported) and told.superseded_by:
             survey.past.add(draft.id)
+
+
+def _is_timed(draft: Draft) -> bool:
+    return draft.valid_from is not None or draft.valid_to is not None
 
 
 @dataclass(slots=True)
@@ -354,52 +360,48 @@ class _Import:
                 raise
             done = f"what was stored before is batch {self.batch}: undo it, or import again to go on"
             raise type(problem)(f"{problem}; {done}") from problem
-        files = tuple(content.file for content in self.survey.contents)
-        counted = {name: count for name, count in self.counts.items() if count and not self.dry}
-        notes = (*self.told.notes, *self._other_projects())
+        streams = [content.stream for content in self.survey.contents]
         return Imported(
             self.batch,
-            files,
-            counted,
+            tuple(stream.shown for stream in streams),
+            {name: count for name, count in self.counts.items() if count and not self.dry},
             self.told.all,
             dict(self.reasons),
-            self.dry,
-            tuple(self.drafts),
-            self.found,
-            notes,
+            dry_run=self.dry,
+            drafts=tuple(self.drafts),
+            found=self.found,
+            fingerprints={stream.shown: stream.fingerprint for stream in streams},
+            notes=(*self.told.notes, *self._other_projects()),
         )
 
     def _store_all(self) -> None:
         # Permanent texts come first, or they would be taken for twins of texts with a limited validity.
-        phases = [False, True] if self.survey.timed and self.survey.lasting and not self.own else [None]
-        for phase in phases:
+        both = self.survey.timed and self.survey.lasting and not self.own
+        for phase in (False, True) if both else (None,):
             for content in self.survey.contents:
-                self._store(content, phase, phase is phases[-1] and not self.dry)
-        if self.dry:
-            return
-        if self.own:
+                self._store(content, phase)
+        if not self.dry:
             self._choose()
-        self._refresh()
-        if self.survey.found > PAGE:
-            while self.memory._caller.store.tidy():
-                pass
+            self._refresh()
+            self._tidy()
 
-    def _store(self, content: contents.Content, phase: bool | None, last: bool) -> None:
+    def _tidy(self) -> None:
+        while self.survey.found > PAGE and self.memory._caller.store.tidy():
+            pass
+
+    def _store(self, content: contents.Content, phase: bool | None) -> None:
         """The memories of a file that belong to this phase; in the last one its links, which follow its memories."""
         page: list[Entry] = []
         links: list[Link] = []
         for part in content.parts():
             if isinstance(part, Entry):
-                if phase is None or phase == (part.draft.valid_from is not None or part.draft.valid_to is not None):
-                    page.append(part)
-            elif isinstance(part, Link) and last:
-                links.append(part)
-            if len(page) == PAGE or (links and page):
+                page += [part] if phase in (None, _is_timed(part.draft)) else []
+            elif isinstance(part, Link):
+                links += [part] if phase is not False else []
+            if len(page) == PAGE or len(links) == PAGE:
                 self._page(page)
-                page = []
-            if len(links) == PAGE:
                 self._link(links)
-                links = []
+                page, links = [], []
         self._page(page)
         self._link(links)
 
@@ -446,6 +448,8 @@ class _Import:
         draft, told = entry.draft, entry.told
         if draft.scope != scope:
             draft = replace(draft, scope=scope, home=None, id=draft.id and _copy_id(draft.id, scope))
+        if draft.data:
+            draft = replace(draft, data=self._naming(draft.data))
         if isinstance(told, Exported) and told.superseded_by:
             told = replace(told, superseded_by=self._there(told.superseded_by))
         return replace(entry, draft=draft, told=told)
@@ -453,6 +457,14 @@ class _Import:
     def _there(self, id: str) -> str:
         """The id of a memory in the scope that was wanted."""
         return _copy_id(id, self.scope) if self.scope is not None and id in self.survey.elsewhere else id
+
+    def _naming(self, data: Any) -> Any:
+        """What names other memories of the files, as the data of a narrative or a task does, names their copies."""
+        if isinstance(data, str):
+            return self._there(data) if len(data) == LENGTH_OF_IDS else data
+        if isinstance(data, Mapping):
+            return {name: self._naming(value) for name, value in data.items()}
+        return [self._naming(value) for value in data] if isinstance(data, list | tuple) else data
 
     def _is_active(self, entry: Entry) -> bool:
         """What was forgotten or revised elsewhere is not brought here by a file; only its owner wants it back."""
@@ -477,13 +489,19 @@ class _Import:
             self.counts[name] += 1
         if name == "unchanged":
             self.reasons[outcome.because] += 1
-        if outcome.batch and outcome.id:
-            self.added.add(outcome.id)
-        if outcome.id and "lines" in entry.draft.data:
-            self.lines[outcome.id] = entry.draft.data["lines"]
-        here, goal = self.memory.project.scope, str(entry.draft.home or entry.draft.scope or self.memory.project.scope)
-        if family_of(goal) == "project" and goal not in (here, self.memory.home) and name != "unchanged":
+        elif self._is_elsewhere(goal := str(entry.draft.home or entry.draft.scope or self.memory.project.scope)):
             self.others[goal, name == "refused"] += 1
+        if outcome.id is not None:
+            self._know(outcome.id, outcome.batch is not None, entry.draft.data.get("lines"))
+
+    def _know(self, id: str, added: bool, lines: Any) -> None:
+        if added:
+            self.added.add(id)
+        if lines is not None:
+            self.lines[id] = lines
+
+    def _is_elsewhere(self, goal: str) -> bool:
+        return family_of(goal) == "project" and goal not in (self.memory.project.scope, self.memory.home)
 
     # ------------------------------------------------------------ through which door
 
@@ -521,7 +539,7 @@ class _Import:
         return replace(entry, told=OF_PAST) if circle else entry
 
     def _link(self, links: Sequence[Link]) -> None:
-        if not links:
+        if not links or self.dry:
             return
         moved = [replace(link, a=self._there(link.a), b=self._there(link.b)) for link in links]
         door = self.memory if self.own else _door(self.memory)
@@ -534,9 +552,8 @@ class _Import:
     # ------------------------------------------------------------ afterwards
 
     def _choose(self) -> None:
-        """What the user had chosen in the program that a file comes from."""
-        for content in self.survey.contents:
-            original = content.original
+        """What the user had chosen in the program that a file comes from, where they vouch for it."""
+        for original in (content.original for content in self.survey.contents if self.own):
             if original is None:
                 continue
             try:
@@ -604,4 +621,4 @@ def _without_secrets(draft: Draft) -> Draft:
 
 def _copy_id(id: str, scope: str) -> str:
     """An id of the same moment. What is no id stays as it is, and is refused."""
-    return originals.derived_id(id[:11], f"{scope} {id}") if len(id) == 27 else id
+    return originals.derived_id(id[:11], f"{scope} {id}") if len(id) == LENGTH_OF_IDS else id

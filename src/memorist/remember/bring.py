@@ -146,14 +146,17 @@ class Import:
     def candidates(self, drafts: Sequence[Draft], policy: Conflicts) -> list[Outcome]:
         """Stores these through the gate, for which nobody vouches. What is here already need not be read closely: a file that is
         imported again is through in a moment."""
-        here = {record.id: record for record in self.by.store.get([d.id for d in drafts if d.id], self.by.where)}
-        known = {
-            id: record for id, record in here.items() if record.state in gate.KNOWN_ALREADY and record.reason != UNDONE
-        }
+        known = self._here([draft.id for draft in drafts if draft.id is not None])
         stored = iter(gate.admit([d for d in drafts if d.id not in known], self.by, self.home, self.batch, policy))
-        outcomes = [_unchanged(known[d.id]) if d.id in known else next(stored) for d in drafts]
+        outcomes = [known[str(draft.id)] if draft.id in known else next(stored) for draft in drafts]
         self.batch = next((outcome.batch for outcome in outcomes if outcome.batch), self.batch)
         return outcomes
+
+    def _here(self, ids: Sequence[str]) -> dict[str, Outcome]:
+        """What becomes of those that are here: nothing, unless an import that brought them was undone."""
+        found = self.by.store.get(ids, self.by.where)
+        left = [record for record in found if record.state in gate.KNOWN_ALREADY and record.reason != UNDONE]
+        return {each.id: Outcome("unchanged", gate.KNOWN_ALREADY[each.state], each.id, each) for each in left}
 
     def _checked(self, draft: Draft, told: Exported, now: datetime) -> Clean | Outcome:
         """The memory as it was, but for its votes; or why it cannot be stored."""
@@ -259,10 +262,6 @@ class Import:
                     changes.link(a, replace(link, evidence=evidence), BROUGHT if self.by.agreed else IMPORTED)
             self.batch = changes.commit(self.batch)[0] or self.batch
         return len(changes.links)
-
-
-def _unchanged(record: Record) -> Outcome:
-    return Outcome("unchanged", gate.KNOWN_ALREADY[record.state], record.id, record)
 
 
 def _ends(links: Iterable[Link]) -> set[str]:

@@ -1,9 +1,9 @@
 """Files of other programs. A module for each, all of the same shape:
 
-    NAME               what it is called
     recognise(first)   whether these first lines, or elements of a list, are its
-    read(values)       what it holds, one after the other: what was said (`Said`), what a conversation is called (`Titled`),
+    read(values)       what it holds, one after the other: what was said (`Utterance`), what a conversation is called (`Titled`),
                        or drafts and links where it holds memories
+    importer           the two under the program's name
 
 What is common to all is here: JSON that is read bit by bit, conversations as turns of sessions, and ids. A turn has an id that
 depends on its conversation, its message and where it goes. So a second import changes nothing, one of a transcript that has
@@ -13,11 +13,11 @@ taken out; a message that was nothing else is left out.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from memorist import checks
 from memorist.errors import Invalid
@@ -32,17 +32,18 @@ from memorist.session.session import CLOSED, KIND
 from memorist.text.question import without_injected
 from memorist.text.visible import is_blank, quoted
 
-LOOKED_AT = 40  # lines, or the first element of a list, by which a file is recognised
+LINES_LOOKED_AT = 40  # lines, or the first element of a list, by which a file is recognised
 HOLDS_A_LIST = re.compile(rb'\s*\{\s*"(results|memories|conversations)"\s*:\s*\[')
 CANNOT_BE_STORED = re.compile("[\x00\ud800-\udfff]")
 SHOWN_TITLE = 80  # characters
 
 
-class Said(NamedTuple):
+class Utterance(NamedTuple):
     """A message of a conversation: `role`, `content`, and perhaps `id` and `timestamp`, as `remember/turns.py` reads them."""
 
     session: str
     message: Mapping[str, Any]
+    memory: str | None = None  # the id that its turn had in a store of ours
 
 
 class Titled(NamedTuple):
@@ -52,14 +53,16 @@ class Titled(NamedTuple):
     title: str
 
 
-Item = Said | Titled | Draft | Link
+Item = Utterance | Titled | Draft | Link
 
 
-class Importer(Protocol):
-    NAME: str
+@dataclass(frozen=True, slots=True)
+class Importer:
+    """One program whose files can be read."""
 
-    def recognise(self, first: Sequence[Mapping[str, Any]]) -> bool: ...
-    def read(self, values: "Values") -> Iterator[Item]: ...
+    name: str
+    recognise: Callable[[Sequence[Mapping[str, Any]]], bool]
+    read: Callable[["Values"], Iterator[Item]]
 
 
 # ---------------------------------------------------------------- JSON, bit by bit
@@ -81,7 +84,7 @@ class Values:
     def first(self) -> list[Mapping[str, Any]]:
         """The first ones, as far as they can be read."""
         try:
-            found = [value for _, value in islice(self._read(), LOOKED_AT if self._is_lines else 1)]
+            found = [value for _, value in islice(self._read(), LINES_LOOKED_AT if self._is_lines else 1)]
         except Damaged:
             found = []
         self.flaws.clear()
@@ -143,14 +146,14 @@ def recognised(values: Values) -> Importer | None:
     """The importer that knows the file."""
     from memorist.files.importers import chatgpt, claude_ai, claude_code, codex, gemini, mem0, server_memory, transcript
 
-    known: tuple[Importer, ...] = (claude_code, codex, gemini, chatgpt, claude_ai, server_memory, mem0, transcript)
+    known = (claude_code, codex, gemini, chatgpt, claude_ai, server_memory, transcript, mem0)
     first = values.first()
-    return next((importer for importer in known if first and importer.recognise(first)), None)
+    return next((each.importer for each in known if first and each.importer.recognise(first)), None)
 
 
 def parts(importer: Importer, values: Values, memory: Memory) -> Iterator[Part]:
     """What the file holds, as an import takes it."""
-    reading = _Reading(importer.NAME, memory.home, values)
+    reading = _Reading(importer.name, memory.home, values)
     for item in importer.read(values):
         yield from reading.flaws()
         try:
@@ -190,7 +193,7 @@ class _Reading:
             else:
                 yield from self._turns(item)
 
-    def _turns(self, said: Said) -> Iterator[Entry]:
+    def _turns(self, said: Utterance) -> Iterator[Entry]:
         key = f"session/{self.home}/{said.session}"
         named = said.message.get("id")
         common = Draft(
@@ -201,7 +204,8 @@ class _Reading:
                 at = checks.moment(turn.at, "its time")
                 self.began = self.began or at
                 self.title = self.title or (turn.text.strip().partition("\n")[0] if turn.role == "user" else None)
-                yield self._entry(replace(turn, text=storable(turn.text), id=id_at(at, str(turn.key)), key=None))
+                id = said.memory or id_at(at, str(turn.key))
+                yield self._entry(replace(turn, text=storable(turn.text), id=id, key=None))
 
     def end(self) -> Iterator[Entry]:
         """The record of the conversation, once its turns are through."""

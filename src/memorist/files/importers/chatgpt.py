@@ -8,11 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from memorist.files.importers import Item, Said, Titled, Values
+from memorist.files.importers import Importer, Item, Titled, Utterance, Values
 
-NAME = "chatgpt"
-TEXTS = ("text", "multimodal_text", "code", "execution_output", "tether_quote")
-DEEPEST = 100_000  # messages of one conversation
+_TEXTS = ("text", "multimodal_text", "code", "execution_output", "tether_quote")
 
 
 def recognise(first: Sequence[Mapping[str, Any]]) -> bool:
@@ -30,7 +28,7 @@ def read(values: Values) -> Iterator[Item]:
         for message in _way(mapping, conversation.get("current_node")):
             said = _said(message)
             if said is not None:
-                yield Said(session, said)
+                yield Utterance(session, said)
 
 
 def _way(mapping: Mapping[str, Any], last: Any) -> list[Mapping[str, Any]]:
@@ -39,12 +37,11 @@ def _way(mapping: Mapping[str, Any], last: Any) -> list[Mapping[str, Any]]:
         found = [node["message"] for node in mapping.values() if _holds(node)]
         return sorted(found, key=lambda message: _seconds(message) or 0.0)
     way, seen = [], set[str]()
-    while isinstance(last, str) and last in mapping and last not in seen and len(seen) < DEEPEST:
+    while isinstance(last, str) and last not in seen:
         seen.add(last)
-        node = mapping[last]
-        if _holds(node):
-            way.append(node["message"])
-        last = node.get("parent") if isinstance(node, Mapping) else None
+        node = _dict(mapping.get(last))
+        way += [node["message"]] if _holds(node) else []
+        last = node.get("parent")
     return way[::-1]
 
 
@@ -56,7 +53,7 @@ def _said(message: Mapping[str, Any]) -> dict[str, Any] | None:
     author, content, about = (_dict(message.get(name)) for name in ("author", "content", "metadata"))
     role = author.get("role")
     hidden = about.get("is_visually_hidden_from_conversation") or about.get("is_user_system_message")
-    if role not in ("user", "assistant", "tool") or hidden or content.get("content_type") not in TEXTS:
+    if role not in ("user", "assistant", "tool") or hidden or content.get("content_type") not in _TEXTS:
         return None
     seconds = _seconds(message)
     at = None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat()
@@ -89,3 +86,6 @@ def _seconds(message: Mapping[str, Any]) -> float | None:
 
 def _dict(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
+
+
+importer = Importer("chatgpt", recognise, read)

@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from memorist.files.importers import Item, Said, Titled, Values
+from memorist.files.importers import Importer, Item, Titled, Utterance, Values
 
-NAME = "claude.ai"
-ROLES = {"human": "user", "assistant": "assistant"}
+_ROLES = {"human": "user", "assistant": "assistant"}
 
 
 def recognise(first: Sequence[Mapping[str, Any]]) -> bool:
@@ -21,8 +20,8 @@ def read(values: Values) -> Iterator[Item]:
         if isinstance(conversation.get("name"), str) and conversation["name"]:
             yield Titled(session, conversation["name"])
         for message in messages:
-            if isinstance(message, Mapping) and message.get("sender") in tuple(ROLES):
-                yield Said(session, _said(message))
+            if isinstance(message, Mapping) and message.get("sender") in tuple(_ROLES):
+                yield Utterance(session, _said(message))
 
 
 def _said(message: Mapping[str, Any]) -> dict[str, Any]:
@@ -37,10 +36,13 @@ def _said(message: Mapping[str, Any]) -> dict[str, Any]:
         for file in _list(message, "files")
         if isinstance(file.get("file_name"), str)
     ]
-    return {"id": message.get("uuid"), "role": ROLES[message["sender"]], "content": content,
+    return {"id": message.get("uuid"), "role": _ROLES[message["sender"]], "content": content,
             "timestamp": message.get("created_at")}  # fmt: skip
 
 
 def _list(message: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
     value = message.get(name)
     return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+
+
+importer = Importer("claude.ai", recognise, read)

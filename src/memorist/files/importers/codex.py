@@ -7,17 +7,16 @@ front of the user's words (the environment, instructions of the project) is left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from memorist.files.importers import Item, Said, Values
+from memorist.files.importers import Importer, Item, Utterance, Values
 
-NAME = "codex"
-LINES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
-CALLS = ("function_call", "custom_tool_call")
-RESULTS = ("function_call_output", "custom_tool_call_output")
-INJECTED = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<turn_aborted>")
+_LINES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
+_CALLS = ("function_call", "custom_tool_call")
+_RESULTS = ("function_call_output", "custom_tool_call_output")
+_INJECTED = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<turn_aborted>")
 
 
 def recognise(first: Sequence[Mapping[str, Any]]) -> bool:
-    return bool(first) and all(line.get("type") in LINES and "payload" in line for line in first[:1])
+    return bool(first) and all(line.get("type") in _LINES and "payload" in line for line in first[:1])
 
 
 def read(values: Values) -> Iterator[Item]:
@@ -31,7 +30,7 @@ def read(values: Values) -> Iterator[Item]:
         elif line.get("type") == "response_item":
             said = _message(payload)
             if said is not None:
-                yield Said(session, {**said, "timestamp": line.get("timestamp")})
+                yield Utterance(session, {**said, "timestamp": line.get("timestamp")})
 
 
 def _message(payload: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -40,18 +39,18 @@ def _message(payload: Mapping[str, Any]) -> dict[str, Any] | None:
         content = payload.get("content")
         content = content if isinstance(content, list) else [content]
         return {"role": payload["role"], "content": [block for block in content if not _injected(block)]}
-    if kind in CALLS:
+    if kind in _CALLS:
         given = payload.get("arguments", payload.get("input"))
         call = {"type": "tool_use", "id": payload.get("call_id"), "name": payload.get("name"), "input": given}
         return {"role": "assistant", "content": [call]}
-    if kind in RESULTS:
+    if kind in _RESULTS:
         return {"role": "tool", "tool_call_id": payload.get("call_id"), "content": _output(payload.get("output"))}
     return None
 
 
 def _injected(block: Any) -> bool:
     text = block.get("text") if isinstance(block, Mapping) else block
-    return not isinstance(text, str) or text.lstrip().startswith(INJECTED)
+    return not isinstance(text, str) or text.lstrip().startswith(_INJECTED)
 
 
 def _output(output: Any) -> str | list[Any] | None:
@@ -59,3 +58,6 @@ def _output(output: Any) -> str | list[Any] | None:
     if isinstance(output, Mapping):
         output = output.get("content") or output.get("output")
     return output if isinstance(output, str | list) else None
+
+
+importer = Importer("codex", recognise, read)

@@ -9,10 +9,9 @@ model sees and takes nothing back: what was said was said.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from memorist.files.importers import Item, Said, Values
+from memorist.files.importers import Importer, Item, Utterance, Values
 
-NAME = "gemini"
-ROLES = {"user": "user", "gemini": "assistant"}
+_ROLES = {"user": "user", "gemini": "assistant"}
 
 
 def recognise(first: Sequence[Mapping[str, Any]]) -> bool:
@@ -28,7 +27,7 @@ def read(values: Values) -> Iterator[Item]:
             session = line["sessionId"]
         for place, message in _messages(line, values.place):
             if counts.get(str(message["id"])) == place:
-                yield from (Said(session, each) for each in _said(message))
+                yield from (Utterance(session, each) for each in _said(message))
 
 
 def _replayed(values: Values) -> dict[str, tuple[int, int]]:
@@ -50,14 +49,14 @@ def _messages(line: Mapping[str, Any], number: int) -> Iterator[tuple[tuple[int,
     inside = whole.get("messages")
     found = inside if isinstance(inside, list) else [line]
     for place, message in enumerate(found):
-        if isinstance(message, Mapping) and isinstance(message.get("id"), str) and message.get("type") in tuple(ROLES):
+        if isinstance(message, Mapping) and isinstance(message.get("id"), str) and message.get("type") in tuple(_ROLES):
             yield (number, place), message
 
 
 def _said(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     about = {"id": message["id"], "timestamp": message.get("timestamp")}
     content = message.get("content")
-    yield {**about, "role": ROLES[message["type"]], "content": content if isinstance(content, str | list) else None}
+    yield {**about, "role": _ROLES[message["type"]], "content": content if isinstance(content, str | list) else None}
     calls = message.get("toolCalls")
     for number, call in enumerate(calls if isinstance(calls, list) else (), 1):
         if isinstance(call, Mapping) and isinstance(call.get("name"), str):
@@ -83,3 +82,6 @@ def _answer(part: Any) -> str | None:
     for name in ("functionResponse", "response", "output"):
         part = part.get(name) if isinstance(part, Mapping) else None
     return part if isinstance(part, str) else None
+
+
+importer = Importer("gemini", recognise, read)

@@ -7,11 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from memorist.errors import Invalid
-from memorist.files.importers import Item, Values, label, moment, small, storable
+from memorist.files.importers import Importer, Item, Values, label, moment, small, storable
 from memorist.files.originals import id_at
 from memorist.records import Draft, Scope
-
-NAME = "mem0"
 
 
 def recognise(first: Sequence[Mapping[str, Any]]) -> bool:
@@ -31,7 +29,7 @@ def read(values: Values) -> Iterator[Item]:
             yield Draft(
                 storable(item["memory"]), "fact", _scope(user), tags=tags[:20], at=at, agent=label(item.get("agent_id")),
                 session=label(item.get("run_id")), data={name: value for name, value in about.items() if value},
-                id=id_at(at, f"{NAME} {item['id']}"),
+                id=id_at(at, f"mem0 {item['id']}"),
             )  # fmt: skip
 
 
@@ -44,3 +42,6 @@ def _scope(user: Any) -> str | None:
 
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
+
+
+importer = Importer("mem0", recognise, read)

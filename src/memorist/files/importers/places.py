@@ -6,7 +6,6 @@ its own list. With a path, all transcripts below it are read, and nothing outsid
 """
 
 import hashlib
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -20,20 +19,14 @@ from memorist.files.streams import Damaged, Stream
 WHOLE = "name a folder or a file to import it whatever its project is"
 
 
-def transcripts(client: str, path: Path | None, root: Path) -> list[Source]:
-    """The transcripts of that client below the path, or else those of the project in that folder."""
-    files = _all(path, client) if path is not None else list(CLIENTS[client](root))
+def transcripts(client: str, path: Path | None, root: Path, home: Path) -> list[Source]:
+    """The transcripts of that client below the path, or else those in its home that are of the project in that folder."""
+    files = _all(path, client) if path is not None else list(CLIENTS[client](root, home))
     if not files:
-        where = readable(str(path or home_of(client)))
+        where = readable(str(path or home))
         of = "" if path else f" of {readable(str(root))}"
         raise Invalid(f"{where} holds no transcripts of {client}{of}; {WHOLE}")
     return sorted(files, key=lambda source: source.path.name)
-
-
-def home_of(client: str) -> Path:
-    """The folder of that client's own."""
-    named = os.environ.get(HOMES[client][0], "") if HOMES[client][0] else ""
-    return Path(named) if named else Path.home() / HOMES[client][1]
 
 
 def _all(path: Path, client: str) -> list[Source]:
@@ -45,13 +38,13 @@ def _all(path: Path, client: str) -> list[Source]:
     return [source for source in below(path, (".jsonl",)) if "subagents" not in source.path.relative_to(path).parts]
 
 
-def _claude_code(root: Path) -> Iterator[Source]:
-    folder = home_of("claude-code") / "projects" / re.sub(r"[^A-Za-z0-9]", "-", str(root))
+def _claude_code(root: Path, home: Path) -> Iterator[Source]:
+    folder = home / "projects" / re.sub(r"[^A-Za-z0-9]", "-", str(root))
     yield from (source for source in below(folder, (".jsonl",)) if source.path.parent == folder)
 
 
-def _codex(root: Path) -> Iterator[Source]:
-    for source in below(home_of("codex") / "sessions", (".jsonl",)):
+def _codex(root: Path, home: Path) -> Iterator[Source]:
+    for source in below(home / "sessions", (".jsonl",)):
         first = next(iter(Values(Stream(source)).first()), {})
         payload = first.get("payload")
         folder = payload.get("cwd") if isinstance(payload, Mapping) else None
@@ -59,8 +52,7 @@ def _codex(root: Path) -> Iterator[Source]:
             yield source
 
 
-def _gemini(root: Path) -> Iterator[Source]:
-    home = home_of("gemini")
+def _gemini(root: Path, home: Path) -> Iterator[Source]:
     names = {
         hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest(),
         _named(home / "projects.json", root),
@@ -79,7 +71,10 @@ def _named(file: Path, root: Path) -> str | None:
     return name if isinstance(name, str) and re.fullmatch(r"[\w.-]+", name) and name.strip(".") else None
 
 
-HOMES = {"claude-code": ("CLAUDE_CONFIG_DIR", ".claude"), "codex": ("CODEX_HOME", ".codex"), "gemini": ("", ".gemini")}
-CLIENTS: Mapping[str, Callable[[Path], Iterator[Source]]] = {
+# The variable that names its home, and where that is without it.
+HOMES = {
+    "claude-code": ("CLAUDE_CONFIG_DIR", ".claude"), "codex": ("CODEX_HOME", ".codex"), "gemini": (None, ".gemini"),
+}  # fmt: skip
+CLIENTS: Mapping[str, Callable[[Path, Path], Iterator[Source]]] = {
     "claude-code": _claude_code, "codex": _codex, "gemini": _gemini,
 }  # fmt: skip

@@ -152,7 +152,9 @@ def _named(paths: Sequence[str], memory: Memory) -> Sequence[str | Source]:
     if len(rest) > 1:
         raise Invalid(f"name one folder or file of {client}, or none for those of this project")
     path = Path(rest[0]).expanduser() if rest else None
-    return places.transcripts(client, path, memory.project.root or Path.cwd())
+    variable, usual = places.HOMES[client]
+    home = os.environ.get(variable) if variable else None
+    return places.transcripts(client, path, memory.project.root or Path.cwd(), Path(home or Path.home() / usual))
 
 
 def _name_problems(problems: Sequence[str]) -> None:
