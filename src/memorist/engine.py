@@ -271,6 +271,7 @@ class Bus:
 class Engine:
     """An open memory, before it can do anything."""
 
+    _held: set[Any]  # the sessions that are open in it
     adopted: Report | None  # what came along when this was opened, because the checkout was moved or got a remote
 
     def __init__(
@@ -296,7 +297,7 @@ class Engine:
         if access is not None and space not in (None, access.space):
             raise Invalid(f"the access is for space {access.space!r}, not {space!r}; name one of them")
         self.space = (access or Access(here.space)).space  # which checks its name before a file is made
-        self.bus = Bus(lambda: self.access)
+        self.bus, self._held = Bus(lambda: self.access), set()
         self._process, self._problems = os.getpid(), here.told()
         self._off_because, self._here = here.off_because, here
         models = _models(here, embed, embed_turns)
