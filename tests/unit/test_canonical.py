@@ -181,13 +181,14 @@ STEPS: st.SearchStrategy[Step] = st.one_of(
 
 
 def talk(memory: Memory, id: str, text: str, role: str) -> None:
-    memory.session(id).turn(role, text)
+    with memory.session(id) as session:
+        session.turn(role, text)
 
 
 def call(memory: Memory, id: str, text: str) -> None:
-    session = memory.session(id)
-    session.tool_call("tool", {"q": text}, id=text[:20])
-    session.tool_result(text[:20], text)
+    with memory.session(id) as session:
+        session.tool_call("tool", {"q": text}, id=text[:20])
+        session.tool_result(text[:20], text)
 
 
 ACTS: dict[str, Callable[..., object]] = {

@@ -28,7 +28,7 @@ from memorist.files.streams import Damaged, Stream, elements, lines
 from memorist.memory import Memory
 from memorist.records import Draft, Link, utc
 from memorist.remember.turns import turns_of
-from memorist.session.session import CLOSED, KIND
+from memorist.session.name import CLOSED, KIND
 from memorist.text.question import without_injected
 from memorist.text.visible import is_blank, quoted
 
