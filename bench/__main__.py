@@ -11,6 +11,7 @@ from typing import Any
 from bench import notes, pages, quality, reliability, report, sets
 from bench.baselines import Embed, vectors_of
 from bench.growth import answering, growth
+from bench.imports import importing
 from bench.speed import (
     Measure,
     command_line,
@@ -154,6 +155,7 @@ def _speed(quick: bool, vectors: Embed | None) -> Iterator[Measure]:
     yield from syncing(50_000 // part)
     yield from command_line(10_000 // part)
     yield from json_file(10_000 // part)
+    yield from importing(100_000 // part)
     yield from growth([10_000 // part])
 
 

@@ -9,7 +9,7 @@ import copy
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -465,7 +465,7 @@ class Engine:
             remember.gate.check(draft, self._caller, self.home)
         return draft
 
-    def _import(self, ids: Set[str], batch: str | None) -> "Import":
+    def _import(self, ids: Container[str], batch: str | None) -> "Import":
         """Of exported memories: by the user, who vouches for them, else through the door of imports."""
         caller = self._caller.through(replace(self.access, surface="import"))
         by = caller.with_consent() if self.access.origin == "user" else caller

@@ -207,8 +207,12 @@ def test_through_any_other_door_it_is_a_candidate_that_keeps_what_the_file_said(
         assert (record.origin, record.trust, record.status, record.pinned) == ("import", "low", "candidate", False)
         assert record.counters.up == record.counters.strength == 0 and "exported" in record.data
     first = other.list({"kind": "decision", "title": "DB"})[0]
+    there = user.list({"kind": "decision", "title": "DB"})[0]
+    assert there.times.used is not None
     assert first.data["exported"] == {
         "status": "confirmed", "pinned": True, "origin": "user", "trust": "high", "up": 1, "down": 1, "used": 1,
+        "actor": there.provenance.actor, "surface": "library", "created": there.times.created.isoformat(),
+        "last_used": there.times.used.isoformat(),
     }  # fmt: skip
     assert other.count({"state": {"$ne": "active"}}) == 0
     assert [link.kind for link in other.links(first.id)] == ["derived_from"]

@@ -130,7 +130,7 @@ def test_a_folder_of_documents(user: Memory, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "not a text file"), (b"PK\x03\x04\x14\x00\x00\x00", "not a text file"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "not a text file"), (b"PK\x03\x04\x14\x00\x00\x00", "zip that was cut off"),
         (b"%PDF-1.7\n1 0 obj", "not a text file"), (b"caf\xe9 = 1\n", "is not UTF-8"), (b"a\x00b", "not a text file"),
     ],
 )  # fmt: skip

@@ -135,6 +135,7 @@ def test_entries_of_a_stranger_are_candidates_that_keep_what_the_file_says(user:
     assert (warning.trust, warning.status, warning.pinned, warning.counters.used) == ("low", "candidate", False, 0)
     assert warning.data["exported"] == {
         "status": "confirmed", "pinned": True, "origin": "user", "trust": "high", "used": 12,
+        "created": warning.times.at.isoformat(), "last_used": "2026-02-21T00:00:00+00:00",
     }  # fmt: skip
     assert warning.data["original"].endswith("9a01") and warning.data["source"]["messageId"] == "m-9"
     assert {record.kind for record in found.values()} == {"warning", "decision", "discovery", "task_progress"}

@@ -16,7 +16,7 @@ import pytest
 
 from memorist import Memory
 from memorist.errors import Invalid, MemoristError, StoreTooNew
-from memorist.files import jsonl, sources
+from memorist.files import sources, streams
 from memorist.files.transfer import Imported, export, import_files
 
 HEAD = '{"memorist": "export", "version": 1}\n'
@@ -225,7 +225,7 @@ def test_too_much_is_refused_before_anything_is_imported(
     refused(memory, lambda: brought("- x\n" * 21, "a.md"))
     monkeypatch.setattr(sources, "MOST_LINES", 10)
     refused(memory, lambda: brought("- x\n" * 11, "a.md"))
-    monkeypatch.setattr(sources, "LARGEST", 100)
+    monkeypatch.setattr(streams, "LARGEST_WHOLE", 100)
     assert "larger than" in refused(memory, lambda: brought("x" * 101, "a.md"))
 
 
@@ -233,7 +233,7 @@ def test_a_line_of_fifty_megabytes_is_named_and_the_others_come_in(
     memory: Memory, brought: Callable[..., Imported]
 ) -> None:
     done = brought(HEAD + line("before") + '{"text": "' + "x" * 50_000_000 + '"}\n' + line("after") + end(3))
-    assert done.outcomes == {"added": 2} and f"{jsonl.LONGEST_LINE:,} are allowed" in done.problems[0]
+    assert done.outcomes == {"added": 2} and f"{streams.LONGEST_LINE:,} are allowed" in done.problems[0]
 
 
 def test_a_file_that_is_all_wrong_is_not_told_line_by_line(memory: Memory, brought: Callable[..., Imported]) -> None:

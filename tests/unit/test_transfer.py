@@ -220,6 +220,8 @@ def test_an_export_moves_memories_to_another_store(memory: Memory, other: Memory
         same = ("id", "scope", "kind", "text", "title", "tags", "files", "importance", "confidence")
         said = {"status": "confirmed", "pinned": True, "origin": "agent", "trust": "medium", "up": 1, "used": 1}
         told = said if old.number == 1 else {name: said[name] for name in ("status", "origin", "trust")}
+        told = {**told, "actor": old.provenance.actor, "surface": "library", "created": old.times.created.isoformat()}
+        told |= {"last_used": old.times.used.isoformat()} if old.times.used else {}
         assert new.data == {**old.data, "exported": told}
         assert [getattr(new, name) for name in same] == [getattr(old, name) for name in same]
         assert new.times.at == old.times.at and new.provenance.session == old.provenance.session

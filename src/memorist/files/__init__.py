@@ -6,7 +6,10 @@ documents.py  any other text as pieces with their lines
 jsonl.py      a record as one line of JSON, and back
 items.py      what a project's files mark: tasks, decisions, claims, notes, entities; items.json
 originals.py  the files of the founding documents' own programs
-sources.py    the files behind some paths, and their bytes, within limits
+importers/    the transcripts and exports of other programs
+sources.py    the files behind some paths
+streams.py    their bytes, bit by bit, within limits
+contents.py   what a file is, and its parts
 transfer.py   export and import, on top of the facade
 
 follow.py       files that follow the journal, up to a position; erasing reaches them here

@@ -3,6 +3,10 @@
 An export is a header line, one line per record, one per link between them, and a last line with the number of all these, so that
 a truncated file is noticed. Its trust, pins and votes count only where its owner brings it back (`remember/bring.py`). A line
 that cannot be read is reported, and the others are read. Version 1, of 0.1.0, had no links.
+
+The canonical form is for comparing two stores: without what each store counts for itself (numbers, versions, when a row was
+last written), and with the origin, the trust and the status that a memory had where it was said, if it came from there and
+nobody touched it since. It is not read: whoever vouched for it would vouch for what others said of themselves.
 """
 
 import json
@@ -11,21 +15,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from hashlib import blake2b
-from io import BytesIO
 from typing import Any, get_args
 
 from memorist import __version__, checks
 from memorist.errors import Invalid, StoreTooNew
 from memorist.files.markdown import Entry
-from memorist.files.sources import must_fit
+from memorist.files.streams import LONGEST_LINE as LONGEST_LINE
+from memorist.files.streams import Damaged as Damaged
+from memorist.files.streams import Stream, lines
 from memorist.records import LIVING, Counters, Draft, Link, Origin, Record, Status, Trust, utc
-from memorist.remember.bring import Exported, link_of
+from memorist.remember.bring import Exported, as_exported, link_of
 from memorist.remember.gate import IS_ID
-from memorist.text.visible import decoded, quoted
+from memorist.text.visible import quoted
 
 VERSION = 2
-LONGEST_LINE = 8 << 20  # bytes: the longest text, every character of it escaped, and its labels
-MOST_PROBLEMS = 1000  # reported for one file; beyond that the whole file is refused
 EXPECTED = '{"memorist": "export", "version": 2, …}'
 _BROUGHT = (
     "title", "tags", "files", "data", "importance", "confidence", "session", "role", "speaker", "agent", "task", "season",
@@ -35,6 +38,7 @@ _ONE_OF: Mapping[str, tuple[str, ...]] = {
     "state": LIVING, "status": get_args(Status), "origin": get_args(Origin), "trust": get_args(Trust),
 }  # fmt: skip
 _TIMES = ("at", "valid_from", "valid_to")
+_OF_A_STORE = ("number", "version", "updated")  # what differs between two stores that hold the same
 
 # ---------------------------------------------------------------- writing
 
@@ -52,20 +56,32 @@ def end(count: int, seal: str | None) -> str:
 
 def line_of(record: Record) -> str:
     """The record, its keys always in this order."""
+    return _line(_columns(record))
+
+
+def canonical_line(record: Record) -> str:
+    """The record as any store that holds it would write it."""
+    columns = _columns(as_exported(record) or record)
+    return _line({name: value for name, value in columns.items() if name not in _OF_A_STORE})
+
+
+def canonical_head() -> str:
+    return _line({"memorist": "canonical", "version": VERSION})
+
+
+def _columns(record: Record) -> dict[str, Any]:
     times, said = record.times, asdict(record.provenance)
-    return _line(
-        {
-            "id": record.id, "number": record.number, "scope": record.scope, "home": record.home, "kind": record.kind,
-            "title": record.title, "text": record.text, "tags": record.tags, "files": record.files, "data": record.data,
-            "at": times.at, "valid_from": times.valid_from, "valid_to": times.valid_to,
-            "importance": record.importance, "confidence": record.confidence, "pinned": record.pinned,
-            "status": record.status, "state": record.state, "reason": record.reason,
-            "superseded_by": record.superseded_by, "season": record.season, **said,
-            "origin": record.origin, "trust": record.trust, "version": record.version,
-            "created": times.created, "updated": times.updated, "last_used": times.used,
-            "counters": asdict(record.counters),
-        }
-    )  # fmt: skip
+    return {
+        "id": record.id, "number": record.number, "scope": record.scope, "home": record.home, "kind": record.kind,
+        "title": record.title, "text": record.text, "tags": record.tags, "files": record.files, "data": record.data,
+        "at": times.at, "valid_from": times.valid_from, "valid_to": times.valid_to,
+        "importance": record.importance, "confidence": record.confidence, "pinned": record.pinned,
+        "status": record.status, "state": record.state, "reason": record.reason,
+        "superseded_by": record.superseded_by, "season": record.season, **said,
+        "origin": record.origin, "trust": record.trust, "version": record.version,
+        "created": times.created, "updated": times.updated, "last_used": times.used,
+        "counters": asdict(record.counters),
+    }  # fmt: skip
 
 
 def line_of_link(link: Link) -> str:
@@ -99,61 +115,69 @@ def _plain(value: Any) -> Any:
 # ---------------------------------------------------------------- reading
 
 
-class Damaged(Exception):
-    """One line that cannot be read."""
+class Flaw(str):
+    """What is wrong with a line or a part of a file, and where."""
+
+    __slots__ = ()
+
+
+Part = Entry | Link | Flaw  # of a file, as an import meets them
 
 
 @dataclass(slots=True)
 class Lines:
-    """What was read from one export."""
+    """What was read from a file that is read as a whole."""
 
     found: list[Entry] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    digest: str = ""  # of everything before its last line
+
+    def parts(self) -> Iterator[Part]:
+        yield from map(Flaw, self.problems)
+        yield from self.found
+        yield from self.links
+
+
+@dataclass(slots=True)
+class Export:
+    """An export that is read line by line. A file that is not an export, or is from a newer memorist, is refused whole."""
+
+    stream: Stream
+    digest: str = ""  # of everything before its last line, once it was read to the end
     seal: str | None = None  # what the last line says of it
 
-
-def read(raw: bytes, file: str) -> Lines:
-    """The memories of an export, and their links. A file that is not an export, or is from a newer memorist, is refused whole."""
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raw = decoded(raw, file).encode()
-    lines = _lines(raw.removeprefix(b"\xef\xbb\xbf"))
-    first = next(lines, (1, b""))
-    _must_be_export(first, file)
-    result, seen, said, digest = Lines(), 0, None, Digest(first[1])
-    for number, line in lines:
-        seen += 1
-        try:
-            value = _object(line)
-            if value.get("memorist") == "end":
-                seen, said, result.seal = seen - 1, value.get("count"), value.get("seal")
-                break
-            digest.add(line)
-            _take(value, file, number, result)
-        except Damaged as problem:
-            result.problems.append(f"{file}:{number}: {problem}")
-            if len(result.problems) >= MOST_PROBLEMS:
-                raise Invalid(f"{file} has {MOST_PROBLEMS:,} damaged lines; make a new export") from problem
-    _check_end(lines, said, seen, file, result)
-    result.digest = digest.told
-    return result
+    def parts(self) -> Iterator[Part]:
+        """Its memories and links, and the lines that cannot be read."""
+        file, found = (
+            self.stream.shown,
+            ((n, line) for n, line, _ in lines(self.stream) if line is None or line.strip()),
+        )
+        first = next(found, (1, b""))
+        _must_be_export(first[1], file)
+        seen, said, digest = 0, None, Digest(first[1] or b"")
+        for number, line in found:
+            seen += 1
+            try:
+                value = _object(line)
+                if value.get("memorist") == "end":
+                    seen, said, self.seal = seen - 1, value.get("count"), value.get("seal")
+                    break
+                digest.add(line or b"")
+                yield _part(value, file, number)
+            except Damaged as problem:
+                yield Flaw(f"{file}:{number}: {problem}")
+        yield from _end_flaws(next(found, None), said, seen, file)
+        self.digest = digest.told
 
 
 def is_export(raw: bytes) -> bool:
     """Whether it begins as one, whatever it is called."""
-    return raw.removeprefix(b"\xef\xbb\xbf").lstrip()[:40].replace(b" ", b"").startswith(b'{"memorist":"export"')
+    return raw.lstrip()[:40].replace(b" ", b"").startswith(b'{"memorist":"export"')
 
 
-def _lines(raw: bytes) -> Iterator[tuple[int, bytes]]:
-    for number, line in enumerate(BytesIO(raw), 1):
-        if line.strip():
-            yield number, line.strip()
-
-
-def _must_be_export(first: tuple[int, bytes], file: str) -> None:
+def _must_be_export(first: bytes | None, file: str) -> None:
     try:
-        value = _object(first[1])
+        value = _object(first)
     except Damaged:
         value = {}
     version = value.get("version")
@@ -170,27 +194,26 @@ def _must_be_export(first: tuple[int, bytes], file: str) -> None:
         )
 
 
-def _check_end(rest: Iterator[tuple[int, bytes]], said: object, seen: int, file: str, result: Lines) -> None:
-    after = next(rest, None)
+def _end_flaws(after: tuple[int, object] | None, said: object, seen: int, file: str) -> Iterator[Flaw]:
     if said is None:
-        result.problems.append(f"{file}: its last line is missing, so the file is truncated; {seen:,} lines were found")
+        yield Flaw(f"{file}: its last line is missing, so the file is truncated; {seen:,} lines were found")
     elif said != seen:
-        result.problems.append(f"{file}: its last line counts {quoted(said)} memories, but {seen:,} lines were found")
+        yield Flaw(f"{file}: its last line counts {quoted(said)} memories, but {seen:,} lines were found")
     if after:
-        result.problems.append(f"{file}:{after[0]}: text after the last line of the export was not read")
+        yield Flaw(f"{file}:{after[0]}: text after the last line of the export was not read")
 
 
-def _object(line: bytes) -> dict[str, Any]:
-    value = parsed(line, LONGEST_LINE)
+def _object(line: bytes | None) -> dict[str, Any]:
+    value = parsed(line)
     if not isinstance(value, dict):
         raise Damaged(f"is not a JSON object: {quoted(value)}")
     return value
 
 
-def parsed(line: bytes, longest: int) -> Any:
-    """The value that these bytes are as JSON, if it can be meant only so."""
-    if len(line) > longest:
-        raise Damaged(f"has {len(line):,} bytes; {longest:,} are allowed")
+def parsed(line: bytes | None, longest: int | None = None) -> Any:
+    """The value that these bytes are as JSON, if it can be meant only so. None is a line that was too long to read."""
+    if line is None or (longest is not None and len(line) > longest):
+        raise Damaged(f"has too many bytes; {longest or LONGEST_LINE:,} are allowed")
     try:
         return json.loads(line.decode(), object_pairs_hook=_no_key_twice, parse_constant=_no_number)
     except UnicodeDecodeError as problem:
@@ -199,6 +222,11 @@ def parsed(line: bytes, longest: int) -> Any:
         raise Damaged("is nested too deeply") from problem
     except ValueError as problem:
         raise Damaged(f"is not JSON: {problem}") from problem
+
+
+def decoder() -> json.JSONDecoder:
+    """As strict as `parsed`, for one value after another."""
+    return json.JSONDecoder(object_pairs_hook=_no_key_twice, parse_constant=_no_number)
 
 
 def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -213,18 +241,16 @@ def _no_number(said: str) -> None:
     raise Damaged(f"holds {said}, which is not a number")
 
 
-def _take(value: Mapping[str, Any], file: str, number: int, result: Lines) -> None:
+def _part(value: Mapping[str, Any], file: str, number: int) -> Entry | Link:
     if "link" in value:
-        result.links.append(_link(value))
-        return
+        return _link(value)
     for name in ("id", "scope", "kind", "text", "state"):
         if not isinstance(value.get(name), str):
             raise Damaged(f"is not a record: its {name} is missing or not text")
     brought: dict[str, Any] = {name: value[name] for name in _BROUGHT if value.get(name) is not None}
-    brought |= {name: _moment(value[name], name) for name in _TIMES if value.get(name) is not None}
+    brought |= {name: moment(value[name], name) for name in _TIMES if value.get(name) is not None}
     draft = Draft(value["text"], value["kind"], value["scope"], id=value["id"], **brought)
-    result.found.append(Entry(file, number, draft, _exported(value)))
-    must_fit(len(result.found))
+    return Entry(file, number, draft, _exported(value))
 
 
 def _link(value: Mapping[str, Any]) -> Link:
@@ -243,7 +269,7 @@ def _exported(value: Mapping[str, Any]) -> Exported | str:
             if said not in _ONE_OF[name]:
                 raise Damaged(f"its {name} is {quoted(said)}")
         for name, column in {"created": "created", "updated": "updated", "used": "last_used"}.items():
-            told[name] = utc(_moment(value[column], column)) if value.get(column) else None
+            told[name] = utc(moment(value[column], column)) if value.get(column) else None
         told |= {name: value.get(name) for name in ("reason", "actor", "surface", "narrative")}
         told["superseded_by"] = _id(value, "superseded_by")
         told["pinned"] = checks.flag(value.get("pinned"), "pinned")
@@ -260,7 +286,7 @@ def _id(value: Mapping[str, Any], name: str) -> str | None:
     return id
 
 
-def _moment(value: Any, name: str) -> datetime:
+def moment(value: Any, name: str) -> datetime:
     """With its zone: without one, only the machine that wrote it knew when that was."""
     try:
         moment = datetime.fromisoformat(value)

@@ -19,8 +19,9 @@ from typing import Any
 from memorist import checks
 from memorist.access import GLOBAL
 from memorist.errors import Invalid, StoreTooNew
-from memorist.files.jsonl import Damaged, Lines, parsed
+from memorist.files.jsonl import Lines, parsed
 from memorist.files.markdown import Entry
+from memorist.files.streams import Damaged
 from memorist.memory import Memory
 from memorist.records import EPOCH, ID_LETTERS, Counters, Draft, Link
 from memorist.remember.bring import Exported
@@ -45,7 +46,7 @@ class Original(Lines):
 def read(raw: bytes, file: str, memory: Memory) -> Original | None:
     """What such a file holds; None where it is none. A file of a newer version is refused whole."""
     try:
-        value = parsed(raw, len(raw))
+        value = parsed(raw)
     except Damaged:
         return None
     shape = next((reader for fits, reader in _SHAPES if fits(value)), None)
@@ -59,6 +60,12 @@ def derived_id(first: str, words: str) -> str:
     """An id that begins with that moment, and is always the same for these words."""
     chance = hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=16).digest()
     return first + "".join(ID_LETTERS[byte % 32] for byte in chance)
+
+
+def id_at(at: datetime | None, words: str) -> str:
+    """An id that tells when something was said, and is always the same for these words."""
+    moment = max(0, ((at or EPOCH) - EPOCH) // timedelta(milliseconds=1))
+    return derived_id("m" + "".join(ID_LETTERS[moment >> shift & 31] for shift in range(45, -1, -5)), words)
 
 
 @dataclass(slots=True)
@@ -83,9 +90,7 @@ class _Reading:
             self.made.found.append(Entry(self.file, place, draft, told))
 
     def id_of(self, original: Any, at: datetime | None) -> str:
-        moment = max(0, ((at or EPOCH) - EPOCH) // timedelta(milliseconds=1))
-        letters = "".join(ID_LETTERS[moment >> shift & 31] for shift in range(45, -1, -5))
-        return derived_id(f"m{letters}", f"{self.home} {original}")
+        return id_at(at, f"{self.home} {original}")
 
 
 # ---------------------------------------------------------------- memory.json

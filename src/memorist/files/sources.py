@@ -7,9 +7,11 @@ and the others are read.
 import os
 import stat
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO
 
 from memorist.checks import LONGEST_LABEL
 from memorist.errors import Invalid
@@ -18,10 +20,9 @@ from memorist.text.visible import quoted, visible
 MARKDOWN = (".md", ".markdown", ".txt")
 JSON = (".json", ".jsonl", ".bak")
 DOCUMENTS = (*MARKDOWN, ".py", ".json", ".yaml", ".yml")  # of a folder; a file that is named may be any text
-LARGEST = 64 << 20  # bytes in one import
 MOST_FILES = 10_000
-MOST_LINES = 200_000  # in the Markdown of one import
-MOST_MEMORIES = 100_000  # in one import: each is held until the last one is stored
+MOST_LINES = 200_000  # in one Markdown file
+MOST_MEMORIES = 10_000_000  # in one import, which keeps eight bytes of each
 # Reading a pipe without a writer would block for ever.
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 FILLED = ("__pycache__", "node_modules", "venv")  # folders without documents
@@ -36,19 +37,32 @@ class Source:
     path: Path
     name: str
     found: bool = False  # in a folder, not named itself
+    entry: str | None = None  # in an archive
+
+    @property
+    def size(self) -> int:
+        """In bytes, as far as that can be told without reading it."""
+        try:
+            return self.path.stat().st_size
+        except OSError:
+            return 0
 
     @property
     def shown(self) -> str:
-        return readable(str(self.path))
+        path = readable(str(self.path))
+        return path if self.entry is None else f"{path}/{readable(self.entry)}"
 
 
-def sources(paths: Iterable[str | Path], documents: bool = False) -> tuple[list[Source], list[str], list[str]]:
+def sources(paths: Iterable[str | Path | Source], documents: bool = False) -> tuple[list[Source], list[str], list[str]]:
     """The files behind these paths, each once, the problems of those left out, and notes. Of a folder, those that hold
     memories, or the documents."""
     wanted: dict[Path, Source] = {}
     problems: list[str] = []
     notes: list[str] = []
     for given in paths:
+        if isinstance(given, Source):
+            wanted.setdefault(_real(given.path), given)
+            continue
         path = _path(given)
         if not path.is_dir():
             wanted.setdefault(_real(path), Source(path, readable(path.name)))
@@ -64,21 +78,18 @@ def sources(paths: Iterable[str | Path], documents: bool = False) -> tuple[list[
     return list(wanted.values()), problems, notes
 
 
-def content(source: Source, room: int) -> tuple[bytes, datetime]:
-    """The bytes of a file, at most `room`, and when it was changed."""
+@contextmanager
+def opened(source: Source) -> Iterator[IO[bytes]]:
+    """A regular file, open for reading."""
     try:
         with os.fdopen(os.open(source.path, _READ), "rb") as file:
-            facts = os.fstat(file.fileno())
-            if not stat.S_ISREG(facts.st_mode):
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise Invalid(f"{source.shown} is not a regular file; name a file or a folder")
-            raw = file.read(room + 1)
+            yield file
     except FileNotFoundError as problem:
         raise Invalid(f"there is no file {source.shown}; name a file or a folder") from problem
     except OSError as problem:
         raise Invalid(f"{source.shown} cannot be read: {problem.strerror}") from problem
-    if len(raw) > room:
-        raise Invalid(f"{source.shown} makes this import larger than {LARGEST >> 20} MB; import less at once")
-    return raw, _moment(facts.st_mtime)
 
 
 def backup_of(source: Source) -> Source | None:
@@ -141,6 +152,13 @@ def _below(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
     return sorted(found)
 
 
+def below(folder: Path, suffixes: tuple[str, ...]) -> list[Source]:
+    """The files below a folder with these suffixes, without links that lead out of it; none where there is no folder."""
+    top = _real(folder)
+    paths = [path for path in _below(folder, suffixes) if _real(path).is_relative_to(top) and path.is_file()]
+    return [Source(path, readable(path.name), found=True) for path in paths]
+
+
 def _left_out(folder: Path) -> list[str]:
     """What a folder of documents holds besides them, in a sentence."""
     others, closed = 0, set[str]()
@@ -172,7 +190,7 @@ def _real(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _moment(seconds: float) -> datetime:
+def moment(seconds: float) -> datetime:
     try:
         return datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, ValueError, OSError):  # file systems may hold any time

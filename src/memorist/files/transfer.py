@@ -6,29 +6,34 @@ them. Other scopes are exported where they are named. An import goes through the
 their own back, and everything is as it was (`remember/bring.py`); a store knows what it wrote itself by its seal. An import is
 one batch, so one undo takes it back, but for aliases and settings, which are no memories; and it can be repeated, because
 memories that exist, or were forgotten, revised or erased here, stay as they are.
+
+Both go through any number of memories a page at a time. Every file is read twice: once to the end before anything is stored, so
+that a file that is refused as a whole leaves nothing behind, and once to store it (docs/why/0044-imports-read-twice.md).
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from memorist.access import GLOBAL, family_of, is_homed
 from memorist.errors import Invalid, MemoristError, Refused
-from memorist.files import documents, jsonl, originals, sources
-from memorist.files.markdown import Entry, memories_in
+from memorist.files import contents, jsonl, originals, sources
+from memorist.files.markdown import Entry
+from memorist.files.streams import Ids
 from memorist.kinds import ALIASES, KINDS, MEMORY
 from memorist.memory import Memory
 from memorist.noun import Noun
 from memorist.records import LIVING, Draft, Link, Outcome, Record, memories, now_utc
 from memorist.redact import Redactor
 from memorist.remember.authority import FROM_FILES, STANDING
-from memorist.remember.bring import Exported, Import
-from memorist.store.nouns import parts
-from memorist.text.visible import decoded, visible
+from memorist.remember.bring import Exported
+from memorist.text.visible import visible
 
-PAGE = 400  # records read at once
+PAGE = 250  # memories read or stored at once
+MOST_SHOWN = 1000  # drafts of a dry run
+LENGTH_OF_IDS = 27
 ERASED = "it was erased here, and an import does not bring it back"
 OF_PAST = "it says that it is the past text of a past text; remove its superseded_by"
 STANDS = "it is for the prompts of every project: the user may import it at a terminal, or --scope puts it elsewhere"
@@ -46,12 +51,14 @@ class Imported(Noun):
     problems: tuple[str, ...] = ()  # "FILE:LINE: what"
     reasons: Mapping[str, int] = field(default_factory=dict, hash=False)  # why memories are unchanged → how many
     dry_run: bool = False
-    drafts: tuple[Draft, ...] = ()  # of a dry run
+    drafts: tuple[Draft, ...] = ()  # of a dry run, the first thousand
+    found: int = 0  # in a dry run
+    fingerprints: Mapping[str, str] = field(default_factory=dict, hash=False)  # of each file, its SHA-256
     notes: tuple[str, ...] = ()  # what is no problem, but good to know, such as files of a folder that were left out
 
     def _line(self) -> str:
         counts = ", ".join(f"{count:,} {name}" for name, count in self.outcomes.items()) or "nothing"
-        done = f"dry run: {memories(len(self.drafts))}" if self.dry_run else f"{counts}, batch {self.batch}"
+        done = f"dry run: {memories(self.found)}" if self.dry_run else f"{counts}, batch {self.batch}"
         number = len(self.files)
         return f"{number:,} {'file' if number == 1 else 'files'}, {done}; {len(self.problems):,} problems"
 
@@ -70,19 +77,41 @@ def export(memory: Memory, where: Mapping[str, Any] | None = None, *, everything
     first = jsonl.head(memory.space, memory.project.scope, now_utc())
     digest, count = jsonl.Digest(first.encode()), 0
     yield first
-    for line in _lines(memory, {"state": {"$in": LIVING}, **(where or {})}, everything):
+    for line in _lines(_records(memory, _living(where), everything), memory, jsonl.line_of):
         digest.add(line.encode())
         count += 1
         yield line
     yield jsonl.end(count, _seal(memory, digest.told))
 
 
-def _lines(memory: Memory, where: Mapping[str, Any], everything: bool) -> Iterator[str]:
-    ids = []
-    for record in _records(memory, where, everything):
-        yield jsonl.line_of(record)
-        ids.append(record.id)
-    yield from map(jsonl.line_of_link, _links(memory, ids))
+def export_canonical(
+    memory: Memory, where: Mapping[str, Any] | None = None, *, everything: bool = False
+) -> Iterator[str]:
+    """The same memories in the form in which two stores can be compared: they hold the same if these bytes are equal. In the
+    order of their ids, without what belongs to the store; a memory from elsewhere that nobody touched here stands there
+    as it was where it was said. For comparing only."""
+    yield jsonl.canonical_head()
+    yield from _lines(_records(memory, _living(where), everything, "id"), memory, jsonl.canonical_line)
+
+
+def _living(where: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    return {"state": {"$in": LIVING}, **(where or {})}
+
+
+def _lines(records: Iterator[Record], memory: Memory, line_of: Callable[[Record], str]) -> Iterator[str]:
+    """The records, and then the links between them, by the first of their ends."""
+    pages, there, page = list[str](), Ids(), list[str]()
+    for record in records:
+        yield line_of(record)
+        there.add(record.id)
+        page.append(record.id)
+        if len(page) == PAGE:
+            pages.append(" ".join(page))  # as one text: millions of small ones take five times the room
+            page = []
+    for some in (*pages, " ".join(page)):
+        ids = set(some.split())
+        found = [link for link in memory._links(sorted(ids)) if link.a in ids and link.b in there] if ids else []
+        yield from map(jsonl.line_of_link, sorted(found, key=lambda link: (link.a, link.b, link.kind)))
 
 
 def _seal(memory: Memory, digest: str) -> str:
@@ -116,15 +145,15 @@ def export_markdown(
         above = headings
 
 
-def _records(memory: Memory, where: Mapping[str, Any], everything: bool) -> Iterator[Record]:
-    """By number, a page at a time."""
+def _records(memory: Memory, where: Mapping[str, Any], everything: bool, by: str = "number") -> Iterator[Record]:
+    """By number or by id, a page at a time."""
     wanted, anywhere = where, everything or "scope" in where
-    while page := memory.list(wanted, order="-number", limit=PAGE):
+    while page := memory.list(wanted, order=f"-{by}", limit=PAGE):
         yield from (record for record in page if _is_wanted(record, anywhere, memory))
-        given = where.get("number")
+        given = where.get(by)
         if given is not None and not isinstance(given, Mapping):
-            return  # the filter names one number
-        wanted = {**where, "number": {**(given or {}), "$gt": page[-1].number}}
+            return  # the filter names one number or one id
+        wanted = {**where, by: {**(given or {}), "$gt": getattr(page[-1], by)}}
 
 
 def _is_wanted(record: Record, anywhere: bool, memory: Memory) -> bool:
@@ -137,13 +166,6 @@ def _is_inside(scope: str, home: str | None, memory: Memory) -> bool:
     here = memory.project.scope
     usual = here if memory.project.how == "named" else memory.home
     return scope in (here, *memory.access.reads) or (home in (here, usual) if is_homed(scope) else scope == usual)
-
-
-def _links(memory: Memory, ids: Sequence[str]) -> Iterator[Link]:
-    """Those between these memories, by the first of their ends."""
-    there = set(ids)
-    for some in map(set, parts(ids, PAGE)):
-        yield from (link for link in memory._links(sorted(some)) if link.a in some and link.b in there)
 
 
 def _item(record: Record) -> str:
@@ -161,116 +183,410 @@ def _safe(label: str) -> str:
 
 
 @dataclass(slots=True)
-class _Read:
-    files: list[str] = field(default_factory=list)
-    found: list[Entry] = field(default_factory=list)
-    links: list[Link] = field(default_factory=list)
+class _Told:
+    """What is said of an import, in bounded room: of many problems the first are named and the rest is counted."""
+
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    documents: set[str] = field(default_factory=set)  # their names
-    chosen: list[originals.Original] = field(default_factory=list)
+    more: int = 0
+
+    def problem(self, said: str) -> None:
+        if len(self.problems) < contents.MOST_PROBLEMS:
+            self.problems.append(said)
+        else:
+            self.more += 1
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return (*self.problems, *([f"and {self.more:,} more of this sort"] if self.more else []))
+
+
+@dataclass(slots=True)
+class _Survey:
+    """What one look at all the files tells, before anything is stored."""
+
+    contents: list[contents.Content]
     sealed: list[bool] = field(default_factory=list)  # of each file that speaks of trust: whether this store wrote it
-    left_out: int = 0
-    linked: int = 0
-    replaced: int = 0
-    refused: int = 0
-    bytes: int = 0
-    lines: int = 0
+    found: int = 0
+    goals: set[str | None] = field(default_factory=set)  # scopes of what is no export, each checked once
+    ids: Ids = field(default_factory=Ids)  # of exported memories
+    past: Ids = field(default_factory=Ids)  # of those that are past texts
+    elsewhere: Ids = field(default_factory=Ids)  # of those that lie in another scope than the one that is wanted
+    lasting: bool = False  # whether something holds for good
+    timed: bool = False  # and something for a time
 
 
 def import_files(
     memory: Memory,
-    paths: Iterable[str | Path],
+    paths: Iterable[str | Path | sources.Source],
     *,
     scope: str | None = None,
     dry_run: bool = False,
     own: bool = False,
     document: bool = False,
+    heard: Callable[[int, int], None] | None = None,
 ) -> Imported:
-    """Reads Markdown files, folders of them, exports, the files of the founding documents' programs and other text, and
-    remembers their content in one batch.
+    """Reads Markdown files, folders of them, exports, transcripts and exports of other programs, the files of the founding
+    documents' programs and other text, and remembers their content in one batch.
 
     With a `scope` everything goes there; else an export's memories keep their scopes, and the others go to this project. With
     `own` the user vouches for exports: they come back with their pins, votes, states and trust, not as candidates; for what
     this store wrote itself, and nobody changed, the user need not vouch. Text that is neither Markdown nor JSON is a document,
     in pieces that `search="sources"` finds; with `document` every file is one. Imported again, it replaces its pieces.
+    `heard` is called with the bytes that were read so far, and with those of all files, each of which is read twice.
     """
     if own and memory.access.origin != "user":
         raise Refused(NOT_OWN)
     state = memory.status()["memory"]
     if state != "on":
         raise Refused(state)
-    read = _read(paths, memory, document)
-    own = own or (memory.access.origin == "user" and bool(read.sealed) and all(read.sealed))
-    _leave_out_erased(read, memory)
-    if not own:
-        _leave_out_inactive(read)
-    if scope is not None:
-        _place(read, scope)
-    if not own:
-        _refuse_standing(read, memory)
-    for goal in {each.draft.scope or memory.home for each in read.found if each.draft.id is None}:
-        memory.access.must_write(goal, memory.access.home_of(goal))  # raised once, not for every line of a file
-    if dry_run:
-        drafts = tuple(_without_secrets(each.draft) for each in read.found)
-        return replace(_imported(replace(read, found=[]), [], None), outcomes={}, dry_run=True, drafts=drafts)
-    outcomes = _bring(read, memory) if own else _remember(read, memory)
-    _note_other_projects(read, outcomes, memory)
-    batch = next((outcome.batch for outcome in outcomes if outcome.batch), None)
-    return _imported(read, outcomes, _refresh(read, outcomes, scope or memory.home, batch, memory))
+    told = _Told()
+    survey = _look(paths, memory, scope, document, told, heard)
+    own = own or (memory.access.origin == "user" and bool(survey.sealed) and all(survey.sealed))
+    for goal in survey.goals:
+        place = scope or goal or memory.home
+        memory.access.must_write(place, memory.access.home_of(place))  # raised once, not for every line of a file
+    return _Import(memory, scope, own, survey, told, dry_run).run()
 
 
-def _remember(read: _Read, memory: Memory) -> list[Outcome]:
-    """As candidates, with what an export said kept as data; the new ones are linked as they were."""
-    door = _door(memory)
-    outcomes = door.remember_many(_as_candidate(each) for each in read.found)
-    added = {outcome.id: outcome.batch for outcome in outcomes if outcome.id and outcome.batch}
-    exported = {each.draft.id for each in read.found if each.draft.id in added}
-    if exported:
-        _link(read, door._import(exported, next(iter(added.values()))))
-    return outcomes
+def _look(
+    paths: Iterable[str | Path | sources.Source],
+    memory: Memory,
+    scope: str | None,
+    document: bool,
+    told: _Told,
+    heard: Callable[[int, int], None] | None,
+) -> _Survey:
+    """Reads every file once, to the end. What is wrong with a named file as a whole is raised, before anything is stored."""
+    if isinstance(paths, str | Path):
+        raise Invalid("the paths must be a list, such as ['MEMORY.md']")
+    wanted, problems, told.notes = sources.sources(paths, document)
+    told.problems += problems
+    survey = _Survey([])
+    passed = _Passed(2 * sum(source.size for source in wanted), heard)
+    for source in wanted:
+        try:
+            for content in contents.of(source, memory, document, passed.add):
+                _take(content, survey, memory, scope, told)
+                survey.contents.append(content)
+        except Invalid as problem:
+            if not source.found:
+                raise
+            told.problem(str(problem))
+    if not wanted and not problems:
+        raise Invalid(
+            "no file was named; name Markdown files, a folder with a MEMORY.md, an export or other text files"
+        )
+    return survey
 
 
-def _bring(read: _Read, memory: Memory) -> list[Outcome]:
-    """Exports as they were; what else was found, as candidates."""
-    _refuse_past_of_past(read)
-    whole = [(each.draft, each.told) for each in read.found if isinstance(each.told, Exported)]
-    bringing = memory._import({str(draft.id) for draft, _ in whole}, None)
-    done = iter([memory._tell(outcome) for some in parts(whole, PAGE) for outcome in bringing.records(some)])
-    _link(read, bringing)
-    _choose(read, memory)
-    others = iter(_door(memory).remember_many(each.draft for each in read.found if each.told is None))
-    return [_outcome(each.told, done, others) for each in read.found]
+class _Passed:
+    """Counts the bytes that were read."""
+
+    def __init__(self, total: int, heard: Callable[[int, int], None] | None) -> None:
+        self.done, self.total, self.heard = 0, total, heard
+
+    def add(self, size: int) -> None:
+        self.done += size
+        if self.heard is not None:
+            self.heard(min(self.done, self.total), self.total)
+
+
+def _take(content: contents.Content, survey: _Survey, memory: Memory, scope: str | None, told: _Told) -> None:
+    """One file: counted, and what has to be known of all of it before the first is stored."""
+    flaws = 0
+    for part in content.parts():
+        if isinstance(part, Entry):
+            survey.found += 1
+            sources.must_fit(survey.found)
+            _note(part, survey, scope)
+        elif isinstance(part, jsonl.Flaw):
+            told.problem(part)
+            flaws += 1
+            if flaws >= contents.MOST_PROBLEMS:
+                raise Invalid(f"{content.file} has {flaws:,} damaged lines, so nothing of it was read; get it again")
+    if content.export is not None:
+        survey.sealed.append(
+            content.export.seal is not None and content.export.seal == _seal(memory, content.export.digest)
+        )
+    elif content.original is not None:
+        survey.sealed.append(False)
+
+
+def _note(entry: Entry, survey: _Survey, scope: str | None) -> None:
+    draft, told = entry.draft, entry.told
+    timed = _is_timed(draft)
+    survey.timed, survey.lasting = survey.timed or timed, survey.lasting or not timed
+    if told is None and len(survey.goals) < MOST_SHOWN:
+        survey.goals.add(draft.scope)
+    if draft.id is not None:
+        survey.ids.add(draft.id)
+        if draft.scope != scope:
+            survey.elsewhere.add(draft.id)
+        if isinstance(told, Exported) and told.superseded_by:
+            survey.past.add(draft.id)
+
+
+def _is_timed(draft: Draft) -> bool:
+    return draft.valid_from is not None or draft.valid_to is not None
+
+
+@dataclass(slots=True)
+class _Import:
+    """One import on its way into the store, a page at a time."""
+
+    memory: Memory
+    scope: str | None
+    own: bool
+    survey: _Survey
+    told: _Told
+    dry: bool = False  # nothing is stored
+    drafts: list[Draft] = field(default_factory=list)  # of a dry run
+    found: int = 0  # in a dry run
+    counts: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    others: Counter[tuple[str, bool]] = field(
+        default_factory=Counter
+    )  # of other projects, and whether they were refused
+    added: Ids = field(default_factory=Ids)
+    lines: dict[str, Any] = field(default_factory=dict)  # of the pieces of documents, by id
+    batch: str | None = None
+
+    def run(self) -> Imported:
+        try:
+            self._store_all()
+        except MemoristError as problem:
+            if self.batch is None:
+                raise
+            done = f"what was stored before is batch {self.batch}: undo it, or import again to go on"
+            raise type(problem)(f"{problem}; {done}") from problem
+        streams = [content.stream for content in self.survey.contents]
+        return Imported(
+            self.batch,
+            tuple(stream.shown for stream in streams),
+            {name: count for name, count in self.counts.items() if count and not self.dry},
+            self.told.all,
+            dict(self.reasons),
+            dry_run=self.dry,
+            drafts=tuple(self.drafts),
+            found=self.found,
+            fingerprints={stream.shown: stream.fingerprint for stream in streams},
+            notes=(*self.told.notes, *self._other_projects()),
+        )
+
+    def _store_all(self) -> None:
+        # Permanent texts come first, or they would be taken for twins of texts with a limited validity.
+        both = self.survey.timed and self.survey.lasting and not self.own
+        for phase in (False, True) if both else (None,):
+            for content in self.survey.contents:
+                self._store(content, phase)
+        if not self.dry:
+            self._choose()
+            self._refresh()
+            self._tidy()
+
+    def _tidy(self) -> None:
+        while self.survey.found > PAGE and self.memory._caller.store.tidy():
+            pass
+
+    def _store(self, content: contents.Content, phase: bool | None) -> None:
+        """The memories of a file that belong to this phase; in the last one its links, which follow its memories."""
+        page: list[Entry] = []
+        links: list[Link] = []
+        for part in content.parts():
+            if isinstance(part, Entry):
+                page += [part] if phase in (None, _is_timed(part.draft)) else []
+            elif isinstance(part, Link):
+                links += [part] if phase is not False else []
+            if len(page) == PAGE or len(links) == PAGE:
+                self._page(page)
+                self._link(links)
+                page, links = [], []
+        self._page(page)
+        self._link(links)
+
+    # ------------------------------------------------------------ a page
+
+    def _page(self, page: Sequence[Entry]) -> None:
+        if not page:
+            return
+        found = self._placed(self._not_erased(page))
+        if not self.own:
+            found = self._allowed([each for each in found if self._is_active(each)])
+        if self.dry:
+            room = MOST_SHOWN - len(self.drafts)
+            self.drafts += [_without_secrets(each.draft) for each in found[:room]]
+            self.found += len(found)
+            return
+        outcomes = self._bring(found) if self.own else self._remember(found)
+        for each, outcome in zip(found, outcomes, strict=True):
+            self._count(each, outcome)
+
+    def _not_erased(self, page: Sequence[Entry]) -> list[Entry]:
+        """An id that was erased here stays erased, even if `scope` asks for a copy under another id."""
+        ids = [each.draft.id for each in page if each.draft.id is not None]
+        anywhere = self.memory.through(replace(self.memory.access, reads=("*", "project/*")))  # an id is not content
+        known = anywhere.list({"id": {"$in": ids}, "state": "erased"}, limit=PAGE) if ids else []
+        return self._without(page, {record.id for record in known}, ERASED)
+
+    def _without(self, page: Sequence[Entry], refused: Set[str | None], because: str) -> list[Entry]:
+        for each in page:
+            if each.draft.id in refused:
+                self._refuse(each, because)
+        return [each for each in page if each.draft.id not in refused]
+
+    def _refuse(self, entry: Entry, because: str) -> None:
+        self.told.problem(f"{entry.place}: {because}")
+        self.counts["refused"] += 1
+
+    def _placed(self, page: Sequence[Entry]) -> list[Entry]:
+        """Everything in the scope that was wanted. What lay in another is a copy, with an id of its own: always the same, so
+        that a second import finds it, and links and past texts know it."""
+        return list(page) if self.scope is None else [self._in_scope(each, self.scope) for each in page]
+
+    def _in_scope(self, entry: Entry, scope: str) -> Entry:
+        draft, told = entry.draft, entry.told
+        if draft.scope != scope:
+            draft = replace(draft, scope=scope, home=None, id=draft.id and _copy_id(draft.id, scope))
+        if draft.data:
+            draft = replace(draft, data=self._naming(draft.data))
+        if isinstance(told, Exported) and told.superseded_by:
+            told = replace(told, superseded_by=self._there(told.superseded_by))
+        return replace(entry, draft=draft, told=told)
+
+    def _there(self, id: str) -> str:
+        """The id of a memory in the scope that was wanted."""
+        return _copy_id(id, self.scope) if self.scope is not None and id in self.survey.elsewhere else id
+
+    def _naming(self, data: Any) -> Any:
+        """What names other memories of the files, as the data of a narrative or a task does, names their copies."""
+        if isinstance(data, str):
+            return self._there(data) if len(data) == LENGTH_OF_IDS else data
+        if isinstance(data, Mapping):
+            return {name: self._naming(value) for name, value in data.items()}
+        return [self._naming(value) for value in data] if isinstance(data, list | tuple) else data
+
+    def _is_active(self, entry: Entry) -> bool:
+        """What was forgotten or revised elsewhere is not brought here by a file; only its owner wants it back."""
+        active = not isinstance(entry.told, Exported) or entry.told.state == "active"
+        self.counts["left out"] += not active
+        return active
+
+    def _allowed(self, page: Sequence[Entry]) -> list[Entry]:
+        """What an agent could not put into every project by itself, it cannot put there by a file either."""
+        if self.memory.access.origin in ("user", *FROM_FILES):
+            return list(page)
+        for each in page:
+            if _stands(each.draft, self.memory.home):
+                self._refuse(each, STANDS)
+        return [each for each in page if not _stands(each.draft, self.memory.home)]
+
+    def _count(self, entry: Entry, outcome: Outcome) -> None:
+        name = "unchanged" if outcome.outcome == "repeated" else outcome.outcome
+        if name == "refused":
+            self._refuse(entry, outcome.because)
+        else:
+            self.counts[name] += 1
+        if name == "unchanged":
+            self.reasons[outcome.because] += 1
+        elif self._is_elsewhere(goal := str(entry.draft.home or entry.draft.scope or self.memory.project.scope)):
+            self.others[goal, name == "refused"] += 1
+        if outcome.id is not None:
+            self._know(outcome.id, outcome.batch is not None, entry.draft.data.get("lines"))
+
+    def _know(self, id: str, added: bool, lines: Any) -> None:
+        if added:
+            self.added.add(id)
+        if lines is not None:
+            self.lines[id] = lines
+
+    def _is_elsewhere(self, goal: str) -> bool:
+        return family_of(goal) == "project" and goal not in (self.memory.project.scope, self.memory.home)
+
+    # ------------------------------------------------------------ through which door
+
+    def _remember(self, page: Sequence[Entry]) -> list[Outcome]:
+        """As candidates, with what an export said kept as data."""
+        door = _door(self.memory)
+        drafts = [_as_candidate(each) for each in page]
+        bringing = door._import(self.added, self.batch)
+        outcomes = [
+            door._kept(draft, done)
+            for draft, done in zip(drafts, bringing.candidates(drafts, self.memory.design.conflicts), strict=True)
+        ]
+        self.batch = bringing.batch
+        return outcomes
+
+    def _bring(self, page: Sequence[Entry]) -> list[Outcome]:
+        """Exports as they were; what else was found, as candidates."""
+        page = [self._past_of_past(each) for each in page]
+        whole = [(each.draft, each.told) for each in page if isinstance(each.told, Exported)]
+        bringing = self.memory._import(self._spoken_for, self.batch)
+        done = iter([self.memory._tell(outcome) for outcome in bringing.records(whole)] if whole else [])
+        self.batch = bringing.batch
+        others = iter(self._remember([each for each in page if each.told is None]))
+        return [_outcome(each.told, done, others) for each in page]
+
+    @property
+    def _spoken_for(self) -> Ids:
+        """The memories of the files; where they are copies, those that were brought."""
+        return self.added if self.scope is not None else self.survey.ids
+
+    def _past_of_past(self, entry: Entry) -> Entry:
+        """A past text belongs to the memory that was revised, which is no past text itself: so there are no circles of them."""
+        told = entry.told
+        circle = isinstance(told, Exported) and told.superseded_by in self.survey.past
+        return replace(entry, told=OF_PAST) if circle else entry
+
+    def _link(self, links: Sequence[Link]) -> None:
+        if not links or self.dry:
+            return
+        moved = [replace(link, a=self._there(link.a), b=self._there(link.b)) for link in links]
+        door = self.memory if self.own else _door(self.memory)
+        bringing = door._import(self._spoken_for if self.own else self.added, self.batch)
+        self.counts["linked"] += bringing.links(moved)
+        for left in bringing.left:
+            self.told.problem(left)
+        self.batch = bringing.batch
+
+    # ------------------------------------------------------------ afterwards
+
+    def _choose(self) -> None:
+        """What the user had chosen in the program that a file comes from, where they vouch for it."""
+        for original in (content.original for content in self.survey.contents if self.own):
+            if original is None:
+                continue
+            try:
+                for word, means in original.aliases.items():
+                    self.memory.alias(word, *means)
+                if original.choices:
+                    self.memory._choose(**original.choices)
+            except MemoristError as problem:
+                self.told.problem(f"its aliases or settings were left out: {problem}")
+
+    def _refresh(self) -> None:
+        """Retires the pieces that the documents held and do not hold any more."""
+        names = {content.document for content in self.survey.contents if content.document is not None}
+        if not names:
+            return
+        door, lines = _door(self.memory), self.lines
+        known = {piece.id: piece.data.get("lines") for piece in _pieces(door, self.scope or self.memory.home, names)}
+        moved = {id: lines[id] for id, stood in known.items() if lines.get(id, stood) != stood}
+        bringing = door._import(Ids(), self.batch)
+        self.counts["replaced"] += bringing.refresh([id for id in known if id not in lines], moved)
+        self.batch = bringing.batch
+
+    def _other_projects(self) -> Iterator[str]:
+        """A file of another project is either refused here, or what it holds is found there and not here."""
+        here = self.memory.project.scope
+        for (goal, refused), count in self.others.items():
+            way = f"import with --project {goal.partition('/')[2]}, or with --scope {here} as copies"
+            what = f"which is not this project, {here}: {way}" if refused else f"and this folder is {here}"
+            yield f"{count:,} {'belong' if refused else 'went'} to {goal}, {what}"
 
 
 def _door(memory: Memory) -> Memory:
     return memory.through(replace(memory.access, origin="import", surface="import"))
-
-
-def _choose(read: _Read, memory: Memory) -> None:
-    """What the user had chosen in the program that a file comes from."""
-    for original in read.chosen:
-        try:
-            for word, means in original.aliases.items():
-                memory.alias(word, *means)
-            if original.choices:
-                memory._choose(**original.choices)
-        except MemoristError as problem:
-            read.problems.append(f"its aliases or settings were left out: {problem}")
-
-
-def _refresh(read: _Read, outcomes: Sequence[Outcome], scope: str, batch: str | None, memory: Memory) -> str | None:
-    """Retires the pieces that the documents held and do not hold any more. → the batch"""
-    if not read.documents:
-        return batch
-    both = zip(read.found, outcomes, strict=True)
-    lines = {done.id: each.draft.data["lines"] for each, done in both if done.id and "lines" in each.draft.data}
-    door = _door(memory)
-    known = {piece.id: piece.data.get("lines") for piece in _pieces(door, scope, read.documents)}
-    moved = {id: lines[id] for id, stood in known.items() if lines.get(id, stood) != stood}
-    bringing = door._import(set(), batch)
-    read.replaced = bringing.refresh([id for id in known if id not in lines], moved)
-    return bringing.batch
 
 
 def _pieces(memory: Memory, scope: str, names: Set[str]) -> Iterator[Record]:
@@ -279,19 +595,6 @@ def _pieces(memory: Memory, scope: str, names: Set[str]) -> Iterator[Record]:
     for piece in _records(memory, where, everything=True):
         if piece.origin in FROM_FILES and names & set(piece.files[:1]):
             yield piece
-
-
-def _refuse_past_of_past(read: _Read) -> None:
-    """A past text belongs to the memory that was revised, which is no past text itself: so there are no circles of them."""
-    past = {
-        e.draft.id: e.told.superseded_by for e in read.found if isinstance(e.told, Exported) and e.told.superseded_by
-    }
-    read.found = [replace(each, told=OF_PAST) if past.get(each.draft.id) in past else each for each in read.found]
-
-
-def _link(read: _Read, bringing: Import) -> None:
-    read.linked = bringing.links(read.links)
-    read.problems += bringing.left
 
 
 def _outcome(told: Exported | str | None, brought: Iterator[Outcome], others: Iterator[Outcome]) -> Outcome:
@@ -305,63 +608,9 @@ def _as_candidate(entry: Entry) -> Draft:
     return replace(entry.draft, data={**entry.draft.data, **told}) if told else entry.draft
 
 
-def _imported(read: _Read, outcomes: Sequence[Outcome], batch: str | None) -> Imported:
-    both = zip(read.found, outcomes, strict=True)
-    refused = [f"{each.place}: {outcome.because}" for each, outcome in both if outcome.outcome == "refused"]
-    reasons = Counter(outcome.because for outcome in outcomes if outcome.outcome == "unchanged")
-    problems = (*read.problems, *refused)
-    counted = _counted(outcomes, read)
-    return Imported(batch, tuple(read.files), counted, problems, dict(reasons), notes=tuple(read.notes))
-
-
-def _note_other_projects(read: _Read, outcomes: Sequence[Outcome], memory: Memory) -> None:
-    """A file of another project is either refused here, or what it holds is found there and not here."""
-    here, counts = memory.project.scope, Counter[tuple[str, bool]]()
-    for each, done in zip(read.found, outcomes, strict=True):
-        goal = str(each.draft.home or each.draft.scope or here)
-        if family_of(goal) == "project" and goal not in (here, memory.home) and done.outcome != "unchanged":
-            counts[goal, done.outcome == "refused"] += 1
-    for (goal, refused), count in counts.items():
-        way = f"import with --project {goal.partition('/')[2]}, or with --scope {here} as copies"
-        what = f"which is not this project, {here}: {way}" if refused else f"and this folder is {here}"
-        read.notes.append(f"{count:,} {'belong' if refused else 'went'} to {goal}, {what}")
-
-
-def _leave_out_inactive(read: _Read) -> None:
-    """What was forgotten or revised elsewhere is not brought here by a file; only its owner wants it back. Permanent texts come
-    first, or they would be taken for twins of texts with a limited validity."""
-    active = [each for each in read.found if not isinstance(each.told, Exported) or each.told.state == "active"]
-    active.sort(key=lambda each: each.draft.valid_from is not None or each.draft.valid_to is not None)
-    read.left_out, read.found = len(read.found) - len(active), active
-
-
-def _refuse_standing(read: _Read, memory: Memory) -> None:
-    """What an agent could not put into every project by itself, it cannot put there by a file either."""
-    if memory.access.origin in ("user", *FROM_FILES):
-        return
-    refused = [f"{each.place}: {STANDS}" for each in read.found if _stands(each.draft, memory.home)]
-    read.problems += refused
-    read.refused += len(refused)
-    read.found = [each for each in read.found if not _stands(each.draft, memory.home)]
-
-
 def _stands(draft: Draft, usual: str) -> bool:
     kind = str(draft.kind)
     return GLOBAL in (draft.scope or usual, draft.home) and ALIASES.get(kind, kind) in STANDING
-
-
-def _leave_out_erased(read: _Read, memory: Memory) -> None:
-    """An id that was erased here stays erased, even if `scope` asks for a copy under another id."""
-    ids = [each.draft.id for each in read.found if each.draft.id is not None]
-    erased: set[str] = set()
-    memory = memory.through(replace(memory.access, reads=("*", "project/*")))  # in any scope: an id is not content
-    for some in parts(ids, PAGE):
-        known = memory.list({"id": {"$in": some}, "state": "erased"}, limit=PAGE)
-        erased |= {record.id for record in known}
-    refused = [f"{each.place}: {ERASED}" for each in read.found if each.draft.id in erased]
-    read.problems += refused
-    read.refused = len(refused)
-    read.found = [each for each in read.found if each.draft.id not in erased]
 
 
 def _without_secrets(draft: Draft) -> Draft:
@@ -370,94 +619,6 @@ def _without_secrets(draft: Draft) -> Draft:
     return replace(draft, text=redact(draft.text), title=redact(draft.title) if draft.title else None)
 
 
-def _read(paths: Iterable[str | Path], memory: Memory, document: bool) -> _Read:
-    if isinstance(paths, str | Path):
-        raise Invalid("the paths must be a list, such as ['MEMORY.md']")
-    wanted, problems, notes = sources.sources(paths, document)
-    read = _Read(problems=problems, notes=notes)
-    for source in wanted:
-        try:
-            _read_one(source, read, memory, document)
-        except Invalid as problem:
-            if not source.found:
-                raise
-            read.problems.append(str(problem))
-        sources.must_fit(len(read.found))
-    if not wanted and not problems:
-        raise Invalid(
-            "no file was named; name Markdown files, a folder with a MEMORY.md, an export or other text files"
-        )
-    return read
-
-
-def _read_one(source: sources.Source, read: _Read, memory: Memory, document: bool) -> None:
-    raw, modified = sources.content(source, sources.LARGEST - read.bytes)
-    read.bytes += len(raw)
-    suffix = source.path.suffix.lower()
-    if not document and suffix in sources.MARKDOWN:
-        text = decoded(raw, source.shown)
-        read.lines += text.count("\n") + text.count("\r")
-        if read.lines > sources.MOST_LINES:
-            raise Invalid(
-                f"{source.shown} makes this import longer than {sources.MOST_LINES:,} lines; import less at once"
-            )
-        found = memories_in(text, source.name, modified)
-        read.found += [replace(each, file=source.shown) for each in found]
-    elif not document and (suffix in sources.JSON or jsonl.is_export(raw)):
-        _take_lines(_json(raw, source, read, memory), read, memory)
-    else:
-        writer, text = memory._writer, documents.text_of(raw, source.shown)
-        # A project that was named is no folder: the same name in two folders is two documents.
-        root = None if memory.project.how == "named" else memory.project.root
-        name = writer.redact(sources.name_in(root, source))
-        read.found += documents.pieces_of(writer.redact_lines(text), name, modified, source.shown)
-        read.documents.add(name)
-    read.files.append(source.shown)
-
-
-def _json(raw: bytes, source: sources.Source, read: _Read, memory: Memory) -> jsonl.Lines:
-    """An export, or a file of a founding document's program; if its project.json is damaged, the backup beside it."""
-    found = None if jsonl.is_export(raw) else originals.read(raw, source.shown, memory)
-    if found is None and (backup := sources.backup_of(source)) is not None:
-        copy, _ = sources.content(backup, sources.LARGEST - read.bytes)
-        found = originals.read(copy, backup.shown, memory)
-        read.bytes += len(copy)
-        read.problems += [f"{source.shown} is damaged, so {backup.shown} was read"] if found else []
-    return found or jsonl.read(raw, source.shown)
-
-
-def _take_lines(lines: jsonl.Lines, read: _Read, memory: Memory) -> None:
-    read.sealed.append(lines.seal is not None and lines.seal == _seal(memory, lines.digest))
-    read.found += lines.found
-    read.links += lines.links
-    read.problems += lines.problems
-    if isinstance(lines, originals.Original):
-        read.chosen.append(lines)
-
-
-def _place(read: _Read, scope: str) -> None:
-    """Everything in that scope. What lay in another is a copy, with an id of its own: always the same, so that a second import
-    finds it, and links and past texts know it."""
-    copies = {e.draft.id: _copy_id(e.draft.id, scope) for e in read.found if e.draft.id and e.draft.scope != scope}
-    read.found = [_placed(each, scope, copies) for each in read.found]
-    read.links = [replace(link, a=copies.get(link.a, link.a), b=copies.get(link.b, link.b)) for link in read.links]
-
-
-def _placed(entry: Entry, scope: str, copies: Mapping[str, str]) -> Entry:
-    draft, told = entry.draft, entry.told
-    if draft.scope != scope:
-        draft = replace(draft, scope=scope, home=None, id=copies.get(draft.id or "", draft.id))
-    if isinstance(told, Exported) and told.superseded_by:
-        told = replace(told, superseded_by=copies.get(told.superseded_by, told.superseded_by))
-    return replace(entry, draft=draft, told=told)
-
-
 def _copy_id(id: str, scope: str) -> str:
     """An id of the same moment. What is no id stays as it is, and is refused."""
-    return originals.derived_id(id[:11], f"{scope} {id}") if len(id) == 27 else id
-
-
-def _counted(outcomes: Sequence[Outcome], read: _Read) -> dict[str, int]:
-    names: Counter[str] = Counter("unchanged" if each.outcome == "repeated" else each.outcome for each in outcomes)
-    names.update({"refused": read.refused, "left out": read.left_out, "linked": read.linked, "replaced": read.replaced})
-    return {name: count for name, count in names.items() if count}
+    return originals.derived_id(id[:11], f"{scope} {id}") if len(id) == LENGTH_OF_IDS else id

@@ -9,14 +9,15 @@ A second import changes nothing: what is here stays as it is, and what was erase
 candidate and was not touched since becomes what it was when its owner vouches for it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Container, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
+from typing import Any, get_args
 
 from memorist import checks
+from memorist.design import Conflicts
 from memorist.errors import Invalid, MemoristError
 from memorist.records import (
     LINK_KINDS,
@@ -31,20 +32,27 @@ from memorist.records import (
     Status,
     Trust,
     changed,
+    iso,
 )
 from memorist.remember import gate
-from memorist.remember.authority import refuse_pinned_turn
+from memorist.remember.authority import refuse_pinned_turn, users_word
 from memorist.remember.changes import REPLACED, UNDONE, Caller, Changes, twins_of
 from memorist.remember.conflicts import retired
 from memorist.remember.edit import Sweep
 from memorist.remember.undo import changed_since
-from memorist.store.nouns import UNCOUNTED, parts
+from memorist.store.nouns import COUNTERS, UNCOUNTED, parts
 from memorist.store.where import everywhere
 from memorist.store.writer import Clean
 
 BROUGHT = "brought back by its owner"
 IMPORTED = "imported"
 CIRCLE = "that closes a circle, which has no newest member; the link was left out"
+EXPORTED = "exported"  # in the data of a candidate
+_TOLD = ("status", "pinned", "origin", "trust", "actor", "surface", "narrative")
+LAST_USED = "last_used"  # `used` counts
+_ONE_OF: Mapping[str, tuple[str, ...]] = {
+    "status": get_args(Status), "origin": get_args(Origin), "trust": get_args(Trust),
+}  # fmt: skip
 _Key = tuple[str, str, str]  # the ends of a link, and its kind
 BROUGHT_AT_ONCE = 250  # memories or links in one transaction
 
@@ -70,10 +78,51 @@ class Exported:
     narrative: str | None = None
 
     def as_data(self) -> dict[str, Any]:
-        """What a candidate keeps of it, to be looked at by whoever confirms it."""
-        votes = {name: count for name, count in asdict(self.counters).items() if count and name != "surfaced"}
-        told = {"status": self.status, "pinned": self.pinned, "origin": self.origin, "trust": self.trust, **votes}
-        return {"exported": {name: value for name, value in told.items() if value}}
+        """What a candidate keeps of it: for whoever confirms it, and to be what it was once a user adopts it."""
+        told = {name: getattr(self, name) for name in _TOLD}
+        told |= {name: iso(at) for name, at in (("created", self.created), (LAST_USED, self.used)) if at}
+        told |= asdict(self.counters)
+        return {EXPORTED: {name: value for name, value in told.items() if value}}
+
+
+def as_exported(record: Record) -> Record | None:
+    """What an imported memory was where it comes from, as long as nobody touched it here; None if it is none, or was."""
+    told = record.data.get(EXPORTED)
+    if not isinstance(told, Mapping) or (record.origin, record.version, record.status) != ("import", 1, "candidate"):
+        return None
+    try:
+        return _adopted(record, Exported(**_told(told)))
+    except (Invalid, TypeError, ValueError):  # a file may say anything of itself
+        return None
+
+
+def adopted(record: Record) -> Record:
+    """An imported memory once a user agreed to the import: with the origin, the trust and the status that an export told of it,
+    and where none did, the user's own word. Pins and votes were others', and stay what the file told."""
+    was = as_exported(record)
+    return users_word(record) if was is None else changed(record, origin=was.origin, trust=was.trust, status=was.status)
+
+
+def _told(told: Mapping[str, Any]) -> dict[str, Any]:
+    counters = {name: checks.whole(told[name], name, 0, 1 << 53) for name in COUNTERS if name in told}
+    said: dict[str, Any] = {name: checks.one_of(told.get(name), name, allowed) for name, allowed in _ONE_OF.items()}
+    said |= {name: checks.optional_label(told.get(name), name) for name in ("actor", "surface", "narrative")}
+    times = {
+        "created": checks.moment(told.get("created"), "created"),
+        "used": checks.moment(told.get(LAST_USED), LAST_USED),
+    }
+    return {
+        **said,
+        **times,
+        "pinned": checks.flag(told.get("pinned", False), "pinned"),
+        "counters": Counters(**counters),
+    }
+
+
+def _adopted(record: Record, told: Exported) -> Record:
+    data = {name: value for name, value in record.data.items() if name != EXPORTED}
+    as_it_was = _as_it_was(record, replace(told, version=record.version, updated=record.times.updated))
+    return changed(as_it_was, data=data, counters=told.counters, times=replace(as_it_was.times, used=told.used))
 
 
 @dataclass(slots=True)
@@ -82,7 +131,7 @@ class Import:
 
     by: Caller
     home: str
-    ids: Set[str]  # of the memories that it speaks for
+    ids: Container[str]  # of the memories that it speaks for
     batch: str | None = None
     left: list[str] = field(default_factory=list)  # links that were not brought, and why
 
@@ -93,6 +142,21 @@ class Import:
         outcomes = gate.stored([told for _, told in some], cleaned, self._bring, self.by, now, self.batch)
         self.batch = next((outcome.batch for outcome in outcomes if outcome.batch), self.batch)
         return outcomes
+
+    def candidates(self, drafts: Sequence[Draft], policy: Conflicts) -> list[Outcome]:
+        """Stores these through the gate, for which nobody vouches. What is here already need not be read closely: a file that is
+        imported again is through in a moment."""
+        known = self._here([draft.id for draft in drafts if draft.id is not None])
+        stored = iter(gate.admit([d for d in drafts if d.id not in known], self.by, self.home, self.batch, policy))
+        outcomes = [known[str(draft.id)] if draft.id in known else next(stored) for draft in drafts]
+        self.batch = next((outcome.batch for outcome in outcomes if outcome.batch), self.batch)
+        return outcomes
+
+    def _here(self, ids: Sequence[str]) -> dict[str, Outcome]:
+        """What becomes of those that are here: nothing, unless an import that brought them was undone."""
+        found = self.by.store.get(ids, self.by.where)
+        left = [record for record in found if record.state in gate.KNOWN_ALREADY and record.reason != UNDONE]
+        return {each.id: Outcome("unchanged", gate.KNOWN_ALREADY[each.state], each.id, each) for each in left}
 
     def _checked(self, draft: Draft, told: Exported, now: datetime) -> Clean | Outcome:
         """The memory as it was, but for its votes; or why it cannot be stored."""
@@ -161,7 +225,7 @@ class Import:
 
     def links(self, links: Iterable[Link]) -> int:
         """Brings those between memories that it speaks for, and says how many are new."""
-        wanted = {_key(link): link for link in links if link.a != link.b and {link.a, link.b} <= self.ids}
+        wanted = {_key(link): link for link in links if link.a != link.b and link.a in self.ids and link.b in self.ids}
         known = self._known_links(_ends(wanted.values()))
         fresh = [link for key, link in wanted.items() if key not in known]
         return sum(self._link(some) for some in parts(self._without_circles(fresh, known), BROUGHT_AT_ONCE))

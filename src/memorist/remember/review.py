@@ -16,8 +16,8 @@ from memorist.access import WRITERS, Access
 from memorist.design import Tools
 from memorist.errors import Conflict, Invalid, NotFound, OutOfScope, Refused
 from memorist.records import Outcome, Record, Report
-from memorist.remember import choices, conflicts, consent, edit, erase, gate, move, promotion, undo
-from memorist.remember.authority import Agreed, users_word
+from memorist.remember import bring, choices, conflicts, consent, edit, erase, gate, move, promotion, undo
+from memorist.remember.authority import Agreed
 from memorist.remember.changes import Caller, Changes
 from memorist.remember.undo import with_columns
 from memorist.store.nouns import Run
@@ -95,7 +95,7 @@ def _sweep_of(batch: str, denied: bool, by: Caller) -> edit.Sweep:
         later = undo.changed_since(by.store.journal(record=record.id), batch)
         if later is not None:
             raise Refused(f"memory {record.number} was changed since by {later}; decide it by its number")
-        return edit.archived(record, because) if denied else users_word(record)
+        return edit.archived(record, because) if denied else bring.adopted(record)
 
     doubtful = by.where.also("state", "eq", "active").also("status", "eq", "candidate")
     if not denied:  # a confirmed piece would not be replaced when its file changes

@@ -27,6 +27,7 @@ _INJECTED = frozenset(
 _INJECTED_PARTS = ("memory", "memories", "reminder", "context", "tool", "environment", "attachment")
 _TAG = regex(r"<(/?)([A-Za-z][\w.:-]*+)([^<>]*+)>")
 _LINE_TAG = regex(r"^[ \t]*+<([A-Za-z][\w.:-]*+)[^<>]*+>", re.MULTILINE)
+_PAGE = regex(r"^[^\n]{1,80} ([bcdfghjkmnpqrstvwxz]{9})$", re.MULTILINE)  # `prompt/render.py` writes them so
 _FENCE = regex(r"[ \t]{0,12}(`{3,}+|~{3,}+)([^`\n]*+)$")
 _INLINE_FENCE = regex(r"```[^`\n]++```")
 _DATA_URI = regex(r"\bdata:[^\s,]{0,200},[\w+/=%.~-]*+")
@@ -72,6 +73,20 @@ def message_of(text: str) -> str:
     for step in (_without_blocks, _without_open_block, _without_blobs):
         left = _unless_empty(step(left), left)
     return left.strip()
+
+
+def without_injected(text: str) -> str:
+    """A message as its user wrote it: without the blocks that hosts and memory tools put in, and without pages of ours, which end
+    with the mark that they begin with. Nothing, if it was nothing else.
+
+    >>> without_injected("<project_memory>[1] Old.</project_memory> Why?"), without_injected("<context>x</context>")
+    ('Why?', '')
+    """
+    cuts = []
+    for page in _PAGE.finditer(text):
+        end = text.find(f"\nEnd {page[1]}", page.end())
+        cuts += [(page.start(), end + len(page[1]) + 5)] if end >= 0 else []
+    return _without_blocks(_cut(text, cuts) if cuts else text).strip()
 
 
 def without_urls(text: str) -> str:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,10 @@ from memorist.access import of_the_owner
 from memorist.commands import ARGUMENTS
 from memorist.errors import Invalid, Refused
 from memorist.files import transfer
+from memorist.files.importers import places
+from memorist.files.sources import Source
 from memorist.memory import Memory
-from memorist.records import Draft, Outcome, Record, memories, zoned
+from memorist.records import Outcome, Record, memories, zoned
 from memorist.store.files import write_new
 from memorist.store.open import noting_copy
 from memorist.surfaces.cli import arguments, progress, show
@@ -36,7 +39,11 @@ SHOWN_PROBLEMS = 20  # the rest is counted
 SHOWN_SCOPES = 5
 VOUCH = "bring it back as it was, with its pins, votes and trust? Only do this with an export that you made yourself."
 NOT_ACTIVE = "forgotten or replaced where they come from; at a terminal your own export comes back whole, see --own"
-STYLES = {"jsonl": transfer.export, "markdown": transfer.export_markdown}
+STYLES = {
+    "jsonl": transfer.export,
+    "markdown": transfer.export_markdown,
+    "canonical": transfer.export_canonical,
+}
 
 # ---------------------------------------------------------------- backups
 
@@ -123,17 +130,31 @@ def import_command(
     with opened(place, narrowed=False) as memory:
         if own and not _vouched(memory, yes or dry_run):
             return arguments.declined()
-        done = transfer.import_files(memory, paths, scope=place.scope, dry_run=dry_run, own=own, document=document)
+        how: dict[str, Any] = {"dry_run": dry_run, "own": own, "document": document, "heard": progress.come}
+        done = transfer.import_files(memory, _named(paths, memory), scope=place.scope, **how)
         home = memory.home
     screen = Screen.of(place.json)
     if screen.json:
         screen.document(done)
     elif dry_run:
-        _show_drafts(done.drafts, place.scope or home, screen)
+        _show_drafts(done, place.scope or home, screen)
     else:
         _show_imported(done, own, screen)
     _name_problems(done.problems)
     return 1 if done.problems else 0
+
+
+def _named(paths: Sequence[str], memory: Memory) -> Sequence[str | Source]:
+    """The files that are meant: by their paths, or by the name of the program that wrote them."""
+    client, *rest = paths or ("",)
+    if client not in places.CLIENTS or os.path.lexists(client):
+        return paths
+    if len(rest) > 1:
+        raise Invalid(f"name one folder or file of {client}, or none for those of this project")
+    path = Path(rest[0]).expanduser() if rest else None
+    variable, usual = places.HOMES[client]
+    home = os.environ.get(variable) if variable else None
+    return places.transcripts(client, path, memory.project.root or Path.cwd(), Path(home or Path.home() / usual))
 
 
 def _name_problems(problems: Sequence[str]) -> None:
@@ -166,11 +187,12 @@ def _show_imported(done: transfer.Imported, own: bool, screen: Screen) -> None:
         screen.line(f"`memorist undo {done.batch}` takes it back{confirm}")
 
 
-def _show_drafts(drafts: Sequence[Draft], home: str, screen: Screen) -> None:
+def _show_drafts(done: transfer.Imported, home: str, screen: Screen) -> None:
+    drafts = done.drafts
     days = [zoned(draft.at).date().isoformat() if draft.at else "" for draft in drafts]
     rows = [(d.kind, day, d.scope or home, d.title or "", d.text) for d, day in zip(drafts, days, strict=True)]
     screen.rows(("kind", "happened", "scope", "title", "text"), rows)
-    aside(f"{memories(len(drafts))} would be imported")
+    aside(f"{memories(done.found)} would be imported")
 
 
 # ---------------------------------------------------------------- out
@@ -190,13 +212,15 @@ def export_command(
         lines = STYLES[style](memory, where, everything=all)
         screen = Screen.of(place.json)
         if path not in (None, "-"):
-            target, written = Path(str(path)).expanduser(), list[str]()
-            _write_new(target, _noting(lines, written), memory)
-            many = memories(len(written))
+            target, written = Path(str(path)).expanduser(), _Written(memory.status()["records"])
+            _write_new(target, written.noting(lines), memory)
+            many = memories(written.count)
             said = f"{screen.styled('exported', 'good')} {many} to {one_line(str(target))}"
-            screen.answer({"export": target, "memories": len(written), "bytes": target.stat().st_size}, said)
+            screen.answer({"export": target, "memories": written.count, "bytes": target.stat().st_size}, said)
         elif screen.json:
-            screen.document([json.loads(line) for line in lines] if style == "jsonl" else {"markdown": "".join(lines)})
+            screen.document(
+                [json.loads(line) for line in lines] if style != "markdown" else {"markdown": "".join(lines)}
+            )
         else:
             _write_out(lines, screen)
         if not all:
@@ -204,11 +228,18 @@ def export_command(
     return 0
 
 
-def _noting(lines: Iterator[str], written: list[str]) -> Iterator[str]:
-    """The lines; `written` gets the beginning of each that is a memory, in either style."""
-    for line in lines:
-        written.extend([line[:4]] if line.lstrip().startswith(('{"id":', "- ")) else [])
-        yield line
+@dataclass(slots=True)
+class _Written:
+    """How many memories were written, of about so many."""
+
+    total: int
+    count: int = 0
+
+    def noting(self, lines: Iterator[str]) -> Iterator[str]:
+        for line in lines:
+            self.count += line.lstrip().startswith(('{"id":', "- "))  # a memory, in each of the styles
+            progress.come(self.count, self.total)
+            yield line
 
 
 def _write_out(lines: Iterator[str], screen: Screen) -> None:
@@ -248,8 +279,9 @@ BACKUP = (
     *PLACE,
 )
 IMPORT = (
-    Option("paths", "A Markdown file, a folder with MEMORY.md or memory/*.md, an export, another program's memory.json or "
-           "project.json, or any other text, as a document; several may be given.", type="paths"),
+    Option("paths", "A Markdown file, a folder with MEMORY.md or memory/*.md, an export, a transcript or an export of another "
+           "program, or any other text, as a document; several may be given. Or claude-code, codex or gemini, for the "
+           "transcripts of this project, or of the folder named after it.", type="paths"),
     Option("dry_run", "Shows what is in the files, and imports nothing.", "--dry-run", "flag"),
     Option("own", "Brings your own export back as it was, with pins, votes, states and trust; asks first.", "--own",
            "flag"),
@@ -260,7 +292,11 @@ IMPORT = (
 )  # fmt: skip
 EXPORT = (
     Option("path", "The file to write, which must not exist yet; standard output without it, or -.", type="path"),
-    Option("style", "jsonl, which import brings back, or markdown, to read; jsonl without it.", "--style"),
+    Option(
+        "style",
+        "jsonl, which import brings back, markdown, to read, or canonical, to compare two stores; jsonl without it.",
+        "--style",
+    ),
     Option("where", ARGUMENTS["where"], "--where", "json"),
     Option("all", "Exports every scope of every project, not only this project.", "--all", "flag"),
     *PLACE,

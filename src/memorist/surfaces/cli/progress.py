@@ -1,7 +1,8 @@
 """A sign of life: what takes longer than a second says so, in one line at the foot of the terminal.
 
 It is drawn on standard error, only where that is a terminal, and wiped before anything else is written. A program that reads
-our output never sees any of it. The line tells how long it has taken, and how many memories were written where that is known.
+our output never sees any of it. The line tells how long it has taken, and how many memories were written and how far it has come
+where that is known.
 """
 
 import os
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from memorist.memory import Memory
 
+WIDE = 20  # characters of the bar
 PATIENCE_OF_PEOPLE, STEP = 1.0, 0.2  # seconds until it is shown, and between two looks
 
 
@@ -22,7 +24,7 @@ class _Line:
     """The line of the command that runs."""
 
     def __init__(self, name: str) -> None:
-        self.name, self.count, self.begun = name, 0, time.monotonic()
+        self.name, self.count, self.begun, self.share = name, 0, time.monotonic(), 0.0
         self.lock = threading.RLock()  # held by whoever writes to the terminal
         self.over, self.drawn = threading.Event(), False
 
@@ -35,8 +37,13 @@ class _Line:
                 seconds = time.monotonic() - self.begun
                 if seconds >= PATIENCE_OF_PEOPLE and not self.over.is_set():
                     counted = f", {self.count:,} memories" if self.count else ""
-                    self._write(f"memorist: {self.name} … {seconds:.0f} s{counted}")
+                    self._write(f"memorist: {self.name} … {self._bar()}{seconds:.0f} s{counted}")
                     self.drawn = True
+
+    def _bar(self) -> str:
+        """How far it has come, where that is known."""
+        done = int(self.share * WIDE)
+        return f"[{'#' * done}{'.' * (WIDE - done)}] {self.share:.0%}, " if self.share else ""
 
     def wipe(self) -> None:
         if self.drawn:
@@ -102,3 +109,9 @@ def follow(memory: "Memory") -> None:
     line = _now
     if line is not None:
         memory.bus.listen(lambda *_: line.add(), "memory:write")
+
+
+def come(done: int, total: int) -> None:
+    """Says how far the command has come, if anybody is looking."""
+    if _now is not None and total:
+        _now.share = min(done / total, 1.0)

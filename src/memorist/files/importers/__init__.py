@@ -1,0 +1,284 @@
+"""Files of other programs. A module for each, all of the same shape:
+
+    recognise(first)   whether these first lines, or elements of a list, are its
+    read(values)       what it holds, one after the other: what was said (`Utterance`), what a conversation is called (`Titled`),
+                       or drafts and links where it holds memories
+    importer           the two under the program's name
+
+What is common to all is here: JSON that is read bit by bit, conversations as turns of sessions, and ids. A turn has an id that
+depends on its conversation, its message and where it goes. So a second import changes nothing, one of a transcript that has
+grown brings what is new, and what was erased stays erased. What a host or a memory tool put into a message of the user's is
+taken out; a message that was nothing else is left out.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import islice
+from typing import Any, NamedTuple
+
+from memorist import checks
+from memorist.errors import Invalid
+from memorist.files.jsonl import Flaw, Part, decoder, parsed
+from memorist.files.markdown import Entry
+from memorist.files.originals import id_at
+from memorist.files.streams import Damaged, Stream, elements, lines
+from memorist.memory import Memory
+from memorist.records import Draft, Link, utc
+from memorist.remember.turns import turns_of
+from memorist.session.name import CLOSED, KIND
+from memorist.text.question import without_injected
+from memorist.text.visible import is_blank, quoted
+
+LINES_LOOKED_AT = 40  # lines, or the first element of a list, by which a file is recognised
+HOLDS_A_LIST = re.compile(rb'\s*\{\s*"(results|memories|conversations)"\s*:\s*\[')
+CANNOT_BE_STORED = re.compile("[\x00\ud800-\udfff]")
+SHOWN_TITLE = 80  # characters
+
+
+class Utterance(NamedTuple):
+    """A message of a conversation: `role`, `content`, and perhaps `id` and `timestamp`, as `remember/turns.py` reads them."""
+
+    session: str
+    message: Mapping[str, Any]
+    memory: str | None = None  # the id that its turn had in a store of ours
+
+
+class Titled(NamedTuple):
+    """What a conversation is called."""
+
+    session: str
+    title: str
+
+
+Item = Utterance | Titled | Draft | Link
+
+
+@dataclass(frozen=True, slots=True)
+class Importer:
+    """One program whose files can be read."""
+
+    name: str
+    recognise: Callable[[Sequence[Mapping[str, Any]]], bool]
+    read: Callable[["Values"], Iterator[Item]]
+
+
+# ---------------------------------------------------------------- JSON, bit by bit
+
+
+@dataclass(slots=True)
+class Values:
+    """The objects of a file: its lines, the elements of its list, or itself. Each reading begins anew."""
+
+    stream: Stream
+    place: int = 0  # of the one that was read last
+    flaws: list[str] = field(default_factory=list)  # since somebody looked
+
+    @property
+    def stem(self) -> str:
+        """The name of the file, as the name of a session."""
+        return re.sub(r"[^\w.-]+", "-", self.stream.source.path.stem)[: checks.LONGEST_LABEL // 2] or "transcript"
+
+    def first(self) -> list[Mapping[str, Any]]:
+        """The first ones, as far as they can be read."""
+        try:
+            found = [value for _, value in islice(self._read(), LINES_LOOKED_AT if self._is_lines else 1)]
+        except Damaged:
+            found = []
+        self.flaws.clear()
+        return found
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        try:
+            for place, value in self._read():
+                self.place = place
+                yield value
+        except Damaged as problem:  # of a list: nobody can tell where its next element begins
+            raise Invalid(f"{self.stream.shown} cannot be read: {problem}; nothing was imported") from problem
+
+    @property
+    def _is_lines(self) -> bool:
+        head = self.stream.head().lstrip()
+        return not head.startswith(b"[") and not HOLDS_A_LIST.match(head) and _is_object(head.split(b"\n", 1)[0])
+
+    def _read(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        head = self.stream.head().lstrip()
+        if head.startswith(b"[") or HOLDS_A_LIST.match(head):
+            return self._checked(elements(self.stream, decoder()))
+        if self._is_lines:
+            return self._lines()
+        return self._checked(iter([(1, parsed(self.stream.whole()))]))
+
+    def _lines(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        for number, line, ended in lines(self.stream):
+            if line is not None and not line.strip():
+                continue
+            try:
+                yield from self._checked(iter([(number, parsed(line))]))
+            except Damaged as problem:
+                if ended:  # else the program is still writing it
+                    self._flaw(number, problem)
+
+    def _checked(self, found: Iterator[tuple[int, Any]]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        for place, value in found:
+            if isinstance(value, Mapping):
+                yield place, value
+            else:
+                self._flaw(place, f"is not a JSON object: {quoted(value)}")
+
+    def _flaw(self, place: int, said: object) -> None:
+        self.flaws.append(f"{self.stream.shown}:{place}: {said}")
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(parsed(line), Mapping)
+    except Damaged:
+        return False
+
+
+# ---------------------------------------------------------------- what they make of it
+
+
+def recognised(values: Values) -> Importer | None:
+    """The importer that knows the file."""
+    from memorist.files.importers import chatgpt, claude_ai, claude_code, codex, gemini, mem0, server_memory, transcript
+
+    known = (claude_code, codex, gemini, chatgpt, claude_ai, server_memory, transcript, mem0)
+    first = values.first()
+    return next((each.importer for each in known if first and each.importer.recognise(first)), None)
+
+
+def parts(importer: Importer, values: Values, memory: Memory) -> Iterator[Part]:
+    """What the file holds, as an import takes it."""
+    reading = _Reading(importer.name, memory.home, values)
+    for item in importer.read(values):
+        yield from reading.flaws()
+        try:
+            yield from reading.take(item)
+        except Invalid as problem:
+            yield Flaw(f"{values.stream.shown}:{values.place}: {problem}")
+    yield from reading.flaws()
+    yield from reading.end()
+
+
+@dataclass(slots=True)
+class _Reading:
+    """A file on its way to turns, with the conversation that is being read."""
+
+    name: str
+    home: str
+    values: Values
+    session: str | None = None
+    title: str | None = None
+    began: datetime | None = None
+
+    def flaws(self) -> Iterator[Flaw]:
+        yield from map(Flaw, self.values.flaws)
+        self.values.flaws.clear()
+
+    def take(self, item: Item) -> Iterator[Entry | Link]:
+        if isinstance(item, Link):
+            yield item
+        elif isinstance(item, Draft):
+            yield self._entry(item)
+        else:
+            if item.session != self.session:
+                yield from self.end()
+                self.session = item.session
+            if isinstance(item, Titled):
+                self.title = item.title
+            else:
+                yield from self._turns(item)
+
+    def _turns(self, said: Utterance) -> Iterator[Entry]:
+        key = f"session/{self.home}/{said.session}"
+        named = said.message.get("id")
+        common = Draft(
+            "", "turn", session=said.session, agent=self.name, key=key if named else f"{key}/{self.values.place}"
+        )
+        for turn in turns_of([_without_injected(said.message)], common, whole=True):
+            if isinstance(turn, Draft):
+                at = checks.moment(turn.at, "its time")
+                self.began = self.began or at
+                self.title = self.title or (turn.text.strip().partition("\n")[0] if turn.role == "user" else None)
+                id = said.memory or id_at(at, str(turn.key))
+                yield self._entry(replace(turn, text=storable(turn.text), id=id, key=None))
+
+    def end(self) -> Iterator[Entry]:
+        """The record of the conversation, once its turns are through."""
+        if self.session is not None and self.began is not None:
+            shown = storable(
+                f"Session {self.session} of {self.name}: {(self.title or 'without a title')[:SHOWN_TITLE]}"
+            )
+            data = {"state": CLOSED, "source": self.name}
+            id = id_at(self.began, f"session {self.home} {self.session}")
+            yield self._entry(
+                Draft(
+                    shown,
+                    KIND,
+                    title=self.session,
+                    data=data,
+                    session=self.session,
+                    agent=self.name,
+                    at=self.began,
+                    id=id,
+                )
+            )
+        self.session = self.title = self.began = None
+
+    def _entry(self, draft: Draft) -> Entry:
+        return Entry(self.values.stream.shown, self.values.place, draft)
+
+
+def _without_injected(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A message without what others put into the words of its user."""
+    content = message.get("content")
+    if message.get("role") != "user" or not content:
+        return message
+    if isinstance(content, str):
+        return {**message, "content": without_injected(content)}
+    if not isinstance(content, list):
+        return message
+    return {**message, "content": [_cleaned(block) for block in content]}
+
+
+def _cleaned(block: Any) -> Any:
+    if isinstance(block, str):
+        return without_injected(block)
+    if isinstance(block, Mapping) and isinstance(block.get("text"), str):
+        return {**block, "text": without_injected(block["text"])}
+    return block
+
+
+# ---------------------------------------------------------------- what several of them do
+
+
+def storable(text: str) -> str:
+    """The text without what no store can hold, and no longer than one may be."""
+    text = CANNOT_BE_STORED.sub("\ufffd", text)
+    return text if len(text) <= checks.LONGEST_TEXT else text[: checks.LONGEST_TEXT - 1] + "…"
+
+
+def label(value: Any) -> str | None:
+    """A short text as a label, if it is one."""
+    return value if isinstance(value, str) and not is_blank(value) and len(value) <= checks.LONGEST_LABEL else None
+
+
+def small(value: Any, most: int = 4000) -> Any:
+    """Something of a foreign file that may be kept as data: None where it is too large or too deep."""
+    try:
+        checks.data({"value": value})
+        return value if len(json.dumps(value, default=str)) <= most else None
+    except (Invalid, ValueError, TypeError, RecursionError):
+        return None
+
+
+def moment(value: Any) -> datetime | None:
+    """A time as a file tells it; None where it tells none that can be read."""
+    try:
+        return utc(value) if isinstance(value, str) and value else None
+    except (Invalid, ValueError, OverflowError):
+        return None

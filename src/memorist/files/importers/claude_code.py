@@ -1,0 +1,48 @@
+"""Claude Code: `projects/<folder>/<session>.jsonl` below `~/.claude`, or `CLAUDE_CONFIG_DIR`.
+
+Lines have a type, and most types are no part of the conversation: only `user` and `assistant` are read, and titles. What the
+program itself said in the user's name (`isMeta`), what sub-agents said (`isSidechain`), and summaries of a compaction are left out.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from memorist.files.importers import Importer, Item, Titled, Utterance, Values
+
+_SAID = ("user", "assistant")
+_TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
+_NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary")
+# What a command of the program left behind in the user's words.
+_COMMANDS = re.compile(r"<(command-(?:name|message|args|contents))>.*?</\1>", re.DOTALL)
+
+
+def recognise(first: Sequence[Mapping[str, Any]]) -> bool:
+    return any(line.get("type") in _SAID and "sessionId" in line and "message" in line for line in first)
+
+
+def read(values: Values) -> Iterator[Item]:
+    for line in values:
+        session = line.get("sessionId")
+        item = _titled(line) or _message(line)
+        if item is not None:
+            named = session if isinstance(session, str) and session else values.stem
+            yield Titled(named, item) if isinstance(item, str) else Utterance(named, item)
+
+
+def _titled(line: Mapping[str, Any]) -> str | None:
+    name = next((name for kind, name in _TITLES.items() if line.get("type") == kind), None)
+    title = line.get(name) if name else None
+    return title if isinstance(title, str) else None
+
+
+def _message(line: Mapping[str, Any]) -> dict[str, Any] | None:
+    message = line.get("message")
+    if line.get("type") not in _SAID or any(line.get(name) for name in _NOT_SAID) or not isinstance(message, Mapping):
+        return None
+    content = message.get("content")
+    content = _COMMANDS.sub("", content) if isinstance(content, str) else content
+    return {"id": line.get("uuid"), "role": line["type"], "content": content, "timestamp": line.get("timestamp")}
+
+
+importer = Importer("claude-code", recognise, read)

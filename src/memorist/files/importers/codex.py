@@ -1,0 +1,63 @@
+"""Codex: `sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl` below `~/.codex`, or `CODEX_HOME`.
+
+The conversation is in the lines of type `response_item`; `event_msg` says the same again for the screen. What the program put in
+front of the user's words (the environment, instructions of the project) is left out, and so is what the developer said.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from memorist.files.importers import Importer, Item, Utterance, Values
+
+_LINES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
+_CALLS = ("function_call", "custom_tool_call")
+_RESULTS = ("function_call_output", "custom_tool_call_output")
+_INJECTED = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<turn_aborted>")
+
+
+def recognise(first: Sequence[Mapping[str, Any]]) -> bool:
+    return bool(first) and all(line.get("type") in _LINES and "payload" in line for line in first[:1])
+
+
+def read(values: Values) -> Iterator[Item]:
+    session = values.stem
+    for line in values:
+        payload = line.get("payload")
+        if not isinstance(payload, Mapping):
+            continue
+        if line.get("type") == "session_meta" and isinstance(payload.get("id"), str):
+            session = payload["id"]
+        elif line.get("type") == "response_item":
+            said = _message(payload)
+            if said is not None:
+                yield Utterance(session, {**said, "timestamp": line.get("timestamp")})
+
+
+def _message(payload: Mapping[str, Any]) -> dict[str, Any] | None:
+    kind = payload.get("type")
+    if kind == "message" and payload.get("role") in ("user", "assistant"):
+        content = payload.get("content")
+        content = content if isinstance(content, list) else [content]
+        return {"role": payload["role"], "content": [block for block in content if not _injected(block)]}
+    if kind in _CALLS:
+        given = payload.get("arguments", payload.get("input"))
+        call = {"type": "tool_use", "id": payload.get("call_id"), "name": payload.get("name"), "input": given}
+        return {"role": "assistant", "content": [call]}
+    if kind in _RESULTS:
+        return {"role": "tool", "tool_call_id": payload.get("call_id"), "content": _output(payload.get("output"))}
+    return None
+
+
+def _injected(block: Any) -> bool:
+    text = block.get("text") if isinstance(block, Mapping) else block
+    return not isinstance(text, str) or text.lstrip().startswith(_INJECTED)
+
+
+def _output(output: Any) -> str | list[Any] | None:
+    """What a call returned: a text, blocks, or an object with a text."""
+    if isinstance(output, Mapping):
+        output = output.get("content") or output.get("output")
+    return output if isinstance(output, str | list) else None
+
+
+importer = Importer("codex", recognise, read)

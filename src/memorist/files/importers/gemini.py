@@ -1,0 +1,87 @@
+"""Gemini CLI: `tmp/<project>/chats/session-<time>-<id>.jsonl` below `~/.gemini`.
+
+The file is a log: a first line about the session, messages, each written again whenever something of it changes, `{"$set": …}`,
+which changes the first line or hands in messages, and `{"$rewindTo": id}`, by which the user takes back that message and all after
+it. It is replayed: first which line of each message counts, then those lines. A `$set` with fewer messages shortens what the
+model sees and takes nothing back: what was said was said.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from memorist.files.importers import Importer, Item, Utterance, Values
+
+_ROLES = {"user": "user", "gemini": "assistant"}
+
+
+def recognise(first: Sequence[Mapping[str, Any]]) -> bool:
+    return bool(first) and "sessionId" in first[0] and ("projectHash" in first[0] or "startTime" in first[0])
+
+
+def read(values: Values) -> Iterator[Item]:
+    counts = _replayed(values)
+    values.flaws.clear()  # they are told when it is read again
+    session = values.stem
+    for line in values:
+        if isinstance(line.get("sessionId"), str):
+            session = line["sessionId"]
+        for place, message in _messages(line, values.place):
+            if counts.get(str(message["id"])) == place:
+                yield from (Utterance(session, each) for each in _said(message))
+
+
+def _replayed(values: Values) -> dict[str, tuple[int, int]]:
+    """Where each message stands last, of those that were not taken back, in their order."""
+    counts: dict[str, tuple[int, int]] = {}
+    for line in values:
+        if "$rewindTo" in line:
+            while counts and counts.popitem()[0] != line["$rewindTo"]:
+                pass  # all of them, if it is not among them
+        for place, message in _messages(line, values.place):
+            counts[str(message["id"])] = place
+    return counts
+
+
+def _messages(line: Mapping[str, Any], number: int) -> Iterator[tuple[tuple[int, int], Mapping[str, Any]]]:
+    """The messages that a line holds: itself, or those of the session as a whole."""
+    change = line.get("$set")
+    whole = change if isinstance(change, Mapping) else line
+    inside = whole.get("messages")
+    found = inside if isinstance(inside, list) else [line]
+    for place, message in enumerate(found):
+        if isinstance(message, Mapping) and isinstance(message.get("id"), str) and message.get("type") in tuple(_ROLES):
+            yield (number, place), message
+
+
+def _said(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    about = {"id": message["id"], "timestamp": message.get("timestamp")}
+    content = message.get("content")
+    yield {**about, "role": _ROLES[message["type"]], "content": content if isinstance(content, str | list) else None}
+    calls = message.get("toolCalls")
+    for number, call in enumerate(calls if isinstance(calls, list) else (), 1):
+        if isinstance(call, Mapping) and isinstance(call.get("name"), str):
+            named = {**about, "id": f"{message['id']}/{call.get('id') or number}"}
+            use = {"type": "tool_use", "id": call.get("id"), "name": call["name"], "input": call.get("args")}
+            yield {**named, "role": "assistant", "content": [use]}
+            yield {**named, "id": f"{named['id']}/result", "role": "tool", "tool_call_id": call.get("id"),
+                   "content": _result(call)}  # fmt: skip
+
+
+def _result(call: Mapping[str, Any]) -> str | None:
+    """What the call returned, as it was shown."""
+    if isinstance(call.get("resultDisplay"), str):
+        return str(call["resultDisplay"])
+    result = call.get("result")
+    parts = result if isinstance(result, list) else [result]
+    texts = [part if isinstance(part, str) else _answer(part) for part in parts]
+    return "\n".join(text for text in texts if text) or None
+
+
+def _answer(part: Any) -> str | None:
+    """The output in {"functionResponse": {"response": {"output": …}}}."""
+    for name in ("functionResponse", "response", "output"):
+        part = part.get(name) if isinstance(part, Mapping) else None
+    return part if isinstance(part, str) else None
+
+
+importer = Importer("gemini", recognise, read)

@@ -1,0 +1,47 @@
+"""mem0: what `get_all` or an export gives, a list of memories or an object with such a list in `results` or `memories`.
+
+A memory of a user goes into that user's scope, any other into the project.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from memorist.errors import Invalid
+from memorist.files.importers import Importer, Item, Values, label, moment, small, storable
+from memorist.files.originals import id_at
+from memorist.records import Draft, Scope
+
+
+def recognise(first: Sequence[Mapping[str, Any]]) -> bool:
+    return bool(first) and all(isinstance(first[0].get(name), str) for name in ("id", "memory"))
+
+
+def read(values: Values) -> Iterator[Item]:
+    for item in values:
+        if recognise([item]) and item["memory"].strip():
+            at, user = moment(item.get("created_at")), item.get("user_id")
+            tags = [tag for each in _list(item.get("categories")) if (tag := label(each))]
+            about = {
+                "mem0": label(item["id"]),
+                "updated": label(item.get("updated_at")),
+                "said": small(item.get("metadata")),
+            }
+            yield Draft(
+                storable(item["memory"]), "fact", _scope(user), tags=tags[:20], at=at, agent=label(item.get("agent_id")),
+                session=label(item.get("run_id")), data={name: value for name, value in about.items() if value},
+                id=id_at(at, f"mem0 {item['id']}"),
+            )  # fmt: skip
+
+
+def _scope(user: Any) -> str | None:
+    try:
+        return Scope(f"user/{user}") if isinstance(user, str) and user else None
+    except Invalid:
+        return None
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+importer = Importer("mem0", recognise, read)

@@ -1,0 +1,80 @@
+"""Where coding agents keep the transcripts of a project.
+
+Without a path, those of this project's folder alone are read: a transcript of other work does not belong here. What names its
+folder is looked at: Claude Code by a folder's name, Codex by a transcript's first line, Gemini by a digest of the path or by
+its own list. With a path, all transcripts below it are read, and nothing outside it.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from memorist.errors import Invalid
+from memorist.files.importers import Values
+from memorist.files.jsonl import parsed
+from memorist.files.sources import Source, below, readable
+from memorist.files.streams import Damaged, Stream
+
+WHOLE = "name a folder or a file to import it whatever its project is"
+
+
+def transcripts(client: str, path: Path | None, root: Path, home: Path) -> list[Source]:
+    """The transcripts of that client below the path, or else those in its home that are of the project in that folder."""
+    files = _all(path, client) if path is not None else list(CLIENTS[client](root, home))
+    if not files:
+        where = readable(str(path or home))
+        of = "" if path else f" of {readable(str(root))}"
+        raise Invalid(f"{where} holds no transcripts of {client}{of}; {WHOLE}")
+    return sorted(files, key=lambda source: source.path.name)
+
+
+def _all(path: Path, client: str) -> list[Source]:
+    if path.is_file():
+        return [Source(path, readable(path.name))]
+    if not path.is_dir():
+        raise Invalid(f"there is no folder {readable(str(path))}; name the transcripts of {client}, or their folder")
+    # What sub-agents said is no part of the conversation.
+    return [source for source in below(path, (".jsonl",)) if "subagents" not in source.path.relative_to(path).parts]
+
+
+def _claude_code(root: Path, home: Path) -> Iterator[Source]:
+    folder = home / "projects" / re.sub(r"[^A-Za-z0-9]", "-", str(root))
+    yield from (source for source in below(folder, (".jsonl",)) if source.path.parent == folder)
+
+
+def _codex(root: Path, home: Path) -> Iterator[Source]:
+    for source in below(home / "sessions", (".jsonl",)):
+        first = next(iter(Values(Stream(source)).first()), {})
+        payload = first.get("payload")
+        folder = payload.get("cwd") if isinstance(payload, Mapping) else None
+        if isinstance(folder, str) and Path(folder).is_relative_to(root):
+            yield source
+
+
+def _gemini(root: Path, home: Path) -> Iterator[Source]:
+    names = {
+        hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest(),
+        _named(home / "projects.json", root),
+    }
+    for name in filter(None, names):
+        yield from below(home / "tmp" / name / "chats", (".jsonl", ".json"))
+
+
+def _named(file: Path, root: Path) -> str | None:
+    """What Gemini calls that folder."""
+    try:
+        projects = parsed(file.read_bytes()[:1_000_000]).get("projects", {})
+        name = projects.get(str(root))
+    except (OSError, Damaged, AttributeError):
+        return None
+    return name if isinstance(name, str) and re.fullmatch(r"[\w.-]+", name) and name.strip(".") else None
+
+
+# The variable that names its home, and where that is without it.
+HOMES = {
+    "claude-code": ("CLAUDE_CONFIG_DIR", ".claude"), "codex": ("CODEX_HOME", ".codex"), "gemini": (None, ".gemini"),
+}  # fmt: skip
+CLIENTS: Mapping[str, Callable[[Path, Path], Iterator[Source]]] = {
+    "claude-code": _claude_code, "codex": _codex, "gemini": _gemini,
+}  # fmt: skip

@@ -1,0 +1,322 @@
+"""The bytes of a file in blocks, in lines, or in the elements of a JSON array: as many as there are, in little memory.
+
+An import looks at every file once before it stores anything, and reads it again while it stores. What is read then must be what
+was looked at, for that is what was found whole, and perhaps sealed: so the first reading notes a digest of each block, and
+a later one compares them before it hands the block out, and ends where the first one ended. A transcript that grows
+meanwhile is no problem; a file that changed is told.
+
+A file may also lie in an archive. Of a zip only the conversations are read. It is refused whole if any entry climbs out of it,
+is a link or encrypted, if its table of contents is large, or if an entry swells to hundreds of times its size.
+"""
+
+import codecs
+import json
+import os
+import re
+import stat
+import struct
+import zipfile
+import zlib
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from fnmatch import fnmatch
+from hashlib import blake2b, sha256
+from pathlib import PurePosixPath
+from typing import IO, Any
+
+from memorist.errors import Invalid
+from memorist.files.sources import Source, moment, opened
+
+BLOCK = 1 << 20  # bytes
+LONGEST_LINE = 8 << 20  # bytes: the longest text, every character of it escaped, and its labels
+LONGEST_ELEMENT = 16 << 20  # characters of one conversation in an array of them
+LARGEST_WHOLE = 32 << 20  # bytes of a file that cannot be read bit by bit: Markdown, documents, one large JSON value
+LARGEST_STREAM = 8 << 30  # bytes of one that can
+UNICODE_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
+BLANKS = re.compile(r"[ \t\r\n]*+")
+CHANGED = "{} was changed while it was imported; import it again"
+
+
+class Damaged(Exception):
+    """One line or element that cannot be read."""
+
+
+class Stream:
+    """A source that is read several times, and is the same each time."""
+
+    def __init__(self, source: Source, heard: Callable[[int], None] | None = None) -> None:
+        self.source, self._heard = source, heard
+        self._digests: list[tuple[int, bytes]] = []  # the size and the digest of each block
+        self._whole = False  # whether they are all noted
+        self.modified: datetime
+        self.fingerprint = ""  # the SHA-256 of all of it, once it was read to the end
+
+    @property
+    def shown(self) -> str:
+        return self.source.shown
+
+    def head(self, size: int = BLOCK) -> bytes:
+        """Its beginning, as UTF-8 without a mark, without noting anything."""
+        with self._open() as file:
+            return b"".join(_utf8(iter([file.read(size)])))
+
+    def blocks(self) -> Iterator[bytes]:
+        with self._open() as file:
+            yield from self._again(file) if self._whole else self._first(file)
+
+    def whole(self) -> bytes:
+        """All of it, if that is little enough."""
+        found = bytearray()
+        for block in self.blocks():
+            found += block
+            if len(found) > LARGEST_WHOLE:
+                raise Invalid(
+                    f"{self.shown} is larger than {LARGEST_WHOLE >> 20} MB, which such a file may have; split it"
+                )
+        return bytes(found)
+
+    def _first(self, file: IO[bytes]) -> Iterator[bytes]:
+        self._digests, size, whole = [], 0, sha256()
+        while block := file.read(BLOCK):
+            size += len(block)
+            if size > LARGEST_STREAM:
+                raise Invalid(f"{self.shown} is larger than {LARGEST_STREAM >> 30} GB; split it")
+            self._digests.append((len(block), blake2b(block, digest_size=16).digest()))
+            whole.update(block)
+            self._tell(block)
+            yield block
+        self._whole, self.fingerprint = True, whole.hexdigest()
+
+    def _again(self, file: IO[bytes]) -> Iterator[bytes]:
+        for size, digest in self._digests:
+            block = file.read(size)
+            if blake2b(block, digest_size=16).digest() != digest:
+                raise Invalid(CHANGED.format(self.shown))
+            self._tell(block)
+            yield block
+
+    def _tell(self, block: bytes) -> None:
+        if self._heard is not None:
+            self._heard(len(block))
+
+    @contextmanager
+    def _open(self) -> Iterator[IO[bytes]]:
+        with opened(self.source) as file:
+            self.modified = moment(os.fstat(file.fileno()).st_mtime)
+            if self.source.entry is None:
+                yield file
+            else:
+                with _told(self.shown), zipfile.ZipFile(file) as archive, archive.open(self.source.entry) as entry:
+                    yield entry
+
+
+# ---------------------------------------------------------------- lines
+
+
+def lines(stream: Stream) -> Iterator[tuple[int, bytes | None, bool]]:
+    """The number of each line, its bytes as UTF-8, and whether a newline ends it; of one that is too long None."""
+    rest, number, skips = b"", 0, False
+    for block in _utf8(stream.blocks()):
+        *whole, rest = (rest + block).split(b"\n")
+        for line in whole:
+            number += 1
+            yield number, None if skips or len(line) > LONGEST_LINE else line, True
+            skips = False
+        if len(rest) > LONGEST_LINE:
+            rest, skips = b"", True
+    if rest or skips:
+        yield number + 1, None if skips else rest, False
+
+
+def _utf8(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    first = next(blocks, b"")
+    name = next((name for mark, name in UNICODE_MARKS.items() if first.startswith(mark)), None)
+    if name != "utf-16":
+        yield first.removeprefix(b"\xef\xbb\xbf")
+        yield from blocks
+        return
+    decoder = codecs.getincrementaldecoder(name)(errors="replace")
+    for block in (first, *blocks):
+        yield decoder.decode(block).encode("utf-8", "replace")
+
+
+# ---------------------------------------------------------------- elements
+
+
+def elements(stream: Stream, decoder: json.JSONDecoder) -> Iterator[tuple[int, Any]]:
+    """The elements of a JSON array, or of the array that an object begins with, one at a time. What cannot be read ends it: it
+    cannot be told where the next one begins."""
+    text = _Text(stream)
+    text.enter()
+    number = 0
+    while text.more():
+        number += 1
+        yield number, text.value(decoder, number)
+
+
+class _Text:
+    """The text of a stream from some place on; what was read is given up."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._blocks = codecs.iterdecode(_utf8(stream.blocks()), "utf-8", "strict")
+        self._left, self._at, self._over = "", 0, False
+
+    def enter(self) -> None:
+        """Goes into the array."""
+        if self._next() == "{":
+            found = self._left.find("[", self._at)
+            key = self._left[self._at : found] if found >= 0 else ""
+            if key.count('"') != 2 or key.count(":") != 1:
+                raise Damaged("is no list, and does not begin with one")
+            self._at = found
+        if self._next() != "[":
+            raise Damaged("is no list")
+        self._at += 1
+
+    def more(self) -> bool:
+        """Whether another element follows, where the last one ended."""
+        here = self._next()
+        if here == ",":
+            self._at += 1
+            here = self._next()
+        if here == "":
+            raise Damaged("ends in the middle of its list, so it is truncated")
+        return here != "]"
+
+    def value(self, decoder: json.JSONDecoder, number: int) -> Any:
+        wanted = BLOCK
+        while True:
+            try:
+                value, end = decoder.raw_decode(self._left, self._at)
+                if end < len(self._left) or self._over:  # else a number may go on
+                    self._at = end
+                    return value
+            except RecursionError as problem:
+                raise Damaged(f"its element {number:,} is nested too deeply") from problem
+            except ValueError as problem:
+                if self._over:
+                    raise Damaged(f"its element {number:,} is not JSON, or is truncated") from problem
+            if len(self._left) - self._at > LONGEST_ELEMENT:
+                raise Damaged(
+                    f"its element {number:,} is longer than {LONGEST_ELEMENT >> 20} M characters, or not JSON"
+                )
+            self._read(wanted)
+            wanted *= 2
+
+    def _next(self) -> str:
+        """The next character that is no blank; nothing at the end."""
+        while True:
+            self._at = BLANKS.match(self._left, self._at).end()  # type: ignore[union-attr]
+            if self._at < len(self._left) or self._over:
+                return self._left[self._at : self._at + 1]
+            self._read(1)
+
+    def _read(self, wanted: int) -> None:
+        """At least so many characters more, if there are any."""
+        pieces, size = [self._left[self._at :]], 0
+        while size < wanted and not self._over:
+            try:
+                piece = next(self._blocks)
+            except StopIteration:
+                self._over = True
+            except UnicodeDecodeError as problem:
+                raise Damaged("is not UTF-8") from problem
+            else:
+                pieces.append(piece)
+                size += len(piece)
+        self._left, self._at = "".join(pieces), 0
+
+
+# ---------------------------------------------------------------- archives
+
+CONVERSATIONS = "conversations*.json"
+SWELLS, SMALL = (
+    200,
+    16 << 20,
+)  # an entry of more bytes than the second must not have more than the first times those packed
+LARGEST_TABLE = 4 << 20  # bytes of an archive's table of contents: some ten thousand entries
+_END, _LOCATOR = b"PK\x05\x06", b"PK\x06\x07"
+ZIPS = (b"PK\x03\x04", _END)
+UNPACK = "unpack it, and name the files that you want"
+
+
+def is_zip(head: bytes) -> bool:
+    return head.startswith(ZIPS)
+
+
+def inside(source: Source) -> list[str]:
+    """The entries of an archive that hold conversations. All of them are looked at before any is read."""
+    with opened(source) as file, _told(source.shown):
+        _must_be_small(file, source.shown)
+        with zipfile.ZipFile(file) as archive:
+            entries = archive.infolist()
+    for entry in entries:
+        _must_be_harmless(entry, source.shown)
+    names = [entry.filename for entry in entries if fnmatch(PurePosixPath(entry.filename).name, CONVERSATIONS)]
+    if not names:
+        raise Invalid(f"{source.shown} is an archive without a conversations.json; {UNPACK}")
+    return sorted(names)
+
+
+def _must_be_small(file: IO[bytes], shown: str) -> None:
+    """By what its end says, before a library reads the table: a million entries would fill the memory."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(-min(size, 22 + 0xFFFF), os.SEEK_END)
+    tail = file.read()
+    at = tail.rfind(_END)
+    if at < 0 or len(tail) - at < 22:
+        raise Invalid(f"{shown} is a zip that was cut off; get it again")
+    (table,) = struct.unpack_from("<L", tail, at + 12)
+    if table > LARGEST_TABLE or _LOCATOR in tail[max(0, at - 20) : at]:
+        raise Invalid(f"{shown} is an archive of too many or too large files; {UNPACK}")
+    file.seek(0)
+
+
+def _must_be_harmless(entry: zipfile.ZipInfo, shown: str) -> None:
+    path = PurePosixPath(entry.filename.replace("\\", "/"))
+    climbs = path.is_absolute() or ".." in path.parts or ":" in entry.filename.partition("/")[0]
+    if climbs or stat.S_ISLNK(entry.external_attr >> 16):
+        raise Invalid(f"{shown} is an archive with an entry that leads out of it, so nothing of it was read")
+    if entry.flag_bits & 1:
+        raise Invalid(f"{shown} is encrypted; {UNPACK}")
+    if entry.file_size > max(SMALL, SWELLS * entry.compress_size):
+        raise Invalid(f"{shown} holds an entry that swells to {entry.file_size:,} bytes, so nothing of it was read")
+
+
+@contextmanager
+def _told(shown: str) -> Iterator[None]:
+    try:
+        yield
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, KeyError) as problem:
+        raise Invalid(f"{shown} is a zip that cannot be read ({problem}); get it again, or {UNPACK}") from problem
+
+
+# ---------------------------------------------------------------- ids
+
+
+class Ids:
+    """Very many ids in eight bytes each: a digest of each, sorted when it is asked for."""
+
+    def __init__(self) -> None:
+        self._digests, self._sorted = array("Q"), True
+
+    def add(self, id: str) -> None:
+        self._digests.append(_digest(id))
+        self._sorted = False
+
+    def __contains__(self, id: object) -> bool:
+        if not self._sorted:
+            self._digests, self._sorted = array("Q", sorted(self._digests)), True
+        wanted = _digest(str(id))
+        at = bisect_left(self._digests, wanted)
+        return at < len(self._digests) and self._digests[at] == wanted
+
+    def __len__(self) -> int:
+        return len(self._digests)
+
+
+def _digest(id: str) -> int:
+    return int.from_bytes(blake2b(id.encode("utf-8", "surrogatepass"), digest_size=8).digest())
