@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from memorist import checks, designs, prompt, recall, remember, upkeep
 from memorist.access import Access, access_for, family_of
-from memorist.bus import Bus
+from memorist.bus import Bus, read, written
 from memorist.design import Clock, Confirmer, Design, Reranker, Tools
 from memorist.errors import Invalid, MemoristError, Refused, StoreDamaged, StoreUnavailable
 from memorist.kinds import KINDS, LAYERS, Kind, Kinds
@@ -429,9 +429,7 @@ class Engine:
 
     def _tell(self, outcome: Outcome) -> Outcome:
         if outcome.record is not None and outcome.outcome not in ("unchanged", "repeated"):
-            record = outcome.record
-            facts = {"outcome": outcome.outcome, "because": outcome.because, "kind": record.kind, "scope": record.scope}
-            self.bus.emit("memory:write", [(record.scope, record.home)], id=outcome.id, **facts)
+            self._tell_of(outcome.record, outcome.batch, outcome.outcome, outcome.because)
             self._count_use()
             if not self._is_known and outcome.record.scope in self._homes:
                 self._keep_checkout()
@@ -460,11 +458,26 @@ class Engine:
         if report.dry_run or not self.bus.is_heard:
             return report
         records = self._tools.store.get([each.id for each in report.changed], everywhere(self.space))
-        places = {record.id: (record.scope, record.home) for record in records}
-        for each in report.changed:
-            if each.id in places:
-                self.bus.emit("memory:write", [places[each.id]], id=each.id, outcome=report.verb, because=each.because)
+        reasons = {each.id: each.because for each in report.changed}
+        for record in records:
+            self._tell_of(record, report.batch, report.verb, reasons[record.id])
         return report
+
+    def _tell_of(self, record: Record, batch: str | None, outcome: str, because: str) -> None:
+        """One event about one memory; what it tells is looked up only for those who listen."""
+        if self.bus.is_heard:
+            events = self._tools.store.journal(record=record.id, batch=batch) if batch else []
+            facts = written(record, events, self._past) | {"outcome": outcome, "because": because}
+            self.bus.emit("memory:write", [(record.scope, record.home)], **facts)
+
+    def _past(self, id: str) -> str:
+        return "".join(record.text for record in self._tools.store.get([id], everywhere(self.space)))
+
+    def _read(self, records: list[Record]) -> list[Record]:
+        """These, and word of each to those who listen."""
+        for record in records if self.bus.is_heard else ():
+            self.bus.emit("memory:read", [(record.scope, record.home)], **read(record))
+        return records
 
     def _shown(self, report: Report) -> Report:
         """What this access may know of a report about the whole space; all of it about a project that was moved from or to here."""
@@ -541,6 +554,9 @@ class Engine:
         places = [(self.access.home or self.project.scope, None), *read]
         ids = [hit.record.id for hit in answer]
         self.bus.emit("memory:search", places, query=answer.query, results=len(answer), ids=ids)
+        if more and answer:
+            size, path = len(more["rendered"]["text"]), f"context/{line.id}"
+            self.bus.emit("memory:read", places, type="working", path=path, size=size, ids=ids)
 
     def _context(self, wish: "Wish") -> Context:
         try:
