@@ -35,6 +35,7 @@ session
 upkeep
 designs
 engine
+conversation
 memory
 seeds aio client files commands surfaces testing __main__ __init__
 """.strip().splitlines()

@@ -51,12 +51,15 @@ _TABLE: tuple[tuple[str, Part, str], ...] = (
     ("alias", "writing", "Makes a word also find others, or stops that."),
     ("rename_project", "writing", "Gives a project another name."),
     ("merge_project", "writing", "Adds the memories of a project to another."),
+    ("session", "writing", "Opens a conversation, new or resumed, for one writer."),
+    ("ingest", "writing", "Keeps a conversation from a file of chat messages as the turns of a session."),
     ("recall", "reading", "Finds the memories that answer a question."),
     ("context", "reading", "Writes the memories for a question as text for a prompt, within a budget."),
     ("receipt", "reading", "Shows the exact text that went into a prompt."),
     ("get", "reading", "Shows one memory."),
     ("list", "reading", "Lists memories, newest first."),
     ("count", "reading", "Counts memories."),
+    ("sessions", "reading", "Lists the conversations of the project, the last one first."),
     ("links", "reading", "Shows the relations of a memory."),
     ("timeline", "reading", "Shows memories in the order in which they happened."),
     ("history", "reading", "Shows what happened to a memory: the journal, oldest first."),
@@ -80,6 +83,7 @@ _TABLE: tuple[tuple[str, Part, str], ...] = (
 _SPELLED = {  # all others as they are, with dashes
     "remember_many": "remember --batch", "projects": "project list", "rename_project": "project rename",
     "merge_project": "project merge", "assign": "project assign", "through": None, "close": None,
+    "session": None, "sessions": "session list",
 }  # fmt: skip
 VERBS: Mapping[str, Verb] = MappingProxyType(
     {name: Verb(name, _SPELLED.get(name, name.replace("_", "-")), part, help) for name, part, help in _TABLE}
@@ -186,6 +190,13 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
         "resolve.keep": "a, b, both, or the number or id of the one that holds.",
         "review.id": "The question, such as q3; all of them with all; or the batch of an import, such as b12.",
         "decide": "approve, which carries it out, or deny, which drops it.",
+        "messages": "A file of chat messages, a JSON list or one JSON object per line; - is standard input.",
+        "ingest.session": "The name of the conversation; a new one without it.",
+        "session.id": "The name of the conversation; a new one without it.",
+        "session.agent": "The agent that takes part.",
+        "wait": "Seconds to wait for another writer.",
+        "busy": "Whether to wait for another writer (queue), to give up (drop) or to take the session over (interrupt).",
+        "sessions.state": "Only those that are open, closing or closed.",
         "access": "Who is asking, and what they may read and write.",
     }
 )
@@ -195,7 +206,7 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
 EVENTS = (
     "added", "reinforced", "said again", "found again", "revised", "superseded", "pinned", "unpinned", "tagged", "linked",
     "unlinked", "feedback", "learnt", "used", "counted", "promoted", "confirmed", "lowered", "forgotten", "evicted", "expired",
-    "finished", "restored", "undone", "moved", "assigned", "rescanned", "erased",
+    "finished", "opened", "closed", "restored", "undone", "moved", "assigned", "rescanned", "erased",
 )  # fmt: skip
 
 

@@ -188,6 +188,7 @@ class Promotion:
 
 
 Conflicts = Literal["flag", "supersede", "ask"]
+Files = Literal["off", "export", "mirror"]  # none; files that are only written; files that are read back too
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,9 +207,11 @@ class Design:
     conflicts: Conflicts = "flag"
     promotion: Promotion = Promotion()
     due: Due = Due()
+    files: Files = "off"  # whether memories lie in files too, where the settings do not say
 
     def __post_init__(self) -> None:
         checks.label(self.name, "the name of a design")
+        checks.one_of(self.files, "files", get_args(Files))
         checks.one_of(self.inject, "inject", get_args(Inject))
         checks.one_of(self.conflicts, "conflicts", get_args(Conflicts))
         _all(self.reads, "reads", lambda each: isinstance(each, str))

@@ -16,6 +16,7 @@ Not recalled unless they are asked for, with `kinds=` or `search=`:
     turn          what was said in a conversation       document      a piece of a file
     narrative     the story of a session                task          something to be done
     gap           what was asked, and nobody knew       cluster       memories that belong together
+    session       a conversation: its state, its parent and its summary
 
 Names that other tools use are understood too: claim and memory are facts, negative is a warning, failure an error,
 message a turn, source a document. You add your own with a `[kinds]` table in the settings or
@@ -36,7 +37,7 @@ KindName = (
     Literal[
         "decision", "architecture", "convention", "pattern", "preference", "correction", "warning", "error", "procedure",
         "fact", "entity", "note", "discovery", "file_change", "progress", "task_progress", "reasoning", "tool_output",
-        "summary", "turn", "document", "narrative", "task", "gap", "cluster",
+        "summary", "turn", "document", "narrative", "task", "gap", "cluster", "session",
     ]
     | str  # one of your own
 )  # fmt: skip
@@ -103,6 +104,7 @@ _TABLE = (
     Kind("task", 0.6, recalled=False, deduplicated=False),
     Kind("gap", 0.3, 30, recalled=False),
     Kind("cluster", 0.5, recalled=False, deduplicated=False),
+    Kind("session", 0.5, recalled=False, deduplicated=False),
 )
 
 

@@ -4,6 +4,7 @@
     judging   extract, promote, finish, conflicts, resolve, review, alias, aliases
     projects  projects, rename_project, merge_project
     reading   recall, context, receipt, get, list, count, links, timeline, history, log, explain, why_not
+    talking   session, sessions, ingest (in `conversation.py`)
     keeping   assign, upkeep, rescan, compact, audit, status, backup, doctor, through, close
 
 The verbs are short because the work is elsewhere: the gate (`remember/gate.py`) stores, the pipeline (`recall/pipeline.py`)
@@ -19,11 +20,12 @@ from datetime import date
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from memorist import checks, prompt, recall, remember, upkeep
+from memorist.conversation import Conversation, Messages
 from memorist.design import Inject
-from memorist.engine import Engine, Filter, ends, over_at
+from memorist.engine import Filter, ends, over_at
 from memorist.errors import Invalid, Refused, StoreDamaged, StoreUnavailable
 from memorist.kinds import KindName
 from memorist.records import (
@@ -57,17 +59,7 @@ BATCH = 250  # drafts in one transaction of remember_many
 Role = Literal["user", "assistant", "system", "tool"] | str
 
 
-class Message(Protocol):
-    """An object that holds what was said, with a role or a type that says by whom."""
-
-    @property
-    def content(self) -> Any: ...
-
-
-Messages = Iterable[Mapping[str, Any] | Message] | Mapping[str, Any] | Message  # a conversation, or one message of it
-
-
-class Memory(Engine):
+class Memory(Conversation):
     """A memory for agents: one store, one project, one access.
 
     >>> memory = Memory(":memory:")
@@ -162,10 +154,6 @@ class Memory(Engine):
         while len(wanted) > BATCH and caller.store.tidy():
             pass
         return outcomes
-
-    def _turns(self, turns: "Sequence[Draft | Outcome]") -> builtins.list[Outcome]:
-        stored = iter(self.remember_many([turn for turn in turns if isinstance(turn, Draft)]))
-        return [next(stored) if isinstance(turn, Draft) else turn for turn in turns]
 
     def revise(
         self, id: Reference, text: str | None = None, *, title: str | None = None, kind: KindName | None = None,

@@ -12,16 +12,26 @@ from memorist.surfaces.cli.arguments import Command
 PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
 AVAILABLE = sorted(set(re.findall(r"^### `([a-z_]+)\([^)]*\)` · available$", PAGE, re.M)))
 NAMES = [*app.COMMANDS, *app.SHELL]
-SPELLED = {"projects": "project list", "rename_project": "project rename", "merge_project": "project merge"}
+SPELLED = {
+    "projects": "project list",
+    "rename_project": "project rename",
+    "merge_project": "project merge",
+    "sessions": "session list",
+}
+WITHOUT = (
+    "remember_many",
+    "assign",
+    "close",
+    "through",
+    "session",
+)  # a session is held in a program; `session …` has its parts
 
 
 def test_the_table_lists_exactly_the_available_verbs() -> None:
     assert sorted(VERBS) == AVAILABLE
 
 
-@pytest.mark.parametrize(
-    "verb", [name for name in AVAILABLE if name not in ("remember_many", "assign", "close", "through")]
-)
+@pytest.mark.parametrize("verb", [name for name in AVAILABLE if name not in WITHOUT])
 def test_a_command_takes_every_argument_of_its_verb(verb: str) -> None:
     command = VERBS[verb].command
     assert command == SPELLED.get(verb, verb.replace("_", "-"))

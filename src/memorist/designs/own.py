@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from memorist import checks
-from memorist.design import LANES, Budget, Compression, Conflicts, Design, Due, Inject, Lane, Promotion
+from memorist.design import LANES, Budget, Compression, Conflicts, Design, Due, Files, Inject, Lane, Promotion
 from memorist.designs import DESIGNS, NAME
 from memorist.errors import Invalid
 from memorist.recall.stages import blend, gather, keep, lessons, newest, talk, weigh, words
@@ -75,6 +75,7 @@ def _design(table: Mapping[str, Any], stem: str) -> Design:
         upkeep=_parts(table, "jobs", "upkeep", JOBS, base.upkeep),
         conflicts=cast(Conflicts, one_of(table.get("conflicts", base.conflicts), "conflicts", get_args(Conflicts))),
         inject=cast(Inject, one_of(table.get("inject", base.inject), "inject", get_args(Inject))),
+        files=cast(Files, one_of(table.get("files", base.files), "files", get_args(Files))),
         lanes=_lanes(table, base.lanes),
         **{slot: _slot(table, slot, getattr(base, slot)) for slot in SLOTS},
     )
@@ -220,6 +221,7 @@ def text_of(design: Design) -> str:
         f"jobs = {toml.written([_name_of(job, JOBS) for job in design.upkeep])}",
         f"conflicts = {toml.written(design.conflicts)}",
         f"inject = {toml.written(design.inject)}",
+        f"files = {toml.written(design.files)}",
         f"lanes = {toml.written([lane.name for lane in design.lanes])}",
     ]
     for table, parts, known in (("recall", design.recall, STAGES), ("upkeep", design.upkeep, JOBS)):
@@ -404,4 +406,4 @@ JOBS: Mapping[str, Shape] = {
     "suggest_aliases": _shape(suggest.SuggestAliases, most=_some, times=_some),
     "tune_lanes": _shape(suggest.TuneLanes, receipts=partial(checks.whole, least=1, most=10_000)),
 }
-KEYS = (*"base name about reads stages recall jobs upkeep conflicts inject lanes lane".split(), *SLOTS)
+KEYS = (*"base name about reads stages recall jobs upkeep conflicts inject files lanes lane".split(), *SLOTS)

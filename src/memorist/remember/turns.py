@@ -3,15 +3,20 @@
 Messages are dicts, the objects of the vendors' libraries, or any objects with these attributes, as OpenAI (also the items of its
 Responses), Anthropic, Google and LangChain have them. A content is a text or a list of blocks. Texts are kept. What a tool returned
 is a turn of the role `tool`, also where it stands in a message of the user's: the role of a turn may lower its origin, and a tool
-must not speak as the user. A message may say when it was said. Pictures, calls of tools and thoughts are not said to anybody,
-and are not kept.
+must not speak as the user. A message may say when it was said. Thoughts are not said to anybody, and are not kept.
+
+A session keeps the `whole` of it (`ingest`): a call of a tool is a turn of its own, which its result names, and a picture is kept
+by its address or name, never by its bytes. `remember` keeps what was said, without calls and pictures.
 """
 
+import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from memorist import checks
 from memorist.errors import Invalid
@@ -25,9 +30,26 @@ ROLES = {
 SHAPE = '{"role": "user", "content": "…"}'
 # What is read of a message or a block.
 TIMES = ("timestamp", "at", "created_at", "create_time")
-ATTRIBUTES = ("role", "type", "name", "content", "parts", "text", "thought", "output", *TIMES)
+ATTRIBUTES = (
+    "id", "role", "type", "name", "content", "parts", "text", "thought", "output", "tool_calls", "tool_call_id", *TIMES,
+)  # fmt: skip
 # Blocks of these types hold what was said; others with a text may hold thoughts.
 TEXT_TYPES = (None, "text", "input_text", "output_text")
+CALLS = (
+    "tool_use",
+    "function_call",
+    "tool_call",
+    "functionCall",
+)  # what a block or an item that calls a tool is called
+IMAGES = ("image", "image_url", "input_image")
+
+
+class Uttered(NamedTuple):
+    """A turn in the making: who, what, and what a session keeps beside it."""
+
+    role: str
+    text: str
+    data: Mapping[str, Any] = {}
 
 
 def is_conversation(given: Any) -> bool:
@@ -37,20 +59,61 @@ def is_conversation(given: Any) -> bool:
     )
 
 
-def turns_of(messages: Any, common: Draft) -> list[Draft | Outcome]:
-    """The turns, each with what is common to all; of a message without any text, what is to be said about it."""
+def turns_of(messages: Any, common: Draft, whole: bool = False) -> list[Draft | Outcome]:
+    """The turns, each with what is common to all; of a message without any text, what is to be said about it. `whole`: as a
+    session keeps them, each with a key by the id or the place of its message."""
     if common.session is None:
         raise Invalid("messages are kept as the turns of a session; name it, such as session='2026-05-01'")
     if common.kind not in ("fact", "turn") or common.role is not None:  # fact: nothing was said about it
         raise Invalid("messages are turns, each with its own role; leave kind and role out")
     turns: list[Draft | Outcome] = []
     for number, message in enumerate(_messages(messages), 1):
-        said = list(_said(message, number))
+        said = list(_said(message, number, whole))
         at = _time(message, number) if said else None
-        turns += [_turn(role, text, message, at, common) for role, text in said]
+        made = [_turn(each, message, at, common) for each in said]
+        turns += _of_message(made, message, number, common.key) if whole else made
         if not said:
             turns.append(Outcome("unchanged", f"message {number} holds no text, so nothing of it was kept"))
-    return _with_keys(turns, common.key)
+    return turns if whole else _with_keys(turns, common.key)
+
+
+def role_of(role: Any) -> str:
+    """One of the four roles, by any name that they have."""
+    if not isinstance(role, str) or role not in ROLES:
+        raise Invalid(f"there is no role {quoted(role)}; roles are {', '.join(ROLES)}")
+    return ROLES[role]
+
+
+def call_of(name: Any, given: Any, id: Any = None) -> Uttered:
+    """A call of a tool as a turn: readable, and with its structure where that can be kept."""
+    arguments = _read(given)
+    told = {"id": id, "name": checks.label(name, "the name of a tool"), "input": arguments}
+    text = f"{name}({json.dumps(arguments, ensure_ascii=False, default=str) if arguments is not None else ''})"
+    try:
+        return Uttered(
+            "assistant", text, {"call": checks.data({key: each for key, each in told.items() if each is not None})}
+        )
+    except Invalid:  # too large or too deep; the text has it
+        return Uttered("assistant", text, {"call": {"id": id, "name": name} if id is not None else {"name": name}})
+
+
+def _read(given: Any) -> Any:
+    """The arguments of a call, which some write as JSON in a text."""
+    if isinstance(given, str):
+        with suppress(ValueError, RecursionError):
+            return json.loads(given)
+    return given
+
+
+def _of_message(made: list[Draft], message: Mapping[str, Any], number: int, key: str | None) -> list[Draft]:
+    """The turns of one message, each with a key of its own, so that a conversation can be sent again when it has grown."""
+    id = message.get("id")
+    named = id if isinstance(id, str) and id else None
+    told = {} if named is None else {"message": named}
+    return [
+        replace(turn, data={**turn.data, **told}, key=f"{key}/{named or number}" + (f"/{place}" if place > 1 else ""))
+        for place, turn in enumerate(made, 1)
+    ]
 
 
 def pieces_of(given: Any, role: str | None, first: int | None) -> list[tuple[str | None, Any, int | None]]:
@@ -61,9 +124,9 @@ def pieces_of(given: Any, role: str | None, first: int | None) -> list[tuple[str
         raise Invalid("messages have each a role of their own; leave role out")
     least = None if first is None else checks.whole(first, "message", 0, 1 << 53)
     return [
-        (who, text, None if least is None else least + place)
+        (said.role, said.text, None if least is None else least + place)
         for place, message in enumerate(_messages(given))
-        for who, text in _said(message, place + 1)
+        for said in _said(message, place + 1)
     ]
 
 
@@ -80,9 +143,10 @@ def _is_item(message: Mapping[str, Any]) -> bool:
     return isinstance(message.get("type"), str) and message["type"] not in (*TEXT_TYPES, "message")
 
 
-def _turn(role: str, text: str, message: Mapping[str, Any], at: datetime | None, common: Draft) -> Draft:
-    speaker = message.get("name") or common.speaker
-    return replace(common, text=text, kind="turn", role=role, speaker=speaker, at=common.at if at is None else at)
+def _turn(said: Uttered, message: Mapping[str, Any], at: datetime | None, common: Draft) -> Draft:
+    speaker = (None if "call" in said.data else message.get("name")) or common.speaker
+    when, data = common.at if at is None else at, {**common.data, **said.data}
+    return replace(common, text=said.text, kind="turn", role=said.role, speaker=speaker, at=when, data=data)
 
 
 def _time(message: Mapping[str, Any], number: int) -> datetime | None:
@@ -105,36 +169,107 @@ def _with_keys(turns: list[Draft | Outcome], key: str | None) -> list[Draft | Ou
     return [replace(turn, key=f"{key}/{n}") if isinstance(turn, Draft) else turn for n, turn in enumerate(turns, 1)]
 
 
-def _said(message: Mapping[str, Any], number: int) -> Iterator[tuple[str, str]]:
+def _said(message: Mapping[str, Any], number: int, whole: bool = False) -> Iterator[Uttered]:
     """What was said in a message, and in which role; what stands together in one role is one turn."""
-    for who, some in groupby(_pieces(message, number), key=lambda piece: piece[0]):
-        text = "\n".join(text for _, text in some)
-        if not is_blank(text):
-            yield who, text
+    pieces = _whole(message, number) if whole else _words(message, number)
+    for (who, _), some in groupby(pieces, key=lambda piece: (piece.role, _alone(piece))):
+        said = _joined(who, list(some))
+        if not is_blank(said.text):
+            yield said
 
 
-def _pieces(message: Mapping[str, Any], number: int) -> Iterator[tuple[str, str]]:
+def _words(message: Mapping[str, Any], number: int) -> Iterator[Uttered]:
+    """The texts alone."""
+    return (Uttered(role, text) for role, text, data in _pieces(message, number) if not {"call", "images"} & set(data))
+
+
+def _whole(message: Mapping[str, Any], number: int) -> Iterator[Uttered]:
+    yield from _pieces(message, number)
+    yield from _calls(message)
+
+
+def _alone(piece: Uttered) -> object:
+    """What makes a piece a turn of its own: that it is a call, which is like no other, or the result of one."""
+    return object() if "call" in piece.data else piece.data.get("result")
+
+
+def _joined(who: str, some: list[Uttered]) -> Uttered:
+    text = "\n".join(piece.text for piece in some if "images" not in piece.data)
+    images = [image for piece in some for image in piece.data.get("images", ())]
+    if not images:
+        return Uttered(who, text, some[0].data)
+    return Uttered(who, text or " ".join(f"[image {image}]" for image in images), {**some[0].data, "images": images})
+
+
+def _pieces(message: Mapping[str, Any], number: int) -> Iterator[Uttered]:
     role = message.get("role") or message["type"]
     if isinstance(role, str) and role in ROLES:
-        return _content(ROLES[role], message.get("content") or message.get("parts"), number)
+        answers = message.get("tool_call_id")
+        return _content(ROLES[role], message.get("content") or message.get("parts"), number, answers)
     if message.get("role"):
         raise Invalid(f"message {number} has the role {quoted(role)}; roles are {', '.join(ROLES)}")
+    if message["type"] in CALLS:
+        return iter([_call(message)])
     output = message.get("output")  # a picture of a screen is a dict
-    return _content("tool", output if isinstance(output, str | list | tuple) else None, number)
+    return _content("tool", output if isinstance(output, str | list | tuple) else None, number, message.get("call_id"))
 
 
-def _content(role: str, content: Any, number: int) -> Iterator[tuple[str, str]]:
+def _content(role: str, content: Any, number: int, answers: Any = None) -> Iterator[Uttered]:
     blocks = [content] if isinstance(content, str) else () if content is None else content
     if not isinstance(blocks, list | tuple):
         raise Invalid(f"the content of message {number} must be a text or a list of blocks, not {quoted(content)}")
+    told = {"result": answers} if isinstance(answers, str) and answers else {}
     for given in blocks:
         block = {"text": given} if isinstance(given, str) else _as_dict(given)
         if block is None:
             raise Invalid(f"message {number} has a block {quoted(given)}; blocks are dicts with a type")
-        if block.get("type") == "tool_result":
-            yield from _content("tool", _texts(block.get("content")), number)
-        elif _is_text(block):
-            yield role, block["text"]
+        yield from _block(role, block, number, told)
+
+
+def _block(role: str, block: Mapping[str, Any], number: int, told: Mapping[str, Any]) -> Iterator[Uttered]:
+    kind = block.get("type")
+    if kind == "tool_result":
+        yield from _content("tool", _texts(block.get("content")), number, block.get("tool_use_id"))
+    elif kind in CALLS:
+        yield _call(block)
+    elif kind in IMAGES:
+        yield Uttered(role, "", {**told, "images": [_image(block)]})
+    elif _is_text(block):
+        yield Uttered(role, block["text"], told)
+
+
+def _calls(message: Mapping[str, Any]) -> Iterator[Uttered]:
+    """The calls that stand beside the content, as OpenAI and LangChain have them."""
+    calls = message.get("tool_calls")
+    for given in calls if isinstance(calls, list | tuple) else ():
+        call = _as_dict(given)
+        if call is not None:
+            yield _call(call)
+
+
+def _call(block: Mapping[str, Any]) -> Uttered:
+    """A call, as OpenAI, Anthropic, Google or LangChain write it."""
+    inner = _as_dict(block.get("function")) or block
+    given = next((inner[name] for name in ("input", "arguments", "args") if inner.get(name) is not None), None)
+    return call_of(inner.get("name") or "tool", given, block.get("call_id") or block.get("id"))
+
+
+def _image(block: Mapping[str, Any]) -> str:
+    """Where the picture is, or what it is: its bytes are not kept."""
+    inside = block.get("image_url") or block.get("source") or block
+    where = inside if isinstance(inside, str) else _where(_as_dict(inside) or {}, block)
+    return where if not where.startswith("data:") else _digest(where.partition(";")[0][5:], where)
+
+
+def _where(inside: Mapping[str, Any], block: Mapping[str, Any]) -> str:
+    named = next((each for name in ("url", "file_id", "name") if isinstance(each := inside.get(name), str)), None)
+    if named is None and isinstance(inside.get("data"), str):
+        return _digest(str(inside.get("media_type") or "image"), inside["data"])
+    return named or str(block.get("file_id") or "without an address")
+
+
+def _digest(what: str, content: str) -> str:
+    return f"{what} {hashlib.blake2b(content.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
 
 
 def _is_text(block: Mapping[str, Any]) -> bool:
