@@ -114,7 +114,7 @@ class Lane:
 
 # Lanes that do not depend on the question: the part of a prompt that stays the same.
 PINNED = "pinned"
-STEADY = (PINNED, "preferences", "conventions", "summaries")
+STEADY = (PINNED, "decisions", "preferences", "conventions", "known", "summaries")
 LANES = (*STEADY, "recall")
 
 
