@@ -160,6 +160,7 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
         "profile": "The reader's role: planner, implementer, reviewer, assistant, global or none.",
         "shares": 'The parts of the budget by lane as a JSON object, such as {"project": 0.5}.',
         "inject": "pull (nothing), core (the steady lanes) or push (those and what matches the question).",
+        "context.agent": "The agent that reads it: what others noted in the session since its last turn comes first.",
         "context.task": "The current task, for designs that read the memories of tasks.",
         "receipt": "The receipt, as a context or a recall names it.",
         "receipt.id": "The receipt, as a context or a recall names it.",
@@ -206,7 +207,7 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
 EVENTS = (
     "added", "reinforced", "said again", "found again", "revised", "superseded", "pinned", "unpinned", "tagged", "linked",
     "unlinked", "feedback", "learnt", "used", "counted", "promoted", "confirmed", "lowered", "forgotten", "evicted", "expired",
-    "finished", "opened", "closed", "restored", "undone", "moved", "assigned", "rescanned", "erased",
+    "finished", "opened", "read", "closed", "restored", "undone", "moved", "assigned", "rescanned", "erased",
 )  # fmt: skip
 
 

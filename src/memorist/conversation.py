@@ -2,14 +2,17 @@
 
 import builtins
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from memorist import remember
 from memorist import session as talk
 from memorist.engine import Engine
+from memorist.errors import MemoristError
 from memorist.records import Draft, Outcome, Record
 
 if TYPE_CHECKING:
+    from memorist.session.name import Name
     from memorist.session.session import Host, Ingested, Session
 
 
@@ -22,6 +25,7 @@ class Message(Protocol):
 
 Messages = Iterable[Mapping[str, Any] | Message] | Mapping[str, Any] | Message  # a conversation, or one message of it
 Busy = Literal["queue", "drop", "interrupt"]
+WAIT = 30.0  # seconds for another writer of a session
 
 
 class Conversation(Engine):
@@ -33,7 +37,7 @@ class Conversation(Engine):
         *,
         agent: str | None = None,
         user: str | None = None,
-        wait: float = 30.0,
+        wait: float = WAIT,
         busy: Busy = "queue",
     ) -> "Session":
         """Opens a conversation, a new one or one that is resumed, for one writer: `with memory.session("s1") as s`. Its end
@@ -43,15 +47,13 @@ class Conversation(Engine):
         wait: seconds to wait for another writer · busy: whether to wait for one (queue), to give up (drop) or to take the
             session over (interrupt)
         """
-        host = cast("Host", self)
-        return talk.session.Session(host, talk.session.name_of(id, user, host), agent)
+        return talk.session.Session(cast("Host", self), self._named(id, user), agent, wait, busy)
 
     def sessions(
-        self, limit: int = 20, *, state: Literal["open", "closing", "closed"] | None = None
+        self, *, limit: int = 20, state: Literal["open", "closing", "closed"] | None = None
     ) -> builtins.list[Record]:
         """The sessions of this project, the one last opened or closed first: `limit` at most, and only those in that `state`."""
-        caller = self._caller
-        return talk.session.listed(self.access.home_of("session/any") or self.home, state, limit, caller)
+        return talk.name.listed(self._choosing, state, limit, self._caller)
 
     def ingest(
         self, messages: Messages, *, session: str | None = None, user: str | None = None, agent: str | None = None
@@ -62,12 +64,24 @@ class Conversation(Engine):
         messages: as OpenAI, Anthropic, Google and LangChain write them · session: its name; a fresh one without it
         user: whose conversation it is; it lies in their scope · agent: who took part
         """
-        host = cast("Host", self)
-        name = talk.session.name_of(session, user, host)
+        name = self._named(session, user)
         common = Draft("", scope=name.place, session=name.id, agent=agent, key=name.key)
         turns = remember.turns.turns_of(messages, common, whole=True)
-        talk.session.Session(host, name, agent)
-        return talk.session.Ingested(name.id, tuple(self._turns(turns)))
+        held = talk.session.Session(cast("Host", self), name, agent, WAIT, "queue")
+        try:
+            return talk.session.Ingested(name.id, tuple(self._turns(turns)))
+        finally:
+            held.leave()
+
+    def close(self) -> None:
+        """Ends in a hurry the sessions that are still open, writes what was only noted, and closes."""
+        for held in tuple(self._held):
+            with suppress(MemoristError):  # it ends later, by the next one that is opened
+                held.close(fast=True)
+        super().close()
+
+    def _named(self, id: str | None, user: str | None) -> "Name":
+        return talk.name.name_of(id, user, self.home, self._caller)
 
     def _turns(self, turns: "builtins.list[Draft | Outcome]") -> builtins.list[Outcome]:
         """What became of the turns, each in its place."""

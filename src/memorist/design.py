@@ -115,7 +115,8 @@ class Lane:
 # Lanes that do not depend on the question: the part of a prompt that stays the same.
 PINNED = "pinned"
 STEADY = (PINNED, "decisions", "preferences", "conventions", "known", "summaries")
-LANES = (*STEADY, "recall")
+BRIDGE = "bridge"  # what other agents noted or found in a session since this one last spoke there
+LANES = (*STEADY, BRIDGE, "recall")
 
 
 @dataclass(frozen=True, slots=True)

@@ -488,8 +488,8 @@ class Memory(Conversation):
         mode: Literal["cheap", "balanced", "max_quality"] | None = None, profile: "ProfileName | Profile | None" = None,
         shares: Mapping[str, float] | None = None, inject: Inject | None = None, limit: int | None = None,
         files: Sequence[PathLike[str] | str] = (), scope: str | None = None, user: str | None = None, session: str | None = None,
-        task: str | None = None, kinds: Sequence[KindName] | None = None, where: Filter | None = None,
-        deadline: float | None = None, min_relevance: float | None = None,
+        agent: str | None = None, task: str | None = None, kinds: Sequence[KindName] | None = None,
+        where: Filter | None = None, deadline: float | None = None, min_relevance: float | None = None,
     ) -> Context:  # fmt: skip
         """What matters for a question as text for a prompt, within a budget that is counted on that text. A failing store
         gives an empty context that says why, never an error; wrong arguments do.
@@ -500,13 +500,14 @@ class Memory(Conversation):
         style: how it is written; plain without it · client: who reads it, which sets the style
         mode: how hard to save tokens · profile: the reader's role, and what it needs first · shares: of each lane or scope, by name
         inject: nothing (pull), what does not depend on the question (core), or that and what matches it (push)
+        agent: who reads it: what others noted or found in the session since its last turn comes first
         task: the current task, for designs that read the memories of tasks
         deadline: seconds for all of it, after which what is optional is skipped
         min_relevance: the chance to matter that a memory needs, from 0 to 1; 0 shows all that was found, within the budget
         """
         return self._context(
             prompt.context.Wish(query, limit, checks.files(files), scope, user, session, task, kinds, where, budget, remaining,
-                                window, reserve, style, client, mode, profile, inject, deadline, shares, min_relevance)
+                                window, reserve, style, client, mode, profile, inject, deadline, shares, min_relevance, agent)
         )  # fmt: skip
 
     def receipt(self, id: str) -> Context:

@@ -22,10 +22,10 @@ from typing import Any, cast
 
 from memorist import checks
 from memorist.access import GLOBAL, Access, family_of
-from memorist.design import LANES, MOST_HITS, PINNED, STEADY, Budget, Compression, Design, Inject, Lane, Tools
+from memorist.design import BRIDGE, LANES, MOST_HITS, PINNED, STEADY, Budget, Compression, Design, Inject, Lane, Tools
 from memorist.errors import Invalid, MemoristError, OutOfScope
 from memorist.kinds import DOCUMENTS as LAYER
-from memorist.prompt import lanes
+from memorist.prompt import bridge, lanes
 from memorist.prompt.modes import MODES, NONE, TURNS, Mode, Profile, mode_named, profile_named, weighed
 from memorist.prompt.render import (
     Contradiction,
@@ -114,6 +114,7 @@ class Wish:
     deadline: float | None = None  # seconds
     shares: Mapping[str, float] | None = None
     min_relevance: float | None = None  # instead of what the lanes ask for; 0: nothing is asked
+    agent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +173,7 @@ def plan_of(
     style, limit = style_of(wish.style, wish.client), _limit(wish.limit, design.budget.hits, total, hurried)
     checked, tokens = replace(wish, files=files, kinds=kinds), lanes.part(mode.share, total)
     shared = _lanes(design, scopes, (profile.shares if profile else {}) if wish.shares is None else wish.shares)
-    shared = _asking(shared, wish.min_relevance)
+    shared = _asking(bridge.bridged(shared, wish.session, wish.agent), wish.min_relevance)
     once = any(getattr(stage, "once", False) for stage in design.recall)
     return Plan(
         checked, tokens, style, mode, profile, cast(Inject, inject), scopes, shared, asked, limit, design.compression,
@@ -350,8 +351,11 @@ def candidates(plan: Plan, recall: Recaller, who: Access, tools: Tools) -> Candi
         look.lanes[name] = look.new(name, look.steady(name))
     protected = look.protected()
     because = None
+    if BRIDGE in names:
+        look.lanes[BRIDGE] = look.new(BRIDGE, look.told())
     if plan.inject == "push":
-        because = look.asked(sorted((name for name in names if name not in STEADY), key="recall".__eq__), recall)
+        asked = [name for name in names if name not in STEADY and name != BRIDGE]
+        because = look.asked(sorted(asked, key="recall".__eq__), recall)
     if plan.once:
         look.say_once()
     contradictions = look.contradictions()
@@ -412,13 +416,19 @@ class Look:
         return [Hit(r, 1.0, {lane: 1.0}) for r in sorted(found, key=lambda r: (-r.importance, r.number))]
 
     def _summaries(self) -> list[Hit]:
-        """The latest."""
-        where = self._where()
-        told = [
-            self._vouched(where.also("kind", "eq", kind), "at", MOST_SUMMARIES) for kind in ("summary", "narrative")
-        ]
-        latest = sorted((r for some in told for r in some), key=lambda r: (r.times.at, r.number), reverse=True)
-        return [Hit(record, 1.0, {"summary": 1.0}) for record in latest[:MOST_SUMMARIES]]
+        latest = self._vouched(self._where().also("kind", "in", ("summary", "narrative")), "at", MOST_SUMMARIES)
+        return [Hit(record, 1.0, {"summary": 1.0}) for record in latest]
+
+    def told(self) -> list[Hit]:
+        """What other agents noted or found in the session since this one last spoke there."""
+        wish, tools = self.plan.wish, self.tools
+        notes = self._where([f"session/{wish.session}"]).also("home", "eq", self.who.home)
+        return bridge.told(wish.agent, self._of_session(), notes, tools.store, tools.kinds)
+
+    def _of_session(self) -> Where:
+        """The turns of the session."""
+        said = Where(self.who).also("session", "eq", self.plan.wish.session).also("home", "in", (None, self.who.home))
+        return said.also("kind", "eq", "turn").also("state", "eq", "active")
 
     def protected(self) -> tuple[Item, ...]:
         """The system turn and the last few turns of the session, the newest first: short of room, the oldest goes."""
@@ -426,9 +436,7 @@ class Look:
         turns = plan.profile.turns if plan.profile else TURNS
         if plan.wish.session is None or not turns:
             return ()
-        said = Where(self.who).also("session", "eq", plan.wish.session).also("home", "in", (None, self.who.home))
-        said = said.also("kind", "eq", "turn")
-        said = said.also("state", "eq", "active")
+        said = self._of_session()
         system = find(said.also("role", "eq", "system").also("trust", "ne", "low"), Order("at", ascending=True), 1)
         both = {
             record.id: record for record in (*system, *find(said, Order("at"), turns)) if record.id not in self.taken

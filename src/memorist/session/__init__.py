@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from memorist.lazy import modules
 
 if TYPE_CHECKING:
-    from memorist.session import session
+    from memorist.session import close, compaction, lease, name, session
 
-__all__ = ["session"]
+__all__ = ["close", "compaction", "lease", "name", "session"]
 if not TYPE_CHECKING:  # or every name would be there for a type checker
     __getattr__ = modules(__name__, __all__)

@@ -1,29 +1,32 @@
-"""A session: one conversation, whose turns are kept as they come.
+"""A session: one conversation, for one writer at a time, whose turns are kept as they come.
 
 Its record, of the kind `session`, says in which state it is; its turns lie on the turns shelf of its place, the project or a user,
 in the order in which they came; its notes and findings lie in the scope `session/<id>`. What a session does to memories it does
-by the verbs of the memory that it was opened in, so all of it is redacted, journalled and undone like any other write.
+by the verbs of the memory that it was opened in, so all of it is redacted, journalled and undone like any other write. A session
+keeps nothing of its own between two calls but its name and its lease: two that are open at once share nothing.
 """
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Mapping, MutableSet
 from dataclasses import dataclass, replace
-from secrets import token_hex
 from typing import Any, Protocol, Self
 
 from memorist import checks
 from memorist.access import Access
 from memorist.design import Design
-from memorist.errors import Conflict
+from memorist.errors import Conflict, Refused
 from memorist.noun import Noun
-from memorist.records import Context, Draft, Moment, Outcome, Record, Scope
-from memorist.remember import edit
+from memorist.records import Context, Draft, Moment, Outcome, Record, Report, Scope
+from memorist.remember import gate
+from memorist.remember.authority import least
 from memorist.remember.changes import Caller
 from memorist.remember.turns import Uttered, call_of, role_of
+from memorist.session import close as ending
+from memorist.session.lease import Lease
+from memorist.session.name import CLOSED, KIND, OPEN, TURN, Name, mark, name_of, record_of, turns_of
 from memorist.store.where import Order
 
-KIND, TURN = "session", "turn"
-OPEN, CLOSING, CLOSED = "open", "closing", "closed"
-STATES = (OPEN, CLOSING, CLOSED)
+RECOVERING = 1.0  # seconds that opening a session spends on ending those that were left open
 
 
 class Host(Protocol):
@@ -32,34 +35,13 @@ class Host(Protocol):
     design: Design
     access: Access
     home: Scope
+    _held: "MutableSet[Session]"
 
     @property
     def _caller(self) -> Caller: ...
     def remember_many(self, many: Iterable[Draft | Mapping[str, Any] | str]) -> list[Outcome]: ...
-    def extract(
-        self, text: str, *, session: str | None = ..., agent: str | None = ..., role: str | None = ..., message: int | None = ...
-    ) -> list[Outcome]: ...  # fmt: skip
-    def context(self, query: str, *, session: str | None = ...) -> Context: ...
-    def _tell(self, outcome: Outcome) -> Outcome: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    """Which session is meant: its id, the scope in which its turns lie, and the project that it belongs to."""
-
-    id: str
-    place: str  # the project, or a user's scope
-    home: str
-
-    @property
-    def scope(self) -> Scope:
-        """Where its notes and findings lie."""
-        return Scope(f"session/{self.id}")
-
-    @property
-    def key(self) -> str:
-        """The beginning of the idempotency keys of its turns."""
-        return f"session/{self.place}/{self.id}"
+    def context(self, query: str, *, session: str | None = ..., agent: str | None = ...) -> Context: ...
+    def _tell_all(self, report: Report) -> Report: ...
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -95,47 +77,29 @@ class Ingested(Noun):
         return f"session {self.session}: {self.added:,} added, {self.repeated:,} known already{more}"
 
 
-def name_of(id: str | None, user: str | None, memory: Host) -> Name:
-    """The session that is meant, with a fresh id where none is given. A user's conversations lie in the user's scope."""
-    caller = memory._caller
-    fresh = f"{caller.now():%Y-%m-%d}-{token_hex(3)}"
-    wanted = fresh if id is None else checks.label(id, "the session")
-    home = memory.access.home_of("session/any") or memory.home
-    name = Name(wanted, memory.home if user is None else Scope(f"user/{user}"), home)
-    caller.writer.refuse_secret(name.scope, "the session")  # which says too whether it is a name
-    return name
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """What a fork begins with: the session it was forked from, and the number of the last turn there."""
 
-
-def found(name: Name, by: Caller) -> Record | None:
-    """The record of that session, if there is one. An id is one session of a project, whoever's it is."""
-    where = by.where.also("session", "eq", name.id).also("kind", "eq", KIND).also("state", "eq", "active")
-    known = [record for record in by.store.find(where, Order("number")) if of_project(record, name.home)]
-    other = next((record for record in known if record.scope != name.place), None)
-    if other is not None:
-        raise Conflict(f"session {name.id} lies in {other.scope}, not in {name.place}; choose another id")
-    return next(iter(known), None)
-
-
-def of_project(record: Record, home: str) -> bool:
-    return home in (record.scope, record.data.get("project"))
-
-
-def listed(home: str, state: str | None, limit: int, by: Caller) -> list[Record]:
-    """The sessions of a project, the one that was last opened or closed first."""
-    where = by.where.also("kind", "eq", KIND).also("state", "eq", "active")
-    if state is not None:
-        where = where.also("data.state", "eq", checks.one_of(state, "the state of a session", STATES))
-    wanted = [record for record in by.store.find(where, Order("updated")) if of_project(record, home)]
-    return wanted[: checks.whole(limit, "limit", 1, 1_000_000)]
+    id: str
+    last: int
 
 
 class Session:
-    """One open conversation, for one writer."""
+    """One open conversation. It ends with the `with` block, or with `close`."""
 
-    def __init__(self, memory: Host, name: Name, agent: str | None = None) -> None:
+    def __init__(
+        self, memory: Host, name: Name, agent: str | None, wait: float, busy: str, parent: Parent | None = None
+    ) -> None:
         self._memory, self._name = memory, name
         self.agent = checks.optional_label(agent, "the agent")
-        self._open()
+        caller = memory._caller
+        caller.access.must_write(name.place)
+        self._lease = Lease(name.job(caller), f"session {name.id}", caller)
+        self._lease.take(wait, busy)
+        self._id = self._opened(parent)
+        memory._held.add(self)
+        self._recover()
 
     def __repr__(self) -> str:
         return f"<Session {self.id} in {self._name.place}>"
@@ -153,10 +117,11 @@ class Session:
     @property
     def record(self) -> Record:
         """Its record, as it is now."""
-        record = found(self._name, self._memory._caller)
-        if record is None:
+        by = self._memory._caller
+        found = by.store.get([self._id], by.where.also("state", "eq", "active"))
+        if not found:
             raise Conflict(f"session {self.id} was erased or forgotten meanwhile; open another")
-        return record
+        return found[0]
 
     # ------------------------------------------------------------ what is said
 
@@ -169,28 +134,32 @@ class Session:
 
     def tool_call(self, name: str, input: Any = None, id: str | None = None) -> Outcome:
         """Keeps the call of a tool; its result names the same `id`."""
-        return self._say(call_of(name, input, id), None)
+        return self._say(call_of(name, input, id))
 
     def tool_result(self, id: str | None, output: str) -> Outcome:
         """Keeps what the call with that `id` returned. It is a tool's word, through any door."""
         told = {} if id is None else {"result": checks.label(id, "the id of a call")}
-        return self._say(Uttered("tool", output, told), None)
+        return self._say(Uttered("tool", output, told))
 
     def note(self, text: str, kind: str = "note", **draft: Any) -> Outcome:
-        """Keeps a note in the session's own scope: for its agents, and until it ends unless it is pinned or promoted."""
+        """Keeps a note in the session's own scope: for its agents, and until it ends, unless it is pinned or promoted."""
+        self._hold()
         common = {"scope": self._name.scope, "home": self._name.home, "session": self.id, "agent": self.agent}
         return self._memory.remember_many([{**common, "text": text, "kind": kind, **draft}])[0]
 
     def turns(self, limit: int | None = None) -> list[Record]:
-        """What was said, in the order in which it came; the last `limit` of it."""
+        """What was said, in the order in which it came; the last `limit` of it. What was said before a fork belongs to it."""
         most = None if limit is None else checks.whole(limit, "limit", 1, 1_000_000)
-        return turns_in(self._name, self._memory._caller, most)
+        return turns_of(self._name, self._memory._caller, most)
 
     def context(self, query: str, **more: Any) -> Context:
-        """`Memory.context` for this session."""
-        return self._memory.context(query, session=self.id, **more)
+        """`Memory.context` for this session and its agent."""
+        return self._memory.context(query, **{"session": self.id, "agent": self.agent, **more})
 
-    def _say(self, said: Uttered, id: str | None, at: Moment | None = None, speaker: str | None = None) -> Outcome:
+    def _say(
+        self, said: Uttered, id: str | None = None, at: Moment | None = None, speaker: str | None = None
+    ) -> Outcome:
+        self._hold()
         draft = Draft(
             said.text, TURN, self._name.place, data=said.data, session=self.id, role=said.role, agent=self.agent,
             at=at, speaker=speaker, key=None if id is None else f"{self._name.key}/{id}",
@@ -199,42 +168,90 @@ class Session:
 
     # ------------------------------------------------------------ its life
 
-    def _open(self) -> None:
+    def _opened(self, parent: Parent | None) -> str:
+        """The id of its record: a new one, or the one that is resumed. What was closed in a hurry is ended first."""
         by = self._memory._caller
-        known = found(self._name, by)
+        known = record_of(self._name, by)
         if known is None:
-            self._memory.remember_many([self._fresh()])
+            known = self._memory.remember_many([self._draft(parent)])[0].record
         elif known.data.get("state") != OPEN:
-            self._state(OPEN, "resumed")
+            if known.data.get("state") != CLOSED:
+                self._memory._tell_all(ending.end(known, by, self._memory.design.promotion))
+            mark(known.id, by, "resumed", state=OPEN)
+        if known is None:
+            raise Refused(f"session {self.id} could not be kept; `review` lists what waits for a person")
+        self._lease.concerns(known.id)
+        return known.id
 
-    def _fresh(self) -> Draft:
-        more = {} if self._name.place == self._name.home else {"project": self._name.home}
-        with_whom = f" with {self.agent}" if self.agent else ""
+    def _draft(self, parent: Parent | None) -> Draft:
+        data: dict[str, Any] = {"state": OPEN}
+        data |= {} if self._name.place == self._name.home else {"project": self._name.home}
+        data |= {} if parent is None else {"parent": parent.id, "fork": parent.last, "read": parent.last}
+        whose = f" of {self.agent}" if self.agent else ""
+        after = f", forked from {parent.id}" if parent else ""
         return Draft(
-            f"Session {self.id}{with_whom}", KIND, self._name.place, self.id, data={"state": OPEN, **more},
-            session=self.id, agent=self.agent,
+            f"Session {self.id}{whose}{after}", KIND, self._name.place, self.id, data=data, session=self.id,
+            agent=self.agent,
         )  # fmt: skip
 
-    def close(self, fast: bool = False) -> None:
-        """Ends it."""
-        self._state(CLOSED, "closed", closed=self._memory._caller.now().isoformat(timespec="seconds"))
+    def _recover(self) -> None:
+        """Ends the sessions that were left open, a few at a time."""
+        until = time.monotonic() + RECOVERING
+        policy = self._memory.design.promotion
+        for report in ending.recover(self._memory._caller, policy, lambda: time.monotonic() > until):
+            self._memory._tell_all(report)
 
-    def _state(self, state: str, because: str, **more: Any) -> Outcome:
-        """Changes what its record says of it. The engine does so for the owner of the store, whoever opened it."""
-        by = replace(self._memory._caller, steward=True)
+    def _hold(self) -> None:
+        """Every write asks whether the session is still ours. One whose lease ran out, and that nobody took, is taken again."""
+        if not self._lease.hold():
+            self._lease.take(1.0, "drop")
+            self._id = self._opened(None)
 
-        def change(record: Record) -> Record:
-            return replace(record, data={**record.data, "state": state, **more})
+    def fork(self, id: str | None = None, agent: str | None = None) -> "Session":
+        """Another session that begins with what was said and noted in this one; both go on by themselves."""
+        by = self._memory._caller
+        said = self.turns(1)
+        name = name_of(id, None, self._name.place, by)
+        parent = Parent(self.id, said[-1].number if said else 0)
+        fork = Session(self._memory, replace(name, home=self._name.home), agent or self.agent, 1.0, "drop", parent)
+        copy_notes(self._name, fork._name, by)
+        return fork
 
-        verb = "opened" if state == OPEN else "closed"
-        return self._memory._tell(edit.edit(lambda: self.record, verb, change, by, because))
+    def leave(self) -> None:
+        """Lets others write it, and leaves it open. It is ended once nobody came back for fifteen minutes."""
+        self._memory._held.discard(self)
+        self._lease.give_back(over=False)
+
+    def close(self, fast: bool = False) -> Report:
+        """Ends it: what was found in it is kept, and promoted as the design says; a summary takes its place in the project.
+
+        fast: whether only to keep the last findings as they are, in one transaction; the next session that is opened does the rest
+        """
+        try:
+            by = self._memory._caller
+        except Refused as off:
+            return Report(CLOSED, advice=str(off))
+        self._memory._held.discard(self)
+        if not self._lease.hold():
+            return Report(CLOSED, advice=f"session {self.id} was ended or left before")
+        end = ending.end_fast if fast else ending.end
+        report = end(self.record, by, self._memory.design.promotion)
+        self._lease.give_back(over=not fast)
+        return self._memory._tell_all(report)
 
 
-def turns_in(name: Name, by: Caller, limit: int | None = None, after: int = 0) -> list[Record]:
-    """The turns of a session by their numbers; the last `limit` of them, or those after that number."""
-    where = by.where.also("session", "eq", name.id).also("scope", "eq", name.place).also("kind", "eq", TURN)
-    where = where.also("state", "eq", "active")
-    where = where.also("number", "gt", after) if after else where
-    if limit is None:
-        return by.store.find(where, Order("number", ascending=True))
-    return by.store.find(where, Order("number"), limit)[::-1]
+def copy_notes(old: Name, new: Name, by: Caller) -> None:
+    """What was noted and found in one session, in another one as well. A copy was said where the first one was, and is trusted no
+    more than that: so both may be promoted, and count once."""
+    where = by.where.also("scope", "eq", old.scope).also("home", "eq", old.home).also("state", "eq", "active")
+    for record in by.store.find(where, Order("number", ascending=True)):
+        said = record.provenance
+        draft = Draft(
+            record.text, record.kind, new.scope, record.title, record.tags, record.files, record.data, record.importance,
+            record.confidence, record.pinned, record.times.at, record.times.valid_from, record.times.valid_to,
+            said.session, said.role, said.speaker, said.agent, said.task, record.season,
+            doubtful=record.status == "candidate", messages=said.messages, snippet=said.snippet,
+            confidence_because=said.confidence_because,
+        )  # fmt: skip
+        who = replace(by.access, home=new.home, origin=least(by.access.origin, record.origin))
+        gate.admit([draft], by.through(who), new.place)

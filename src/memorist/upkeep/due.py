@@ -67,7 +67,8 @@ class Slices:
         last = self.last(space)
         if last is not None:
             return last.isoformat(timespec="seconds")
-        runs = (run for run in self._tools.store.runs(space) if run.job != remember.consent.JOB)
+        others = (remember.consent.JOB, "session ")  # questions, and the leases of sessions
+        runs = (run for run in self._tools.store.runs(space) if not run.job.startswith(others))
         begun = max((run.updated for run in runs), default=None)
         return "never" if begun is None else f"{begun.isoformat(timespec='seconds')}, not finished yet"
 

@@ -307,8 +307,11 @@ class SqliteStore(VectorMatcher, VectorKeeper):
             return [_receipt(row) for row in self._rows(sql, values)]
 
     def runs(self, space: str, job: str | None = None, state: str | None = None, limit: int | None = None) -> list[Run]:
-        asks = "state = 'asks'" if state == "asks" else "ifnull(state = ?3, 1)"  # written out, for its index
-        sql = f"SELECT {RUN} FROM jobs WHERE space = ?1 AND ifnull(name = ?2, 1) AND {asks} ORDER BY id DESC LIMIT ?4"
+        named = "ifnull(name = ?2, 1)" if job is None else "name = ?2"
+        stands = (
+            f"state = '{state}'" if state in ("asks", "running") else "ifnull(state = ?3, 1)"
+        )  # written out, for its index
+        sql = f"SELECT {RUN} FROM jobs WHERE space = ?1 AND {named} AND {stands} ORDER BY id DESC LIMIT ?4"
         with SOUND_ROWS:
             return [_run(row) for row in self._rows(sql, (space, job, state, -1 if limit is None else limit))]
 

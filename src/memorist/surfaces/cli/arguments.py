@@ -300,12 +300,17 @@ def conversation(path: str, given: Mapping[str, Any]) -> list[Any]:
         raise Invalid("--messages is all there is to remember; leave the text and --batch out")
     if "session" not in given:
         raise Invalid("a conversation is kept as the turns of a session; name it, such as --session 2026-05-01")
+    return messages_in(path, "--messages")
+
+
+def messages_in(path: str, what: str = "the messages") -> list[Any]:
+    """What a file of chat messages holds, or standard input for `-`."""
     read = _stdin(LARGEST_BATCH) if path == "-" else Path(path).expanduser().read_bytes()
-    text = decoded(read, "--messages").strip()
+    text = decoded(read, what).strip()
     if (found := _list_in(text)) is not None:
         return found
     lines = enumerate(text.split("\n"), 1)
-    return [json_object(line, f"line {number} of --messages") for number, line in lines if line.strip()]
+    return [json_object(line, f"line {number} of {what}") for number, line in lines if line.strip()]
 
 
 def is_conversation(text: object) -> bool:

@@ -1,0 +1,51 @@
+"""The bridge between the agents of a session: what others noted or found there since this one last spoke there.
+
+It is a lane of its own, before all that depend on the question, wherever a context names a session and an agent; in the place of
+a design's lane for all of the session, if it has one. What the user noted in the session meanwhile is among it. A turn is no note:
+an agent that takes a session over reads those by themselves.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from memorist import checks
+from memorist.design import BRIDGE, STEADY, Lane
+from memorist.kinds import Kind
+from memorist.records import Hit, Record
+from memorist.store.protocol import Store
+from memorist.store.where import Order, Where
+
+USUAL_LANE = Lane(BRIDGE, 0.5, 0, 3000, "rest")  # where a design has none of its own
+MOST_TOLD = 50  # memories
+
+
+def bridged(lanes: Sequence[Lane], session: str | None, agent: str | None) -> tuple[Lane, ...]:
+    """The lanes with that one, or without it where nobody can say what is new to whom."""
+    if checks.optional_label(agent, "the agent") is None or session is None:
+        return tuple(lane for lane in lanes if lane.name != BRIDGE)
+    names = [lane.name for lane in lanes]
+    if BRIDGE in names:
+        return tuple(lanes)
+    return _instead(lanes, names.index("session")) if "session" in names else _before_the_question(lanes)
+
+
+def _instead(lanes: Sequence[Lane], place: int) -> tuple[Lane, ...]:
+    return (*lanes[:place], replace(lanes[place], name=BRIDGE), *lanes[place + 1 :])
+
+
+def _before_the_question(lanes: Sequence[Lane]) -> tuple[Lane, ...]:
+    first = next((place for place, lane in enumerate(lanes) if lane.name not in STEADY), len(lanes))
+    return (*lanes[:first], USUAL_LANE, *lanes[first:])
+
+
+def told(agent: str | None, turns: Where, notes: Where, store: Store, kinds: Mapping[str, Kind]) -> list[Hit]:
+    """Of these notes of a session those by others since the agent's last turn, the latest first."""
+    last = next((turn.number for turn in store.find(turns.also("agent", "eq", agent), Order("number"), 1)), 0)
+    found = store.find(notes.also("number", "gt", last).also("agent", "ne", agent), Order("number"), MOST_TOLD)
+    others = [record for record in found if kinds[record.kind].recalled and _is_told(record)]
+    return [Hit(record, 1.0 - place / len(others), {BRIDGE: 1.0}) for place, record in enumerate(others)]
+
+
+def _is_told(record: Record) -> bool:
+    """Whether somebody else is known to have said it."""
+    return record.provenance.agent is not None or record.origin == "user"

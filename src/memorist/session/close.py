@@ -1,0 +1,165 @@
+"""The end of a session: what was found in it, what of that is promoted, and a summary.
+
+    turns → findings → promotion, as the design says → summary → the notes go to the archive → closed
+
+Each step can be repeated. How far the turns were read is kept with what was found in them, in one transaction; so a session that
+was cut off anywhere is ended later from where it stood: by the next one that is opened, or by upkeep. Findings are trusted like
+the turn they were found in, whoever ends the session. Where a project has switched findings off, a session only ends.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from memorist.access import GLOBAL
+from memorist.design import Promotion
+from memorist.errors import MemoristError
+from memorist.records import Draft, Outcome, Planned, Record, Report, iso
+from memorist.remember import edit, gate, promotion
+from memorist.remember.authority import least
+from memorist.remember.changes import Caller
+from memorist.session.compaction import summarise
+from memorist.session.lease import NOBODY, RECORD, Lease, lasts
+from memorist.session.name import CLOSED, CLOSING, KIND, Name, mark, of, turns_of
+from memorist.store.choices import chosen
+from memorist.store.nouns import Run, parts
+
+READ_AT_ONCE = 100  # turns in one transaction
+FAST = 0.2  # seconds for findings where there is no time: others wait while a transaction is open
+WEIGHING = 5.0  # seconds for promotion; the rest waits for the next one
+FEWEST_TURNS = 4  # that a summary is made of: fewer are their own
+TALKERS = ("user", "assistant")
+SHORT_WAIT = 1.0  # seconds to wait for the lease of a session that nobody holds
+Over = Callable[[], bool]
+log = logging.getLogger("memorist")
+
+
+def end(record: Record, by: Caller, policy: Promotion) -> Report:
+    """Ends the session of that record from where it stands."""
+    name = of(record)
+    by = by.through(replace(by.access, home=name.home))
+    done: list[Outcome] = []
+    if _looks(name, by):
+        done += read(record, by, policy.mode == "direct")
+        _promote(name, by, policy)
+        done += _summed_up(name, record, by)
+    summary = next((outcome.id for outcome in done if outcome.record and outcome.record.kind == "summary"), None)
+    finished = promotion.finish(name.scope, CLOSED, [], name.place, by)
+    told = {} if summary is None else {"summary": summary}
+    mark(record.id, by, "closed", state=CLOSED, closed=iso(by.now()), **told)
+    return replace(finished, verb=CLOSED, changed=(*_planned(done), *finished.changed))
+
+
+def end_fast(record: Record, by: Caller, policy: Promotion) -> Report:
+    """Leaves the session to be ended later: one transaction, with what was found in the last turns as it is."""
+    name = of(record)
+    by = by.through(replace(by.access, home=name.home))
+    with by.writer.transaction():
+        done = read(record, by, policy.mode == "direct", FAST) if _looks(name, by) else []
+        mark(record.id, by, "closed in a hurry; the next session that is opened ends it", state=CLOSING)
+    return Report(CLOSING, tuple(_planned(done)))
+
+
+def _looks(name: Name, by: Caller) -> bool:
+    """Whether anything is looked for: not where the project has switched that off."""
+    return chosen(by.store, by.access.space, name.home).auto is not False
+
+
+def _planned(done: list[Outcome]) -> Iterator[Planned]:
+    for outcome in done:
+        if outcome.record is not None and outcome.outcome in ("added", "changed"):
+            yield Planned(outcome.record.id, outcome.record.number, f"{outcome.record.kind}: {outcome.because}")
+
+
+# ---------------------------------------------------------------- findings
+
+
+def read(record: Record, by: Caller, direct: bool, seconds: float | None = None) -> list[Outcome]:
+    """Keeps what is found in the turns that were not read yet, as many as there is time for."""
+    name, until = of(record), None if seconds is None else time.monotonic() + seconds
+    last = record.data.get("read", 0)
+    done: list[Outcome] = []
+    for some in parts(turns_of(name, by, after=last if isinstance(last, int) else 0), READ_AT_ONCE):
+        with by.writer.transaction():
+            for turn in some:
+                if until is not None and time.monotonic() > until:
+                    break
+                done += _found(turn, name, by, direct)
+                last = turn.number
+            mark(record.id, by, "its turns were read", read=last)
+        if last != some[-1].number:
+            break
+    return done
+
+
+def _found(turn: Record, name: Name, by: Caller, direct: bool) -> list[Outcome]:
+    """What rules find in a turn. It is trusted like the turn, and no more than who ends the session."""
+    if "call" in turn.data:
+        return []
+    said = turn.provenance
+    finder = by.through(replace(by.access, origin=least(by.access.origin, turn.origin)))
+    return promotion.keep(turn.text, name.id, said.agent, said.role, turn.number, finder, name.place, direct)
+
+
+def _promote(name: Name, by: Caller, policy: Promotion) -> None:
+    """Shows, asks about or moves what has enough points, as the design says."""
+    if policy.mode in ("manual", "direct") or name.place == GLOBAL:
+        return
+    until = time.monotonic() + WEIGHING
+    promotion.all_of(policy, name.place, replace(by, tools=replace(by.tools, over=lambda: time.monotonic() > until)))
+
+
+# ---------------------------------------------------------------- the summary
+
+
+def _summed_up(name: Name, record: Record, by: Caller) -> list[Outcome]:
+    """The summary of the whole session, in the place of the one that it had when it was last closed. It is trusted like the
+    least trusted of what it quotes."""
+    turns = turns_of(name, by)
+    quoted = [turn for turn in turns if turn.provenance.role in TALKERS and "call" not in turn.data]
+    if len(quoted) < FEWEST_TURNS:
+        return []
+    text = summarise(turns, by.tools.count_tokens)
+    teller = by.through(replace(by.access, origin=least(by.access.origin, *(turn.origin for turn in quoted))))
+    known = by.store.get([str(record.data.get("summary"))], by.where.also("state", "eq", "active"))
+    if known:
+        keeper = replace(teller, steward=True)
+        return [edit.revise(lambda: known[0], {"text": text}, keeper, None, "the session went on")]
+    draft = Draft(
+        text, "summary", name.scope, session=name.id, agent=record.provenance.agent, data={"turns": len(turns)}
+    )
+    return gate.admit([draft], teller, name.place)
+
+
+# ---------------------------------------------------------------- what was left open
+
+
+def left_open(by: Caller) -> Iterator[tuple[Run, Record]]:
+    """Sessions that nobody writes any more and that were not ended: closed in a hurry, or their lease has run out."""
+    now = by.now()
+    for run in by.store.runs(by.access.space, state="running"):
+        id = run.checkpoint.get(RECORD) if run.job.startswith(f"{KIND} ") else None
+        known = by.store.get([id], by.where.also("state", "eq", "active")) if isinstance(id, str) else []
+        if not known or not by.access.may_write(known[0].scope, known[0].home):
+            continue
+        if not lasts(run, now) or (known[0].data.get("state") == CLOSING and run.owner == NOBODY):
+            yield run, known[0]
+
+
+def recover(by: Caller, policy: Promotion, over: Over) -> list[Report]:
+    """Ends what was left open, as long as there is time. One that another process ends just now is left to it, and one that
+    cannot be ended is told of and left for the next time."""
+    quiet = replace(by, tools=replace(by.tools, confirm=None))  # nobody is asked about a session that is not theirs
+    done = []
+    for run, record in left_open(quiet):
+        if over():
+            break
+        lease = Lease(run.job, f"session {record.title}", quiet)
+        try:
+            lease.take(SHORT_WAIT, "drop")
+            done.append(end(record, quiet, policy))
+            lease.give_back(over=True)
+        except MemoristError as problem:
+            log.info("session %s could not be ended yet: %s", record.title, problem)
+    return done

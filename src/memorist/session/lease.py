@@ -1,0 +1,156 @@
+"""One writer per session: a lease, kept as a run in the store, so that whoever comes after a crash can see it.
+
+A lease is for fifteen minutes, and a writer renews it while it writes; then it is anybody's. Whoever finds it taken waits in a
+queue of at most ten, in the order in which they came, gives up at once (`drop`), or takes it over (`interrupt`): the other one
+learns of it at its next write. The run names no session, only a digest of its name: erasing a session must leave no trace of it.
+"""
+
+import time
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from secrets import token_hex
+
+from memorist import checks
+from memorist.errors import Conflict, StoreUnavailable
+from memorist.records import from_micros, to_micros
+from memorist.remember.changes import Caller
+from memorist.store.nouns import Run
+
+LENGTH = timedelta(minutes=15)
+RENEWED = timedelta(minutes=1)  # a lease is renewed when it is older than this
+MOST_WAITING = 10
+FIRST_LOOK, LAST_LOOK = 0.01, 0.25  # seconds between two looks at a lease that is taken
+BUSY = ("queue", "drop", "interrupt")
+NOBODY = ""  # the owner of a lease that was given back
+RECORD, WAITING = "record", "waiting"  # in a run's checkpoint: the id of the session's record, and the queue
+Waiting = list[tuple[str, datetime]]  # who waits, and until when
+
+
+@dataclass(slots=True)
+class Lease:
+    """The right to write one session."""
+
+    job: str
+    called: str  # the session, for people
+    by: Caller
+    owner: str = field(default_factory=lambda: token_hex(8))
+
+    def take(self, wait: float, busy: str) -> None:
+        """Waits until it is ours; `StoreUnavailable` where that does not come about."""
+        checks.one_of(busy, "busy", BUSY)
+        until, give_up = time.monotonic() + checks.seconds(wait, "wait"), self.by.now() + timedelta(seconds=wait)
+        pause = FIRST_LOOK
+        while not self._is_next() or not self._claim(busy, give_up):
+            left = until - time.monotonic()
+            if busy == "drop" or left <= 0:
+                self._leave_queue()
+                raise StoreUnavailable(
+                    f"{self.called} is held by another writer; wait longer, or take it over with busy='interrupt'"
+                )
+            time.sleep(min(pause, left))
+            pause = min(2 * pause, LAST_LOOK)
+
+    def hold(self) -> bool:
+        """Whether it is ours, as every write asks; renewed where it is old. False: it ran out or was given back, and nobody has
+        it. `Conflict`: another writer has it."""
+        mine, now = current(self.job, self.by), self.by.now()
+        if mine is None or mine.owner == NOBODY:
+            return False
+        if mine.owner != self.owner:
+            raise Conflict(f"another writer took {self.called} over; open it again to go on")
+        if not now + LENGTH - RENEWED < mine.lease <= now + LENGTH:
+            self._renew()
+        return True
+
+    def _renew(self) -> None:
+        with self.by.writer.transaction():
+            mine = current(self.job, self.by)
+            if mine is not None and mine.owner == self.owner:
+                self._save(replace(mine, lease=self.by.now() + LENGTH))
+
+    def concerns(self, record: str) -> None:
+        """Notes the id of the session's record, by which a session that was left open is found."""
+        with self.by.writer.transaction():
+            mine = current(self.job, self.by)
+            if mine is not None and mine.owner == self.owner and mine.checkpoint.get(RECORD) != record:
+                self._save(replace(mine, checkpoint={**mine.checkpoint, RECORD: record}))
+
+    def give_back(self, over: bool) -> None:
+        """Lets others have it. `over`: the session has ended; else it counts as left alone once the lease would have run out."""
+        with self.by.writer.transaction():
+            mine = current(self.job, self.by)
+            if mine is not None and mine.owner == self.owner:
+                state, lease = ("done", mine.lease) if over else ("running", self.by.now() + LENGTH)
+                self._save(replace(mine, owner=NOBODY, state=state, lease=lease))
+
+    def _is_next(self) -> bool:
+        """Whether it is worth to ask for it: looked at without keeping anybody from writing."""
+        known, now = current(self.job, self.by), self.by.now()
+        waiting = _waiting(known, now)
+        queued = any(owner == self.owner for owner, _ in waiting)
+        return not queued or (waiting[0][0] == self.owner and not taken(known, now))
+
+    def _claim(self, busy: str, give_up: datetime) -> bool:
+        """Takes it, or a place in the queue."""
+        now = self.by.now()
+        with self.by.writer.transaction():
+            run = current(self.job, self.by) or self._fresh(now)
+            waiting = _waiting(run, now)
+            others = _without(self.owner, waiting)
+            first = not waiting or waiting[0][0] == self.owner
+            if busy == "interrupt" or (first and not taken(run, now)):
+                self._save(_with_queue(replace(run, owner=self.owner, lease=now + LENGTH), others))
+                return True
+            if busy == "queue" and others == waiting:
+                self._join_queue(run, others, give_up)
+            return False
+
+    def _fresh(self, now: datetime) -> Run:
+        return Run(0, self.by.access.space, self.job, "running", NOBODY, now, now, now)
+
+    def _join_queue(self, run: Run, others: Waiting, give_up: datetime) -> None:
+        if len(others) >= MOST_WAITING:
+            raise StoreUnavailable(f"{len(others)} writers wait for {self.called} already; try again later")
+        self._save(_with_queue(run, [*others, (self.owner, give_up)]))
+
+    def _leave_queue(self) -> None:
+        now = self.by.now()
+        with self.by.writer.transaction():
+            run = current(self.job, self.by)
+            waiting = _waiting(run, now)
+            others = _without(self.owner, waiting)
+            if run is not None and others != waiting:
+                self._save(_with_queue(run, others))
+
+    def _save(self, run: Run) -> None:
+        self.by.writer.save_run(replace(run, updated=self.by.now()))
+
+
+def current(job: str, by: Caller) -> Run | None:
+    """The run that keeps the lease of that session, unless the session is over."""
+    return next(iter(by.store.runs(by.access.space, job, "running", 1)), None)
+
+
+def taken(run: Run | None, now: datetime) -> bool:
+    """Whether somebody holds it. A longer lease was made by another clock."""
+    return run is not None and run.owner != NOBODY and lasts(run, now)
+
+
+def lasts(run: Run, now: datetime) -> bool:
+    """Whether the session was written, or left, so short a time ago that somebody may come back to it."""
+    return now < run.lease <= now + LENGTH
+
+
+def _without(owner: str, waiting: Waiting) -> Waiting:
+    return [each for each in waiting if each[0] != owner]
+
+
+def _with_queue(run: Run, waiting: Waiting) -> Run:
+    queue = {WAITING: [(owner, to_micros(until)) for owner, until in waiting]} if waiting else {}
+    return replace(run, checkpoint={**{k: each for k, each in run.checkpoint.items() if k != WAITING}, **queue})
+
+
+def _waiting(run: Run | None, now: datetime) -> Waiting:
+    """Those in the queue who have not given up, the first one first."""
+    queue = run.checkpoint.get(WAITING, []) if run is not None else []
+    return [(owner, until) for owner, micros in queue if (until := from_micros(micros)) > now]

@@ -1,0 +1,131 @@
+"""Which session is meant, and what the store has of it: its record, its turns, and those of the sessions it was forked from.
+
+A user's conversations lie in the user's scope, so that no other user's questions find them; all others lie in the project. An id
+is one session of a project, whoever's it is: its notes lie in `session/<id>`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from secrets import token_hex
+
+from memorist import checks
+from memorist.errors import Conflict
+from memorist.records import Outcome, Record, Scope
+from memorist.remember import edit
+from memorist.remember.changes import Caller
+from memorist.store.where import Order, Where
+
+KIND, TURN = "session", "turn"
+OPEN, CLOSING, CLOSED = "open", "closing", "closed"
+STATES = (OPEN, CLOSING, CLOSED)
+VERBS = {OPEN: "opened", CLOSING: "closed", CLOSED: "closed"}  # in the journal
+MOST_FORKS = 100  # generations that a view goes back
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """Which session is meant: its id, the scope in which its turns lie, and the project that it belongs to."""
+
+    id: str
+    place: str  # the project, or a user's scope
+    home: str
+
+    @property
+    def scope(self) -> Scope:
+        """Where its notes and findings lie."""
+        return Scope(f"session/{self.id}")
+
+    @property
+    def key(self) -> str:
+        """The beginning of the idempotency keys of its turns."""
+        return f"session/{self.place}/{self.id}"
+
+    def job(self, by: Caller) -> str:
+        """What the run is called that keeps its lease."""
+        return f"{KIND} {by.writer.digest(self.key)}"
+
+
+def name_of(id: str | None, user: str | None, home: str, by: Caller) -> Name:
+    """The session that is meant, with a fresh id where none is given; it lies in `home`, or in a user's scope."""
+    wanted = f"{by.now():%Y-%m-%d}-{token_hex(3)}" if id is None else checks.label(id, "the session")
+    place = Scope(home if user is None else f"user/{checks.label(user, 'the user')}")
+    name = Name(wanted, place, by.access.home_of(f"{KIND}/{wanted}") or home)
+    by.writer.refuse_secret(name.scope, "the session")  # which says too whether it is a name
+    return name
+
+
+def of(record: Record) -> Name:
+    """The name of the session that this is the record of."""
+    return Name(str(record.title), record.scope, str(record.data.get("project") or record.home or record.scope))
+
+
+def record_of(name: Name, by: Caller) -> Record | None:
+    """The record of that session, if there is one."""
+    where = by.where.also("session", "eq", name.id).also("kind", "eq", KIND).also("state", "eq", "active")
+    known = [record for record in by.store.find(where, Order("number")) if of(record).home == name.home]
+    other = next((record for record in known if record.scope != name.place), None)
+    if other is not None:
+        raise Conflict(f"session {name.id} lies in {other.scope}, not in {name.place}; choose another id")
+    return next(iter(known), None)
+
+
+def listed(home: str, state: str | None, limit: int, by: Caller) -> list[Record]:
+    """The sessions of a project, the one that was last opened or closed first."""
+    most = checks.whole(limit, "limit", 1, 1_000_000)
+    where = by.where.also("kind", "eq", KIND).also("state", "eq", "active")
+    if state is not None:
+        where = where.also("data.state", "eq", checks.one_of(state, "the state of a session", STATES))
+    return [record for record in by.store.find(where, Order("updated")) if of(record).home == home][:most]
+
+
+def mark(id: str, by: Caller, because: str, **facts: object) -> Outcome:
+    """Changes what its record says of a session. The engine does so for the owner of the store, whoever opened it."""
+    keeper = replace(by, steward=True)
+
+    def change(record: Record) -> Record:
+        return replace(record, data={**record.data, **facts})
+
+    verb = VERBS.get(str(facts.get("state")), "read")
+    return edit.edit(lambda: keeper.store.get([id], keeper.where)[0], verb, change, keeper, because)
+
+
+# ---------------------------------------------------------------- turns
+
+
+def turns_of(name: Name, by: Caller, limit: int | None = None, after: int = 0) -> list[Record]:
+    """What was said in it, in the order in which it came: the last `limit` turns, or those after that number. What was said
+    before it was forked was said in it too."""
+    found: list[Record] = []
+    for each, last in _lineage(name, by):
+        left = None if limit is None else limit - len(found)
+        if left == 0 or (last is not None and last <= after):
+            break
+        found = [*_said(each, by, left, after, last), *found]
+    return found
+
+
+def _said(name: Name, by: Caller, limit: int | None, after: int, last: int | None) -> list[Record]:
+    where = turns_where(name, by)
+    where = where.also("number", "gt", after) if after else where
+    where = where.also("number", "lte", last) if last is not None else where
+    if limit is None:
+        return by.store.find(where, Order("number", ascending=True))
+    return by.store.find(where, Order("number"), limit)[::-1]
+
+
+def turns_where(name: Name, by: Caller) -> Where:
+    """The turns of that session alone."""
+    where = by.where.also("session", "eq", name.id).also("scope", "eq", name.place)
+    return where.also("kind", "eq", TURN).also("state", "eq", "active")
+
+
+def _lineage(name: Name, by: Caller) -> Iterator[tuple[Name, int | None]]:
+    """The session, and those it was forked from, each with the number of its last turn that counts."""
+    last: int | None = None
+    for _ in range(MOST_FORKS):
+        yield name, last
+        record = record_of(name, by)
+        parent, fork = (record.data.get("parent"), record.data.get("fork")) if record is not None else (None, None)
+        if not isinstance(parent, str) or not isinstance(fork, int):
+            return
+        name, last = replace(name, id=parent), fork if last is None else min(last, fork)

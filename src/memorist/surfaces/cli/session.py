@@ -1,0 +1,139 @@
+"""Conversations at the command line: which there are, what was said in one, a turn or a note more, its end.
+
+Each command opens the session, does its part and leaves it open, so a conversation can be kept turn by turn from a shell. It ends
+with `session close`, or by itself once nobody came back for fifteen minutes.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from memorist.commands import ARGUMENTS, meaning
+from memorist.errors import NotFound
+from memorist.memory import Memory
+from memorist.records import Outcome, Record
+from memorist.session.session import Session
+from memorist.surfaces.cli import arguments, show
+from memorist.surfaces.cli.arguments import PLACE, Option, options_of
+from memorist.surfaces.cli.screen import Screen, one_line
+from memorist.surfaces.cli.verbs import PATIENCE, Place, exit_code, opened
+
+SHOWN_TURNS = 50
+
+
+def list_sessions(place: Place, **given: Any) -> int:
+    with opened(place, wait=PATIENCE["reading"]) as memory:
+        found = memory.sessions(**given)
+        counts = [memory.count({"session": str(each.title), "kind": "turn", "scope": each.scope}) for each in found]
+    rows = [_row(record, turns) for record, turns in zip(found, counts, strict=True)]
+    return Screen.of(place.json).table(found, ("session", "state", "turns", "changed", "agent", "from"), rows)
+
+
+def _row(record: Record, turns: int) -> tuple[str, ...]:
+    changed = record.times.updated.astimezone().strftime("%Y-%m-%d %H:%M")
+    said = record.data
+    return (
+        str(record.title),
+        str(said["state"]),
+        f"{turns:,}",
+        changed,
+        record.provenance.agent or "",
+        said.get("parent") or "",
+    )
+
+
+def show_session(place: Place, session: str, limit: int = SHOWN_TURNS) -> int:
+    from memorist.session.name import name_of, record_of, turns_of
+
+    with opened(place, wait=PATIENCE["reading"]) as memory:
+        by = memory._caller
+        name = name_of(session, None, memory.home, by)
+        record, turns = record_of(name, by), turns_of(name, by, limit)
+        if record is None and not turns:
+            raise NotFound(f"there is no session {session!r:.60} here; `memorist session list` lists them")
+    lines = [f"[id:{turn.number}] {turn.provenance.role}: {one_line(turn.text)}" for turn in turns]
+    head = [f"{record.title}: {record.data['state']}"] if record else []
+    return Screen.of(place.json).answer({"session": record, "turns": turns}, *head, *lines)
+
+
+@contextmanager
+def held(place: Place, id: str | None, **given: Any) -> Iterator[tuple[Memory, Session]]:
+    """The session for as long as the command takes; then it is left open."""
+    with opened(place, wait=PATIENCE["writing"]) as memory:
+        session = memory.session(id, **given)
+        try:
+            yield memory, session
+        finally:
+            session.leave()
+
+
+def turn(place: Place, session: str, role: str, text: str | None = None, agent: str | None = None, **given: Any) -> int:
+    said = arguments.text_or_stdin(text, "text", required=True) or ""
+    with held(place, session, agent=agent) as (memory, open):
+        return _told(memory, open.turn(role, said, **given), place)
+
+
+def note(place: Place, session: str, text: str | None = None, kind: str = "note", agent: str | None = None) -> int:
+    said = arguments.text_or_stdin(text, "text", required=True) or ""
+    with held(place, session, agent=agent) as (memory, open):
+        return _told(memory, open.note(said, kind), place)
+
+
+def close(place: Place, session: str, fast: bool = False) -> int:
+    with held(place, _known(place, session)) as (memory, open):
+        report = open.close(fast)
+        show.show(show.Result("finish", report, memory, {}, False), Screen.of(place.json))
+    return exit_code(report)
+
+
+def fork(place: Place, session: str, new: str | None = None, agent: str | None = None) -> int:
+    with held(place, _known(place, session)) as (_, open):
+        other = open.fork(new, agent)
+        other.leave()
+        record = other.record
+    return Screen.of(place.json).answer(record, f"{record.title}: forked from {open.id}")
+
+
+def _known(place: Place, session: str) -> str:
+    """What was never begun is not closed or forked: a slip must not make a session."""
+    with opened(place, wait=PATIENCE["reading"]) as memory:
+        if not memory.count({"kind": "session", "session": session}):
+            raise NotFound(f"there is no session {session!r:.60} here; `memorist session list` lists them")
+    return session
+
+
+def ingest(place: Place, messages: str, **given: Any) -> int:
+    read = arguments.messages_in(messages)
+    with opened(place, wait=PATIENCE["writing"]) as memory:
+        done = memory.ingest(read, **given)
+    Screen.of(place.json).answer(done, done._line())
+    return exit_code(list(done.outcomes))
+
+
+def _told(memory: Memory, outcome: Outcome, place: Place) -> int:
+    show.show(show.Result("remember", outcome, memory, {}, False), Screen.of(place.json))
+    return exit_code(outcome)
+
+
+SESSION = Option("session", "The conversation, by its name.", needed=True)
+ROLE = Option("role", "user, assistant, system or tool.", needed=True)
+TEXT = Option("text", "What was said or is to be noted; standard input without it.")
+AGENT = Option("agent", meaning("session", "agent"), "--agent")
+MESSAGE = Option("id", "The id of the message: sent again, it is kept once.", "--id")
+AT = Option("at", ARGUMENTS["at"], "--at", "time")
+SPEAKER = Option("speaker", ARGUMENTS["speaker"], "--speaker")
+KIND = Option("kind", "What kind of note it is; default: note.", "--kind")
+FAST = Option(
+    "fast", "Keeps the last findings as they are; the next session that is opened does the rest.", "--fast", "flag"
+)
+NEW = Option("new", "The name of the fork; a new one without it.")
+LIMIT = Option("limit", f"How many turns at most, the last ones; default: {SHOWN_TURNS}.", "--limit", "whole")
+commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
+    "session list": (options_of("sessions"), list_sessions),
+    "session show": ((SESSION, LIMIT, *PLACE), show_session),
+    "session turn": ((SESSION, ROLE, TEXT, MESSAGE, AT, SPEAKER, AGENT, *PLACE), turn),
+    "session note": ((SESSION, TEXT, KIND, AGENT, *PLACE), note),
+    "session close": ((SESSION, FAST, *PLACE), close),
+    "session fork": ((SESSION, NEW, AGENT, *PLACE), fork),
+    "ingest": (options_of("ingest"), ingest),
+}
