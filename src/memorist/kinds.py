@@ -132,6 +132,12 @@ ALIASES: Mapping[str, str] = MappingProxyType(
 # A founding document's own names for two of ours: they stay what they were called, and questions mean both.
 LIKE: Mapping[str, str] = MappingProxyType({"discovery": "note", "task_progress": "progress"})
 
+# The sections of a MEMORY.md, by kind; all other kinds stand in the last of them.
+SECTIONS: Mapping[str, str] = MappingProxyType(
+    {"decision": "Key Decisions", "preference": "User Preferences", "summary": "Session Summaries"}
+)
+OTHER_SECTION = "Project Context"
+
 
 def kind_named(name: str, kinds: Mapping[str, Kind] = KINDS) -> Kind:
     """The kind of that name or alias, among these.

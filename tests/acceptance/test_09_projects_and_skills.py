@@ -172,6 +172,18 @@ def test_a_scope_violation_says_what_may_be_done_and_tells_nothing(admin: Memory
 
 
 @pytest.mark.covers("C2-6")
+def test_a_scope_violation_is_logged_with_its_severity(admin: Memory, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG", "memorist")
+    a = admin.through(replace(access_for("project", "project/a"), actor="ann"))
+    for act in (lambda: a.recall("canary", scope="project/a-2"), lambda: a.remember("planted", scope="project/a-2")):
+        with pytest.raises(OutOfScope):
+            act()
+    told = [(record.levelname, record.getMessage()) for record in caplog.records if "may not" in record.getMessage()]
+    assert [level for level, _ in told] == ["DEBUG", "INFO"]
+    assert all(said.startswith("ann through library: this project access may not") for _, said in told)
+
+
+@pytest.mark.covers("C2-6")
 def test_a_scope_may_be_a_kind_of_file_or_a_tag(admin: Memory) -> None:
     """The document's scopes by path, tag and collection are filters on what an access may read, never more than that."""
     a = admin.through(access_for("project", "project/a"))

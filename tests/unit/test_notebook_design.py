@@ -11,8 +11,9 @@ from memorist import Memory
 from memorist.access import access_for
 from memorist.design import Design
 from memorist.designs import DESIGNS, NOTEBOOK
-from memorist.designs.notebook import HYBRID, OTHERWISE, SECTIONS
+from memorist.designs.notebook import HYBRID
 from memorist.designs.own import load, text_of
+from memorist.kinds import OTHER_SECTION, SECTIONS
 from memorist.recall.pipeline import Candidate, Search
 from memorist.recall.stages.blend import FuseRanks
 from memorist.store.where import everywhere
@@ -39,7 +40,7 @@ def test_it_has_the_numbers_of_its_document() -> None:
     assert NOTEBOOK.reads == ("project", "global"), "a project reads its own and what is shared"
     assert NOTEBOOK.inject == "core" and NOTEBOOK.files == "mirror" and NOTEBOOK.promotion.mode == "manual"
     assert [job.ttl_days for job in NOTEBOOK.upkeep if hasattr(job, "ttl_days")] == [30], "sessionRetentionDays"
-    assert set(SECTIONS.values()) | {OTHERWISE} == {
+    assert set(SECTIONS.values()) | {OTHER_SECTION} == {
         "Key Decisions", "User Preferences", "Project Context", "Session Summaries",
     }  # fmt: skip
 

@@ -6,8 +6,6 @@ by an agent or a person, or noted when a session is about to be summarised; a la
 one, which stays as its past. Sessions are archived after thirty days. Files mirror all of it (docs/why/0045-a-notebook.md).
 """
 
-from collections.abc import Mapping
-
 from memorist.design import Budget, Design, Due, Lane, Promotion
 from memorist.recall.pipeline import Stage
 from memorist.recall.stages.blend import FuseRanks
@@ -17,13 +15,6 @@ from memorist.recall.stages.weigh import Suspect
 from memorist.recall.stages.words import ByWords
 from memorist.upkeep.retain import Retain, Settle
 
-# Where the entries of a kind stand, unless they name a section of their own.
-SECTIONS: Mapping[str, str] = {
-    "decision": "Key Decisions",
-    "preference": "User Preferences",
-    "summary": "Session Summaries",
-}
-OTHERWISE = "Project Context"
 PAGE = 50_000  # characters
 A_TOKEN = 4  # characters
 RETENTION = 30  # days

@@ -14,7 +14,7 @@ anew cannot take out of it what the user said. That waits in `review`.
 
 import builtins
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,10 +22,10 @@ from typing import Any, Literal
 
 from memorist import checks
 from memorist.design import Design
-from memorist.designs.notebook import A_TOKEN, HYBRID, NOTEBOOK, OTHERWISE, PAGE, RETENTION, SECTIONS
+from memorist.designs.notebook import A_TOKEN, HYBRID, NOTEBOOK, PAGE, RETENTION
 from memorist.errors import Invalid, NotFound, meant
 from memorist.files.markdown import memories_in
-from memorist.kinds import MEMORY
+from memorist.kinds import MEMORY, OTHER_SECTION, SECTIONS
 from memorist.memory import Memory
 from memorist.noun import Noun
 from memorist.records import Draft, Outcome, Recall, Record, SearchName
@@ -81,7 +81,7 @@ class Config(Noun):
     def __post_init__(self) -> None:
         for name in ("memory_path", "sessions_path"):
             checks.label(getattr(self, name), spelled(name))
-        for name, most in NUMBERS.items():
+        for name, most in WHOLE_KEYS.items():
             checks.whole(getattr(self, name), spelled(name), 0 if name == "tool_result_retention" else 1, most)
         checks.flag(self.flush_enabled, "flushEnabled")
         checks.one_of(self.search_provider, "searchProvider", ("fts5", "hybrid"))
@@ -115,7 +115,7 @@ class Config(Noun):
         }  # fmt: skip
 
 
-NUMBERS = {  # the keys that are whole numbers, and the most that each may be
+WHOLE_KEYS = {  # the keys that are whole numbers, and the most that each may be
     "max_memory_size": checks.LARGEST_PROMPT * A_TOKEN,
     "session_retention_days": 100_000,
     "compaction_threshold": 1 << 53,
@@ -202,7 +202,11 @@ class Sheet:
 def section_of(record: Record) -> str:
     """The one that the entry names, or that of its kind."""
     named = record.data.get("section")
-    return " ".join(named.split()) if isinstance(named, str) and named.strip() else SECTIONS.get(record.kind, OTHERWISE)
+    return (
+        " ".join(named.split())
+        if isinstance(named, str) and named.strip()
+        else SECTIONS.get(record.kind, OTHER_SECTION)
+    )
 
 
 def text_of(section: str, entries: Iterable[Record]) -> str:
@@ -229,7 +233,9 @@ def page_of(records: Sequence[Record], limit: int) -> Sheet:
             continue
         shown.setdefault(title, []).append(record)
         sizes[title], total = sizes.get(title, head) + size, total + more
-    names = sorted(shown, key=lambda title: (FIRST.get(title, len(FIRST)), -shown[title][-1].number))
+    names = sorted(
+        shown, key=lambda title: (TITLES_IN_ORDER.get(title, len(TITLES_IN_ORDER)), -shown[title][-1].number)
+    )
     sections = {title: tuple(reversed(shown[title])) for title in names}
     return Sheet(sections, truncated=sum(map(len, shown.values())) < len(records))
 
@@ -240,7 +246,18 @@ def _title(section: str, shown: dict[str, builtins.list[Record]]) -> str:
     return known or (section if len(shown) < MOST_SECTIONS else next(reversed(shown)))
 
 
-FIRST = {title: place for place, title in enumerate((*list(SECTIONS.values())[:2], OTHERWISE, SECTIONS["summary"]))}
+TITLES_IN_ORDER = {
+    title: place for place, title in enumerate((*list(SECTIONS.values())[:2], OTHER_SECTION, SECTIONS["summary"]))
+}
+
+
+def _meant(section: str, page: Sheet, create: bool) -> str:
+    """The title of a section that is there, or the name of one that is to be made."""
+    name = checks.label(section, "the section")
+    title = page.titled(name)
+    if title is None and not create:
+        raise NotFound(f"there is no section {quoted(name)}; sections are {', '.join(page.sections) or 'none yet'}")
+    return title or name
 
 
 def entries_of(section: str, text: str) -> builtins.list[Draft]:
@@ -300,18 +317,14 @@ class Notebook:
 
         append: whether what stands there stays · create: whether a section that is not there is made, or an error
         """
-        page, name = self.page, checks.label(section, "the section")
-        title = page.titled(name)
-        if title is None and not checks.flag(create, "create"):
-            raise NotFound(f"there is no section {quoted(name)}; sections are {', '.join(page.sections) or 'none yet'}")
-        title = title or name
+        page = self.page
+        title = _meant(section, page, checks.flag(create, "create"))
         there = {record.text: record for record in page.sections.get(title, ())}
         drafts = entries_of(title, checks.text(text, "the text")) if text else []
-        done = self._memory.remember_many([draft for draft in drafts if draft.text not in there])
-        done = [self._moved(outcome, title) for outcome in done]
-        said = {draft.text for draft in drafts} | {outcome.text for outcome in done}
-        gone = [] if append else [record for record in there.values() if record.text not in said]
-        done += [self._memory.forget(record.id, because=f"no longer in {title}") for record in gone]
+        stored = self._memory.remember_many([draft for draft in drafts if draft.text not in there])
+        done = [self._moved(outcome, title) for outcome in stored]
+        kept = {draft.text for draft in drafts} | {outcome.text for outcome in done}
+        done += [] if append else self._without(kept, there, title)
         after = self.page
         return Written(title, tuple(done), after.truncated, len(str(after)), self.config.max_memory_size)
 
@@ -341,7 +354,7 @@ class Notebook:
             "type": "request",
             "payload": {
                 "action": checks.label(action, "the action"),
-                "context": {"memory_snippet": made.text, "project_context": told or self.read(OTHERWISE)},
+                "context": {"memory_snippet": made.text, "project_context": told or self.read(OTHER_SECTION)},
             },
         }
 
@@ -365,6 +378,11 @@ class Notebook:
         if record is None or section_of(record).casefold() == title.casefold():
             return outcome
         return self._memory.revise(record.id, data={**record.data, "section": title}, because=f"now in {title}")
+
+    def _without(self, kept: Set[str | None], there: Mapping[str, Record], title: str) -> builtins.list[Outcome]:
+        """Forgets what stood there and is no longer wanted."""
+        gone = [record for text, record in there.items() if text not in kept]
+        return [self._memory.forget(record.id, because=f"no longer in {title}") for record in gone]
 
     def _pointed_at(self, found: "re.Match[str]") -> str:
         try:
