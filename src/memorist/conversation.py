@@ -81,7 +81,8 @@ class Conversation(Engine):
         super().close()
 
     def _named(self, id: str | None, user: str | None) -> "Name":
-        return talk.name.name_of(id, user, self.home, self._caller)
+        # What a session is called can be said while memory is off.
+        return talk.name.name_of(id, user, self.home, remember.changes.Caller(self.access, self._writer, self._tools))
 
     def _turns(self, turns: "builtins.list[Draft | Outcome]") -> builtins.list[Outcome]:
         """What became of the turns, each in its place."""

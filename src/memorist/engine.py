@@ -15,7 +15,6 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
-from weakref import WeakSet
 
 from memorist import checks, designs, prompt, recall, remember, upkeep
 from memorist.access import Access, access_for, family_of
@@ -231,7 +230,7 @@ def over_at(until: float | None) -> Callable[[], bool]:
 class Engine:
     """An open memory, before it can do anything."""
 
-    _held: WeakSet[Any]  # the sessions that are open in it
+    _held: set[Any]  # the sessions that are open in it
     adopted: Report | None  # what came along when this was opened, because the checkout was moved or got a remote
 
     def __init__(
@@ -257,7 +256,7 @@ class Engine:
         if access is not None and space not in (None, access.space):
             raise Invalid(f"the access is for space {access.space!r}, not {space!r}; name one of them")
         self.space = (access or Access(here.space)).space  # which checks its name before a file is made
-        self.bus, self._held = Bus(lambda: self.access), WeakSet()
+        self.bus, self._held = Bus(lambda: self.access), set()
         self._process, self._problems = os.getpid(), here.told()
         self._off_because, self._here = here.off_because, here
         models = _models(here, embed, embed_turns)

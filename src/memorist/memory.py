@@ -601,11 +601,12 @@ class Memory(Conversation):
         self, *, dry_run: bool = False, seconds: float | None = None, switch: bool = False
     ) -> builtins.list[Report]:
         """Runs what the design keeps in order, in short steps that can be interrupted; one report per job. Before it come the
-        vectors that are missing. It ends after so many `seconds`; `dry_run` only shows what would happen; `switch` moves the
-        store to this memory's embedder, also back to one it has left."""
+        vectors that are missing, and the end of sessions that were left open. It ends after so many `seconds`; `dry_run` only
+        shows what would happen; `switch` moves the store to this memory's embedder, also back to one it has left."""
         caller = self._caller
         limit = None if seconds is None else checks.seconds(seconds, "seconds")
-        reports = upkeep.runner.run(upkeep.runner.jobs_of(self.design), caller, dry_run, limit, switch)
+        jobs, policy = upkeep.runner.jobs_of(self.design), self.design.promotion
+        reports = upkeep.runner.run(jobs, caller, dry_run, limit, switch, policy=policy)
         return [self._shown(self._tell_all(report)) for report in reports]
 
     def rescan(self, *, dry_run: bool = False) -> Report:

@@ -26,7 +26,7 @@ from memorist.recall.stages import blend, gather, keep, lessons, newest, talk, w
 from memorist.remember.promotion import PRESETS
 from memorist.text import toml
 from memorist.text.visible import quoted
-from memorist.upkeep import retain, suggest
+from memorist.upkeep import retain, sessions, suggest
 from memorist.worth import DECAYS, FACTORS
 
 FAMILIES = ("task", "session", "project", "user", "global")
@@ -403,6 +403,7 @@ JOBS: Mapping[str, Shape] = {
         families=Key("families", partial(names, known=RETAINED), list),
         order=partial(one_of, known=("decayed", "importance")),
     ),
+    "retain_sessions": _shape(sessions.RetainSessions, days=partial(checks.number, least=1, most=100_000)),
     "suggest_aliases": _shape(suggest.SuggestAliases, most=_some, times=_some),
     "tune_lanes": _shape(suggest.TuneLanes, receipts=partial(checks.whole, least=1, most=10_000)),
 }

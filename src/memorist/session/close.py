@@ -9,8 +9,10 @@ the turn they were found in, whoever ends the session. Where a project has switc
 
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import datetime
 
 from memorist.access import GLOBAL
 from memorist.design import Promotion
@@ -23,10 +25,10 @@ from memorist.session.compaction import summarise
 from memorist.session.lease import NOBODY, RECORD, Lease, lasts
 from memorist.session.name import CLOSED, CLOSING, KIND, Name, mark, of, turns_of
 from memorist.store.choices import chosen
-from memorist.store.nouns import Run, parts
+from memorist.store.nouns import Run
 
-READ_AT_ONCE = 100  # turns in one transaction
-FAST = 0.2  # seconds for findings where there is no time: others wait while a transaction is open
+AT_ONCE = 0.1  # seconds of one transaction: others wait meanwhile
+FAST = 0.2  # of the only one, where there is no time
 WEIGHING = 5.0  # seconds for promotion; the rest waits for the next one
 FEWEST_TURNS = 4  # that a summary is made of: fewer are their own
 TALKERS = ("user", "assistant")
@@ -53,8 +55,11 @@ def end(record: Record, by: Caller, policy: Promotion) -> Report:
 
 def end_fast(record: Record, by: Caller, policy: Promotion) -> Report:
     """Leaves the session to be ended later: one transaction, with what was found in the last turns as it is."""
+    from memorist.remember import extract  # its rules take a while to load, and nobody should wait for that
+
     name = of(record)
     by = by.through(replace(by.access, home=name.home))
+    extract.extract(name.id)
     with by.writer.transaction():
         done = read(record, by, policy.mode == "direct", FAST) if _looks(name, by) else []
         mark(record.id, by, "closed in a hurry; the next session that is opened ends it", state=CLOSING)
@@ -76,19 +81,19 @@ def _planned(done: list[Outcome]) -> Iterator[Planned]:
 
 
 def read(record: Record, by: Caller, direct: bool, seconds: float | None = None) -> list[Outcome]:
-    """Keeps what is found in the turns that were not read yet, as many as there is time for."""
-    name, until = of(record), None if seconds is None else time.monotonic() + seconds
-    last = record.data.get("read", 0)
+    """Keeps what is found in the turns that were not read yet, in short transactions; in only one, if there are but so many
+    seconds."""
+    name, last = of(record), record.data.get("read", 0)
+    turns = deque(turns_of(name, by, after=last if isinstance(last, int) else 0))
     done: list[Outcome] = []
-    for some in parts(turns_of(name, by, after=last if isinstance(last, int) else 0), READ_AT_ONCE):
+    while turns:
+        until = time.monotonic() + (seconds or AT_ONCE)
         with by.writer.transaction():
-            for turn in some:
-                if until is not None and time.monotonic() > until:
-                    break
-                done += _found(turn, name, by, direct)
-                last = turn.number
+            while turns and time.monotonic() < until:
+                last = turns[0].number
+                done += _found(turns.popleft(), name, by, direct)
             mark(record.id, by, "its turns were read", read=last)
-        if last != some[-1].number:
+        if seconds is not None:
             break
     return done
 
@@ -126,9 +131,7 @@ def _summed_up(name: Name, record: Record, by: Caller) -> list[Outcome]:
     if known:
         keeper = replace(teller, steward=True)
         return [edit.revise(lambda: known[0], {"text": text}, keeper, None, "the session went on")]
-    draft = Draft(
-        text, "summary", name.scope, session=name.id, agent=record.provenance.agent, data={"turns": len(turns)}
-    )
+    draft = Draft(text, "summary", name.scope, session=name.id, agent=record.provenance.agent, data={"ended": True})
     return gate.admit([draft], teller, name.place)
 
 
@@ -141,10 +144,13 @@ def left_open(by: Caller) -> Iterator[tuple[Run, Record]]:
     for run in by.store.runs(by.access.space, state="running"):
         id = run.checkpoint.get(RECORD) if run.job.startswith(f"{KIND} ") else None
         known = by.store.get([id], by.where.also("state", "eq", "active")) if isinstance(id, str) else []
-        if not known or not by.access.may_write(known[0].scope, known[0].home):
-            continue
-        if not lasts(run, now) or (known[0].data.get("state") == CLOSING and run.owner == NOBODY):
-            yield run, known[0]
+        for record in known:
+            if by.access.may_write(record.scope, record.home) and _is_left(run, str(record.data.get("state")), now):
+                yield run, record
+
+
+def _is_left(run: Run, state: str, now: datetime) -> bool:
+    return state != CLOSED and (not lasts(run, now) or (state == CLOSING and run.owner == NOBODY))
 
 
 def recover(by: Caller, policy: Promotion, over: Over) -> list[Report]:

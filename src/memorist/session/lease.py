@@ -80,8 +80,9 @@ class Lease:
         with self.by.writer.transaction():
             mine = current(self.job, self.by)
             if mine is not None and mine.owner == self.owner:
-                state, lease = ("done", mine.lease) if over else ("running", self.by.now() + LENGTH)
-                self._save(replace(mine, owner=NOBODY, state=state, lease=lease))
+                now = self.by.now()
+                state = "done" if over and not _waiting(mine, now) else "running"
+                self._save(replace(mine, owner=NOBODY, state=state, lease=now + LENGTH))
 
     def _is_next(self) -> bool:
         """Whether it is worth to ask for it: looked at without keeping anybody from writing."""

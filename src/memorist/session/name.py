@@ -19,6 +19,7 @@ KIND, TURN = "session", "turn"
 OPEN, CLOSING, CLOSED = "open", "closing", "closed"
 STATES = (OPEN, CLOSING, CLOSED)
 VERBS = {OPEN: "opened", CLOSING: "closed", CLOSED: "closed"}  # in the journal
+OLDEST_FIRST = Order("number", ascending=True)
 MOST_FORKS = 100  # generations that a view goes back
 
 
@@ -50,7 +51,8 @@ def name_of(id: str | None, user: str | None, home: str, by: Caller) -> Name:
     wanted = f"{by.now():%Y-%m-%d}-{token_hex(3)}" if id is None else checks.label(id, "the session")
     place = Scope(home if user is None else f"user/{checks.label(user, 'the user')}")
     name = Name(wanted, place, by.access.home_of(f"{KIND}/{wanted}") or home)
-    by.writer.refuse_secret(name.scope, "the session")  # which says too whether it is a name
+    for each in (name.id, name.scope):  # which says too whether it is a name
+        by.writer.refuse_secret(each, "the session")
     return name
 
 
@@ -109,7 +111,7 @@ def _said(name: Name, by: Caller, limit: int | None, after: int, last: int | Non
     where = where.also("number", "gt", after) if after else where
     where = where.also("number", "lte", last) if last is not None else where
     if limit is None:
-        return by.store.find(where, Order("number", ascending=True))
+        return by.store.find(where, OLDEST_FIRST)
     return by.store.find(where, Order("number"), limit)[::-1]
 
 

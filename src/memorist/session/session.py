@@ -8,6 +8,7 @@ keeps nothing of its own between two calls but its name and its lease: two that 
 
 import time
 from collections.abc import Iterable, Mapping, MutableSet
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
@@ -22,6 +23,7 @@ from memorist.remember.authority import least
 from memorist.remember.changes import Caller
 from memorist.remember.turns import Uttered, call_of, role_of
 from memorist.session import close as ending
+from memorist.session.close import SHORT_WAIT
 from memorist.session.lease import Lease
 from memorist.session.name import CLOSED, KIND, OPEN, TURN, Name, mark, name_of, record_of, turns_of
 from memorist.store.where import Order
@@ -91,15 +93,11 @@ class Session:
     def __init__(
         self, memory: Host, name: Name, agent: str | None, wait: float, busy: str, parent: Parent | None = None
     ) -> None:
-        self._memory, self._name = memory, name
+        self._memory, self._name, self._parent = memory, name, parent
         self.agent = checks.optional_label(agent, "the agent")
-        caller = memory._caller
-        caller.access.must_write(name.place)
-        self._lease = Lease(name.job(caller), f"session {name.id}", caller)
-        self._lease.take(wait, busy)
-        self._id = self._opened(parent)
-        memory._held.add(self)
-        self._recover()
+        self._lease: Lease | None = None
+        self._id = ""
+        self._begin(wait, busy)
 
     def __repr__(self) -> str:
         return f"<Session {self.id} in {self._name.place}>"
@@ -168,19 +166,36 @@ class Session:
 
     # ------------------------------------------------------------ its life
 
-    def _opened(self, parent: Parent | None) -> str:
+    def _begin(self, wait: float, busy: str) -> None:
+        """Takes the lease and opens or resumes it. While memory is off nothing is kept, and every write says so."""
+        try:
+            by = self._memory._caller
+        except Refused:
+            return
+        by.access.must_write(self._name.place)
+        lease = Lease(self._name.job(by), f"session {self.id}", by)
+        lease.take(wait, busy)
+        try:
+            self._id = self._opened(by)
+        except BaseException:
+            lease.give_back(over=not self._id)
+            raise
+        lease.concerns(self._id)
+        self._lease = lease
+        self._memory._held.add(self)
+        self._recover(by)
+
+    def _opened(self, by: Caller) -> str:
         """The id of its record: a new one, or the one that is resumed. What was closed in a hurry is ended first."""
-        by = self._memory._caller
         known = record_of(self._name, by)
         if known is None:
-            known = self._memory.remember_many([self._draft(parent)])[0].record
+            known = self._memory.remember_many([self._draft(self._parent)])[0].record
         elif known.data.get("state") != OPEN:
             if known.data.get("state") != CLOSED:
                 self._memory._tell_all(ending.end(known, by, self._memory.design.promotion))
             mark(known.id, by, "resumed", state=OPEN)
         if known is None:
             raise Refused(f"session {self.id} could not be kept; `review` lists what waits for a person")
-        self._lease.concerns(known.id)
         return known.id
 
     def _draft(self, parent: Parent | None) -> Draft:
@@ -194,18 +209,16 @@ class Session:
             agent=self.agent,
         )  # fmt: skip
 
-    def _recover(self) -> None:
+    def _recover(self, by: Caller) -> None:
         """Ends the sessions that were left open, a few at a time."""
         until = time.monotonic() + RECOVERING
-        policy = self._memory.design.promotion
-        for report in ending.recover(self._memory._caller, policy, lambda: time.monotonic() > until):
+        for report in ending.recover(by, self._memory.design.promotion, lambda: time.monotonic() > until):
             self._memory._tell_all(report)
 
     def _hold(self) -> None:
         """Every write asks whether the session is still ours. One whose lease ran out, and that nobody took, is taken again."""
-        if not self._lease.hold():
-            self._lease.take(1.0, "drop")
-            self._id = self._opened(None)
+        if self._lease is None or not self._lease.hold():
+            self._begin(SHORT_WAIT, "drop")
 
     def fork(self, id: str | None = None, agent: str | None = None) -> "Session":
         """Another session that begins with what was said and noted in this one; both go on by themselves."""
@@ -213,30 +226,34 @@ class Session:
         said = self.turns(1)
         name = name_of(id, None, self._name.place, by)
         parent = Parent(self.id, said[-1].number if said else 0)
-        fork = Session(self._memory, replace(name, home=self._name.home), agent or self.agent, 1.0, "drop", parent)
+        fork = Session(
+            self._memory, replace(name, home=self._name.home), agent or self.agent, SHORT_WAIT, "drop", parent
+        )
         copy_notes(self._name, fork._name, by)
         return fork
 
     def leave(self) -> None:
         """Lets others write it, and leaves it open. It is ended once nobody came back for fifteen minutes."""
         self._memory._held.discard(self)
-        self._lease.give_back(over=False)
+        if self._lease is not None:
+            self._lease.give_back(over=False)
 
     def close(self, fast: bool = False) -> Report:
         """Ends it: what was found in it is kept, and promoted as the design says; a summary takes its place in the project.
 
         fast: whether only to keep the last findings as they are, in one transaction; the next session that is opened does the rest
         """
+        self._memory._held.discard(self)
         try:
             by = self._memory._caller
         except Refused as off:
             return Report(CLOSED, advice=str(off))
-        self._memory._held.discard(self)
-        if not self._lease.hold():
+        if self._lease is None or not self._lease.hold():
             return Report(CLOSED, advice=f"session {self.id} was ended or left before")
-        end = ending.end_fast if fast else ending.end
-        report = end(self.record, by, self._memory.design.promotion)
-        self._lease.give_back(over=not fast)
+        policy = self._memory.design.promotion
+        with by.writer.transaction() if fast else nullcontext():
+            report = (ending.end_fast if fast else ending.end)(self.record, by, policy)
+            self._lease.give_back(over=not fast)
         return self._memory._tell_all(report)
 
 

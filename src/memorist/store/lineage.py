@@ -49,6 +49,17 @@ class Lineage:
             told = everywhere(self.space).also("narrative", "eq", narrative.id)
             yield from ((record.id, narrative) for record in self.store.find(told, Order("number", ascending=True)))
         yield from ((found.id, source) for found, source, whole in self._snippets(sources) if whole)
+        yield from self._summing_up([record for record in sources if record.kind == "turn"])
+
+    def _summing_up(self, turns: Sequence[Record]) -> Iterator[tuple[str, Record]]:
+        """The summaries that sessions left when they ended: each is made of every turn of its session."""
+        first = {turn.provenance.session: turn for turn in turns if turn.provenance.session}
+        for some in parts(sorted(first), IDS_AT_ONCE):
+            told = everywhere(self.space).also("kind", "eq", "summary").also("session", "in", tuple(some))
+            for summary in self.store.find(told.also("data.ended", "eq", True), Order("number", ascending=True)):
+                turn = first[str(summary.provenance.session)]
+                if len({_project_of(turn), _project_of(summary)} - {None}) < 2:
+                    yield summary.id, turn
 
     def _linked(self, sources: Mapping[str, Record]) -> Iterator[tuple[str, Record]]:
         for some in parts(list(sources), IDS_AT_ONCE):

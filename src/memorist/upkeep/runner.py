@@ -56,18 +56,20 @@ def run(
     seconds: float | None = None,
     switch: bool = False,
     stop: Callable[[], bool] | None = None,
+    policy: Promotion | None = None,
 ) -> list[Report]:
-    """Runs each job, or shows what it would do; under every design, missing vectors come first. After so many seconds, or
-    once `stop` says so, the rest waits for the next run. A complete run is noted, to know when upkeep is due again."""
+    """Runs each job, or shows what it would do; under every design, missing vectors come first, and then, where it is said how
+    findings are promoted, the sessions that were left open. After so many seconds, or once `stop` says so, the rest waits for
+    the next run. A complete run is noted, to know when upkeep is due again."""
     until = None if seconds is None else time.monotonic() + seconds
     keeper = replace(by, access=by.access.over_the_space(UPKEEP), steward=True)
     runner = Runner(keeper, until, stop, by.access)
     vectors = Embed(runner.by.access, by.writer.generations, switch)
     if dry_run:
-        plan = vectors.plan()
-        return [*([plan] if plan is not None else []), *map(runner.plan, jobs)]
-    filled = runner.fill(vectors)
-    done = [*([filled] if filled is not None else []), *map(runner.run, jobs)]
+        first = [vectors.plan(), runner.end_sessions(policy, dry_run)]
+        return [*(report for report in first if report is not None), *map(runner.plan, jobs)]
+    first = [runner.fill(vectors), runner.end_sessions(policy)]
+    done = [*(report for report in first if report is not None), *map(runner.run, jobs)]
     while not runner.over() and by.store.tidy():
         pass
     if not runner.over():
@@ -121,6 +123,14 @@ class Runner:
         except BaseException as problem:
             self._give_up(run, problem)
             raise
+
+    def end_sessions(self, policy: Promotion | None, dry_run: bool = False) -> Report | None:
+        """Ends what was left open; the reports are those of the sessions themselves."""
+        if policy is None or self.over():
+            return None
+        from memorist.upkeep import sessions  # which most upkeep needs not
+
+        return sessions.end_left_open(self.by, policy, self.over, dry_run)
 
     def fill(self, job: Embed) -> Report | None:
         """Vectors are not journalled, so the job writes them itself; the run only keeps other processes away. A failing

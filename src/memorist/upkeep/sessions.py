@@ -1,0 +1,95 @@
+"""What upkeep does about conversations: those that were left open are ended, and old ones go to the archive.
+
+To end a session is no change to a record that could be proposed: it reads turns, weighs findings and writes a summary
+(`session/close.py`). So it is done beside the jobs, under every design; a dry run names the sessions.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import ClassVar
+
+from memorist import remember
+from memorist.access import Access
+from memorist.design import Promotion, Proposal, Tools
+from memorist.records import Planned, Record, Report, utc
+from memorist.remember.changes import Caller
+from memorist.session import close, name
+from memorist.store.where import Where
+from memorist.upkeep.retain import CANDIDATES_AT_MOST, jumped
+
+SESSIONS = "sessions"  # what the report is called
+LEFT = "it was left open"
+
+
+def end_left_open(by: Caller, policy: Promotion, over: Callable[[], bool], dry_run: bool) -> Report | None:
+    """Ends the sessions that nobody writes any more; None where there are none."""
+    left = [record for _, record in close.left_open(by)]
+    if not left:
+        return None
+    if dry_run:
+        planned = tuple(Planned(record.id, record.number, LEFT) for record in left)
+        return Report(SESSIONS, planned, dry_run=True)
+    done = close.recover(by, policy, over)
+    changed = tuple(each for report in done for each in report.changed)
+    return Report(SESSIONS, changed, advice=f"{len(done):,} of {len(left):,} sessions that were left open were ended")
+
+
+@dataclass(frozen=True, slots=True)
+class RetainSessions:
+    """Archives conversations that ended so many days ago, turn by turn; their summaries and what was found in them stay."""
+
+    days: float = 30.0
+    name: ClassVar[str] = "retain_sessions"
+
+    def propose(self, who: Access, tools: Tools) -> Proposal:
+        because = f"expired: its session ended more than {self.days:g} days ago"
+        archive = partial(remember.edit.archived, because=because)
+        moved = jumped(tools)
+        if moved:
+            return Proposal("expired", archive, because, [], f"nothing was looked at: {moved}")
+        return Proposal("expired", archive, because, list(self._old(who, tools)))
+
+    def _old(self, who: Access, tools: Tools) -> Iterator[str]:
+        """The turns of old sessions and then their records, of some thousand turns at once. What a younger session was forked
+        from is kept as long as that one."""
+        active = Where(who).also("state", "eq", "active")
+        sessions = [
+            record
+            for record in tools.store.find(active.also("kind", "eq", name.KIND), name.OLDEST_FIRST)
+            if isinstance(record.data.get("state"), str)
+        ]
+        before = tools.clock() - timedelta(days=self.days)
+        old = [record for record in sessions if _ended(record, before)]
+        needed = _forked_from([record for record in sessions if not _ended(record, before)], sessions)
+        found = 0
+        for record in (record for record in old if record.id not in needed):
+            said = active.also("session", "eq", record.title).also("scope", "eq", record.scope)
+            turns = [brief.id for brief in tools.store.briefs(said.also("kind", "eq", name.TURN))]
+            yield from (*turns, record.id)
+            found += len(turns)
+            if found > CANDIDATES_AT_MOST or tools.over():
+                return
+
+
+def _ended(record: Record, before: datetime) -> bool:
+    """Whether it was closed before that."""
+    with suppress(ValueError):
+        return record.data.get("state") == name.CLOSED and utc(str(record.data.get("closed"))) < before
+    return False
+
+
+def _forked_from(young: Iterable[Record], sessions: Iterable[Record]) -> set[str]:
+    """The ids of the records of sessions that these go back to."""
+    by_name = {(record.scope, record.title): record for record in sessions}
+    found: set[str] = set()
+    edge = list(young)
+    while edge:
+        record = edge.pop()
+        parent = by_name.get((record.scope, record.data.get("parent")))
+        if parent is not None and parent.id not in found:
+            found.add(parent.id)
+            edge.append(parent)
+    return found

@@ -1,0 +1,506 @@
+"""Sessions: what is said is kept as it comes, by one writer at a time; their end, and what is left when there was none."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memorist import Memory
+from memorist.design import Promotion
+from memorist.designs import BALANCED
+from memorist.errors import Conflict, Invalid, OutOfScope, Refused, StoreUnavailable
+from memorist.session.lease import LENGTH, MOST_WAITING
+from memorist.session.session import Session
+from memorist.testing import MovableClock
+
+DECISION = "We decided to use Postgres 16 for staging because of logical replication."
+WISH = "Remember: the deploy key of the staging machine expires in May."
+MINUTE = timedelta(minutes=1)
+
+
+def promoting(memory: Memory, mode: Any = "auto", preset: Any = "balanced") -> Memory:
+    memory.design = replace(BALANCED, promotion=Promotion(mode, preset))
+    return memory
+
+
+def door(memory: Memory, origin: Any) -> Memory:
+    return memory.through(replace(memory.access, origin=origin))
+
+
+def talk(session: Session, *more: str) -> None:
+    for place, text in enumerate(("What do we run?", "Let me look.", *more)):
+        session.turn(("user", "assistant")[place % 2], text)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "shared.db"
+
+
+@pytest.fixture
+def other(path: Path, clock: MovableClock) -> Iterator[Memory]:
+    """Another process, as far as the store can tell."""
+    with Memory(path, project="atlas", clock=clock, embed="none") as memory:
+        yield memory
+
+
+@pytest.fixture
+def first(path: Path, clock: MovableClock) -> Iterator[Memory]:
+    with Memory(path, project="atlas", clock=clock, embed="none") as memory:
+        yield memory
+
+
+# ---------------------------------------------------------------- what is said
+
+
+@pytest.mark.covers("S2-3", "S2-4")
+def test_turns_are_kept_in_the_order_in_which_they_came(memory: Memory) -> None:
+    with memory.session("s1", agent="claude") as session:
+        session.turn("user", "What runs on staging?", at="2020-01-02", speaker="Ann")
+        session.tool_call("shell", {"command": "psql --version"}, "c1")
+        session.tool_result("c1", "psql 16.2")
+        session.turn("assistant", "Postgres 16.2", at="2019-01-01")
+        said = session.turns()
+        assert [turn.text for turn in said] == [
+            "What runs on staging?", 'shell({"command": "psql --version"})', "psql 16.2", "Postgres 16.2",
+        ]  # fmt: skip
+        assert [turn.provenance.role for turn in said] == ["user", "assistant", "tool", "assistant"]
+        assert {turn.provenance.session for turn in said} == {"s1"} and {t.scope for t in said} == {"project/atlas"}
+        assert {turn.provenance.agent for turn in said} == {"claude"} and said[0].provenance.speaker == "Ann"
+        assert said[1].data["call"] == {"id": "c1", "name": "shell", "input": {"command": "psql --version"}}
+        assert said[2].data["result"] == "c1" and said[2].origin == "tool"
+        assert [turn.text for turn in session.turns(2)] == ["psql 16.2", "Postgres 16.2"]
+
+
+@pytest.mark.covers("X13")
+def test_a_turn_is_never_rewritten(memory: Memory) -> None:
+    with memory.session("s1") as session:
+        said = session.turn("user", "We run MySQL")
+        assert said.id is not None
+        with pytest.raises(Refused, match="stays as it was said"):
+            memory.revise(said.id, "We run Postgres")
+        session.turn("user", "We run MySQL")
+        assert [turn.text for turn in session.turns()] == ["We run MySQL"] * 2
+
+
+def test_a_message_with_an_id_is_kept_once(memory: Memory) -> None:
+    with memory.session("s1") as session:
+        outcomes = [session.turn("user", "Hello", id="m1").outcome for _ in range(2)]
+        assert outcomes == ["added", "repeated"] and session.turns()[0].data == {"message": "m1"}
+        with pytest.raises(Conflict, match="used for another text"):
+            session.turn("user", "Goodbye", id="m1")
+
+
+def test_a_role_that_there_is_not_is_refused(memory: Memory) -> None:
+    with memory.session("s1") as session:
+        assert session.turn("human", "Hello").record.provenance.role == "user"  # type: ignore[union-attr]
+        with pytest.raises(Invalid, match="there is no role 'wizard'"):
+            session.turn("wizard", "Hello")
+
+
+@pytest.mark.parametrize("id", ["../up", "a//b", "..", " ", "a\nb", "x" * 300, "gh" + "p_" + "a1B2c3D4e5F6" * 3])
+def test_an_id_that_is_no_name_is_refused_and_makes_nothing(memory: Memory, id: str) -> None:
+    with pytest.raises(Invalid):
+        memory.session(id)
+    assert memory.sessions() == [] and memory.count() == 0
+
+
+def test_a_call_whose_input_is_too_large_to_keep_as_data_is_still_kept(memory: Memory) -> None:
+    with memory.session("s1") as session:
+        session.tool_call("write", {"content": "x" * 150_000}, "c1")
+        [call] = session.turns()
+        assert call.data == {"call": {"id": "c1", "name": "write"}} and len(call.text) > 150_000
+
+
+@pytest.mark.covers("S2-18")
+def test_turns_are_searched_where_sessions_are_asked_for(memory: Memory) -> None:
+    with memory.session("s1") as session:
+        talk(session, "The zeppelin lands on the roof of building nine")
+        session.note("The zeppelin needs a permit")
+        found = memory.recall("where does the zeppelin land?", search="sessions")
+        assert [hit.kind for hit in found][:1] == ["turn"] and "roof" in found[0].text
+        shown = session.context("where does the zeppelin land?", min_relevance=0)
+        assert "needs a permit" in shown.text and "roof of building nine" in shown.text
+
+
+# ---------------------------------------------------------------- the index, resuming
+
+
+def test_sessions_are_listed_and_resumed_by_id(memory: Memory, clock: MovableClock) -> None:
+    for id in ("one", "two"):
+        with memory.session(id) as session:
+            session.turn("user", f"I am {id}")
+        clock.move(minutes=1)
+    assert [record.title for record in memory.sessions()] == ["two", "one"]
+    with memory.session("one") as session:
+        session.turn("user", "I am back")
+        assert [turn.text for turn in session.turns()] == ["I am one", "I am back"]
+        assert [record.title for record in memory.sessions(state="open")] == ["one"]
+    assert [(r.title, r.data["state"]) for r in memory.sessions(limit=1)] == [("one", "closed")]
+    assert memory.count({"kind": "session"}) == 2
+    with pytest.raises(Invalid, match="open or closing or closed"):
+        memory.sessions(state="lost")  # type: ignore[arg-type]
+
+
+def test_a_session_without_an_id_gets_one_of_its_own(memory: Memory) -> None:
+    with memory.session() as a, memory.session() as b:
+        assert a.id != b.id and a.record.title == a.id
+
+
+@pytest.mark.covers("W4-3")
+def test_two_sessions_at_once_share_nothing(memory: Memory) -> None:
+    with memory.session("a", agent="x") as a, memory.session("b", agent="y") as b:
+        for n in range(3):
+            a.turn("user", f"a{n}")
+            b.turn("user", f"b{n}")
+        b.note("only for b")
+        assert [turn.text for turn in a.turns()] == ["a0", "a1", "a2"]
+        assert [turn.text for turn in b.turns()] == ["b0", "b1", "b2"]
+        assert "only for b" not in a.context("what is for b?", min_relevance=0).text
+
+
+def test_a_users_conversation_lies_with_the_user(memory: Memory) -> None:
+    with memory.session("s1", user="ann") as session:
+        talk(session, "My cat is called Zephyr")
+        assert {turn.scope for turn in session.turns()} == {"user/ann"}
+    assert not memory.recall("what is the cat called?", search="sessions", user="bob")
+    assert memory.recall("what is the cat called?", search="sessions", user="ann")
+    assert [record.title for record in memory.sessions()] == ["s1"]
+    with pytest.raises(Conflict, match="lies in user/ann"):
+        memory.session("s1", user="bob")
+    with memory.session("s1", user="ann") as session:  # what failed holds nothing
+        assert len(session.turns()) == 3
+
+
+def test_while_memory_is_off_nothing_is_kept_and_nothing_fails(memory: Memory) -> None:
+    memory._off_because = lambda: "memory is off"
+    with memory.session("s1") as session:
+        assert session.turn("user", "Hello").outcome == "refused"
+        assert session.note("Hello").outcome == "refused"
+    memory._off_because = lambda: None
+    assert memory.count() == 0
+    assert session.turn("user", "Hello again").outcome == "added"  # switched on meanwhile
+    assert [record.data["state"] for record in memory.sessions()] == ["open"]
+
+
+def test_who_may_not_write_opens_no_session(memory: Memory) -> None:
+    reader = memory.through(replace(memory.access, role="reader"))
+    with pytest.raises(OutOfScope):
+        reader.session("s1")
+
+
+# ---------------------------------------------------------------- one writer
+
+
+@pytest.mark.covers("N2-4")
+def test_a_second_writer_waits_until_the_first_one_leaves(first: Memory, other: Memory) -> None:
+    held, order = first.session("s1"), list[str]()
+
+    def wait() -> None:
+        with other.session("s1", wait=20) as session:
+            order.append("second")
+            session.turn("user", "after you")
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    thread.join(0.3)
+    assert thread.is_alive() and order == []
+    held.turn("user", "me first")
+    held.leave()
+    thread.join(20)
+    assert order == ["second"]
+    assert [turn.text for turn in first.session("s1").turns()] == ["me first", "after you"]
+
+
+@pytest.mark.covers("N2-4")
+def test_who_does_not_want_to_wait_is_told_at_once(first: Memory, other: Memory) -> None:
+    with first.session("s1"):
+        with pytest.raises(StoreUnavailable, match="held by another writer"):
+            other.session("s1", busy="drop")
+        with pytest.raises(StoreUnavailable, match="held by another writer"):
+            other.session("s1", wait=0.05)
+        with pytest.raises(Invalid, match="queue or drop or interrupt"):
+            other.session("s1", busy="push")  # type: ignore[arg-type]
+    other.session("s1", busy="drop").close()
+
+
+@pytest.mark.covers("N2-4")
+def test_an_interrupted_writer_learns_of_it_at_its_next_write(first: Memory, other: Memory) -> None:
+    held = first.session("s1")
+    held.turn("user", "one")
+    with other.session("s1", busy="interrupt") as session:
+        session.turn("user", "two")
+        with pytest.raises(Conflict, match="took session s1 over"):
+            held.turn("user", "three")
+        with pytest.raises(Conflict, match="took session s1 over"):
+            held.close()
+        assert [turn.text for turn in session.turns()] == ["one", "two"]
+
+
+@pytest.mark.covers("N2-4")
+def test_a_lease_runs_out_after_a_quarter_of_an_hour_without_a_write(
+    first: Memory, other: Memory, clock: MovableClock
+) -> None:
+    held = first.session("s1")
+    for _ in range(4):
+        clock.move(minutes=10)
+        held.turn("user", "still here")
+    clock.move(minutes=14)
+    with pytest.raises(StoreUnavailable):
+        other.session("s1", busy="drop")
+    clock.move(minutes=2)
+    other.session("s1", busy="drop").turn("user", "mine now")
+    with pytest.raises(Conflict):
+        held.turn("user", "too late")
+
+
+def test_who_was_idle_goes_on_if_nobody_took_the_session(first: Memory, other: Memory, clock: MovableClock) -> None:
+    held = first.session("s1")
+    talk(held, "one", "two")
+    clock.move(minutes=20)
+    other.session("s2").leave()  # ends what was left open
+    assert [(r.title, r.data["state"]) for r in other.sessions(state="closed")] == [("s1", "closed")]
+    held.turn("user", "I am back")
+    assert held.record.data["state"] == "open" and held.turns()[-1].text == "I am back"
+
+
+@pytest.mark.covers("N2-4")
+def test_at_most_ten_wait_and_the_first_one_is_served_first(first: Memory, other: Memory, clock: MovableClock) -> None:
+    from memorist.session.lease import Lease
+
+    with first.session("s1") as held:
+        job, by = held._name.job(first._caller), other._caller
+        queue = [Lease(job, "session s1", by) for _ in range(MOST_WAITING)]
+        assert not any(lease._claim("queue", clock() + MINUTE) for lease in queue)
+        with pytest.raises(StoreUnavailable, match="10 writers wait for session s1"):
+            other.session("s1", wait=5)
+    held.leave()
+    assert not queue[1]._claim("queue", clock() + MINUTE)
+    assert queue[0]._claim("queue", clock() + MINUTE)
+    queue[0].give_back(over=False)
+    clock.move(minutes=2)  # those who waited have given up
+    other.session("s1", busy="drop").leave()
+
+
+# ---------------------------------------------------------------- its end
+
+
+@pytest.mark.covers("S3-10", "S1-17", "S1-11", "S3-3")
+def test_the_end_keeps_findings_promotes_them_and_leaves_a_summary(memory: Memory) -> None:
+    recorded = promoting(door(memory, "recorded"))
+    with recorded.session("s1", agent="claude") as session:
+        talk(session, WISH, "I will remember that.", "And what about the tests?", "They are green.")
+        memory.remember("The tests take four minutes", kind="note", scope="session/s1", agent="claude")
+        session.note("Ask Ann before a deploy", pinned=True)
+    [record] = memory.sessions()
+    assert record.data["state"] == "closed" and record.data["closed"]
+    summary = memory.get(record.data["summary"])
+    assert (summary.kind, summary.scope, summary.provenance.session) == ("summary", "project/atlas", "s1")
+    kept = {r.text for r in memory.list({"scope": "project/atlas", "kind": {"$in": ["fact", "note"]}})}
+    assert kept == {"the deploy key of the staging machine expires in May.", "Ask Ann before a deploy"}
+    [note] = memory.list({"text": "The tests take four minutes", "state": "archived"})
+    assert note.reason == "session/s1 finished: closed"
+
+
+@pytest.mark.covers("S1-17")
+def test_a_session_that_goes_on_has_one_summary(memory: Memory) -> None:
+    for day in ("Monday", "Tuesday"):
+        with memory.session("s1") as session:
+            talk(session, f"On {day} the lift was painted", "Which one?")
+    [summary] = memory.list({"kind": "summary"})
+    assert "Monday" in summary.text and "Tuesday" in summary.text
+    assert memory.sessions()[0].data["summary"] == summary.id
+
+
+def test_a_short_talk_is_its_own_summary(memory: Memory) -> None:
+    with memory.session("s1") as session:
+        talk(session)
+    assert memory.count({"kind": "summary"}) == 0 and "summary" not in memory.sessions()[0].data
+
+
+def test_turns_are_read_once(memory: Memory) -> None:
+    for _ in range(2):
+        with memory.session("s1") as session:
+            session.turn("user", DECISION)
+    [found] = memory.list({"scope": "session/s1"})
+    assert (found.text, found.counters.strength) == (DECISION, 1)  # said twice, and each was read once
+
+
+def test_a_finding_is_trusted_like_its_turn_whoever_ends_the_session(memory: Memory) -> None:
+    session = door(memory, "agent").session("s1")
+    session.turn("user", WISH)  # an agent says that the user said so
+    session.tool_result(None, "error: the build of module alpha failed with exit code 3")
+    session.leave()
+    door(memory, "user").session("s1").close()
+    found = memory.list({"scope": "session/s1"})
+    assert {record.origin for record in found} <= {"agent", "tool"} and found
+    assert all(record.status == "candidate" for record in found)
+
+
+def test_a_summary_is_trusted_like_the_least_of_what_it_quotes(memory: Memory) -> None:
+    session = door(memory, "import").session("s1")
+    talk(session, "The vault is open at night", "I see.")
+    session.leave()
+    door(memory, "user").session("s1").close()
+    [summary] = memory.list({"kind": "summary", "state": {"$in": ["active", "archived"]}})
+    assert (summary.origin, summary.status, summary.scope) == ("import", "candidate", "session/s1")
+
+
+@pytest.mark.covers("S3-22")
+def test_where_findings_are_off_a_session_only_ends(memory: Memory) -> None:
+    memory._choose(auto=False)
+    with memory.session("s1") as session:
+        talk(session, DECISION, "Good.", WISH, "Noted.")
+    assert memory.sessions()[0].data["state"] == "closed"
+    assert memory.count({"kind": {"$in": ["summary", "decision", "fact"]}}) == 0
+
+
+@pytest.mark.covers("S3-22")
+def test_a_fast_end_is_one_transaction_and_the_next_one_that_opens_does_the_rest(memory: Memory) -> None:
+    recorded = promoting(door(memory, "recorded"))
+    session = recorded.session("s1")
+    talk(session, WISH, "Noted.")
+    opened = memory._tools.store.transaction
+    with pytest.MonkeyPatch.context() as patch:
+        begun: list[bool] = []
+        patch.setattr("memorist.session.close.FAST", 60.0)
+        patch.setattr(
+            memory._tools.store, "transaction", lambda *how, **more: begun.append(True) or opened(*how, **more)
+        )
+        session.close(fast=True)
+    assert len(begun) == 1
+    assert memory.sessions()[0].data["state"] == "closing"
+    assert [r.status for r in memory.list({"scope": "session/s1"})] == ["candidate"]  # found, and not promoted
+    assert memory.count({"kind": "summary"}) == 0
+    with recorded.session("another"):
+        assert memory.count({"kind": "summary"}) == 1 and memory.count({"scope": "session/s1"}) == 0
+        assert memory.count({"scope": "project/atlas", "kind": "fact"}) == 1
+        assert [r.title for r in memory.sessions(state="closed")] == ["s1"]
+
+
+def test_a_session_closed_in_a_hurry_is_ended_before_it_goes_on(memory: Memory) -> None:
+    session = memory.session("s1")
+    talk(session, "one", "two")
+    session.close(fast=True)
+    with memory.session("s1") as again:
+        assert again.record.data["state"] == "open" and memory.count({"kind": "summary"}) == 1
+        again.turn("user", "three")
+
+
+def test_what_fails_inside_ends_in_a_hurry(memory: Memory) -> None:
+    with pytest.raises(ZeroDivisionError), memory.session("s1") as session:
+        session.turn("user", "Hello")
+        raise ZeroDivisionError
+    assert memory.sessions()[0].data["state"] == "closing"
+
+
+def test_closing_the_memory_ends_what_is_open(path: Path, other: Memory) -> None:
+    with Memory(path, project="atlas", embed="none") as memory:
+        talk(memory.session("s1"), "one", "two")
+    assert other.sessions()[0].data["state"] == "closing"
+    other.session("s2").close()
+    assert {record.data["state"] for record in other.sessions()} == {"closed"}
+
+
+@pytest.mark.covers("S3-3", "S2-4")
+def test_what_a_crash_left_open_is_ended_at_the_next_start(path: Path, other: Memory, clock: MovableClock) -> None:
+    crashed = Memory(path, project="atlas", embed="none", clock=clock)
+    session = crashed.session("s1")
+    talk(session, DECISION, "Good.")
+    crashed._held.clear()  # killed: nothing of what follows an end was done
+    other.session("s2").close()
+    assert other.sessions(state="open")[0].title == "s1"  # its writer may live
+    clock.move(minutes=16)
+    other.session("s3").close()
+    assert other.sessions(state="open") == []
+    assert other.count({"kind": "summary"}) == 1 and other.count({"scope": "session/s1", "kind": "decision"}) == 1
+    assert other.audit().ok
+
+
+def test_upkeep_ends_what_was_left_open(first: Memory, clock: MovableClock) -> None:
+    session = first.session("s1")
+    talk(session, DECISION, "Good.")
+    clock.move(minutes=16)
+    [plan] = [report for report in first.upkeep(dry_run=True) if report.verb == "sessions"]
+    assert [each.number for each in plan.changed] == [session.record.number] and session.record.data["state"] == "open"
+    [report] = [report for report in first.upkeep() if report.verb == "sessions"]
+    assert report.changed and session.record.data["state"] == "closed"
+    assert not [report for report in first.upkeep() if report.verb == "sessions"]
+
+
+# ---------------------------------------------------------------- forks
+
+
+@pytest.mark.covers("S3-27", "S3-10")
+def test_a_fork_begins_with_what_was_said_and_goes_its_own_way(memory: Memory) -> None:
+    with memory.session("s1", agent="claude") as session:
+        talk(session, "one")
+        session.note("The tests take four minutes", kind="fact")
+        with session.fork("s2", agent="codex") as fork:
+            session.turn("user", "only here")
+            fork.turn("user", "only there")
+            assert [turn.text for turn in fork.turns()][-2:] == ["one", "only there"]
+            assert [turn.text for turn in fork.turns(2)] == ["one", "only there"]
+            assert [turn.text for turn in session.turns()][-2:] == ["one", "only here"]
+            assert fork.record.data["parent"] == "s1"
+            assert [r.text for r in memory.list({"scope": "session/s2"})] == ["The tests take four minutes"]
+            with fork.fork("s3") as third:
+                assert len(third.turns()) == 4
+    assert len(memory.list({"kind": "turn"})) == 5  # no turn was copied
+
+
+@pytest.mark.covers("S3-27")
+def test_both_sides_of_a_fork_may_promote_and_it_counts_once(memory: Memory) -> None:
+    recorded = promoting(door(memory, "recorded"))
+    with recorded.session("s1") as session:
+        session.turn("user", WISH)
+        memory.extract(DECISION, session="s1")
+        with session.fork("s2"):
+            pass
+    found = [each for each in memory.promote(dry_run=True) if DECISION in each.text]  # type: ignore[union-attr]
+    assert [(each.sessions, "multi-session" in each.signals) for each in found] == [(1, False)]
+    assert memory.count({"scope": "project/atlas", "kind": "fact"}) == 1
+
+
+def test_a_fork_does_not_make_what_was_noted_more_trusted(memory: Memory) -> None:
+    session = door(memory, "tool").session("s1")
+    session.note("The password policy is off")
+    session.leave()
+    with door(memory, "user").session("s1") as mine, mine.fork("s2"):
+        [note] = memory.list({"scope": "session/s2"})
+        assert (note.origin, note.status) == ("tool", "candidate")
+
+
+# ---------------------------------------------------------------- laws
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["a", "b"]), st.sampled_from(["turn", "leave", "fast", "close", "fork"])), max_size=12
+    )
+)
+def test_whatever_happens_to_sessions_no_turn_is_lost_and_none_is_doubled(steps: list[tuple[str, str]]) -> None:
+    with Memory(":memory:", project="atlas", embed="none") as memory:
+        said: dict[str, list[str]] = {"a": [], "b": []}
+        for number, (id, step) in enumerate(steps):
+            session = memory.session(id)
+            session.turn("user", f"{id} {number}")
+            said[id].append(f"{id} {number}")
+            if step == "fork":
+                with session.fork() as fork:
+                    assert [turn.text for turn in fork.turns()] == said[id]
+            if step in ("fast", "close"):
+                session.close(fast=step == "fast")
+            session.leave()
+        for id, texts in said.items():
+            assert [turn.text for turn in memory.session(id).turns()] == texts
+        assert memory.audit().ok
+
+
+assert LENGTH == 15 * MINUTE
