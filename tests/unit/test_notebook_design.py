@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import rounds
 from memorist import Memory
 from memorist.access import access_for
 from memorist.design import Design
@@ -39,7 +40,8 @@ def test_it_has_the_numbers_of_its_document() -> None:
     assert NOTEBOOK.budget.tokens * 4 == 50_000, "maxMemorySize, at four characters a token"
     assert NOTEBOOK.reads == ("project", "global"), "a project reads its own and what is shared"
     assert NOTEBOOK.inject == "core" and NOTEBOOK.files == "mirror" and NOTEBOOK.promotion.mode == "manual"
-    assert [job.ttl_days for job in NOTEBOOK.upkeep if hasattr(job, "ttl_days")] == [30], "sessionRetentionDays"
+    days = {type(job).__name__: getattr(job, "days", getattr(job, "ttl_days", None)) for job in NOTEBOOK.upkeep}
+    assert days == {"Settle": None, "Retain": 30, "RetainSessions": 30}, "sessionRetentionDays"
     assert set(SECTIONS.values()) | {OTHER_SECTION} == {
         "Key Decisions", "User Preferences", "Project Context", "Session Summaries",
     }  # fmt: skip
@@ -102,11 +104,13 @@ def test_what_nobody_vouches_for_is_not_on_the_page(notebook: Memory) -> None:
 def test_what_a_session_left_is_archived_after_thirty_days(notebook: Memory, clock: MovableClock) -> None:
     note = notebook.remember("A note of a session", scope="session/s1", kind="note")
     kept = notebook.remember("A fact of the project")
+    with notebook.session("s2") as session:
+        said = session.turn("user", "hello there")
     for days, state in ((29, "active"), (2, "archived")):
         clock.move(days=days)
         notebook.remember(f"Life went on until {days}")  # else a month without a sign looks like a clock that jumped
         notebook.upkeep()
-        assert notebook.get(str(note.id)).state == state
+        assert notebook.get(str(note.id)).state == notebook.get(str(said.id)).state == state
     assert notebook.get(str(kept.id)).state == "active"
 
 
@@ -179,3 +183,49 @@ def test_everything_is_indexed_and_has_a_time(notebook: Memory, clock: MovableCl
     notebook.remember("Indexed at once", kind="decision")
     [hit] = notebook.recall("indexed")
     assert hit.record.times.at == clock() and notebook.history(hit.record.id)[0].at - clock() == timedelta()
+
+
+# ---------------------------------------------------------------- what stands beside the document
+
+
+@pytest.mark.covers("N2-1")
+def test_a_loop_goes_on_without_its_memory(notebook: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory that is missing, switched off or broken is an empty page with a reason, never an error."""
+    assert notebook.context("anything").text == ""
+    notebook.remember("API uses Fastify, not Express", kind="decision")
+    for name in ("find", "links"):
+        with monkeypatch.context() as broken:
+            broken.setattr(notebook._tools.store, name, _breaks)
+            made = notebook.context("which framework?")
+            assert made.text == "" and "memory failed" in (made.empty_because or "")
+    monkeypatch.setenv("MEMORIST_OFF", "1")
+    assert not notebook.context("which framework?").text
+    assert notebook.remember("lost?").outcome == "refused", "and a write says that it was none"
+
+
+def _breaks(*_: object, **__: object) -> None:
+    raise OSError("the disk is gone")
+
+
+@pytest.mark.covers("N2-7", "S2-1")
+def test_every_fact_that_was_written_survives_a_reset(tmp_path: Path) -> None:
+    facts = {f"The lamp in room {n} has {n * 7} watts" for n in range(rounds(2000, 0.05))}
+    with Memory(tmp_path / "memory.db", project="atlas", design="notebook", embed="none") as memory:
+        assert all(outcome for outcome in memory.remember_many(sorted(facts)))
+    with Memory(tmp_path / "memory.db", project="atlas", design="notebook", embed="none") as memory:
+        assert {record.text for record in memory.list(limit=10_000)} == facts
+        assert all(memory.recall(fact, limit=1)[0].text == fact for fact in sorted(facts)[:20])
+        assert {event.record for event in memory.log(limit=10_000)} == {r.id for r in memory.list(limit=10_000)}
+
+
+@pytest.mark.covers("N2-9")
+def test_the_page_is_a_view_of_typed_memories_with_relations(notebook: Memory) -> None:
+    old = notebook.remember("The queue is Redis", kind="decision", importance=0.7)
+    new = notebook.remember("The queue is Postgres", kind="decision", importance=0.9)
+    also = notebook.remember("Redis stays for the cache", kind="fact")
+    notebook.link(str(new.id), str(old.id), "supersedes")
+    notebook.link(str(also.id), str(new.id), "relates_to")
+    shown = notebook.context("").items
+    assert [hit.text for hit in shown] == ["The queue is Postgres", "Redis stays for the cache"]
+    assert {link.kind for link in notebook.links(str(new.id))} >= {"relates_to"}
+    assert notebook.get(str(old.id)).state == "superseded"

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from memorist import checks
-from memorist.design import Design
+from memorist.design import Design, Job
 from memorist.designs.notebook import A_TOKEN, HYBRID, NOTEBOOK, PAGE, RETENTION
 from memorist.errors import Invalid, NotFound, meant
 from memorist.files.markdown import memories_in
@@ -33,6 +33,7 @@ from memorist.remember.authority import least
 from memorist.store.files import replace_private
 from memorist.text.visible import quoted, visible
 from memorist.upkeep.retain import Retain
+from memorist.upkeep.sessions import RetainSessions
 
 MOST_SHOWN = 1000  # entries of a page that are looked at, the newest: more would not fit
 SECTION = 10_000  # characters of one
@@ -96,10 +97,7 @@ class Config(Noun):
     def design(self) -> Design:
         """The notebook design with these numbers."""
         tokens = max(1, self.max_memory_size // A_TOKEN)
-        kept = tuple(
-            replace(job, ttl_days=self.session_retention_days) if isinstance(job, Retain) else job
-            for job in NOTEBOOK.upkeep
-        )
+        kept = tuple(_retaining(job, self.session_retention_days) for job in NOTEBOOK.upkeep)
         recall = HYBRID if self.search_provider == "hybrid" else NOTEBOOK.recall
         return replace(
             NOTEBOOK, recall=recall, upkeep=kept, budget=replace(NOTEBOOK.budget, tokens=tokens, most=tokens)
@@ -113,6 +111,13 @@ class Config(Noun):
             "flush": flush, "compact": self.compaction_threshold, "keep": self.compaction_keep_recent,
             "results": self.tool_result_retention,
         }  # fmt: skip
+
+
+def _retaining(job: Job, days: int) -> Job:
+    """The job, with so many days if it is about sessions."""
+    if isinstance(job, RetainSessions):
+        return replace(job, days=days)
+    return replace(job, ttl_days=days) if isinstance(job, Retain) else job
 
 
 WHOLE_KEYS = {  # the keys that are whole numbers, and the most that each may be
