@@ -29,7 +29,7 @@ FLOORS = """
 lazy unseen noun records kinds errors access project
 text worth redact folder
 store models
-checks design
+checks design bus
 remember recall prompt
 session
 upkeep

@@ -7,6 +7,7 @@ Tasks, sessions and agents belong to the project in which they were made, their 
 of another. They are read and written only with a grant for the scope and for its home (docs/why/0023-homes.md).
 """
 
+import logging
 from dataclasses import dataclass, replace
 from typing import get_args
 
@@ -22,6 +23,8 @@ EVERYWHERE = ("*", EVERY_PROJECT)
 DEFAULT_SPACE = "default"
 HOMED = ("task", "session", "agent")  # families that belong to a project
 GLOBAL = "global"  # as a home: an agent that works across projects
+SEVERITY = {"read": logging.DEBUG, "write": logging.INFO}  # of an attempt; whoever made it gets an error too
+log = logging.getLogger("memorist")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,9 @@ class Access(Noun):
     def _must(self, scope: Scope, home: str | None, act: str, grants: tuple[str, ...]) -> Scope:
         if not self._may(grants, scope, home):
             allowed, of = ", ".join(grants) or "nothing", f" of {home}" if home else ""
-            raise OutOfScope(f"this {self.role} access may not {act} {scope}{of}; it may {act}: {allowed}")
+            problem = f"this {self.role} access may not {act} {scope}{of}; it may {act}: {allowed}"
+            log.log(SEVERITY[act], "%s through %s: %s", self.actor, self.surface, problem)
+            raise OutOfScope(problem)
         return scope
 
 

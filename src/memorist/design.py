@@ -123,7 +123,7 @@ class Lane:
 
 # Lanes that do not depend on the question: the part of a prompt that stays the same.
 PINNED = "pinned"
-STEADY = (PINNED, "preferences", "conventions", "summaries")
+STEADY = (PINNED, "decisions", "preferences", "conventions", "known", "summaries")
 BRIDGE = "bridge"  # what other agents noted or found in a session since this one last spoke there
 LANES = (*STEADY, BRIDGE, "recall")
 

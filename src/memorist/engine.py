@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from memorist import checks, designs, prompt, recall, remember, upkeep
 from memorist.access import Access, access_for, family_of
+from memorist.bus import Bus, read, written
 from memorist.design import Clock, Confirmer, Design, Reranker, Tools
 from memorist.errors import Invalid, MemoristError, Refused, StoreDamaged, StoreUnavailable
 from memorist.folder import Folder
@@ -223,48 +224,6 @@ def ends(deadline: float | None) -> float | None:
 def over_at(until: float | None) -> Callable[[], bool]:
     """Tells whether that moment has come."""
     return lambda: until is not None and time.perf_counter() >= until
-
-
-# ---------------------------------------------------------------- word to those who listen
-
-Listener = Callable[[str, Mapping[str, Any]], None]
-Place = tuple[str, str | None]  # a scope and its home
-Heard = tuple[str | None, Listener, Callable[[], Access]]
-
-
-class Bus:
-    """Calls plain functions after the fact, in the caller's thread, for `memory:write`, `memory:read` and `memory:search`.
-
-    A listener that fails never fails the verb that woke it: the change is stored by then. Its error is logged, not hidden.
-    All views of a memory speak on one bus, and each hears only of places that its access may read.
-    """
-
-    def __init__(self, who: Callable[[], Access], listeners: "list[Heard] | None" = None) -> None:
-        self._who = who
-        self._listeners: list[Heard] = [] if listeners is None else listeners
-
-    def seen_by(self, who: Callable[[], Access]) -> "Bus":
-        """The same bus for another view."""
-        return Bus(who, self._listeners)
-
-    @property
-    def is_heard(self) -> bool:
-        return bool(self._listeners)
-
-    def listen(self, listener: Listener, event: str | None = None) -> Callable[[], None]:
-        """Calls `listener(event, facts)` for every event, or for the named one; returns a function that stops it."""
-        entry = (event, listener, self._who)
-        self._listeners.append(entry)
-        return lambda: self._listeners.remove(entry) if entry in self._listeners else None
-
-    def emit(self, event: str, places: Sequence[Place], **facts: Any) -> None:
-        """Tells those who may read all these places, and whoever did it."""
-        for wanted, listener, who in tuple(self._listeners):
-            if wanted in (None, event) and (who() == self._who() or all(who().may_read(*place) for place in places)):
-                try:
-                    listener(event, facts)
-                except Exception:
-                    log.exception("a listener for %s failed; the memory itself is fine", event)
 
 
 # ---------------------------------------------------------------- an open memory
@@ -478,9 +437,7 @@ class Engine:
 
     def _tell(self, outcome: Outcome) -> Outcome:
         if outcome.record is not None and outcome.outcome not in ("unchanged", "repeated"):
-            record = outcome.record
-            facts = {"outcome": outcome.outcome, "because": outcome.because, "kind": record.kind, "scope": record.scope}
-            self.bus.emit("memory:write", [(record.scope, record.home)], id=outcome.id, **facts)
+            self._tell_of(outcome.record, outcome.batch, outcome.outcome, outcome.because)
             self._count_use()
             if not self._is_known and outcome.record.scope in self._homes:
                 self._keep_checkout()
@@ -509,11 +466,26 @@ class Engine:
         if report.dry_run or not self.bus.is_heard:
             return report
         records = self._tools.store.get([each.id for each in report.changed], everywhere(self.space))
-        places = {record.id: (record.scope, record.home) for record in records}
-        for each in report.changed:
-            if each.id in places:
-                self.bus.emit("memory:write", [places[each.id]], id=each.id, outcome=report.verb, because=each.because)
+        reasons = {each.id: each.because for each in report.changed}
+        for record in records:
+            self._tell_of(record, report.batch, report.verb, reasons[record.id])
         return report
+
+    def _tell_of(self, record: Record, batch: str | None, outcome: str, because: str) -> None:
+        """One event about one memory; what it tells is looked up only for those who listen."""
+        if self.bus.is_heard:
+            events = self._tools.store.journal(record=record.id, batch=batch) if batch else []
+            facts = written(record, events, self._past) | {"outcome": outcome, "because": because}
+            self.bus.emit("memory:write", [(record.scope, record.home)], **facts)
+
+    def _past(self, id: str) -> str:
+        return "".join(record.text for record in self._tools.store.get([id], everywhere(self.space)))
+
+    def _read(self, records: list[Record]) -> list[Record]:
+        """These, and word of each to those who listen."""
+        for record in records if self.bus.is_heard else ():
+            self.bus.emit("memory:read", [(record.scope, record.home)], **read(record))
+        return records
 
     def _shown(self, report: Report) -> Report:
         """What this access may know of a report about the whole space; all of it about a project that was moved from or to here."""
@@ -590,6 +562,9 @@ class Engine:
         places = [(self.access.home or self.project.scope, None), *read]
         ids = [hit.record.id for hit in answer]
         self.bus.emit("memory:search", places, query=answer.query, results=len(answer), ids=ids)
+        if more and answer:
+            size, path = len(more["rendered"]["text"]), f"context/{line.id}"
+            self.bus.emit("memory:read", places, type="working", path=path, size=size, ids=ids)
 
     def _context(self, wish: "Wish") -> Context:
         try:

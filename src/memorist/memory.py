@@ -519,17 +519,13 @@ class Memory(Conversation):
 
     def get(self, id: Reference) -> Record:
         """One record: `id` is its id, its short number, or a unique beginning or end of the id."""
-        record = self._must_get(id)
-        self.bus.emit(
-            "memory:read", [(record.scope, record.home)], id=record.id, kind=record.kind, size=len(record.text)
-        )
-        return record
+        return self._read([self._must_get(id)])[0]
 
     def list(self, where: Filter | None = None, *, order: str = "at", limit: int = 100) -> builtins.list[Record]:
         """Records that match the filter `where`, `limit` at most. `order` is the field to sort by, the highest first;
         `order="-at"` gives the oldest first."""
         store, limit = self._caller.store, checks.whole(limit, "limit", 1, 1_000_000)
-        return store.find(self._where(where), order_of(order), limit)
+        return self._read(store.find(self._where(where), order_of(order), limit))
 
     def count(self, where: Filter | None = None) -> int:
         """How many match the filter `where`."""
@@ -546,7 +542,8 @@ class Memory(Conversation):
         """Records in the order in which they happened, `limit` at most, those that match the filter `where`: `around` a time
         or a memory, or the latest."""
         store, limit = self._caller.store, checks.whole(limit, "limit", 1, 10_000)
-        return recall.lookup.timeline(recall.lookup.when(around, self._must_get), limit, self._where(where), store)
+        moment = recall.lookup.when(around, self._must_get)
+        return self._read(recall.lookup.timeline(moment, limit, self._where(where), store))
 
     def history(self, id: Reference) -> builtins.list[Event]:
         """The journal of the memory `id`, oldest first."""

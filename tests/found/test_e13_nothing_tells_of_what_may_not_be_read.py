@@ -102,14 +102,14 @@ def test_a_view_hears_only_of_what_it_may_read(a: Memory) -> None:
     a.forget(where={"id": id}, because="the canary flew")
     a.remember("A task of its own", scope="task/1")
     a.remember("Known to all", scope="global")
-    assert heard["own"] == heard["admin"] and len(heard["own"]) == 7
+    assert heard["own"] == heard["admin"] and len(heard["own"]) == 8  # a context is asked and then read
     assert heard["skill"] == [] and len(heard["b"]) == len(heard["global"]) == 1
     assert "canary" not in str((heard["b"], heard["global"]))
     views["b"].remember("Of the other project", scope="project/b")
     views["b"].recall("what is of the other project?", scope="project/b")
     views["b"].recall("what is known to all?", scope="global")
     views["b"].recall("what is known here?")
-    assert len(heard["own"]) == 7 and len(heard["b"]) == 5 and len(heard["admin"]) == 11
+    assert len(heard["own"]) == 8 and len(heard["b"]) == 5 and len(heard["admin"]) == 12
     assert len(heard["global"]) == 1
 
 

@@ -58,7 +58,7 @@ def test_every_design_is_written_with_its_lanes(tmp_path: Path, name: str) -> No
     [
         (
             'lanes = ["attic"]',
-            "lanes: there is no 'attic'; names are pinned, preferences, conventions, summaries, recall, task",
+            "lanes: there is no 'attic'; names are pinned, decisions, preferences",
         ),
         ('lanes = ["recall", "recall"]', "lanes names recall twice"),
         ("lanes = 5", "lanes must be a list of names"),

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from memorist.designs.balanced import BALANCED
     from memorist.designs.curated import CURATED
     from memorist.designs.hebbian import HEBBIAN
+    from memorist.designs.notebook import NOTEBOOK
     from memorist.designs.tiers import TIERS
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-NAMES = ("balanced", "tiers", "hebbian", "curated")
+NAMES = ("balanced", "tiers", "hebbian", "curated", "notebook")
 
 
 class _Designs(Mapping[str, Design]):
@@ -45,7 +46,18 @@ class _Designs(Mapping[str, Design]):
 
 DESIGNS: Mapping[str, Design] = _Designs()
 
-__all__ = ["BALANCED", "CURATED", "DESIGNS", "HEBBIAN", "TIERS", "adjusted", "design_named", "files_in", "find"]
+__all__ = [
+    "BALANCED",
+    "CURATED",
+    "DESIGNS",
+    "HEBBIAN",
+    "NOTEBOOK",
+    "TIERS",
+    "adjusted",
+    "design_named",
+    "files_in",
+    "find",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -317,7 +317,7 @@ STAGES: Mapping[str, Shape] = {
     "words": _shape(words.ByWords, pool=_pool, source=checks.flag, lifted=partial(one_of, known=tuple(words.LIFTS))),
     "gather": _shape(gather.Gather, words=_pool, meaning=_pool, around=_pool),
     "blend": _shape(blend.Blend),
-    "fuse_ranks": _shape(blend.FuseRanks, k=_pool),
+    "fuse_ranks": _shape(blend.FuseRanks, k=_pool, meaning=checks.share),
     "aliases": _shape(words.ExpandAliases, weight=_part_of, usual=checks.flag),
     "widen": _shape(words.Widen, fuzzy=partial(checks.number, least=0, most=0.5), prefix=checks.flag, most=_few),
     "fields": _shape(words.ByFields, pool=_pool, content=_field, tags=_field, files=_field, category=_field),

@@ -45,6 +45,7 @@ CODE = tuple(
 )
 OWN_FILE = "MEMORY"  # how the names of files begin that memories are written to: they are synced, not extracted
 LARGEST_SOURCE = 4 << 20  # bytes of one file
+LARGEST_INDEX = 64 << 20  # bytes of all that are read at once
 MOST_ITEMS = 2000  # of one file
 TITLE = 60  # characters
 KINDS_OF: Mapping[ItemType, str] = {
@@ -169,7 +170,7 @@ class _Read:
 
 
 def _read(names: Iterable[str], folder: Folder, memory: Memory) -> _Read:
-    read, room, count = _Read(), sources.LARGEST, 0
+    read, room, count = _Read(), LARGEST_INDEX, 0
     for name in names:
         try:
             raw, changed = folder.content(_storable(name, memory), min(LARGEST_SOURCE, room))

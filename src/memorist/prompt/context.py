@@ -21,7 +21,7 @@ from itertools import chain
 from typing import Any, cast
 
 from memorist import checks
-from memorist.access import Access, family_of
+from memorist.access import GLOBAL, Access, family_of
 from memorist.design import BRIDGE, LANES, MOST_HITS, PINNED, STEADY, Budget, Compression, Design, Inject, Lane, Tools
 from memorist.errors import Invalid, MemoristError, OutOfScope
 from memorist.kinds import DOCUMENTS as LAYER
@@ -58,13 +58,17 @@ MOST_SUMMARIES = 10
 MOST_CONTRADICTIONS = 2
 SETTLED: Mapping[str, tuple[tuple[str, str, Any], ...]] = {  # what steady lanes hold beside summaries
     PINNED: (("pinned", "eq", True), ("kind", "ne", "turn")),  # a turn is never shown as settled
+    "decisions": (("kind", "eq", "decision"),),
     "preferences": (
         ("kind", "in", ("preference", "instruction")),
         ("origin", "eq", "user"),
         ("status", "eq", "confirmed"),
     ),
     "conventions": (("kind", "eq", "convention"),),
+    "known": (("kind", "ne", "summary"),),  # all that a question would find, and no steady lane before it has
 }
+# Kinds that anybody may write for every project, so these lanes take of those only what the user said (remember/authority.py).
+UNASKED = ("decisions", "known")
 FEWEST_HITS = 20  # that are recalled for a question, unless the design or the caller says otherwise
 USUAL, LEAST = 75, 10  # tokens of a memory in a prompt: usually, and in any case
 HURRIED_HITS = 3  # a hurried context recalls this part
@@ -405,17 +409,19 @@ class Look:
     def steady(self, lane: str) -> list[Hit]:
         """The memories of a lane that does not depend on the question. Their order depends on stored fields and never on
         counters, so it stays the same until a memory changes."""
-        where = self._where()
         if lane == "summaries":
-            told = [
-                self._vouched(where.also("kind", "eq", kind), "at", MOST_SUMMARIES) for kind in ("summary", "narrative")
-            ]
-            latest = sorted((r for some in told for r in some), key=lambda r: (r.times.at, r.number), reverse=True)
-            return [Hit(record, 1.0, {"summary": 1.0}) for record in latest[:MOST_SUMMARIES]]
+            return self._summaries()
+        where = self._recallable(self.plan.scopes) if lane == "known" else self._where()
         for field, operator, value in SETTLED[lane]:
             where = where.also(field, operator, value)
         found = self._vouched(where, "importance", MOST_STEADY)
+        if lane in UNASKED:
+            found = [record for record in found if record.scope != GLOBAL or record.trust == "high"]
         return [Hit(r, 1.0, {lane: 1.0}) for r in sorted(found, key=lambda r: (-r.importance, r.number))]
+
+    def _summaries(self) -> list[Hit]:
+        latest = self._vouched(self._where().also("kind", "in", ("summary", "narrative")), "at", MOST_SUMMARIES)
+        return [Hit(record, 1.0, {"summary": 1.0}) for record in latest]
 
     def told(self) -> list[Hit]:
         """What other agents noted or found in the session since this one last spoke there."""

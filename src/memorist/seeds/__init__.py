@@ -5,9 +5,11 @@ A reader of such a document finds its words here; they do what the verbs of `Mem
 
 from memorist.seeds import curated
 from memorist.seeds.hebbian import Hebbian
+from memorist.seeds.notebook import Notebook
 from memorist.seeds.tiers import Tiers
 
-__all__ = ["curated", "hebbian", "tiers"]
+__all__ = ["curated", "hebbian", "notebook", "tiers"]
 
 hebbian = Hebbian
+notebook = Notebook
 tiers = Tiers

@@ -297,18 +297,19 @@ def _sessions(candidates: Sequence[Candidate], own: Mapping[int, float]) -> dict
 
 @dataclass(frozen=True, slots=True)
 class FuseRanks:
-    """Reciprocal rank fusion: only places count, 1 / (k + place) by words and by meaning. For comparison: it finds less than
-    adding what was measured (docs/LOG.md), because a place says nothing about how far ahead it is."""
+    """Reciprocal rank fusion: only places count, 1 / (k + place) by words and by meaning. It finds less than adding what was
+    measured (docs/LOG.md), because a place says nothing about how far ahead it is. What is first by both scores 1."""
 
     k: int = 60
+    meaning: float = 0.5  # what meaning weighs; words weigh the rest
     spare: int = 10
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         places: dict[int, list[Signal]] = {each.fact.number: [] for each in search.candidates}
-        for name in ("words", "meaning"):
+        for name, weight in (("words", 1 - self.meaning), ("meaning", self.meaning)):
             rank = sorted(search.candidates, key=lambda each: (-getattr(each, name), -each.fact.number))
             for place, each in enumerate([each for each in rank if getattr(each, name) > 0], 1):
-                share = (self.k + 1) / (self.k + place) / 2
+                share = weight * (self.k + 1) / (self.k + place)
                 places[each.fact.number].append(Signal(name, getattr(each, name), place, share))
         scores = {number: sum(each.contribution for each in found) for number, found in places.items() if found}
         best = sorted(scores, key=lambda number: (-scores[number], -number))[: 2 * search.limit + self.spare]

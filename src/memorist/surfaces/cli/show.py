@@ -346,6 +346,14 @@ def _log(result: Result, screen: Screen) -> None:
         aside(f"no event fits; {_reach(result.memory)}{verbs}")
 
 
+def _asked(result: Result, screen: Screen) -> None:
+    """One line of the recall log, in the columns of `log`."""
+    told: Mapping[str, Any] = result.value
+    found = f"{memories(told['results'])}{' in a prompt' * told['in_prompt']} for: {told['query']}"
+    who = f"{told['actor']} through {told['surface']}"
+    screen.rows((), [("", _minute(told["at"]), "", result.verb, who, found, told["receipt"])])
+
+
 def _who(event: Event) -> str:
     return f"{event.actor} through {event.surface}"
 
@@ -545,6 +553,7 @@ _SHOWN: Mapping[str, Callable[[Result, Screen], None]] = {
     "conflicts": _conflicts,
     "history": _events,
     "log": _log,
+    "recalled": _asked,
     "audit": _audit,
     "status": _status,
     "doctor": _findings,

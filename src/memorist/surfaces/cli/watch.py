@@ -1,7 +1,7 @@
 """Commands that stay in the foreground until they are stopped.
 
     memorist upkeep --watch "0 4 * * *"    upkeep at the times of a cron line; between two runs nothing is held open
-    memorist log --follow                  the journal, as it grows
+    memorist log --follow                  the journal and the recall log, as they grow, whichever process writes
 
 They are programs like any other, started and stopped by their user: there is no hidden process. SIGINT and SIGTERM end them with
 the step under way, and the next upkeep goes on from there.
@@ -10,13 +10,21 @@ the step under way, and the next upkeep goes on from there.
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
+from memorist import checks
 from memorist.errors import MemoristError
+from memorist.recall.lookup import Wanted
+from memorist.records import Event
+from memorist.remember.edit import may_show
+from memorist.store.nouns import Receipt
+from memorist.store.where import Where
+from memorist.store.writer import RECEIPTS_AT_MOST
 from memorist.surfaces import settings
 from memorist.surfaces.cli import show
 from memorist.surfaces.cli.screen import Screen, aside, one_line
@@ -24,10 +32,15 @@ from memorist.surfaces.cli.verbs import Place, opened
 from memorist.upkeep import cron
 from memorist.upkeep.runner import LATER
 
+if TYPE_CHECKING:
+    from memorist.memory import Memory
+
 AT_FOUR = "0 4 * * *"
 LOOK = 30.0  # seconds between two looks at the clock, which may be set meanwhile, or have slept
 A_SECOND = 1.0  # between two looks at the journal
 MOST_AT_ONCE = 1_000_000  # events of one look: as many as `log` gives, since the older ones would be lost
+LINES_AT_ONCE = 200  # of the recall log; twice as many as long as all of them are new
+RECALLED = "recalled"  # the verb of a line of the recall log, for --verb
 PIECE = 1.0  # seconds of upkeep between two looks at whether to stop
 Wait = Callable[[float], bool]  # waits so many seconds; True as soon as it is time to stop
 
@@ -62,21 +75,80 @@ def _until_stopped() -> Iterator[threading.Event]:
 
 
 def follow(place: Place, arguments: dict[str, Any]) -> int:
-    """The events that fit, and every second those that came; as JSON one to a line."""
+    """The events that fit, and every second those that came, and what was asked meanwhile; as JSON one to a line."""
     screen = replace(Screen.of(place.json), terminal=False)  # a table has its widths from all of its rows
     asked = arguments | ({"scope": place.scope} if place.scope else {})
     with _until_stopped() as stop, opened(place, narrowed=False) as memory:
-        wanted = dict(asked)
+        wanted, recalls = dict(asked), Recalls.of(memory, asked)
         while not stop.is_set():
             head = memory._tools.store.head()  # before the events: what comes meanwhile is not left out
             events = memory.log(**wanted)
             for shown in events if screen.json else filter(None, [events]):
                 show.show(show.Result("log", shown, memory, asked), screen)
+            for line in recalls.new():
+                show.show(show.Result(RECALLED, line, memory, asked), screen)
             sys.stdout.flush()
             known = max(wanted.get("after", 0), head.last if head else 0, *(event.seq for event in events))
             wanted = {**asked, "after": known, "limit": MOST_AT_ONCE}
             stop.wait(A_SECOND)
     return 0
+
+
+@dataclass(slots=True)
+class Recalls:
+    """The recall log of this project, as it grows. What a process asked comes when it writes its buffer out: at once for a prompt,
+    else after a few questions or when it closes."""
+
+    memory: "Memory"
+    wanted: Wanted
+    about: str | None = None  # the id of a memory that must have been shown
+    known: dict[str, None] = field(default_factory=dict)  # the lines that were read, as many as the log may hold
+
+    @classmethod
+    def of(cls, memory: "Memory", asked: Mapping[str, Any]) -> "Recalls":
+        """From now on, of the lines that fit what `log` was asked for."""
+        since, until = (checks.moment(asked.get(name), name) for name in ("since", "until"))
+        verbs, scope = tuple(asked.get("verbs", ())), asked.get("scope")
+        about = None if asked.get("id") is None else memory.get(asked["id"]).id
+        found = cls(memory, Wanted(since, until, asked.get("actor"), asked.get("surface"), verbs, scope), about)
+        found.new()
+        return found
+
+    def new(self) -> list[dict[str, Any]]:
+        """The lines that came since the last look, oldest first, as far as this access may read what they tell."""
+        lines = self._latest()
+        came = [line for line in reversed(lines) if line.id not in self.known]
+        self.known = dict(islice(dict.fromkeys([*(line.id for line in lines), *self.known]).items(), RECEIPTS_AT_MOST))
+        return [_told(line) for line in came if self._fits(line) and self._may_be_told(line)]
+
+    def _fits(self, line: Receipt) -> bool:
+        event = Event(RECALLED, "", line.at, line.actor, line.surface, "")
+        return self.wanted.fits(event, (line.home or "", None)) and self.about in (None, *line.ids)
+
+    def _latest(self) -> list[Receipt]:
+        """As far back as something known; the first time all."""
+        most = LINES_AT_ONCE if self.known else RECEIPTS_AT_MOST
+        while True:
+            lines = self.memory._tools.store.receipts(self.memory.space, most)
+            if len(lines) < most or not self.known or lines[-1].id in self.known:
+                return lines
+            most *= 2
+
+    def _may_be_told(self, line: Receipt) -> bool:
+        """Its words are those of the project it was asked in; and everything that it showed must be readable."""
+        who = self.memory.access
+        mine = who.sees_every_project if line.home is None else who.may_read(line.home)
+        return (
+            mine and may_show(line, who) and len(self.memory._tools.store.get(line.ids, Where(who))) == len(line.shown)
+        )
+
+
+def _told(line: Receipt) -> dict[str, Any]:
+    return {
+        "verb": RECALLED, "at": line.at, "actor": line.actor, "surface": line.surface, "session": line.session,
+        "query": line.query, "results": len(line.shown), "ids": line.ids, "receipt": line.id,
+        "because": line.empty_because, "in_prompt": line.rendered is not None,
+    }  # fmt: skip
 
 
 def times(schedule: cron.Cron, clock: Callable[[], datetime], wait: Wait) -> Iterator[datetime]:
