@@ -5,6 +5,7 @@ One SQLite file in a temporary folder; no key, no network.
 
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import textwrap
@@ -12,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from memorist import Memory
+from memorist.files.memory_md import sync
 from memorist.seeds import curated, tiers
 
 COLUMN = 12  # where what is said about a verb begins
@@ -163,6 +165,58 @@ def saturday(path: Path) -> None:
             say(f"  promote   {found.points} points, {found.outcome}: {found.text}")
 
 
+def sunday(path: Path) -> None:
+    say("\nSunday. A day with two agents, a person with an editor, a crash and a full window. Nothing is lost.")
+    page = path.with_name("MEMORY.md")
+    with Memory(path, project="harbour") as memory:
+        claude = memory.session("sunday", agent="claude")
+        claude.turn("user", "The crane on pier 3 is out until Thursday")
+        claude.tool_call("schedule", {"pier": 3}, id="call-1")
+        claude.tool_result("call-1", "Three ships are due on Wednesday: " + "the tide is high at noon, " * 40)
+        claude.note("Pier 3 takes no ships before Thursday", kind="warning")
+        claude.leave()
+        told = _killed_while_talking(path)
+        say(f"  session   claude says 3 turns and leaves; the next process is killed after {told} acknowledged turns")
+        gemini = memory.session("sunday", agent="gemini", busy="interrupt")
+        say(f"  session   gemini goes on with {len(gemini.turns())} turns, and is told what claude noted:")
+        for line in gemini.context("which pier is free?", budget=200).text.splitlines():
+            if "Pier 3" in line:
+                say(f"            {line}")
+        window = gemini.window(800, keep=4)
+        say(f"  window    {window.state}: {window.because}")
+        raw = len(gemini.turns())
+        say(f"            {len(window.panes)} messages, {window.tokens} tokens; {raw} turns are still there")
+        memory.remember("Ships tie up at pier 1 until Thursday", kind="decision")
+        sync(memory, page)
+        page.write_text(page.read_text(encoding="utf-8") + "\n- The harbour master is Ida\n", encoding="utf-8")
+        sync(memory, page)
+        say(f"  sync      a person adds a line to MEMORY.md  →  {memory.recall('who is the harbour master?')[0].text}")
+        gemini.close()
+        [summary] = memory.list({"kind": "summary", "session": "sunday", "data.covers": None})
+        say(f"  close     {summary.text.splitlines()[0]}")
+        kept = memory.count({"kind": "turn", "session": "sunday"})
+        say(
+            f"  count     {kept} of {raw} turns, {'the journal verifies' if memory.audit().ok else 'SOMETHING IS WRONG'}"
+        )
+
+
+def _killed_while_talking(path: Path) -> int:
+    """Another process goes on with the talk until it is killed in the middle of a word. → how many turns it was told are stored"""
+    script = (
+        "import sys; from memorist import Memory\n"
+        "session = Memory(sys.argv[1], project='harbour').session('sunday', agent='claude')\n"
+        "for n in range(1000):\n"
+        "    session.turn('user' if n % 2 == 0 else 'assistant', f'Ship {n} lies at pier {n % 3 + 1}')\n"
+        "    print(n, flush=True)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True) as talking:
+        assert talking.stdout is not None
+        told = [talking.stdout.readline() for _ in range(40)]
+        talking.kill()
+        told += talking.stdout.readlines()
+    return len(told)
+
+
 def _apart_from_your_settings(folder: Path) -> None:
     """The same story for everybody, whatever they switched off or chose."""
     for name in [name for name in os.environ if name.startswith("MEMORIST_")]:
@@ -181,6 +235,7 @@ def main() -> None:
         thursday(path)
         friday(path)
         saturday(path)
+        sunday(path)
         say(f"\nAll of it was one file of {path.stat().st_size // 1024} KiB, private to you, gone with this demo.")
 
 
