@@ -13,7 +13,7 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
@@ -32,6 +32,7 @@ HASH_LENGTH = 32  # hexadecimal digits of SHA-256
 SETTLED = 2.0  # seconds after which a file's time tells a later change
 MOST_KNOWN = 4096  # files whose digests are remembered
 IGNORING = (".gitignore", ".secretsignore")
+EXCLUDED = ".git/info/exclude"
 VERSION_CONTROL = frozenset((".git", ".hg", ".svn"))
 FILLED = ("__pycache__", "node_modules", "venv")  # folders that tools fill
 # Reading a pipe without a writer would block for ever.
@@ -168,33 +169,27 @@ class Folder:
         parts = name.split("/")
         if any(part in VERSION_CONTROL or part.lower().startswith(".env") for part in parts):
             return True
-        first = len(parts) if inside else 1
-        return any(self._named("/".join(parts[:n]), folder or n < len(parts)) for n in range(first, len(parts) + 1))
+        levels = range(len(parts) if inside else 1, len(parts) + 1)
+        return any(_named(rules, parts, n, folder) for rules in self._rules_above(parts) for n in levels)
 
-    def _named(self, name: str, folder: bool) -> bool:
-        """Whether a file of rules names this path: the nearest one that speaks of it decides, for each sort of them."""
-        parts = name.split("/")
-        folders = ["/".join(parts[:n]) for n in range(len(parts) - 1, -1, -1)]
+    def _rules_above(self, parts: Sequence[str]) -> Iterator[list[tuple[int, Rules]]]:
+        """The rules that may speak of a path, for each sort of them: with how deep they lie, the nearest first."""
         for sort in IGNORING:
-            sources = [(each, f"{each}/{sort}" if each else sort) for each in folders]
-            sources += [("", ".git/info/exclude")] if sort == ".gitignore" else []
-            said = (ignores(self._rules_of(file), name[len(each) + bool(each) :], folder) for each, file in sources)
-            if next((answer for answer in said if answer is not None), False):
-                return True
-        return False
+            depths = range(len(parts) - 1, -1, -1)
+            found = [(depth, self._rules_of("/".join((*parts[:depth], sort)))) for depth in depths]
+            yield [*found, (0, self._rules_of(EXCLUDED))] if sort == ".gitignore" else found
 
     def _rules_of(self, file: str) -> Rules:
         """The rules in that file, none where there is none. One that is there and cannot be read hides everything."""
-        place = self._place(file)
         try:
-            facts = place.stat()
+            facts = os.stat(f"{self._real}/{file}")  # noqa: PTH116  (a path object costs as much as the look)
         except (FileNotFoundError, NotADirectoryError):
             return ()
         except (OSError, ValueError):
             return EVERYTHING
         known = self._rules.get(file)
         if known is None or known[0] != _stamp(facts):
-            rules = () if stat.S_ISDIR(facts.st_mode) else self._read_rules(place)
+            rules = () if stat.S_ISDIR(facts.st_mode) else self._read_rules(self._place(file))
             known = self._rules[file] = (_stamp(facts), rules)
         return known[1]
 
@@ -218,6 +213,13 @@ EVERYTHING = rules_of("**")
 
 def hash_of(raw: bytes) -> str:
     return hashlib.sha256(raw).hexdigest()[:HASH_LENGTH]
+
+
+def _named(rules: Iterable[tuple[int, Rules]], parts: Sequence[str], n: int, folder: bool) -> bool:
+    """Whether the rules name the first `n` parts of a path: the nearest ones that speak of it decide."""
+    is_folder = folder or n < len(parts)
+    said = (ignores(each, "/".join(parts[depth:n]), is_folder) for depth, each in rules if each and depth < n)
+    return next((answer for answer in said if answer is not None), False)
 
 
 def _stamp(facts: os.stat_result) -> _Stamp:

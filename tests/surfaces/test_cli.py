@@ -300,7 +300,7 @@ def test_json_is_one_document_with_the_same_results(cli: Cli) -> None:
     assert added["record"]["data"] == {"step": 3} and added["record"]["times"]["at"].endswith("+00:00")
     found = cli.inside("recall", "postgres", "--json").json
     assert set(found) == {"query", "hits", "empty_because", "scopes", "receipt", "trace", "notes"}
-    assert set(found["hits"][0]) == {"record", "score", "why", "signals", "conflicts", "replaces"}
+    assert set(found["hits"][0]) == {"record", "score", "why", "signals", "conflicts", "replaces", "freshness"}
     assert found["scopes"] == ["project/atlas", "global"]
     assert cli.inside("list", "--json").json == [cli.inside("get", "1", "--json").json]
     assert cli.inside("count", "--json").json == 1
