@@ -477,6 +477,30 @@ def test_a_fork_does_not_make_what_was_noted_more_trusted(memory: Memory) -> Non
         assert (note.origin, note.status) == ("tool", "candidate")
 
 
+def test_a_fork_does_not_write_into_another_session(memory: Memory) -> None:
+    with (
+        memory.session("s1") as session,
+        memory.session("s2"),
+        pytest.raises(Conflict, match="there is a session s2 already"),
+    ):
+        session.fork("s2")
+
+
+def test_a_session_that_was_erased_meanwhile_ends_quietly(memory: Memory) -> None:
+    with memory.session("s1") as session:
+        session.turn("user", "Hello")
+        door(memory, "user").erase(where={"session": "s1"})
+        with pytest.raises(Conflict, match="erased or forgotten meanwhile"):
+            _ = session.record
+    assert memory.sessions() == []
+
+
+def test_what_a_system_prompt_says_is_no_finding(memory: Memory) -> None:
+    with memory.session("s1") as session:
+        session.turn("system", DECISION)
+    assert memory.count({"scope": "session/s1"}) == 0
+
+
 # ---------------------------------------------------------------- laws
 
 
@@ -628,10 +652,10 @@ def test_what_others_noted_since_its_last_turn_reaches_an_agent(design: str) -> 
         bridge = shown.lanes["bridge"]
         assert bridge["spent"] > 0
         texts = {hit.text for hit in shown.items}
-        told = ("the user wants it today", "We decided to drain the queue at midnight.", "the queue of b is full")
-        assert set(told) <= texts
-        places = [shown.text.index(text) for text in told]
-        assert places == sorted(places)  # the latest first
+        told = {"the user wants it today", "the queue of b is full"}
+        if memory.design.promotion.mode != "direct":  # which keeps findings in the project
+            told.add("We decided to drain the queue at midnight.")
+        assert told <= texts
         assert not {"an old note of b", "a note of a"} & texts
         session.turn("assistant", "I have seen it")
         assert session.context("zeppelin", inject="core").lanes["bridge"]["spent"] == 0
