@@ -22,6 +22,7 @@ from memorist.files import transfer
 from memorist.noun import plain
 from memorist.records import Outcome
 from memorist.remember.consent import Pending
+from memorist.session.tasks import STEPS
 from memorist.store.where import Order, everywhere
 
 CANARIES = {"ann": "qzalpha", "bob": "qzbravo", "cat": "qzcharly"}
@@ -224,6 +225,21 @@ def verbs(tmp_path: Path) -> dict[str, tuple[float, Callable[[Player], Any]]]:
     def feedback(p: Player) -> Any:
         return m(p).feedback(p.id(), "useful", receipt=p.dice.choice((None, *p.known.receipts[-5:])))
 
+    def narrate(p: Player) -> Any:
+        topic, session, before = (p.dice.choice(some) for some in ((None, "weir"), (None, "1"), (None, None, p.id())))
+        return m(p).narrate(p.says(), topic=topic, memories=[p.id()], previous=before, session=session)
+
+    def narratives(p: Player) -> Any:
+        return m(p).narratives(id=p.id()) if p.dice.random() < 0.5 else m(p).narratives(query(p), limit=50)
+
+    def add_task(p: Player) -> Any:
+        return m(p).add_task(p.says(), milestone="M1", blocked_by=p.dice.choice(((), (), [p.id()])))
+
+    def move_task(p: Player) -> Any:
+        status = p.dice.choice(list(STEPS))
+        result = p.dice.choice((p.says(), p.id())) if status in ("completed", "failed") else None
+        return m(p).move_task(p.id(), status, result=result)  # type: ignore[arg-type]
+
     searches = ("memory", "sessions", "archive", "all")
     return {
         "remember": (8, remember), "remember_many": (1, many), "revise": (3, revise), "pin": (1, lambda p: m(p).pin(p.id())),
@@ -249,6 +265,8 @@ def verbs(tmp_path: Path) -> dict[str, tuple[float, Callable[[Player], Any]]]:
         "assign": (0.2, lambda p: m(p).assign(p.dice.choice(SHARED), p.own)),
         "upkeep": (0.5, lambda p: m(p).upkeep(dry_run=p.dice.random() < 0.7)), "status": (1, lambda p: m(p).status()),
         "rescan": (0.05, lambda p: m(p).rescan(dry_run=p.dice.random() < 0.5)),
+        "narrate": (1, narrate), "narratives": (1, narratives), "add_task": (1, add_task), "move_task": (2, move_task),
+        "tasks": (1, lambda p: m(p).tasks(ready=p.dice.random() < 0.5)),
         "audit": (0.02, lambda p: m(p).audit()), "doctor": (0.02, lambda p: m(p).doctor()),
         "compact": (0.02, lambda p: m(p).compact()), "backup": (0.02, backup), "through": (0.5, through),
         "close": (0, lambda p: None), "export": (0.3, export),

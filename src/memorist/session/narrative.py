@@ -104,11 +104,13 @@ def _named(previous: Record, record: Record) -> _Place:
 
 
 def _place(record: Record, home: str, by: Caller) -> _Place:
-    here = narratives_in(home, by)
-    mine = by.store.find(here.also("session", "eq", record.provenance.session), Order("number"), TOPICS_COMPARED)
-    if not mine and record.title is not None:
-        return _after(_on(record.title, by.store.find(here, Order("number"), TOPICS_COMPARED)), record.title)
-    return _after(_on(record.title, mine) or next(iter(mine), None), record.title)
+    here, topic = narratives_in(home, by), record.title
+    mine = here.also("session", "eq", record.provenance.session)
+    last = _on(None, by.store.find(mine, Order("number"), 1))
+    if topic is None or (last is not None and _same(topic, last)):
+        return _after(last, topic)
+    found = _on(topic, by.store.find(mine if last else here, Order("number"), TOPICS_COMPARED))
+    return _after(found or last, topic)
 
 
 def _on(topic: str | None, newest_first: Iterable[Record]) -> Record | None:
