@@ -27,7 +27,7 @@ from memorist.session.name import CLOSED, CLOSING, KIND, Name, mark, of, turns_o
 from memorist.store.choices import chosen
 from memorist.store.nouns import Run
 
-AT_ONCE = 0.1  # seconds of one transaction: others wait meanwhile
+A_STEP = 0.1  # seconds of one transaction: others wait meanwhile
 FAST = 0.2  # of the only one, where there is no time
 WEIGHING = 5.0  # seconds for promotion; the rest waits for the next one
 FEWEST_TURNS = 4  # that a summary is made of: fewer are their own
@@ -55,8 +55,11 @@ def end(record: Record, by: Caller, policy: Promotion) -> Report:
 
 def end_fast(record: Record, by: Caller, policy: Promotion) -> Report:
     """Leaves the session to be ended later: one transaction, with what was found in the last turns as it is."""
+    from memorist.remember import extract  # its rules take a while to load, and nobody should wait for that
+
     name = of(record)
     by = by.through(replace(by.access, home=name.home))
+    extract.extract(name.id)
     with by.writer.transaction():
         done = read(record, by, policy.mode == "direct", FAST) if _looks(name, by) else []
         mark(record.id, by, "closed in a hurry; the next session that is opened ends it", state=CLOSING)
@@ -90,7 +93,7 @@ def read(record: Record, by: Caller, direct: bool, seconds: float | None = None)
     turns = deque(turns_of(name, by, after=last if isinstance(last, int) else 0))
     done: list[Outcome] = []
     while turns:
-        until = time.monotonic() + (seconds or AT_ONCE)
+        until = time.monotonic() + (seconds or A_STEP)
         with by.writer.transaction():
             while turns and time.monotonic() < until:
                 last = turns[0].number
@@ -135,7 +138,7 @@ def _summed_up(name: Name, record: Record, by: Caller) -> list[Outcome]:
         keeper = replace(teller, steward=True)
         return [edit.revise(lambda: known[0], {"text": text}, keeper, None, "the session went on")]
     of_whom = sorted({turn.provenance.session for turn in turns if turn.provenance.session})  # a fork's, of others too
-    told = {"turns": len(turns), "sessions": of_whom}
+    told = {"ended": True, "sessions": of_whom}
     draft = Draft(text, "summary", name.scope, session=name.id, agent=record.provenance.agent, data=told)
     return gate.admit([draft], teller, name.place)
 
