@@ -138,7 +138,7 @@ def _summed_up(name: Name, record: Record, by: Caller) -> list[Outcome]:
         keeper = replace(teller, steward=True)
         return [edit.revise(lambda: known[0], {"text": text}, keeper, None, "the session went on")]
     of_whom = sorted({turn.provenance.session for turn in turns if turn.provenance.session})  # a fork's, of others too
-    told = {"turns": len(turns), "sessions": of_whom}
+    told = {"ended": True, "sessions": of_whom}
     draft = Draft(text, "summary", name.scope, session=name.id, agent=record.provenance.agent, data=told)
     return gate.admit([draft], teller, name.place)
 
