@@ -11,7 +11,18 @@ from typing import Any
 from bench import notes, pages, quality, reliability, report, sets
 from bench.baselines import Embed, vectors_of
 from bench.growth import answering, growth
-from bench.speed import Measure, command_line, designs, erasing, isolation, json_file, prompts, redacting, writing
+from bench.speed import (
+    Measure,
+    command_line,
+    designs,
+    erasing,
+    isolation,
+    json_file,
+    prompts,
+    redacting,
+    transcripts,
+    writing,
+)
 from memorist import Memory
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -132,6 +143,7 @@ def _reliability(options: argparse.Namespace, told: Told) -> None:
 def _speed(quick: bool, vectors: Embed | None) -> Iterator[Measure]:
     part = 10 if quick else 1
     yield from writing(embed=vectors)
+    yield from transcripts()
     yield from answering([size // part for size in SIZES[:3]], vectors)
     yield from designs(100_000 // part)
     yield from isolation(1_000, 100_000 // part)
