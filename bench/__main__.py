@@ -23,6 +23,7 @@ from bench.speed import (
     prompts,
     redacting,
     syncing,
+    transcripts,
     writing,
 )
 from memorist import Memory
@@ -145,6 +146,7 @@ def _reliability(options: argparse.Namespace, told: Told) -> None:
 def _speed(quick: bool, vectors: Embed | None) -> Iterator[Measure]:
     part = 10 if quick else 1
     yield from writing(embed=vectors)
+    yield from transcripts()
     yield from answering([size // part for size in SIZES[:3]], vectors)
     yield from designs(100_000 // part)
     yield from isolation(1_000, 100_000 // part)

@@ -12,14 +12,15 @@ from bench.baselines import vectors_of
 from bench.corpus import Corpus
 from bench.floors import HybridFloor
 from bench.growth import answering, growth
-from bench.speed import Measure, writing
+from bench.speed import Measure, transcripts, writing
 
 ROOT = Path(__file__).parents[2]
 BENCH = ROOT / "bench"
 
 
-# The last two for the vectors of the plain ways beside us, and for what looking for secrets costs by itself.
-PUBLIC = {"memorist", "memorist.testing", "memorist.models.embed", "memorist.redact", "memorist.files.memory_md"}
+# The last ones for the vectors of the plain ways beside us, for what looking for secrets costs by itself, and for files.
+FILES = {"memorist.files.follow", "memorist.files.memory_md", "memorist.files.transfer"}
+PUBLIC = {"memorist", "memorist.testing", "memorist.models.embed", "memorist.redact", *FILES}
 OWN = [*sorted(BENCH.glob("*.py")), *(BENCH / "peers" / f"{name}.py" for name in ("memorist_peer", "prepare", "table"))]
 
 
@@ -69,6 +70,13 @@ def test_writing_is_measured_beside_its_floor() -> None:
     assert "from 0 memories" in empty.name and "from 100 memories" in filled.name
     assert one.limit == 4 and one.unit == "ms CPU" and one.value > 0
     assert (notes.limit, turns.limit) == (700, 3000) and notes.at_least and turns.value > 0
+
+
+def test_turns_with_files_are_measured() -> None:
+    single, many = transcripts(count=10)
+    assert "one by one" in single.name and "250 at once" in many.name
+    for measure in (single, many):
+        assert measure.value > 0 and measure.unit == "per CPU-second" and "disk included" in measure.detail
 
 
 def test_asking_is_measured_beside_both_floors() -> None:
