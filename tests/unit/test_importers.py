@@ -404,13 +404,40 @@ def test_a_line_that_a_store_wrote_is_known_there_and_keeps_its_id_elsewhere(
 
 
 def test_a_note_of_basic_memory_keeps_its_facts_and_relations(memory: Memory, tmp_path: Path) -> None:
-    note = "---\ntitle: Coffee\ntype: note\ntags: [drinks]\ncreated: 2025-05-01\n---\n# Coffee\n\n## Observations\n"
-    note += "- [method] Pour over takes four minutes #brewing (at home)\n\n## Relations\n- relates_to [[Tea]]\n"
+    note = "---\ntitle: Coffee\ntype: note\ntags: [drinks]\npermalink: coffee\ncreated: 2025-05-01\n---\n"
+    note += "## Observations\n- [method] Pour over takes four minutes #brewing (at home)\n"
+    note += "- [decision] We buy beans in May\n- plain words\n\n## Relations\n- relates_to [[Tea]]\n"
     (tmp_path / "coffee.md").write_text(note)
     import_files(memory, [tmp_path / "coffee.md"])
-    texts = [record.text for record in memory.list(limit=10)]
-    assert any("Pour over takes four minutes" in text for text in texts) and any("[[Tea]]" in text for text in texts)
-    assert all(record.times.at.year == 2025 and "drinks" in record.tags for record in memory.list(limit=10))
+    found = {record.text: record for record in memory.list(limit=10)}
+    assert set(found) == {
+        "Pour over takes four minutes  (at home)", "We buy beans in May", "plain words", "Coffee relates to [[Tea]]",
+    }  # fmt: skip
+    assert found["Pour over takes four minutes  (at home)"].tags == ("drinks", "method", "brewing")
+    assert found["We buy beans in May"].kind == "decision"
+    assert all(record.times.at.year == 2025 for record in found.values())
+    (tmp_path / "plain.md").write_text(note.replace("permalink: coffee\n", "").replace("[method]", "[mode]"))
+    import_files(memory, [tmp_path / "plain.md"])
+    assert any(record.text.startswith("[mode] Pour") for record in memory.list(limit=10)), "no note of that sort"
+
+
+@pytest.mark.parametrize("mark", [".obsidian", "permalink"])
+def test_a_vault_is_read_whole_and_any_other_folder_of_markdown_is_not(
+    memory: Memory, tmp_path: Path, mark: str
+) -> None:
+    vault = tmp_path / "vault"
+    (vault / "drinks").mkdir(parents=True)
+    (vault / ".trash").mkdir()
+    (vault / "drinks" / "tea.md").write_text("- Tea is hot\n")
+    (vault / ".trash" / "old.md").write_text("- Thrown away\n")
+    with pytest.raises(Invalid, match=r"holds no MEMORY\.md"):
+        import_files(memory, [vault])
+    if mark == ".obsidian":
+        (vault / mark).mkdir()
+    else:
+        (vault / "a.md").write_text("---\ntitle: A\npermalink: a\n---\n- Alpha\n")
+    import_files(memory, [vault])
+    assert {record.text for record in memory.list()} - {"Alpha"} == {"Tea is hot"}
 
 
 # ---------------------------------------------------------------- whatever they hold

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from memorist.errors import Invalid
 from memorist.files import documents, importers, jsonl, originals, sources, streams
+from memorist.files.importers import basic_memory
 from memorist.files.markdown import Entry, memories_in
 from memorist.memory import Memory
 from memorist.text.visible import decoded
@@ -93,7 +94,8 @@ def _memories(stream: streams.Stream) -> list[Entry]:
     text = decoded(stream.whole(), stream.shown)
     if text.count("\n") + text.count("\r") > sources.MOST_LINES:
         raise Invalid(f"{stream.shown} is longer than {sources.MOST_LINES:,} lines; split it")
-    return [replace(each, file=stream.shown) for each in memories_in(text, stream.source.name, stream.modified)]
+    found = [replace(each, file=stream.shown) for each in memories_in(text, stream.source.name, stream.modified)]
+    return [basic_memory.understood(each) for each in found] if basic_memory.is_note(text) else found
 
 
 def _document(stream: streams.Stream, memory: Memory) -> Content:

@@ -18,6 +18,8 @@ from memorist.errors import Invalid
 from memorist.text.visible import quoted, visible
 
 MARKDOWN = (".md", ".markdown", ".txt")
+NOTES = (".md",)  # of a vault
+LOOKED_INTO = 20  # files, to tell whether a folder is one
 JSON = (".json", ".jsonl", ".bak")
 DOCUMENTS = (*MARKDOWN, ".py", ".json", ".yaml", ".yml")  # of a folder; a file that is named may be any text
 MOST_FILES = 10_000
@@ -136,14 +138,28 @@ def _with_memories(folder: Path) -> list[Path]:
     if inner.is_symlink() and inner != folder:
         return [*own, inner]
     entries = [path for name in ENTRIES if (path := inner / name).exists()]
-    return [*own, *entries[:1], *sorted(inner.glob(SESSIONS)), *_below(inner, MARKDOWN)]
+    found = [*own, *entries[:1], *sorted(inner.glob(SESSIONS)), *_below(inner, MARKDOWN)]
+    return found if found or not _is_vault(folder) else _below(folder, NOTES)
+
+
+def _is_vault(folder: Path) -> bool:
+    """Whether it is full of notes: Obsidian says so by a folder of its own, basic-memory in the front matter."""
+    return (folder / ".obsidian").is_dir() or any(map(_has_permalink, _below(folder, NOTES)[:LOOKED_INTO]))
+
+
+def _has_permalink(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return b"\npermalink:" in file.read(4096)
+    except OSError:
+        return False
 
 
 def _below(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
     """Files with these suffixes, and links to folders outside, which are reported and not followed."""
     found = []
     for here, folders, files in os.walk(folder):
-        folders[:] = filter(_is_written, folders) if suffixes is DOCUMENTS else folders
+        folders[:] = filter(_is_written, folders) if suffixes in (DOCUMENTS, NOTES) else folders
         found += [Path(here, name) for name in files if Path(name).suffix.lower() in suffixes]
         links = [link for name in folders if (link := Path(here, name)).is_symlink()]
         found += [link for link in links if not _real(link).is_relative_to(_real(folder))]
