@@ -477,6 +477,30 @@ def test_a_fork_does_not_make_what_was_noted_more_trusted(memory: Memory) -> Non
         assert (note.origin, note.status) == ("tool", "candidate")
 
 
+def test_a_fork_does_not_write_into_another_session(memory: Memory) -> None:
+    with (
+        memory.session("s1") as session,
+        memory.session("s2"),
+        pytest.raises(Conflict, match="there is a session s2 already"),
+    ):
+        session.fork("s2")
+
+
+def test_a_session_that_was_erased_meanwhile_ends_quietly(memory: Memory) -> None:
+    with memory.session("s1") as session:
+        session.turn("user", "Hello")
+        door(memory, "user").erase(where={"session": "s1"})
+        with pytest.raises(Conflict, match="erased or forgotten meanwhile"):
+            _ = session.record
+    assert memory.sessions() == []
+
+
+def test_what_a_system_prompt_says_is_no_finding(memory: Memory) -> None:
+    with memory.session("s1") as session:
+        session.turn("system", DECISION)
+    assert memory.count({"scope": "session/s1"}) == 0
+
+
 # ---------------------------------------------------------------- laws
 
 
@@ -504,3 +528,198 @@ def test_whatever_happens_to_sessions_no_turn_is_lost_and_none_is_doubled(steps:
 
 
 assert LENGTH == 15 * MINUTE
+
+
+# ---------------------------------------------------------------- conversations of other programs
+
+OPENAI = [
+    {"role": "system", "content": "Answer briefly."},
+    {"role": "user", "content": [
+        {"type": "text", "text": "What is on this picture?"},
+        {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}},
+    ]},
+    {"role": "assistant", "content": None, "tool_calls": [
+        {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": '{"at": "a.png"}'}},
+        {"id": "call_2", "type": "function", "function": {"name": "look", "arguments": "not JSON"}},
+    ]},
+    {"role": "tool", "tool_call_id": "call_1", "content": "a lighthouse"},
+    {"role": "assistant", "content": "A lighthouse."},
+]  # fmt: skip
+ANTHROPIC = [
+    {"role": "user", "content": [
+        {"type": "text", "text": "What is on this picture?"},
+        {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}},
+    ]},
+    {"role": "assistant", "content": [
+        {"type": "thinking", "thinking": "I had better look."},
+        {"type": "text", "text": "I will look."},
+        {"type": "tool_use", "id": "call_1", "name": "look", "input": {"at": "a.png"}},
+    ]},
+    {"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": "call_1", "content": [{"type": "text", "text": "a lighthouse"}]},
+    ]},
+    {"role": "assistant", "content": [{"type": "text", "text": "A lighthouse."}]},
+]  # fmt: skip
+
+
+def said(memory: Memory, session: str) -> list[tuple[str | None, str]]:
+    turns = memory.list({"session": session, "kind": "turn"}, order="-number")
+    return [(turn.provenance.role, turn.text) for turn in turns]
+
+
+@pytest.mark.covers("S1-11", "S2-3")
+def test_the_messages_of_openai_are_kept_whole(memory: Memory) -> None:
+    done = memory.ingest(OPENAI, session="s1", agent="gpt")
+    assert (done.session, done.added, done.repeated, bool(done)) == ("s1", 6, 0, True)
+    assert said(memory, "s1") == [
+        ("system", "Answer briefly."), ("user", "What is on this picture?"), ("assistant", 'look({"at": "a.png"})'),
+        ("assistant", 'look("not JSON")'), ("tool", "a lighthouse"), ("assistant", "A lighthouse."),
+    ]  # fmt: skip
+    _, picture, call, _, result, _ = memory.list({"session": "s1", "kind": "turn"}, order="-number")
+    assert picture.data["images"][0] == "https://example.org/a.png"
+    assert picture.data["images"][1].startswith("image/png ") and "iVBOR" not in str(picture.data)
+    assert call.data["call"] == {"id": "call_1", "name": "look", "input": {"at": "a.png"}}
+    assert result.data["result"] == "call_1" and result.origin == "tool" and result.provenance.agent == "gpt"
+
+
+@pytest.mark.covers("S1-11", "S2-3")
+def test_the_messages_of_anthropic_are_kept_whole(memory: Memory) -> None:
+    assert memory.ingest(ANTHROPIC, session="s1").added == 5
+    assert said(memory, "s1") == [
+        ("user", "What is on this picture?"), ("assistant", "I will look."), ("assistant", 'look({"at": "a.png"})'),
+        ("tool", "a lighthouse"), ("assistant", "A lighthouse."),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("messages", [OPENAI, ANTHROPIC, [{**m, "id": f"m{n}"} for n, m in enumerate(OPENAI)]])
+def test_a_conversation_that_has_grown_is_handed_in_again(memory: Memory, messages: list[dict[str, Any]]) -> None:
+    first = memory.ingest(messages[:2], session="s1")
+    again = memory.ingest(messages, session="s1")
+    assert again.repeated == first.added and again.added > 0
+    assert memory.ingest(messages, session="s1").added == 0
+    assert memory.count({"kind": "session"}) == 1
+    assert memory.ingest(messages, session="s2").added == first.added + again.added
+
+
+def test_a_message_known_by_its_id_may_stand_elsewhere(memory: Memory) -> None:
+    named = [{"role": "user", "content": "one", "id": "a"}, {"role": "user", "content": "two", "id": "b"}]
+    memory.ingest(named, session="s1")
+    done = memory.ingest([{"role": "user", "content": "zero", "id": "z"}, *named], session="s1")
+    assert (done.added, done.repeated) == (1, 2)
+    assert [text for _, text in said(memory, "s1")] == ["one", "two", "zero"]  # the order in which they came
+
+
+def test_another_text_in_the_place_of_a_message_is_an_error_that_says_so(memory: Memory) -> None:
+    memory.ingest([{"role": "user", "content": "one"}], session="s1")
+    with pytest.raises(Conflict, match="key was used for another text"):
+        memory.ingest([{"role": "user", "content": "two"}], session="s1")
+    with memory.session("s1", wait=1):  # what failed holds nothing
+        assert [text for _, text in said(memory, "s1")] == ["one"]
+
+
+@pytest.mark.parametrize("bad", ["text", [{"content": "no role"}], [{"role": "wizard", "content": "?"}], [1], 5])
+def test_what_is_no_conversation_is_refused_and_leaves_nothing(memory: Memory, bad: Any) -> None:
+    with pytest.raises(Invalid):
+        memory.ingest(bad, session="s1")
+    assert memory.count() == 0
+
+
+def test_a_users_messages_lie_with_the_user_and_one_undo_takes_them_back(memory: Memory) -> None:
+    done = memory.ingest(OPENAI, user="ann")
+    assert memory.count({"scope": "user/ann", "kind": "turn"}) == 6 and done.batch is not None
+    memory.undo(done.batch)
+    assert memory.count({"kind": "turn"}) == 0
+
+
+# ---------------------------------------------------------------- the bridge
+
+
+@pytest.mark.parametrize("design", ["balanced", "curated", "tiers", "hebbian"])
+def test_what_others_noted_since_its_last_turn_reaches_an_agent(design: str) -> None:
+    with (
+        Memory(":memory:", project="atlas", embed="none", design=design) as memory,
+        memory.session("s1", agent="a") as session,
+    ):
+        session.note("an old note of b", agent="b")
+        session.turn("assistant", "I am a")
+        session.note("a note of a")
+        session.note("the queue of b is full", agent="b")
+        memory.extract("We decided to drain the queue at midnight.", session="s1", agent="b")
+        door(memory, "user").remember("the user wants it today", kind="note", scope="session/s1")
+        shown = session.context("zeppelin", inject="core")
+        bridge = shown.lanes["bridge"]
+        assert bridge["spent"] > 0
+        texts = {hit.text for hit in shown.items}
+        told = {"the user wants it today", "the queue of b is full"}
+        if memory.design.promotion.mode != "direct":  # which keeps findings in the project
+            told.add("We decided to drain the queue at midnight.")
+        assert told <= texts
+        assert not {"an old note of b", "a note of a"} & texts
+        session.turn("assistant", "I have seen it")
+        assert session.context("zeppelin", inject="core").lanes["bridge"]["spent"] == 0
+
+
+def test_the_bridge_ends_at_the_session_and_at_the_project(memory: Memory) -> None:
+    there = ("*", "project/other")
+    elsewhere = memory.through(replace(memory.access, home="project/other", reads=there, writes=there))
+    elsewhere.remember("of another project", kind="note", scope="session/s1", agent="b")
+    with memory.session("s1", agent="a") as session, memory.session("s2", agent="b") as other:
+        other.note("of another session")
+        assert not session.context("anything", inject="core").items
+        assert "bridge" not in memory.context("anything", session="s1").lanes
+
+
+# ---------------------------------------------------------------- keeping, erasing
+
+
+def wait(clock: MovableClock, memory: Memory, days: int) -> None:
+    """Time goes by while the store is in use, so that nobody takes it for a jump of the clock."""
+    for _ in range(days // 5):
+        clock.move(days=5)
+        memory.remember(f"a tick at {clock()}", kind="reasoning")
+
+
+@pytest.mark.covers("S2-4")
+def test_old_conversations_are_archived_and_what_they_left_stays(first: Memory, clock: MovableClock) -> None:
+    from memorist.upkeep.sessions import RetainSessions
+
+    first.design = replace(BALANCED, upkeep=(RetainSessions(30),))
+    with first.session("old") as session:
+        talk(session, DECISION, "Good.")
+        with session.fork("young"):
+            pass
+    with first.session("lone") as session:
+        talk(session, "one", "two")
+    open_still = first.session("open")
+    open_still.turn("user", "hello")
+    wait(clock, first, 20)
+    with first.session("young") as session:
+        session.turn("user", "still here")
+    wait(clock, first, 15)
+    first.upkeep()
+    assert first.count({"session": "lone", "kind": "turn"}) == 0
+    archived = first.list({"session": "lone", "kind": "turn", "state": "archived"})
+    assert [r.reason for r in archived] == ["expired: its session ended more than 30 days ago"] * 4
+    assert first.count({"session": "old", "kind": "turn"}) == 4  # a younger one was forked from it
+    assert first.count({"kind": "summary"}) > 0 and first.count({"session": "open", "kind": "turn"}) == 1
+    wait(clock, first, 60)
+    first.upkeep()
+    assert first.count({"session": "old", "kind": "turn"}) == first.count({"session": "young", "kind": "turn"}) == 0
+
+
+@pytest.mark.covers("G1")
+def test_an_erased_conversation_leaves_nothing_behind(path: Path, clock: MovableClock) -> None:
+    with Memory(path, project="atlas", clock=clock, embed="none") as memory:
+        with memory.session("Xyzzyville", agent="a") as session:
+            talk(session, "The Quuxotron is in the cellar", "I see.")
+            session.note("The Quuxotron hums")
+        assert memory.count({"kind": "summary"}) == 1
+        turn = memory.list({"session": "Xyzzyville", "kind": "turn"})[0]
+        plan = memory.erase(turn.id, dry_run=True)
+        assert memory.sessions()[0].data["summary"] in {each.id for each in plan.changed}
+        memory.erase(where={"session": "Xyzzyville", "state": {"$in": ["active", "archived"]}})
+        assert memory.audit().ok
+    files = b"".join(file.read_bytes() for file in path.parent.iterdir() if file.name.startswith(path.name))
+    assert b"quuxotron" not in files.lower()

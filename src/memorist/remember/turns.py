@@ -62,10 +62,7 @@ def is_conversation(given: Any) -> bool:
 def turns_of(messages: Any, common: Draft, whole: bool = False) -> list[Draft | Outcome]:
     """The turns, each with what is common to all; of a message without any text, what is to be said about it. `whole`: as a
     session keeps them, each with a key by the id or the place of its message."""
-    if common.session is None:
-        raise Invalid("messages are kept as the turns of a session; name it, such as session='2026-05-01'")
-    if common.kind not in ("fact", "turn") or common.role is not None:  # fact: nothing was said about it
-        raise Invalid("messages are turns, each with its own role; leave kind and role out")
+    _must_be_turns(messages, common)
     turns: list[Draft | Outcome] = []
     for number, message in enumerate(_messages(messages), 1):
         said = list(_said(message, number, whole))
@@ -75,6 +72,15 @@ def turns_of(messages: Any, common: Draft, whole: bool = False) -> list[Draft | 
         if not said:
             turns.append(Outcome("unchanged", f"message {number} holds no text, so nothing of it was kept"))
     return turns if whole else _with_keys(turns, common.key)
+
+
+def _must_be_turns(messages: Any, common: Draft) -> None:
+    if common.session is None:
+        raise Invalid("messages are kept as the turns of a session; name it, such as session='2026-05-01'")
+    if common.kind not in ("fact", "turn") or common.role is not None:  # fact: nothing was said about it
+        raise Invalid("messages are turns, each with its own role; leave kind and role out")
+    if not is_conversation(messages):
+        raise Invalid(f"a conversation is a list of messages such as {SHAPE}, not {quoted(messages)}")
 
 
 def role_of(role: Any) -> str:

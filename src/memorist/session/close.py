@@ -27,9 +27,9 @@ from memorist.session.name import CLOSED, CLOSING, KIND, Name, mark, of, turns_o
 from memorist.store.choices import chosen
 from memorist.store.nouns import Run
 
-AT_ONCE = 0.1  # seconds of one transaction: others wait meanwhile
+A_STEP = 0.1  # seconds of one transaction: others wait meanwhile
 FAST = 0.2  # of the only one, where there is no time
-WEIGHING = 5.0  # seconds for promotion; the rest waits for the next one
+WEIGHING = 2.0  # seconds for promotion; the rest waits for the next one
 FEWEST_TURNS = 4  # that a summary is made of: fewer are their own
 TALKERS = ("user", "assistant")
 SHORT_WAIT = 1.0  # seconds to wait for the lease of a session that nobody holds
@@ -87,7 +87,7 @@ def read(record: Record, by: Caller, direct: bool, seconds: float | None = None)
     turns = deque(turns_of(name, by, after=last if isinstance(last, int) else 0))
     done: list[Outcome] = []
     while turns:
-        until = time.monotonic() + (seconds or AT_ONCE)
+        until = time.monotonic() + (seconds or A_STEP)
         with by.writer.transaction():
             while turns and time.monotonic() < until:
                 last = turns[0].number
@@ -100,9 +100,9 @@ def read(record: Record, by: Caller, direct: bool, seconds: float | None = None)
 
 def _found(turn: Record, name: Name, by: Caller, direct: bool) -> list[Outcome]:
     """What rules find in a turn. It is trusted like the turn, and no more than who ends the session."""
-    if "call" in turn.data:
-        return []
     said = turn.provenance
+    if "call" in turn.data or said.role == "system":  # nobody said it to anybody
+        return []
     finder = by.through(replace(by.access, origin=least(by.access.origin, turn.origin)))
     return promotion.keep(turn.text, name.id, said.agent, said.role, turn.number, finder, name.place, direct)
 

@@ -53,25 +53,23 @@ class RetainSessions:
         return Proposal("expired", archive, because, list(self._old(who, tools)))
 
     def _old(self, who: Access, tools: Tools) -> Iterator[str]:
-        """The turns of old sessions and then their records, of some thousand turns at once. What a younger session was forked
-        from is kept as long as that one."""
-        active = Where(who).also("state", "eq", "active")
-        sessions = [
-            record
-            for record in tools.store.find(active.also("kind", "eq", name.KIND), name.OLDEST_FIRST)
-            if isinstance(record.data.get("state"), str)
-        ]
-        before = tools.clock() - timedelta(days=self.days)
-        old = [record for record in sessions if _ended(record, before)]
-        needed = _forked_from([record for record in sessions if not _ended(record, before)], sessions)
-        found = 0
-        for record in (record for record in old if record.id not in needed):
+        """The turns of old sessions and then their records, of some thousand turns at once."""
+        active, found = Where(who).also("state", "eq", "active"), 0
+        for record in self._sessions(active, tools):
             said = active.also("session", "eq", record.title).also("scope", "eq", record.scope)
             turns = [brief.id for brief in tools.store.briefs(said.also("kind", "eq", name.TURN))]
             yield from (*turns, record.id)
             found += len(turns)
             if found > CANDIDATES_AT_MOST or tools.over():
                 return
+
+    def _sessions(self, active: Where, tools: Tools) -> list[Record]:
+        """Those that ended long ago. What a younger one was forked from is kept as long as that one."""
+        sessions = tools.store.find(active.also("kind", "eq", name.KIND), name.OLDEST_FIRST)
+        before = tools.clock() - timedelta(days=self.days)
+        old = {record.id: record for record in sessions if _ended(record, before)}
+        needed = _forked_from([record for record in sessions if record.id not in old], sessions)
+        return [record for id, record in old.items() if id not in needed]
 
 
 def _ended(record: Record, before: datetime) -> bool:

@@ -1,0 +1,46 @@
+"""A session whose process is killed: every turn that was acknowledged is there, and the next start ends it."""
+
+import os
+import signal
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from conftest import rounds
+from memorist import Memory
+from memorist.records import now_utc
+
+if os.name == "nt":
+    pytest.skip("Windows has no SIGKILL", allow_module_level=True)
+
+TALK = """
+import sys
+from memorist import Memory
+session = Memory(sys.argv[1], project="atlas", embed="none").session("s1", agent="a")
+for number in range(1_000_000):
+    session.turn("user", f"We decided to take road {number} to the lake because it is shorter.")
+    print(number, flush=True)
+"""
+
+
+@pytest.mark.covers("S3-3", "N2-4")
+@pytest.mark.parametrize("acknowledged", [(7 * n) % 40 for n in range(rounds(50))])
+def test_a_killed_session_keeps_every_turn_and_is_ended_later(tmp_path: Path, acknowledged: int) -> None:
+    path = tmp_path / "memory.db"
+    with subprocess.Popen([sys.executable, "-c", TALK, str(path)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if int(line) >= acknowledged:
+                process.send_signal(signal.SIGKILL)
+                break
+        said = acknowledged + 1 + len(process.stdout.readlines())
+    with Memory(path, project="atlas", embed="none", clock=lambda: now_utc() + timedelta(minutes=16)) as memory:
+        turns = memory.list({"session": "s1", "kind": "turn"}, order="-number", limit=10_000)
+        assert said <= len(turns) <= said + 1  # one may be stored and not yet told
+        assert [turn.text.split()[5] for turn in turns] == [str(number) for number in range(len(turns))]
+        with memory.session("s2"):
+            assert [record.title for record in memory.sessions(state="closed")] == ["s1"]
+        assert memory.audit().ok

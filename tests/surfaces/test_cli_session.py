@@ -1,0 +1,41 @@
+"""Conversations at the command line, as people keep them turn by turn."""
+
+import json
+
+import pytest
+
+from surfaces.conftest import Cli
+
+
+def test_a_conversation_is_kept_turn_by_turn(cli: Cli) -> None:
+    assert cli.inside("session", "turn", "s1", "user", "What runs on staging?").code == 0
+    assert cli.inside("session", "turn", "s1", "assistant", stdin="Postgres 16").code == 0
+    assert cli.inside("session", "note", "s1", "Staging is small", "--kind", "fact").code == 0
+    shown = cli.inside("session", "show", "s1").out
+    assert "s1: open" in shown and "user: What runs on staging?" in shown and "assistant: Postgres 16" in shown
+    assert cli.inside("session", "fork", "s1", "s2").out.strip() == "s2: forked from s1"
+    assert [len(cli.inside("session", "show", id, "--json").json["turns"]) for id in ("s1", "s2")] == [2, 2]
+    assert cli.inside("session", "close", "s1").code == 0
+    listed = [line.split("\t")[:3] for line in cli.inside("session", "list").out.splitlines()]
+    assert listed == [["s1", "closed", "2"], ["s2", "open", "0"]]
+    assert [line.split("\t")[0] for line in cli.inside("session", "list", "--state", "open").out.splitlines()] == ["s2"]
+
+
+@pytest.mark.parametrize("command", ["show", "close", "fork"])
+def test_a_slip_makes_no_session(cli: Cli, command: str) -> None:
+    ended = cli.inside("session", command, "nosuch")
+    assert ended.code == 3 and "there is no session 'nosuch'" in ended.err
+    assert cli.inside("session", "list").out == ""
+
+
+def test_a_file_of_messages_is_ingested_once(cli: Cli) -> None:
+    messages = [{"role": "user", "content": "The museum opens at ten"}, {"role": "assistant", "content": "Noted"}]
+    file = cli.folder / "talk.json"
+    file.write_text(json.dumps(messages))
+    assert cli.inside("ingest", "talk.json", "--session", "s1").out.strip() == "session s1: 2 added, 0 known already"
+    assert cli.inside("ingest", "talk.json", "--session", "s1").out.strip() == "session s1: 0 added, 2 known already"
+    lines = "\n".join(map(json.dumps, messages))
+    assert (
+        cli.inside("ingest", "-", "--session", "s2", stdin=lines).out.strip() == "session s2: 2 added, 0 known already"
+    )
+    assert "museum" in cli.inside("recall", "when does the museum open?", "--search", "sessions").out
