@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from memorist.lazy import modules
 
 if TYPE_CHECKING:
-    from memorist.prompt import context
+    from memorist.prompt import context, receipt
 
-__all__ = ["context"]
+__all__ = ["context", "receipt"]
 if not TYPE_CHECKING:  # or every name would be there for a type checker
     __getattr__ = modules(__name__, __all__)

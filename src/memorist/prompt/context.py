@@ -10,8 +10,6 @@ A prompt must not fail because memory did. Wrong arguments are raised, because t
 pins and preferences are shown without it; any other failure gives an empty context that says why, and the details are logged.
 """
 
-import hashlib
-import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -27,6 +25,7 @@ from memorist.errors import Invalid, MemoristError, OutOfScope
 from memorist.kinds import DOCUMENTS as LAYER
 from memorist.prompt import bridge, lanes
 from memorist.prompt.modes import MODES, NONE, TURNS, Mode, Profile, mode_named, profile_named, weighed
+from memorist.prompt.receipt import fingerprint, rendered
 from memorist.prompt.render import (
     Contradiction,
     Digest,
@@ -40,8 +39,7 @@ from memorist.prompt.render import (
     when_of,
 )
 from memorist.records import Context, Hit, Recall, Record, new_id
-from memorist.store.nouns import Receipt, Shelf
-from memorist.store.protocol import Store
+from memorist.store.nouns import Shelf
 from memorist.store.where import Order, Where
 from memorist.text.tokens import TokenCounter
 from memorist.text.twins import repeated
@@ -167,7 +165,7 @@ def plan_of(
     if inject not in INJECTS:
         raise Invalid(f"there is no inject {quoted(inject)}; it is one of {', '.join(INJECTS)}")
     files = checks.labels(wish.files, "files")
-    asked = _fingerprint(
+    asked = fingerprint(
         wish.query, design=design.name, task=wish.task, files=list(files), kinds=list(kinds or ()), mode=mode.name,
         tags=_tags(wish.where), profile=profile.name if profile else None,
     )  # fmt: skip
@@ -260,7 +258,7 @@ def _leave_receipt(made: Context, plan: Plan, found: "Candidates", keep: Keep, s
     by = {item.record.id: item.lane for item in found.all}
     answer = Recall(plan.wish.query, made.items, made.empty_because, (), plan.scopes, made.receipt)
     took = (time.perf_counter() - started) * 1000
-    keep(answer, took, tuple(shown.items()), _rendered(made, by))
+    keep(answer, took, tuple(shown.items()), rendered(made, by))
 
 
 # ---------------------------------------------------------------- fitting the budget
@@ -647,59 +645,3 @@ def _listed(items: Sequence[Item]) -> str:
     """A few of these by their numbers, and how many more there are."""
     more = f" and {len(items) - MOST_LISTED} more" if len(items) > MOST_LISTED else ""
     return ", ".join(f"[{item.record.number}]" for item in items[:MOST_LISTED]) + more
-
-
-# ---------------------------------------------------------------- receipts
-
-
-def _rendered(context: Context, lanes: Mapping[str, str]) -> Mapping[str, Any]:
-    """What the recall log keeps of a context: everything needed to show it again. `lanes`: the lane of each memory."""
-    return {
-        "text": context.text,
-        "digest": _digest(context.text),
-        "items": [[hit.record.id, lanes.get(hit.record.id, "")] for hit in context.items],
-        "tokens": context.tokens,
-        "budget": context.budget,
-        "ratio": context.compression_ratio,
-        "left_out": list(context.left_out),
-        "stable": context.stable,
-        "lanes": context.lanes,
-        "fingerprint": context.fingerprint,
-    }
-
-
-def shown_again(line: Receipt, store: Store, where: Where) -> Context:
-    """The context of a receipt: the exact text that went into the prompt, and its memories as they are now."""
-    scores = dict(line.shown)
-
-    def hits(ids: Sequence[str]) -> tuple[Hit, ...]:
-        return tuple(Hit(record, scores.get(record.id, 0.0)) for record in store.get(ids, where))
-
-    kept = line.rendered
-    if kept is None:
-        because = "that was a recall; nothing was put into a prompt"
-        return Context("", hits(list(scores)), receipt=line.id, empty_because=because)
-    exact = _digest(kept["text"]) == kept["digest"]  # redaction changed nothing in it
-    return Context(
-        kept["text"],
-        hits([id for id, _ in kept["items"]]),
-        kept["tokens"],
-        kept["budget"],
-        kept["ratio"],
-        line.id,
-        tuple(kept["left_out"]),
-        line.empty_because if exact else "a secret was removed from this text before it was kept",
-        kept["stable"],
-        kept["lanes"],
-        kept.get("fingerprint", {}),
-    )
-
-
-def _fingerprint(query: str, **facts: Any) -> dict[str, Any]:
-    """The kind of prompt, without its words: prompts with the same hash can be compared by their results."""
-    facts["words"] = len(query_terms(query))
-    return facts | {"hash": _digest(json.dumps(facts))}
-
-
-def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

@@ -1,0 +1,65 @@
+"""What the recall log keeps of a prompt, and the prompt again from that."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from memorist.records import Context, Hit
+from memorist.store.nouns import Receipt
+from memorist.store.protocol import Store
+from memorist.store.where import Where
+from memorist.text.words import query_terms
+
+
+def rendered(context: Context, lanes: Mapping[str, str]) -> Mapping[str, Any]:
+    """What the recall log keeps of a context: everything needed to show it again. `lanes`: the lane of each memory."""
+    return {
+        "text": context.text,
+        "digest": _digest(context.text),
+        "items": [[hit.record.id, lanes.get(hit.record.id, "")] for hit in context.items],
+        "tokens": context.tokens,
+        "budget": context.budget,
+        "ratio": context.compression_ratio,
+        "left_out": list(context.left_out),
+        "stable": context.stable,
+        "lanes": context.lanes,
+        "fingerprint": context.fingerprint,
+    }
+
+
+def shown_again(line: Receipt, store: Store, where: Where) -> Context:
+    """The context of a receipt: the exact text that went into the prompt, and its memories as they are now."""
+    scores = dict(line.shown)
+
+    def hits(ids: Sequence[str]) -> tuple[Hit, ...]:
+        return tuple(Hit(record, scores.get(record.id, 0.0)) for record in store.get(ids, where))
+
+    kept = line.rendered
+    if kept is None:
+        because = "that was a recall; nothing was put into a prompt"
+        return Context("", hits(list(scores)), receipt=line.id, empty_because=because)
+    exact = _digest(kept["text"]) == kept["digest"]  # redaction changed nothing in it
+    return Context(
+        kept["text"],
+        hits([id for id, _ in kept["items"]]),
+        kept["tokens"],
+        kept["budget"],
+        kept["ratio"],
+        line.id,
+        tuple(kept["left_out"]),
+        line.empty_because if exact else "a secret was removed from this text before it was kept",
+        kept["stable"],
+        kept["lanes"],
+        kept.get("fingerprint", {}),
+    )
+
+
+def fingerprint(query: str, **facts: Any) -> dict[str, Any]:
+    """The kind of prompt, without its words: prompts with the same hash can be compared by their results."""
+    facts["words"] = len(query_terms(query))
+    return facts | {"hash": _digest(json.dumps(facts))}
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
