@@ -4,12 +4,12 @@
     judging   extract, promote, finish, conflicts, resolve, review, alias, aliases
     projects  projects, rename_project, merge_project
     reading   recall, context, receipt, get, list, count, links, timeline, history, log, explain, why_not
-    talking   session, sessions, ingest (in `conversation.py`)
     keeping   assign, upkeep, rescan, compact, audit, status, backup, doctor, through, close
 
 The verbs are short because the work is elsewhere: the gate (`remember/gate.py`) stores, the pipeline (`recall/pipeline.py`)
 finds, `prompt/context.py` writes for a prompt, the store keeps. What all verbs share is in `engine.py`, `through` and `close`
-included. A `Memory` is safe to share between threads; open a new one after a fork.
+included; `conversation.py` has the verbs about conversations: session, sessions, ingest. A `Memory` is safe to share between
+threads; open a new one after a fork.
 """
 
 import builtins

@@ -477,6 +477,30 @@ def test_a_fork_does_not_make_what_was_noted_more_trusted(memory: Memory) -> Non
         assert (note.origin, note.status) == ("tool", "candidate")
 
 
+def test_a_fork_does_not_write_into_another_session(memory: Memory) -> None:
+    with (
+        memory.session("s1") as session,
+        memory.session("s2"),
+        pytest.raises(Conflict, match="there is a session s2 already"),
+    ):
+        session.fork("s2")
+
+
+def test_a_session_that_was_erased_meanwhile_ends_quietly(memory: Memory) -> None:
+    with memory.session("s1") as session:
+        session.turn("user", "Hello")
+        door(memory, "user").erase(where={"session": "s1"})
+        with pytest.raises(Conflict, match="erased or forgotten meanwhile"):
+            _ = session.record
+    assert memory.sessions() == []
+
+
+def test_what_a_system_prompt_says_is_no_finding(memory: Memory) -> None:
+    with memory.session("s1") as session:
+        session.turn("system", DECISION)
+    assert memory.count({"scope": "session/s1"}) == 0
+
+
 # ---------------------------------------------------------------- laws
 
 

@@ -435,9 +435,11 @@ class Look:
         if plan.wish.session is None or not turns:
             return ()
         said = self._of_session()
-        system = find(said.also("role", "eq", "system").also("trust", "ne", "low"), Order("at", ascending=True), 1)
+        system = find(said.also("role", "eq", "system").also("trust", "ne", "low"), Order("number", ascending=True), 1)
         both = {
-            record.id: record for record in (*system, *find(said, Order("at"), turns)) if record.id not in self.taken
+            record.id: record
+            for record in (*system, *find(said, Order("number"), turns))
+            if record.id not in self.taken
         }
         items = [self._item("turns", Hit(record, 1.0, {"protected": 1.0})) for record in both.values()]
         made = tuple(replace(item, weight=-place, protected=True) for place, item in enumerate(items))

@@ -106,9 +106,9 @@ def read(record: Record, by: Caller, direct: bool, seconds: float | None = None)
 
 def _found(turn: Record, name: Name, by: Caller, direct: bool) -> list[Outcome]:
     """What rules find in a turn. It is trusted like the turn, and no more than who ends the session."""
-    if "call" in turn.data:
-        return []
     said = turn.provenance
+    if "call" in turn.data or said.role == "system":  # nobody said it to anybody
+        return []
     finder = by.through(replace(by.access, origin=least(by.access.origin, turn.origin)))
     return promotion.keep(turn.text, name.id, said.agent, said.role, turn.number, finder, name.place, direct)
 

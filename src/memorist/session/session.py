@@ -9,14 +9,14 @@ nothing.
 
 import time
 from collections.abc import Iterable, Mapping, MutableSet, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
 from memorist import checks
 from memorist.access import Access
 from memorist.design import Design
-from memorist.errors import Conflict, Refused
+from memorist.errors import Conflict, MemoristError, Refused
 from memorist.noun import Noun
 from memorist.prompt.context import Wish
 from memorist.records import Context, Draft, Moment, Outcome, Record, Report, Scope
@@ -118,7 +118,11 @@ class Session(Windowed):
         return self
 
     def __exit__(self, *problem: object) -> None:
-        self.close(fast=problem[0] is not None)
+        if problem[0] is None:
+            self.close()
+            return
+        with suppress(MemoristError):  # what went wrong inside is what the caller has to hear of
+            self.close(fast=True)
 
     @property
     def id(self) -> str:
@@ -184,7 +188,7 @@ class Session(Windowed):
             by = self._memory._caller
         except Refused:
             return
-        by.access.must_write(self._name.place)
+        by.access.must_write(self._name.place, by.access.home_of(self._name.place))
         lease = Lease(self._name.job(by), f"session {self.id}", by)
         lease.take(wait, busy)
         try:
@@ -237,6 +241,8 @@ class Session(Windowed):
         by = self._memory._caller
         said = self.turns(1)
         name = name_of(id, None, self._name.place, by)
+        if record_of(name, by) is not None:
+            raise Conflict(f"there is a session {name.id} already; choose another id for the fork")
         parent = Parent(self.id, said[-1].number if said else 0)
         fork = Session(
             self._memory, replace(name, home=self._name.home), agent or self.agent, SHORT_WAIT, "drop", parent
@@ -262,6 +268,9 @@ class Session(Windowed):
             return Report(CLOSED, advice=str(off))
         if self._lease is None or not self._lease.hold():
             return Report(CLOSED, advice=f"session {self.id} was ended or left before")
+        if not by.store.get([self._id], by.where.also("state", "eq", "active")):
+            self._lease.give_back(over=True)
+            return Report(CLOSED, advice=f"session {self.id} was erased or forgotten meanwhile")
         policy = self._memory.design.promotion
         with by.writer.transaction() if fast else nullcontext():
             report = (ending.end_fast if fast else ending.end)(self.record, by, policy)
