@@ -171,6 +171,11 @@ def _check(access: Any, clock: Any, count_tokens: Any, kinds: Any, rerank: Any, 
     _check_kinds({} if kinds is None else kinds)
 
 
+def _check_space(access: Access | None, space: str | None) -> None:
+    if access is not None and space not in (None, access.space):
+        raise Invalid(f"the access is for space {access.space!r}, not {space!r}; name one of them")
+
+
 def _check_kinds(kinds: Any) -> None:
     named = isinstance(kinds, Mapping) and all(getattr(kind, "name", None) == name for name, kind in kinds.items())
     if not named or not all(isinstance(kind, Kind) for kind in kinds.values()):
@@ -254,8 +259,7 @@ class Engine:
     ) -> None:
         _check(access, clock, count_tokens, kinds, rerank, confirm)
         here = setup_for(path, project, space, design)
-        if access is not None and space not in (None, access.space):
-            raise Invalid(f"the access is for space {access.space!r}, not {space!r}; name one of them")
+        _check_space(access, space)
         self.space = (access or Access(here.space)).space  # which checks its name before a file is made
         self.bus, self._held = Bus(lambda: self.access), set()
         self.design, self._process, self._problems = here.design, os.getpid(), here.told()
@@ -265,14 +269,10 @@ class Engine:
         meaning = Meaning(store, *models, self._own)
         self._writer = Writer(store, clock, meaning, self._own)
         known = Kinds({**KINDS, **here.kinds, **(kinds or {})})
-        judge, clean, folder = (
-            here.judge(rerank),
-            partial(_clean_files, self),
-            Folder(here.project.root, here.directory),
-        )
         self._tools = Tools(
-            store, clock, count_tokens, known, meaning, confirm, judge, here.times, folder=folder, clean_files=clean
-        )
+            store, clock, count_tokens, known, meaning, confirm, here.judge(rerank), here.times,
+            folder=Folder(here.project.root, here.directory), clean_files=partial(_clean_files, self),
+        )  # fmt: skip
         self._settle(here, access)
         for name in (self.space, self.home):
             self._writer.refuse_secret(name, "the space or project")

@@ -75,7 +75,9 @@ def test_what_is_no_turn_moves_only_the_position(memory: Memory, tmp_path: Path)
     before = contents(tmp_path / "files")
     memory.remember("Staging runs Postgres 16", kind="decision")
     done = Follower(memory, tmp_path / "files").follow()
-    assert contents(tmp_path / "files") == before and done.position == memory.log(limit=1)[0].seq
+    after = contents(tmp_path / "files")
+    assert b"Staging runs Postgres 16" in after.pop("MEMORY.md") and before.pop("MEMORY.md")
+    assert after == before and done.position == memory.log(limit=1)[0].seq
 
 
 def test_what_was_forgotten_was_said(memory: Memory, tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ def test_the_configuration_tunes_the_design(open_memory: Memory) -> None:
     tuned = config_of({"maxMemorySize": 8000, "sessionRetentionDays": 7, "searchProvider": "hybrid"}).design
     assert tuned.budget.tokens == 2000 and tuned.recall == HYBRID
     days = [getattr(job, name) for job in tuned.upkeep for name in ("ttl_days", "days") if hasattr(job, name)]
-    assert days == [7, 7]
+    assert days == [7, 7, 90], "sessions and what they left; the last is when a section is asked about"
     assert seeds.notebook(open_memory, {"searchProvider": "hybrid"}).search("x").trace[3].stage == "FuseRanks"
     assert open_memory.design == NOTEBOOK, "the memory that was passed in stays as it is"
 

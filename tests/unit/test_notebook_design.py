@@ -41,7 +41,7 @@ def test_it_has_the_numbers_of_its_document() -> None:
     assert NOTEBOOK.reads == ("project", "global"), "a project reads its own and what is shared"
     assert NOTEBOOK.inject == "core" and NOTEBOOK.files == "mirror" and NOTEBOOK.promotion.mode == "manual"
     days = {type(job).__name__: getattr(job, "days", getattr(job, "ttl_days", None)) for job in NOTEBOOK.upkeep}
-    assert days == {"Settle": None, "Retain": 30, "RetainSessions": 30}, "sessionRetentionDays"
+    assert days == {"Settle": None, "Retain": 30, "RetainSessions": 30, "StaleSections": 90}, "sessionRetentionDays"
     assert set(SECTIONS.values()) | {OTHER_SECTION} == {
         "Key Decisions", "User Preferences", "Project Context", "Session Summaries",
     }  # fmt: skip

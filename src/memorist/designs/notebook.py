@@ -15,6 +15,7 @@ from memorist.recall.stages.weigh import Suspect
 from memorist.recall.stages.words import ByWords
 from memorist.upkeep.retain import Retain, Settle
 from memorist.upkeep.sessions import RetainSessions
+from memorist.upkeep.stale import StaleSections
 
 PAGE = 50_000  # characters
 A_TOKEN = 4  # characters
@@ -38,7 +39,12 @@ NOTEBOOK = Design(
     about="a page of sections that every prompt begins with, and words for the rest; files mirror it",
     reads=("project", "global"),
     recall=(Understand(), ByWords(), Believed(), Suspect(), OneVoice(), KeepBest()),
-    upkeep=(Settle(), Retain(ttl_days=RETENTION, families=("session",)), RetainSessions(days=RETENTION)),
+    upkeep=(
+        Settle(),
+        Retain(ttl_days=RETENTION, families=("session",)),
+        RetainSessions(days=RETENTION),
+        StaleSections(),
+    ),
     lanes=(
         Lane("pinned", 0.1),
         Lane("decisions", 0.2),

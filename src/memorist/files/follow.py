@@ -23,7 +23,9 @@ from typing import cast, get_args
 from memorist.checks import one_of
 from memorist.design import Files
 from memorist.errors import Invalid, MemoristError, StoreUnavailable, unavailable
-from memorist.files.projections import Maker, Projection, Since, Target, Wipe
+from memorist.files import conflict, items, tasks_json
+from memorist.files.memory_page import MemoryPage
+from memorist.files.projections import Maker, Projection, Since, Target, Wipe, rendered
 from memorist.files.transcripts import Transcripts, name_of
 from memorist.memory import Memory
 from memorist.records import Event
@@ -39,7 +41,13 @@ from memorist.store.where import Order, everywhere
 from memorist.surfaces import settings
 from memorist.text.visible import quoted, visible
 
-PROJECTIONS: tuple[Maker, ...] = (Transcripts,)  # in the order in which they are written
+# In the order in which they are written.
+PROJECTIONS: tuple[Maker, ...] = (
+    Transcripts,
+    MemoryPage,
+    rendered(tasks_json.TASKS_FILE, tasks_json.render),
+    rendered(items.ITEMS_FILE, items.render),
+)
 WAIT = 30.0  # seconds for another process that follows
 ERASING_WAIT = 5.0
 EVENTS_AT_ONCE = 1000
@@ -146,7 +154,7 @@ class Follower:
         caller = self.memory._caller
         caller.access.over_the_space(caller.access.surface)  # a skill or a reader has no business with files
         head = caller.store.head()
-        if not whole and head is not None and head == self._done:
+        if not whole and head is not None and head == self._done and self.target.mode != "mirror":
             return Followed(self.target.folder, head.last)
         self._tell_store()
         with self._locked(WAIT):
@@ -157,7 +165,11 @@ class Follower:
 
     def _write(self, due: Sequence[Event] | None) -> list[str]:
         ids = None if due is None else tuple(dict.fromkeys(event.record for event in due))
-        return [] if ids == () else self._each(lambda each: each.write(self.memory, Since(ids)))
+        if ids != ():
+            return self._each(lambda each: each.write(self.memory, Since(ids)))
+        if self.target.mode != "mirror":
+            return []
+        return self._each(lambda each: each.write(self.memory, Since(())) if isinstance(each, MemoryPage) else [])
 
     def _erase_again(self, due: Sequence[Event] | None) -> list[str]:
         """What was erased while nobody could reach this folder; of one that is compared as a whole, whatever ever was."""
@@ -309,6 +321,7 @@ def clean(memory: Memory, ids: Collection[str], traces: Collection[bytes], clean
                 )
         except (MemoristError, OSError) as problem:
             cleaning.not_yet(f"the files in {shown} could not be cleaned ({problem})")
+    cleaning.said += conflict.erase(memory, frozenset(ids), traces)  # pages that lie elsewhere
 
 
 def erased(memory: Memory) -> set[str]:

@@ -25,6 +25,7 @@ from typing import Any
 from memorist import checks
 from memorist.errors import Invalid
 from memorist.files import documents, sources
+from memorist.files.projections import readable
 from memorist.folder import HASHES, Folder, hash_of
 from memorist.memory import Memory
 from memorist.noun import Noun, line
@@ -279,9 +280,19 @@ def _replace(plan: _Plan, batch: str | None, door: Memory, by: Caller) -> str | 
 # ---------------------------------------------------------------- items.json
 
 
-def extracted(memory: Memory) -> list[Record]:
-    """The items of the project as they stand now, for the projection."""
-    found = items_of(Where(memory.access), memory.project.scope, memory._caller.store)
+ITEMS_FILE = "items.json"
+
+
+def render(memory: Memory, scope: str) -> bytes:
+    """The file of that project; nothing where it has no item."""
+    found = extracted(memory, scope)
+    return items_json(found) if found else b""
+
+
+def extracted(memory: Memory, scope: str | None = None) -> list[Record]:
+    """The items of the project as they stand now, as the project reads them, whoever asks."""
+    project = scope or memory.project.scope
+    found = items_of(readable(memory, project), project, memory._tools.store)
     return [record for record in found if record.state == "active"]
 
 

@@ -231,7 +231,7 @@ def _end_of_lines(file: BinaryIO, end: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Indexed:
+class Listed:
     """What the index says of a session. `bytes` and `last` tell whether the file is as it was left, so that a line is added
     without reading those before it."""
 
@@ -278,7 +278,7 @@ class Transcripts:
         self._save(index)
         return told
 
-    def _write_all(self, index: dict[str, Indexed], memory: Memory) -> list[str]:
+    def _write_all(self, index: dict[str, Listed], memory: Memory) -> list[str]:
         """Compares every session with its file."""
         told, had = list[str](), dict[str, set[str]]()
         for turns in self._all(memory):
@@ -365,23 +365,23 @@ class Transcripts:
 
     # ------------------------------------------------------------ lines
 
-    def _is_next(self, entry: Indexed | None, turns: Sequence[Record]) -> bool:
+    def _is_next(self, entry: Listed | None, turns: Sequence[Record]) -> bool:
         """Whether the file is as it was left, and all of these came after its last line."""
         return entry is not None and turns[0].number > entry.last and size_of(self._file(entry.id)) == entry.bytes
 
     def _compare(
-        self, index: dict[str, Indexed], session: str, turns: Sequence[Record], had: dict[str, set[str]]
+        self, index: dict[str, Listed], session: str, turns: Sequence[Record], had: dict[str, set[str]]
     ) -> list[str]:
         """Adds those of the turns that the file does not have. `had`: the ids in the files that were read so far."""
         file, told = self._file(session), list[str]()
         if session not in had:
-            entry = index.get(session) or Indexed(session, f"{FOLDER}/{file.name}")
+            entry = index.get(session) or Listed(session, f"{FOLDER}/{file.name}")
             index[session], had[session], told = _look(file, entry)
         told += self._add(index, session, [turn for turn in turns if turn.id not in had[session]])
         index[session] = replace(index[session], last=turns[-1].number)
         return told
 
-    def _add(self, index: dict[str, Indexed], session: str, turns: Sequence[Record]) -> list[str]:
+    def _add(self, index: dict[str, Listed], session: str, turns: Sequence[Record]) -> list[str]:
         """Adds these to the file of their session, and to what the index says of it."""
         file, entry = self._file(session), index[session]
         _must_be_no_link(self._folder)
@@ -393,7 +393,7 @@ class Transcripts:
         )  # fmt: skip
         return told
 
-    def _read_again(self, entry: Indexed) -> Indexed:
+    def _read_again(self, entry: Listed) -> Listed:
         found, _, _ = _look(self.target.folder / entry.file, replace(entry, created=None, updated=None))
         return replace(found, bytes=size_of(self.target.folder / entry.file))
 
@@ -418,11 +418,11 @@ class Transcripts:
 
     # ------------------------------------------------------------ the index
 
-    def _index(self) -> dict[str, Indexed] | None:
+    def _index(self) -> dict[str, Listed] | None:
         """What the index says; None where it says nothing that can be relied upon."""
         try:
             value = json.loads(self._index_file.read_bytes())
-            return {each["id"]: Indexed(**each) for each in value["sessions"]}
+            return {each["id"]: Listed(**each) for each in value["sessions"]}
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return None
 
@@ -441,7 +441,7 @@ class Transcripts:
             self._describe(kept, memory, set(kept))
             self._save(kept)
 
-    def _describe(self, index: dict[str, Indexed], memory: Memory, sessions: set[str]) -> None:
+    def _describe(self, index: dict[str, Listed], memory: Memory, sessions: set[str]) -> None:
         """Adds what the records of these sessions say of them."""
         told = {record.provenance.session: record for record in self._sessions(memory, sessions & index.keys())}
         for session in sessions & index.keys():
@@ -450,7 +450,7 @@ class Transcripts:
             agent = None if record is None else record.provenance.agent
             index[session] = replace(index[session], agent=agent, state=data.get("state"), parent=data.get("parent"))
 
-    def _save(self, index: Mapping[str, Indexed]) -> None:
+    def _save(self, index: Mapping[str, Listed]) -> None:
         """One line for each session. A file that says the same is left alone."""
         lines = [json.dumps(_without_none(asdict(entry)), ensure_ascii=False) for entry in index.values()]
         text = '{"memorist": "sessions", "version": 1, "sessions": [\n' + ",\n".join(lines) + "\n]}\n"
@@ -474,7 +474,7 @@ class _Holds:
         return self._traced(line) or (id is None and any(word.decode() in self._ids for word in _WORDS.findall(line)))
 
 
-def _look(file: Path, entry: Indexed) -> tuple[Indexed, set[str], list[str]]:
+def _look(file: Path, entry: Listed) -> tuple[Listed, set[str], list[str]]:
     """What a file holds of ours, by reading it: the entry, the ids of its turns, and what cannot be read."""
     had, told = set[str](), list[str]()
     for number, line in _lines(file) if file.exists() else ():

@@ -21,6 +21,7 @@ from memorist.redact import strings_in, texts_of
 from memorist.remember import consent
 from memorist.remember.authority import Effect, Held, most_of, noted, place_of, reason_to_ask
 from memorist.remember.changes import Caller, Twins, same_texts, twins_of
+from memorist.store import mirrors
 from memorist.store.copies import Cleaning, clean_copies, remove_unfinished
 from memorist.store.folders import known
 from memorist.store.lineage import PHRASE, Lineage
@@ -88,11 +89,12 @@ def finish(
 
 def _clean_files(by: Caller, ids: Sequence[str], traces: Set[bytes], cleaning: Cleaning) -> None:
     """Where memories lie in files too, takes these out of them."""
-    filed = known(by.store, by.access.space)
+    filed = [str(each.path) for each in known(by.store, by.access.space)]
+    filed += [path for _, path in mirrors.pages(by.store, by.access.space)]
     if filed and by.tools.clean_files is not None:
         by.tools.clean_files(ids, traces, cleaning)
     elif filed:
-        shown = ", ".join(visible(str(each.path)) for each in filed)
+        shown = ", ".join(map(visible, filed))
         cleaning.not_yet(f"the files in {shown} may hold it, and this program cannot clean them")
 
 

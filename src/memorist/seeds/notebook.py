@@ -24,7 +24,9 @@ from memorist import checks
 from memorist.design import Design, Job
 from memorist.designs.notebook import A_TOKEN, HYBRID, NOTEBOOK, PAGE, RETENTION
 from memorist.errors import Invalid, NotFound, meant
+from memorist.files.follow import Follower
 from memorist.files.markdown import memories_in
+from memorist.files.page import DATED
 from memorist.kinds import MEMORY, OTHER_SECTION, SECTIONS
 from memorist.memory import Memory
 from memorist.noun import Noun
@@ -40,7 +42,6 @@ SECTION = 10_000  # characters of one
 MOST_SECTIONS = 20
 FOUND = 20  # hits of a search
 SCOPES = ("memory", "items", "sessions", "sources")
-DATED = ("decision", "summary")  # kinds whose entries begin with their day
 SNIPPET = 500  # tokens of memory that go with a request
 POINTER = re.compile(r"\[agent_result:(\w{1,32})\]")
 _WORD = re.compile("_(.)")
@@ -190,7 +191,7 @@ class Written(Noun):
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class SectionedPage:
     """The entries that are shown, by section in order, and whether some are left out."""
 
     sections: Mapping[str, tuple[Record, ...]]
@@ -224,12 +225,12 @@ def line_of(record: Record) -> str:
     return f"- {day}{visible(record.text).strip()}".replace("\n", "\n  ")
 
 
-def page_of(records: Sequence[Record], limit: int) -> Sheet:
+def page_of(records: Sequence[Record], limit: int) -> SectionedPage:
     """The page of these entries, newest first as given. Where it is too large the oldest are left out: first of a section that is
     too large by itself, then of the whole."""
     shown: dict[str, list[Record]] = {}
     sizes: dict[str, int] = {}
-    total = len(str(Sheet({})))
+    total = len(str(SectionedPage({})))
     for record in records:
         title = _title(section_of(record), shown)
         head, size = len(text_of(title, ())) + 1, len(line_of(record)) + 1
@@ -242,7 +243,7 @@ def page_of(records: Sequence[Record], limit: int) -> Sheet:
         shown, key=lambda title: (TITLES_IN_ORDER.get(title, len(TITLES_IN_ORDER)), -shown[title][-1].number)
     )
     sections = {title: tuple(reversed(shown[title])) for title in names}
-    return Sheet(sections, truncated=sum(map(len, shown.values())) < len(records))
+    return SectionedPage(sections, truncated=sum(map(len, shown.values())) < len(records))
 
 
 def _title(section: str, shown: dict[str, builtins.list[Record]]) -> str:
@@ -256,7 +257,7 @@ TITLES_IN_ORDER = {
 }
 
 
-def _meant(section: str, page: Sheet, create: bool) -> str:
+def _meant(section: str, page: SectionedPage, create: bool) -> str:
     """The title of a section that is there, or the name of one that is to be made."""
     name = checks.label(section, "the section")
     title = page.titled(name)
@@ -295,7 +296,7 @@ class Notebook:
             self._memory.design = self.config.design
 
     @property
-    def page(self) -> Sheet:
+    def page(self) -> SectionedPage:
         """What stands on the page now."""
         kinds = self._memory._tools.kinds
         where = {"scope": self._memory.home, "verified": True}
@@ -364,8 +365,8 @@ class Notebook:
         }
 
     def lay_out(self, folder: str | Path) -> builtins.list[Path]:
-        """Makes the founding document's folder for this agent, as far as it holds no memories: `AGENT.md`, where there is none,
-        and the folders. The files with memories follow the store (`files.mode`), so that erasing finds them."""
+        """Makes the founding document's folder for this agent: `AGENT.md`, where there is none, the folders, and the files that
+        mirror the store, which erasing finds."""
         root, who = Path(folder).expanduser(), self._memory.access
         for inner in ("sessions", "context", ".agent/tasks"):
             (root / inner).mkdir(parents=True, exist_ok=True)
@@ -375,6 +376,7 @@ class Notebook:
         )  # fmt: skip
         if not (root / "AGENT.md").exists():
             replace_private(root / "AGENT.md", told)
+        Follower(self._memory, root, "mirror").follow()
         return [root / "AGENT.md", *(root / inner for inner in ("sessions", "context", ".agent/tasks"))]
 
     def _moved(self, outcome: Outcome, title: str) -> Outcome:

@@ -289,7 +289,7 @@ replaced. If nothing is worth keeping, reply {NO_REPLY}."""
 FENCE = re.compile(r"\s*(`{3,}|~{3,})\s*(\w*)\s*$")
 HEADING = re.compile(r"^\s*#{1,6}\s+(.+?)\s*#*\s*$")
 BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
-DATED = re.compile(r"(\d{4}-\d\d-\d\d)(?::| [-–—])\s+(?=\S)")
+BEGINS_WITH_A_DAY = re.compile(r"(\d{4}-\d\d-\d\d)(?::| [-–—])\s+(?=\S)")
 
 
 def notes(reply: str) -> list[Draft]:
@@ -342,7 +342,7 @@ def _fenced(reply: str) -> Iterator[tuple[str | None, str]]:
 
 
 def _note(text: str, section: str) -> Draft:
-    kind, dated = SECTIONS.get(section.casefold(), "note"), DATED.match(text)
+    kind, dated = SECTIONS.get(section.casefold(), "note"), BEGINS_WITH_A_DAY.match(text)
     at = _moment(dated[1]) if dated else None
     return Draft(text[dated.end() :] if dated and at else text, kind, data={"section": section}, at=at)
 

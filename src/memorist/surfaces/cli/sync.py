@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from memorist.errors import MemoristError
+from memorist.files.follow import Follower, target_of
 from memorist.files.memory_md import MEMORY_MD, Edit, Synced, sync
 from memorist.memory import Memory
 from memorist.surfaces.cli import arguments, watch
@@ -35,7 +36,9 @@ def sync_command(
         if dry_run:
             return screen.answer(plan, *([] if plan.edits else ["nothing was edited"]))
         adopt = plan if _adopted(memory, plan, yes) else None
-        return _told(sync(memory, file, scope=place.scope, adopt=adopt), screen)
+        done = sync(memory, file, scope=place.scope, adopt=adopt)
+        _follow(memory)
+        return _told(done, screen)
 
 
 def _adopted(memory: Memory, plan: Synced, yes: bool) -> bool:
@@ -43,8 +46,18 @@ def _adopted(memory: Memory, plan: Synced, yes: bool) -> bool:
 
 
 def _file(memory: Memory, path: str | None) -> Path:
-    folder = memory.project.root or Path.cwd()
-    return Path(path).expanduser() if path is not None else folder / MEMORY_MD
+    """The page that is named, else the one among the project's files, else one in its folder."""
+    if path is not None:
+        return Path(path).expanduser()
+    target = target_of(memory)
+    return (target.folder if target else memory.project.root or Path.cwd()) / MEMORY_MD
+
+
+def _follow(memory: Memory) -> None:
+    """Compares the other files of the project with the store as a whole, if it has any."""
+    target = target_of(memory)
+    for said in Follower(memory, target.folder, target.mode).sync().told if target else ():
+        aside(said)
 
 
 def _show_edits(edits: Sequence[Edit], screen: Screen) -> None:
