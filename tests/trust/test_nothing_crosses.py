@@ -240,6 +240,23 @@ def verbs(tmp_path: Path) -> dict[str, tuple[float, Callable[[Player], Any]]]:
         result = p.dice.choice((p.says(), p.id())) if status in ("completed", "failed") else None
         return m(p).move_task(p.id(), status, result=result)  # type: ignore[arg-type]
 
+    def session(p: Player) -> Any:
+        name, user = p.dice.choice(("1", "2")), p.dice.choice((None, None, p.name))
+        with m(p).session(name, agent=p.dice.choice(("x", "y")), user=user, busy="interrupt") as open_one:
+            said = [open_one.turn("user", p.says()), open_one.note(p.says())]
+            fork = open_one.fork().turns() if p.dice.random() < 0.2 else []
+            return (
+                said,
+                open_one.turns(),
+                open_one.context(query(p)),
+                open_one.window(4000, query=query(p)).messages,
+                fork,
+            )
+
+    def ingest(p: Player) -> Any:
+        messages = [{"role": p.dice.choice(("user", "tool")), "content": p.says()} for _ in range(2)]
+        return m(p).ingest(messages, session=p.dice.choice((None, "1")), user=p.dice.choice((None, p.name)))
+
     searches = ("memory", "sessions", "archive", "all")
     return {
         "remember": (8, remember), "remember_many": (1, many), "revise": (3, revise), "pin": (1, lambda p: m(p).pin(p.id())),
@@ -265,6 +282,7 @@ def verbs(tmp_path: Path) -> dict[str, tuple[float, Callable[[Player], Any]]]:
         "assign": (0.2, lambda p: m(p).assign(p.dice.choice(SHARED), p.own)),
         "upkeep": (0.5, lambda p: m(p).upkeep(dry_run=p.dice.random() < 0.7)), "status": (1, lambda p: m(p).status()),
         "rescan": (0.05, lambda p: m(p).rescan(dry_run=p.dice.random() < 0.5)),
+        "session": (0.3, session), "ingest": (0.3, ingest), "sessions": (1, lambda p: m(p).sessions(limit=100)),
         "narrate": (1, narrate), "narratives": (1, narratives), "add_task": (1, add_task), "move_task": (2, move_task),
         "tasks": (1, lambda p: m(p).tasks(ready=p.dice.random() < 0.5)),
         "audit": (0.02, lambda p: m(p).audit()), "doctor": (0.02, lambda p: m(p).doctor()),

@@ -40,7 +40,7 @@ from memorist.worth import held_up, logistic, vouched_for
 BEHIND = 0.98  # of the score of a hit, for those that have to stand behind it
 VOICES = 2  # that nobody vouches for may stand before verified memories, all together: whatever the limit
 KEPT_OUT = 5  # that a crowd may keep others out of
-CANDIDATE = 0.25  # of the best score: a verified memory below that is no candidate for a place
+CANDIDATE = 0.02  # of the best score: a verified memory below that is no candidate for a place
 ANSWERS = 0.5  # the same for one that may be the answer
 ONE_VOICE = "verified memories answer it, and where it came from has had its word; `review` confirms an import"
 MACHINES = ("tool", "web")  # origins whose texts are made by the hundred: much the same letters are one text
