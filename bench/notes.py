@@ -2,7 +2,7 @@
 
 Beside the usual measures it counts what a reader has to wade through: hits that do not matter, answers to what nothing here
 answers (*near* the topic, *far* from it, *small talk*), outdated facts before current ones; and of a prompt how much of it is
-memory that matters. Each store is asked alone, and with unrelated notes beside its own.
+memory that matters. Each store is asked alone, with unrelated lines beside its notes, and with notes of other worlds.
 """
 
 import json
@@ -18,7 +18,7 @@ from bench import report
 from bench.baselines import BUILT_IN, Baselines, Model, models
 from bench.measures import Score, summary
 from bench.quality import HOW, OURS, tokens
-from bench.sets import FILES, Document, Question, Shelf, digest, open_text, read_json
+from bench.sets import FILES, Document, Question, Shelf, digest, load, open_text, read_json
 from bench.speed import folder
 from memorist import Hit, Memory
 
@@ -26,7 +26,8 @@ LIMIT = 5  # hits asked for
 LIMITS = (1, 5, 50)  # at which the same must come out
 BUDGETS = (200, 800)  # tokens of a prompt
 FULL = 0.8  # of its budget: a prompt that took so much had more to say than there was room for
-CROWD = 2000  # unrelated notes
+CROWD = 2000  # other memories
+BESIDE = {"among unrelated": "unrelated memories, lines of other people's talk,", "crowded": "notes of other worlds"}
 SILENT = ("near", "far", "small talk")  # types that nothing here answers
 TYPES = ("same words", "paraphrase", "inference", "multi", "current", "prompt", "typo")
 HEAD = (
@@ -109,6 +110,14 @@ def crowd(path: Path, count: int = CROWD) -> list[str]:
     return [there[place * len(there) // count] for place in range(count)]
 
 
+def unrelated(data: Path, count: int = CROWD) -> list[str]:
+    """What people said in conversations about other things; nothing where that set is not there."""
+    if not (data / FILES["locomo"]).exists():
+        return []
+    said = list(dict.fromkeys(each.text for shelf in load("locomo", data).shelves for each in shelf.documents))
+    return said[:: max(1, len(said) // count)][:count]
+
+
 def _others(path: Path) -> Iterator[str]:
     with open_text(path) as lines:
         for line in map(json.loads, lines):
@@ -167,19 +176,23 @@ def told(hit: Hit) -> float:
 def run(data: Path, embed: str | None, model: Path | None, half: int | None = None) -> tuple[str, dict[str, Any]]:
     """Everything counted on the notes, for people and as data. `model` is the folder of a
     sentence model to compare with."""
-    held, beside = stores(data / FILES["notes"]), crowd(data / "notes-train.jsonl.gz")
+    held = stores(data / FILES["notes"])
     held = held[half - 1 :: 2] if half else held
     extra = models(f"onnx:{model}") if model else []
     plain = [*models(*BUILT_IN), *extra]
-    alone, crowded = ([*_ways(held, some, embed, extra), *_plain(held, some, plain)] for some in ((), beside))
-    parts = {"alone": alone, "crowded": crowded}
+    beside = {"alone": [], "among unrelated": unrelated(data), "crowded": crowd(data / "notes-train.jsonl.gz")}
+    beside = {name: some for name, some in beside.items() if some or name == "alone"}
+    parts = {n: [*_ways(held, some, embed, extra), *_plain(held, some, plain)] for n, some in beside.items()}
+    alone = parts["alone"]
     lines = [
         f"### Notes-dev: {len(held)} stores of short notes ({digest('notes', data)})", "",
         HEAD + ("" if extra else f" No sentence model was compared with: {model or '`--model-folder`'} names none."), "",
-        _table(alone), "",
-        f"With {len(beside):,} unrelated notes beside them:", "", _table(crowded), "",
-        "any@1 · any@3 · rec@5 by type, alone:", "", _types(alone), "",
-        f"The same with {len(beside):,} unrelated notes:", "", _types(crowded), "", PROMPTS, "",
+        _table(alone), "", "any@1 · any@3 · rec@5 by type:", "", _types(alone), "",
+        *(line for name, some in BESIDE.items() if name in parts for line in (
+            f"With {len(beside[name]):,} {some} beside them, and by type:", "",
+            _table(parts[name]), "", _types(parts[name]), "",
+        )),
+        PROMPTS, "",
         _prompts([way for way in alone if way.prompts]), "", LAWS, "",
         report.table(["", *_of_laws(alone[0])], [[n, *_cells(_of_laws(ways[0]))] for n, ways in parts.items()]),
     ]  # fmt: skip

@@ -40,7 +40,7 @@ def test_what_is_counted() -> None:
 
 def test_a_store_is_asked_alone_and_in_a_crowd(tmp_path: Path) -> None:
     text, data = notes.run(small_sets.notes(tmp_path), "none", None)
-    assert "With 2 unrelated notes" in text and "200 tokens" in text and "800 tokens" in text
+    assert "With 2 notes of other worlds" in text and "200 tokens" in text and "800 tokens" in text
     assert "No sentence model was compared with: `--model-folder` names none" in text
     for part in ("alone", "crowded"):
         laws = data["laws"][part]
