@@ -300,7 +300,7 @@ def test_the_status_knows_of_an_upkeep_that_was_cut_short(
     with Memory(tmp_path / "memory.db", project="atlas") as memory:
         memory.design = replace(memory.design, upkeep=(PutAway(),))
         memory.remember_many(f"note number {n}" for n in range(60))
-        still = iter([False])
+        still = iter([False, False])  # for the sessions, and the first step of the job
         monkeypatch.setattr(Runner, "over", lambda self: next(still, True))
         memory.upkeep()
         assert 0 < memory.count() < 60

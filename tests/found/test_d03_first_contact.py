@@ -33,7 +33,8 @@ def test_a_page_says_how_to_store_a_conversation() -> None:
 def test_no_name_comes_from_nowhere(page: str) -> None:
     tree = ast.parse("\n".join(blocks(page, "python")))
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
-    known = {node.id for node in names if isinstance(node.ctx, ast.Store)} | set(dir(builtins)) | {"Memory"}
+    imported = {each.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for each in node.names}
+    known = {node.id for node in names if isinstance(node.ctx, ast.Store)} | set(dir(builtins)) | {"Memory"} | imported
     assert {node.id for node in names} <= known
 
 

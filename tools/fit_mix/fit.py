@@ -55,9 +55,6 @@ SHARED = ("speaker", "when", "within")
 EVIDENCE = ("best", "ahead", "covered", "cosine", "soft", "absent", "length", "size", "by_words", "level")
 ROLES = (*TALK, "role")
 BESIDE = {"notes": (), "people": TALK, "user": ROLES, "assistant": ROLES, "documents": ("kin",)}
-# Of the chance that the answer is here, by the tenfold size of a store of notes. The sets would have it three times as large:
-# in them the answer is there as often in a crowd as alone, while a store that has grown holds more answers.
-BY_SIZE = {"notes": -0.4}
 AMONG_FIRST = 5  # where the answer must stand to count as found
 SHOWN = 10  # of the best: whose relevance is to be a chance
 COLUMNS = [
@@ -197,13 +194,11 @@ def softmax_fit(groups: Sequence[tuple[float, Sequence[tuple[np.ndarray, np.ndar
     return newton(look, groups[0][1][0][0].shape[1])
 
 
-def logistic_fit(
-    features: np.ndarray, right: np.ndarray, counts: np.ndarray, given: np.ndarray | float = 0.0
-) -> np.ndarray:
-    """The weights that make 1 / (1 + exp(-sum)) the chance of being right; `given` is part of the sum already."""
+def logistic_fit(features: np.ndarray, right: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The weights that make 1 / (1 + exp(-sum)) the chance of being right."""
 
     def look(weights: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        sums = features @ weights + given
+        sums = features @ weights
         chance = 1 / (1 + np.exp(-sums))
         loss = float(counts @ (np.logaddexp(0, sums) - right * sums)) + RIDGE * float(weights @ weights)
         gradient = features.T @ (counts * (chance - right)) + 2 * RIDGE * weights
@@ -283,7 +278,7 @@ def _calibrate(group: str, by_set: Cases, mix: dict[str, dict[str, float]]) -> N
             mix["all"] = {name: weight * float(found[0]) for name, weight in mix["all"].items()}
         mix[f"standing {group}"] = dict(zip(EVIDENCE, map(float, found[1:]), strict=True))
     if of_group:
-        mix[f"here {group}"] = here(of_group, complete(mix), BY_SIZE.get(group))
+        mix[f"here {group}"] = here(of_group, complete(mix))
 
 
 def without_meaning(case: Case) -> Case:
@@ -296,8 +291,8 @@ def without_meaning(case: Case) -> Case:
     return replace(case, candidates=kept, closer=closer)
 
 
-def here(by_set: Cases, mix: Mix, by_size: float | None) -> dict[str, float]:
-    """What evidence says of the chance that the answer is among the first, with this weight for the size if there is one."""
+def here(by_set: Cases, mix: Mix) -> dict[str, float]:
+    """What evidence says of the chance that the answer is among the first."""
     rows, right, counts = [], [], []
     for name, cases in by_set.items():
         for case in cases:
@@ -307,14 +302,8 @@ def here(by_set: Cases, mix: Mix, by_size: float | None) -> dict[str, float]:
                 rows.append(list(table.evidence.values()))
                 right.append(float(bool(case.right & set(first))))
                 counts.append(KNOWN[name] * (0.2 if table.evidence["by_words"] else 1) / len(cases))
-    features, sizes = np.array(rows), np.zeros(len(rows))
-    if by_size is not None:
-        sizes = by_size * features[:, EVIDENCE.index("size")]
-        features[:, EVIDENCE.index("size")] = 0.0
-    weights = dict(
-        zip(EVIDENCE, map(float, logistic_fit(features, np.array(right), np.array(counts), sizes)), strict=True)
-    )
-    return weights if by_size is None else {**weights, "size": by_size}
+    weights = logistic_fit(np.array(rows), np.array(right), np.array(counts))
+    return dict(zip(EVIDENCE, map(float, weights), strict=True))
 
 
 # ---------------------------------------------------------------- judging

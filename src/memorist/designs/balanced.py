@@ -21,7 +21,7 @@ BALANCED = Design(
         Gather(),
         Blend(),
         Believed(),
-        Abstain(below=0.11),
+        Abstain(below=0.09),
         Weigh(factors=("recency", "votes", "importance", "kind", "pinned", "doubt")),
         Suspect(),
         Rerank(),

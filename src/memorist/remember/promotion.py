@@ -501,7 +501,8 @@ def finish(scope: str, outcome: str, keep: Sequence[Record], target: str, by: Ca
     home = by.access.home_of(scope)
     ends = _must_end(scope, home, keep, by)
     here = by.where.also("scope", "eq", ends).also("home", "eq", home).also("state", "eq", "active")
-    here = here.also("data.covers", "eq", None)  # the summary of some turns stays, for the view of the session
+    if family_of(ends) == "session":  # the summary of some turns stays, for its view
+        here = here.also("data.covers", "eq", None)
     users = _users(here, by)
     wanted = list(dict.fromkeys([*(record.id for record in keep), *_lasting(ends, here, by.tools), *users]))
     because = f"{ends} finished: {outcome}"

@@ -38,7 +38,9 @@ CODE = 4.0  # names that a code is worth in a note: of many that are alike it te
 SHORTEST_CODE = 4  # characters
 HOLDING = 5  # of those are the ones that hold most of the question's words
 BEST_OF_SESSION = 3
-LARGEST_SEEN = 2500  # rows of a shelf that the weights were fitted on; beyond that they would only guess
+# Rows of a shelf that count. Of talk and documents so many as the weights were fitted on: beyond that they would only guess. Of
+# notes fewer: in the sets the answer is there as often in a crowd as alone, while a store that has grown holds more answers.
+LARGEST = {"notes": 500, "talk": 2500, "documents": 2500}
 DAY = 86400.0
 NO_TERMS = Yardstick()
 MIX = Path(__file__).parents[1] / "mix.toml"
@@ -141,7 +143,7 @@ class Table:
     def look_closer(self, records: Sequence[Record]) -> None:
         """What only their texts tell."""
         coverage, names = Coverage(self._asked.text), self._asked.names
-        for record, soft in zip(records, coverage.of([record.text for record in records]), strict=True):
+        for record, soft in zip(records, coverage.of([_found_by(record) for record in records]), strict=True):
             if not coverage.knows or len(record.text) > LONGEST_LOOKED_AT:  # then the words say more
                 soft = max(soft, min(1.0, self.candidates[record.number].words))
             named = self._named(record) if names else 0.0
@@ -151,7 +153,7 @@ class Table:
     def _named(self, record: Record) -> float:
         """What it tells that the text holds these names."""
         names, code = self._asked.names, CODE if self._group(record.number) == "notes" else 1.0
-        held = holding(names, record.text)
+        held = holding(names, _found_by(record))
         return sum([names[word] * (code if _is_code(word) else 1.0) for word in held])
 
     def settle(self) -> None:
@@ -160,7 +162,7 @@ class Table:
         alike: dict[str, list[int]] = {}
         for number in self.closer:
             alike.setdefault(self._group(number), []).append(number)
-        found = {group: self._evidence(numbers) for group, numbers in alike.items()}
+        found = {group: self._evidence(group, numbers) for group, numbers in alike.items()}
         self._standings = {group: self._weighed(f"standing {group}", signs) for group, signs in found.items()}
         chances = {group: logistic(self._weighed(f"here {group}", signs)) for group, signs in found.items()}
         if chances:
@@ -233,7 +235,7 @@ class Table:
             found.append(("when", max(closeness(fact.at, span) for span in self._asked.spans)))
         return found
 
-    def _evidence(self, read: Sequence[int]) -> dict[str, float]:
+    def _evidence(self, group: str, read: Sequence[int]) -> dict[str, float]:
         """How well the question is answered here at all. On a large shelf the best is good by chance."""
         sums = sorted((self.sums[number] for number in read), reverse=True) or [0.0]
         every = [self.candidates[number] for number in read]
@@ -246,7 +248,7 @@ class Table:
             "soft": max([dict(self.closer[number]).get("soft", 0.0) for number in read], default=0.0),
             "absent": 1 - min(1.0, known / ceiling) if ceiling else 1.0,
             "length": math.log1p(len(self._yardstick.weights) + len(self._yardstick.absent)),
-            "size": math.log10(1 + min(self._yardstick.rows, LARGEST_SEEN)),
+            "size": math.log10(1 + min(self._yardstick.rows, LARGEST[group])),
             "by_words": float(all(each.cosine is None for each in every)),
             "level": 1.0,
         }
@@ -255,6 +257,11 @@ class Table:
         """For the trace: the chance that the answer is here, and what it was read from."""
         signs = ", ".join(f"{name} {value:.2f}" for name, value in self.evidence.items() if name != "level")
         return f"the answer is here with a chance of {self.chance:.2f} ({signs})"
+
+
+def _found_by(record: Record) -> str:
+    """Its text, and what else it is found by."""
+    return " ".join((record.text, *([record.title] if record.title else ()), *record.tags))
 
 
 def _is_code(word: str) -> bool:
