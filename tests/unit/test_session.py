@@ -250,6 +250,23 @@ def test_an_access_without_the_session_reads_nothing_of_it_through_another_scope
         assert "canary" not in told.text
 
 
+@pytest.mark.parametrize("fast", [False, True])
+def test_a_session_that_was_closed_is_not_opened_again_by_a_turn_a_note_or_a_fork(memory: Memory, fast: bool) -> None:
+    session = memory.session("s1")
+    talk(session)
+    session.close(fast)
+    state = memory.sessions()[0].data["state"]
+    for write in (lambda: session.turn("user", "One more"), lambda: session.note("One more")):
+        with pytest.raises(Conflict, match="s1 was closed; open it again"):
+            write()
+    session.fork("s2").leave()
+    [kept] = [record for record in memory.sessions() if record.title == "s1"]
+    assert state == ("closing" if fast else "closed") and (fast or kept.data["state"] == state)
+    with memory.session("s1") as again:
+        again.turn("user", "One more")
+        assert len(again.turns()) == 3
+
+
 def test_while_memory_is_off_nothing_is_kept_and_nothing_fails(memory: Memory) -> None:
     memory._off_because = lambda: "memory is off"
     with memory.session("s1") as session:
