@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from memorist import checks, remember
 from memorist import session as talk
 from memorist.engine import Engine
-from memorist.errors import Invalid, MemoristError
+from memorist.errors import Conflict, Invalid, MemoristError
 from memorist.records import Draft, Outcome, Record, Reference, Scope
 from memorist.store.talk import place_of
 
@@ -81,6 +81,13 @@ class Conversation(Engine):
         held = talk.session.Session(cast("Host", self), name, agent, WAIT, "queue")
         try:
             return talk.session.Ingested(name.id, tuple(self._turns(turns)))
+        except Conflict as problem:
+            if remember.gate.OTHER_TEXT not in str(problem):
+                raise
+            raise Conflict(
+                f"session {name.id} has another text in the place of one of these messages; hand in all of the conversation, "
+                "give the messages ids, or add new ones with remember(messages, session=…)"
+            ) from problem
         finally:
             held.leave()
 

@@ -702,7 +702,9 @@ def test_a_message_known_by_its_id_may_stand_elsewhere(memory: Memory) -> None:
 
 def test_another_text_in_the_place_of_a_message_is_an_error_that_says_so(memory: Memory) -> None:
     memory.ingest([{"role": "user", "content": "one"}], session="s1")
-    with pytest.raises(Conflict, match="key was used for another text"):
+    with pytest.raises(
+        Conflict, match=r"session s1 has another text .* give the messages ids, or add new ones with remember"
+    ):
         memory.ingest([{"role": "user", "content": "two"}], session="s1")
     with memory.session("s1", wait=1):  # what failed holds nothing
         assert [text for _, text in said(memory, "s1")] == ["one"]
