@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from memorist import checks, remember
 from memorist import session as talk
 from memorist.engine import Engine
-from memorist.errors import Invalid, MemoristError
-from memorist.records import Draft, Outcome, Record, Reference
+from memorist.errors import Conflict, Invalid, MemoristError
+from memorist.records import Draft, Outcome, Record, Reference, Scope
+from memorist.store.talk import place_of
 
 if TYPE_CHECKING:
     from memorist.session.name import Name
@@ -54,10 +55,16 @@ class Conversation(Engine):
         return talk.session.Session(cast("Host", self), self._named(id, user), agent, wait, busy)
 
     def sessions(
-        self, *, limit: int = 20, state: Literal["open", "closing", "closed"] | None = None
+        self,
+        *,
+        limit: int = 20,
+        state: Literal["open", "closing", "closed"] | None = None,
+        user: str | None = None,
     ) -> builtins.list[Record]:
-        """The sessions of this project, the one last opened or closed first: `limit` at most, and only those in that `state`."""
-        return talk.name.listed(self._choosing, state, limit, self._caller)
+        """The sessions of this project, the one last opened or closed first: `limit` at most, and only those in that `state`, or
+        those that were held for that `user`."""
+        place = remember.gate.scope_of(None, user)
+        return talk.name.listed(self._choosing, state, place, limit, self._caller)
 
     def ingest(
         self, messages: Messages, *, session: str | None = None, user: str | None = None, agent: str | None = None
@@ -74,6 +81,13 @@ class Conversation(Engine):
         held = talk.session.Session(cast("Host", self), name, agent, WAIT, "queue")
         try:
             return talk.session.Ingested(name.id, tuple(self._turns(turns)))
+        except Conflict as problem:
+            if remember.gate.OTHER_TEXT not in str(problem):
+                raise
+            raise Conflict(
+                f"session {name.id} has another text in the place of one of these messages; hand in all of the conversation, "
+                "give the messages ids, or add new ones with remember(messages, session=…)"
+            ) from problem
         finally:
             held.leave()
 
@@ -87,6 +101,15 @@ class Conversation(Engine):
     def _named(self, id: str | None, user: str | None) -> "Name":
         # What a session is called can be said while memory is off.
         return talk.name.name_of(id, user, self.home, remember.changes.Caller(self.access, self._writer, self._tools))
+
+    def _place(self, session: str | None) -> str:
+        """Where goes what comes of a session: to the user for whom it was held, else where memories go."""
+        return place_of(checks.optional_label(session, "the session"), self.home, self.access, self._caller.store)
+
+    def _place_after(self, scope: str) -> str:
+        """Where goes what is kept of a scope that ends."""
+        family, _, id = Scope(scope).partition("/")
+        return self._place(id if family == "session" else None)
 
     def _turns(self, turns: "builtins.list[Draft | Outcome]") -> builtins.list[Outcome]:
         """What became of the turns, each in its place."""
@@ -110,12 +133,12 @@ class Conversation(Engine):
         summary: what to tell · topic: what it is about; the last one of the session without it
         memories: those it tells of; it is trusted like the least trusted of them, and erased with them
         previous: the narrative it follows, where that is not the last one on this topic, in this session or, in a new one, in
-            the project · session: whose thread it is
+            the project · session: whose thread it is; that of a user's session lies in the user's scope
         """
         caller = self._caller
         about = [self._must_get(id) for id in checks.references(memories, "memories")]
         before = None if previous is None else self._must_get(previous)
-        return self._tell(talk.narrative.narrate(summary, topic, about, before, session, self.home, caller))
+        return self._tell(talk.narrative.narrate(summary, topic, about, before, session, self._place(session), caller))
 
     def narratives(
         self,
@@ -123,22 +146,24 @@ class Conversation(Engine):
         *,
         id: Reference | None = None,
         session: str | None = None,
+        user: str | None = None,
         limit: int = 5,
     ) -> builtins.list[Record]:
         """The latest narratives of the project: where was I? Or those that a question or an id is about.
 
         query: words of their topic or summary; the best match comes first
         id: a narrative, which is followed back along its thread; or a memory, for the narratives that it belongs to
-        session: only of this session · limit: how many at most
+        session: only of this session · user: those of this user's sessions instead · limit: how many at most
         """
         caller, limit = self._caller, checks.whole(limit, "limit", 1, 10_000)
-        if id is not None and (query is not None or session is not None):
-            raise Invalid("an id names a narrative by itself; leave the query and the session out")
+        if id is not None and any(each is not None for each in (query, session, user)):
+            raise Invalid("an id names a narrative by itself; leave the query, the session and the user out")
         if id is not None:
             return talk.narrative.thread(self._must_get(id), limit, caller)
+        home = remember.gate.scope_of(None, user) or self.home
         if query is not None:
-            return talk.narrative.about(query, session, limit, self.home, caller)
-        return talk.narrative.latest(session, limit, self.home, caller)
+            return talk.narrative.about(query, session, limit, home, caller)
+        return talk.narrative.latest(session, limit, home, caller)
 
     # ------------------------------------------------------------ work
 

@@ -530,7 +530,9 @@ class Engine:
         self._monitor.note(took)
         self._count_use()
         if not answer and self.project.scope in answer.scopes:
-            said = [answer.empty_because, *map(str, self._neighbours())]
+            withheld = query.session is not None and f"session/{query.session}" not in answer.scopes
+            told = [f"session {query.session} was held for a user; name that user (user=, --user)"] if withheld else []
+            said = [answer.empty_because, *told, *map(str, self._neighbours())]
             answer = replace(answer, empty_because="; ".join(filter(None, said)))
         if logged:
             self._note(answer, took, query.session)
@@ -576,7 +578,7 @@ class Engine:
             asked.text_of(wish.query), scope=wish.scope, user=wish.user, session=wish.session, kinds=wish.kinds,
             where=wish.where, files=wish.files, task=wish.task, min_relevance=wish.min_relevance,
         )  # fmt: skip
-        scopes = asked.scopes_of(query, self.access, self._homes, self.design)
+        scopes = asked.scopes_of(query, self.access, self._homes, self.design, caller.store)
         kinds = None if wish.kinds is None else asked.kinds_of(wish.kinds, caller.tools)
         until = ends(self.design.budget.deadline if wish.deadline is None else wish.deadline)
         hurried = self._monitor.hurried

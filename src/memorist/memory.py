@@ -326,11 +326,11 @@ class Memory(Conversation):
         session: where; it must be named · agent: whose text it is · role: of the speaker
         message: the number of the message in its session; of several, of the first
         """
-        direct, caller = self.design.promotion.mode == "direct", self._caller
+        direct, caller, home = self.design.promotion.mode == "direct", self._caller, self._place(session)
         outcomes: builtins.list[Outcome] = []
         for who, said, number in remember.turns.pieces_of(text, role, message):
             batch = next((outcome.batch for outcome in outcomes if outcome.batch), None)
-            outcomes += remember.promotion.keep(said, session, agent, who, number, caller, self.home, direct, batch)
+            outcomes += remember.promotion.keep(said, session, agent, who, number, caller, home, direct, batch)
         return [self._tell(outcome) for outcome in outcomes]
 
     def promote(
@@ -346,18 +346,19 @@ class Memory(Conversation):
         an id the findings of the project are weighed: by the design, they are shown with their points, asked about, or
         moved as candidates.
 
-        id: the memory · scope: where it moves; the project without it · because: the reason, for the journal
-        dry_run: whether findings are only weighed · deadline: seconds after which the rest waits for the next time
+        id: the memory · scope: where it moves; the project without it, or the user whose session it is from
+        because: the reason, for the journal · dry_run: whether findings are only weighed
+        deadline: seconds after which the rest waits for the next time
         """
         caller, reason = self._caller, checks.label(because, "the reason")
-        target, dry_run = self.home if scope is None else scope, checks.flag(dry_run, "dry_run")
+        dry_run, home = checks.flag(dry_run, "dry_run"), self.home if scope is None else scope
         if id is not None and dry_run:
             raise Invalid("dry_run weighs findings without promoting any; leave the id out")
         if id is not None:
-            find = partial(self._must_get, id)
-            return self._tell(remember.promotion.promote(find, target, reason, caller))
+            target = self._place_after(self._must_get(id).scope) if scope is None else scope
+            return self._tell(remember.promotion.promote(partial(self._must_get, id), target, reason, caller))
         caller = replace(caller, tools=replace(caller.tools, over=over_at(ends(deadline))))
-        found, report = remember.promotion.all_of(self.design.promotion, target, caller, dry_run)
+        found, report = remember.promotion.all_of(self.design.promotion, home, caller, dry_run)
         if report is not None:
             self._tell_all(report)
         return found
@@ -374,7 +375,8 @@ class Memory(Conversation):
         caller, said = self._caller, checks.label(outcome, "the outcome")
         named = [self._must_get(id) for id in checks.references(keep, "keep")]
         flag = checks.flag(dry_run, "dry_run")
-        return self._tell_all(remember.promotion.finish(scope, said, named, self.home, caller, flag))
+        home = self._place_after(scope)
+        return self._tell_all(remember.promotion.finish(scope, said, named, home, caller, flag))
 
     def conflicts(self, where: Filter | None = None, *, limit: int = 50) -> "builtins.list[Dispute]":
         """Pairs of active memories that contradict each other, the newest first, until `resolve` says which one holds. The

@@ -19,6 +19,10 @@ def test_a_conversation_is_kept_turn_by_turn(cli: Cli) -> None:
     listed = [line.split("\t")[:3] for line in cli.inside("session", "list").out.splitlines()]
     assert listed == [["s1", "closed", "2"], ["s2", "open", "0"]]
     assert [line.split("\t")[0] for line in cli.inside("session", "list", "--state", "open").out.splitlines()] == ["s2"]
+    assert cli.inside("session", "fork", "s1", "s3").code == 0
+    assert [line.split("\t")[0] for line in cli.inside("session", "list", "--state", "closed").out.splitlines()] == [
+        "s1"
+    ]
 
 
 @pytest.mark.parametrize("command", ["show", "close", "fork"])

@@ -172,10 +172,99 @@ def test_a_users_conversation_lies_with_the_user(memory: Memory) -> None:
     assert not memory.recall("what is the cat called?", search="sessions", user="bob")
     assert memory.recall("what is the cat called?", search="sessions", user="ann")
     assert [record.title for record in memory.sessions()] == ["s1"]
+    assert [record.title for record in memory.sessions(user="ann")] == ["s1"] and not memory.sessions(user="bob")
     with pytest.raises(Conflict, match="lies in user/ann"):
         memory.session("s1", user="bob")
     with memory.session("s1", user="ann") as session:  # what failed holds nothing
         assert len(session.turns()) == 3
+
+
+def everything_for(memory: Memory, session: str, **user: str) -> str:
+    """All that the reading verbs show somebody who names that session."""
+    asked = {"session": session, **user}
+    told = [
+        memory.context("what about the salary?", min_relevance=0, **asked, **by).text for by in ({}, {"agent": "other"})
+    ]
+    hits = [memory.recall("salary", search=search, **asked) for search in ("memory", "sessions", "all", "archive")]
+    return "\n".join([*told, *(hit.text for found in hits for hit in found), *map(str, memory.narratives(**asked))])
+
+
+SALARY = "We decided that the salary of Alex stays at 4711 a month."
+
+
+@pytest.mark.parametrize("kept", ["ingest", "remember", "session"])
+def test_nobody_else_is_shown_what_a_user_said_or_what_was_found_in_it(memory: Memory, kept: str) -> None:
+    said = [{"role": "user", "content": SALARY}]
+    if kept == "ingest":
+        memory.ingest(said, session="s2", user="alex", agent="coder")
+    elif kept == "remember":
+        memory.remember(said, session="s2", user="alex", agent="coder")
+    else:
+        session = memory.session("s2", user="alex", agent="coder")
+        session.turn("user", SALARY)
+        session.note("The salary of Alex, 4711, is secret")
+        session.leave()
+    memory.extract(said, session="s2", agent="coder")
+    memory.narrate("The salary of Alex, 4711, was talked about", topic="salary", session="s2")
+    for others in ({}, {"user": "bob"}):
+        assert "4711" not in everything_for(memory, "s2", **others)
+    assert "4711" in memory.context("what about the salary?", session="s2", user="alex").text
+    assert memory.recall("salary", session="s2", user="alex")[0].record.scope == "session/s2"
+    assert [record.scope for record in memory.narratives(session="s2", user="alex")] == ["user/alex"]
+    assert "name that user" in (memory.recall("salary", session="s2", user="bob").empty_because or "")
+
+
+def test_a_users_session_stays_theirs_when_it_is_closed_finished_promoted_or_forked(memory: Memory) -> None:
+    with memory.session("s2", user="alex", agent="coder") as session:
+        talk(session, SALARY)
+        session.note("Pinned: the salary of Alex is 4711", pinned=True)
+        fork = session.fork("s3")
+        fork.note("In the fork: the salary of Alex is 4711")
+        fork.leave()
+    [found] = memory.extract("We decided that the salary of Alex is 4712, not 4711.", session="s2")
+    assert memory.promote(found).record.scope == "user/alex"
+    noted = memory.remember("4711 again, as a note", scope="session/s3", pinned=True)
+    memory.finish("session/s3")
+    assert memory.get(noted.id).scope == "user/alex"
+    for session_id in ("s2", "s3"):
+        for others in ({}, {"user": "bob"}):
+            shown = everything_for(memory, session_id, **others)
+            assert "4711" not in shown and "4712" not in shown
+    assert not [record for record in memory.list({"scope": memory.home}) if "471" in record.text]
+
+
+def test_a_users_session_shows_its_own_notes_and_memories_in_its_context_and_window(memory: Memory) -> None:
+    memory.remember("Alex wants short answers about the salary", user="alex")
+    with memory.session("s2", user="alex", agent="coder") as session:
+        session.turn("user", SALARY)
+        memory.remember("The salary was checked by another agent", scope="session/s2", session="s2", agent="other")
+        for text in (session.context("salary").text, str(session.window(4000, query="salary").messages)):
+            assert "4711" in text and "another agent" in text and "short answers" in text
+
+
+def test_an_access_without_the_session_reads_nothing_of_it_through_another_scope(memory: Memory) -> None:
+    with memory.session("s2", agent="coder") as session:
+        session.note("the canary is in the session")
+        who = replace(memory.access, reads=(memory.project.scope,), writes=())
+        told = memory.through(who).context("canary", scope=memory.project.scope, session="s2", agent="other")
+        assert "canary" not in told.text
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_a_session_that_was_closed_is_not_opened_again_by_a_turn_a_note_or_a_fork(memory: Memory, fast: bool) -> None:
+    session = memory.session("s1")
+    talk(session)
+    session.close(fast)
+    state = memory.sessions()[0].data["state"]
+    for write in (lambda: session.turn("user", "One more"), lambda: session.note("One more")):
+        with pytest.raises(Conflict, match="s1 was closed; open it again"):
+            write()
+    session.fork("s2").leave()
+    [kept] = [record for record in memory.sessions() if record.title == "s1"]
+    assert state == ("closing" if fast else "closed") and (fast or kept.data["state"] == state)
+    with memory.session("s1") as again:
+        again.turn("user", "One more")
+        assert len(again.turns()) == 3
 
 
 def test_while_memory_is_off_nothing_is_kept_and_nothing_fails(memory: Memory) -> None:
@@ -613,7 +702,9 @@ def test_a_message_known_by_its_id_may_stand_elsewhere(memory: Memory) -> None:
 
 def test_another_text_in_the_place_of_a_message_is_an_error_that_says_so(memory: Memory) -> None:
     memory.ingest([{"role": "user", "content": "one"}], session="s1")
-    with pytest.raises(Conflict, match="key was used for another text"):
+    with pytest.raises(
+        Conflict, match=r"session s1 has another text .* give the messages ids, or add new ones with remember"
+    ):
         memory.ingest([{"role": "user", "content": "two"}], session="s1")
     with memory.session("s1", wait=1):  # what failed holds nothing
         assert [text for _, text in said(memory, "s1")] == ["one"]

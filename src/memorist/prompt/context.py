@@ -423,14 +423,16 @@ class Look:
 
     def told(self) -> list[Hit]:
         """What other agents noted or found in the session since this one last spoke there."""
-        wish, tools = self.plan.wish, self.tools
-        notes = self._where([f"session/{wish.session}"]).also("home", "eq", self.who.home)
+        wish, tools, scope = self.plan.wish, self.tools, f"session/{self.plan.wish.session}"
+        if scope not in self.plan.scopes:
+            return []
+        notes = self._where([scope]).also("home", "eq", self.who.home)
         return bridge.told(wish.agent, self._of_session(), notes, tools.store, tools.kinds)
 
     def _of_session(self) -> Where:
-        """The turns of the session."""
+        """The turns of the session, as far as they lie where this context reads."""
         said = Where(self.who).also("session", "eq", self.plan.wish.session).also("home", "in", (None, self.who.home))
-        return said.also("kind", "eq", "turn").also("state", "eq", "active")
+        return said.also("scope", "in", self.plan.scopes).also("kind", "eq", "turn").also("state", "eq", "active")
 
     def protected(self) -> tuple[Item, ...]:
         """The system turn and the last few turns of the session, the newest first: short of room, the oldest goes."""

@@ -17,7 +17,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
@@ -29,12 +29,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from memorist import checks
 from memorist.access import GLOBAL, Access
 from memorist.design import MOST_HITS, Design, Tools
-from memorist.errors import Invalid, meant
+from memorist.errors import Invalid, MemoristError, meant
 from memorist.kinds import ARCHIVE, DOCUMENTS, KINDS, LAYERS, MEMORY, TURNS, kind_named
 from memorist.recall.fresh import compared
 from memorist.records import Hit, Moment, Recall, Record, Scope, Step, new_id, utc
 from memorist.store.index import index_rows
 from memorist.store.nouns import Fact, Generation, Receipt, Shelf, shelf_of
+from memorist.store.protocol import Store
+from memorist.store.talk import users_of
 from memorist.store.where import Order, Where
 from memorist.text.bm25 import Yardstick
 from memorist.text.dates import Span
@@ -268,7 +270,7 @@ def answer(
     """The answer, and how many milliseconds it took. `homes` are the project and where memories go by default. `hurried`:
     recalls were slow lately, so this one looks at less and has a deadline in any case."""
     started = time.perf_counter()
-    scopes = scopes_of(query, who, homes, design)
+    scopes = scopes_of(query, who, homes, design, tools.store)
     deadline = (HURRY if hurried else None) if query.deadline is None else checks.seconds(query.deadline, "deadline")
     until = None if deadline is None else started + deadline
     asked = _search(query, who, scopes, tools, hurried, until)
@@ -407,9 +409,9 @@ def _no_candidate(record: Record, answer: Recall) -> str:
     return f"it shares no telling word with the question{others}; or a filter left it out"
 
 
-def scopes_of(query: Query, who: Access, homes: tuple[str, ...], design: Design) -> tuple[str, ...]:
+def scopes_of(query: Query, who: Access, homes: tuple[str, ...], design: Design, store: Store) -> tuple[str, ...]:
     """The scopes that a question reads: what the caller names is always read, or refused; beside it what the design names, as
-    far as the access allows."""
+    far as the access allows. A session that was held for a user is read only in a question for that user."""
     named = dict(_named(query))
     if query.scope is not None:
         return (_must_read(query.scope, who),)
@@ -417,7 +419,19 @@ def scopes_of(query: Query, who: Access, homes: tuple[str, ...], design: Design)
     usual |= {family: (_must_read(scope, who),) for family, scope in named.items()}
     families = (*(family for family in named if family not in design.reads), *design.reads)
     wanted = dict.fromkeys(scope for family in families for scope in usual.get(family, ()))
+    if _is_anothers(query.session, wanted, who, store):
+        del wanted[named["session"]]
     return tuple(scope for scope in wanted if who.may_read(scope, who.home_of(scope)))
+
+
+def _is_anothers(session: str | None, read: Container[str], who: Access, store: Store) -> bool:
+    """Whether it was held for a user for whom this is not asked. Where the store cannot say, it counts as such, and the rest of
+    the way will find out why."""
+    try:
+        users = [] if session is None else users_of(session, who.home, who.space, store)
+        return any(user not in read for user in users)
+    except MemoristError:
+        return True
 
 
 def _named(query: Query) -> Iterator[tuple[str, Scope]]:

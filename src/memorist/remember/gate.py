@@ -98,6 +98,9 @@ def draft_of(given: Draft | Mapping[str, Any] | str) -> Draft:
     return Draft(**arguments)
 
 
+OTHER_TEXT = "this idempotency key was used for another text"
+
+
 def scope_of(scope: str | None, user: str | None) -> str | None:
     """The scope: `user="ann"` is short for `scope="user/ann"`."""
     if scope is not None and user is not None:
@@ -325,7 +328,7 @@ def brought_before(id: str, changes: Changes) -> Outcome:
 
 def _repeated(use: KeyUse, seen: KeyUse, by: Caller) -> Outcome:
     if seen.draft and use.draft != seen.draft:  # empty after a text of that memory was erased
-        raise Conflict("this idempotency key was used for another text; use a new key for a new text")
+        raise Conflict(f"{OTHER_TEXT}; use a new key for a new text")
     record = next(iter(by.store.get([seen.record], by.where)), None)
     return Outcome("repeated", f"this key was stored before ({seen.outcome})", seen.record, record)
 

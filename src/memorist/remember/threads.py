@@ -1,7 +1,8 @@
 """Which narrative a session is at: a memory that is written meanwhile names it in its provenance.
 
-Narratives lie where the memories of the project lie, and each names its session; those that name none are a thread of their
-own. A store in which nobody ever told one knows that by a setting, so that other writes do not look for any.
+Narratives lie where the memories of the project lie, those of a user's session with the user, and each names its session; those
+that name none are a thread of their own. A store in which nobody ever told one knows that by a setting, so that other writes do
+not look for any.
 """
 
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from dataclasses import dataclass, field
 from memorist.records import Record
 from memorist.remember.authority import FROM_FILES
 from memorist.remember.changes import Caller, has_narratives
+from memorist.store.talk import place_of
 from memorist.store.where import Order, Where
 
 NARRATIVE = "narrative"
@@ -44,5 +46,5 @@ class Threads:
         by = self.by
         if by.access.origin in FROM_FILES or not by.store.setting(has_narratives(by.access.space)):
             return None
-        found = latest(session, self.home, by)
+        found = latest(session, place_of(session, self.home, by.access, by.store), by)
         return found.id if found else None

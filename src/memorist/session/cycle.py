@@ -189,7 +189,8 @@ class Cycle:
     def _remembered(self, query: str, panes: Sequence[Pane], edges: Bounds) -> Context:
         """Memory for the room that is left, without what stands in the window already."""
         shown = frozenset(pane.id for pane in panes if pane.id)
-        wish = Wish(query, session=self._name.id, agent=self._session.agent, profile=NO_TURNS, shown=shown)
+        name, agent = self._name, self._session.agent
+        wish = Wish(query, user=name.user, session=name.id, agent=agent, profile=NO_TURNS, shown=shown)
         room = max(0, edges.compact - _tokens(panes))
         return self._memory._context(replace(wish, where={"data.covers": None}, remaining=room))
 

@@ -13,6 +13,7 @@ from memorist.errors import Conflict
 from memorist.records import Outcome, Record, Scope
 from memorist.remember import edit
 from memorist.remember.changes import Caller
+from memorist.store.talk import USER, project_of
 from memorist.store.where import Order, Where
 
 KIND, TURN = "session", "turn"
@@ -37,6 +38,12 @@ class Name:
         return Scope(f"session/{self.id}")
 
     @property
+    def user(self) -> str | None:
+        """Whose it is."""
+        family, _, user = self.place.partition("/")
+        return user if family == USER else None
+
+    @property
     def key(self) -> str:
         """The beginning of the idempotency keys of its turns."""
         return f"session/{self.place}/{self.id}"
@@ -58,7 +65,7 @@ def name_of(id: str | None, user: str | None, home: str, by: Caller) -> Name:
 
 def of(record: Record) -> Name:
     """The name of the session that this is the record of."""
-    return Name(str(record.title), record.scope, str(record.data.get("project") or record.home or record.scope))
+    return Name(str(record.title), record.scope, project_of(record))
 
 
 def record_of(name: Name, by: Caller) -> Record | None:
@@ -71,12 +78,13 @@ def record_of(name: Name, by: Caller) -> Record | None:
     return next(iter(known), None)
 
 
-def listed(home: str, state: str | None, limit: int, by: Caller) -> list[Record]:
-    """The sessions of a project, the one that was last opened or closed first."""
+def listed(home: str, state: str | None, place: str | None, limit: int, by: Caller) -> list[Record]:
+    """The sessions of a project, or those of it that lie in that place, the one that was last opened or closed first."""
     most = checks.whole(limit, "limit", 1, 1_000_000)
     where = by.where.also("kind", "eq", KIND).also("state", "eq", "active")
     if state is not None:
         where = where.also("data.state", "eq", checks.one_of(state, "the state of a session", STATES))
+    where = where if place is None else where.also("scope", "eq", place)
     return [record for record in by.store.find(where, Order("updated")) if of(record).home == home][:most]
 
 

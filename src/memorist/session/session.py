@@ -52,7 +52,9 @@ class Host(Protocol):
     @property
     def _caller(self) -> Caller: ...
     def remember_many(self, many: Iterable[Draft | Mapping[str, Any] | str]) -> list[Outcome]: ...
-    def context(self, query: str, *, session: str | None = ..., agent: str | None = ...) -> Context: ...
+    def context(
+        self, query: str, *, session: str | None = ..., user: str | None = ..., agent: str | None = ...
+    ) -> Context: ...
     def _tell_all(self, report: Report) -> Report: ...
     def _tell(self, outcome: Outcome) -> Outcome: ...
     def _context(self, wish: Wish) -> Context: ...
@@ -108,7 +110,7 @@ class Session(Windowed):
         self._memory, self._name, self._parent = memory, name, parent
         self.agent = checks.optional_label(agent, "the agent")
         self._lease: Lease | None = None
-        self._id = ""
+        self._id, self._ended = "", False
         self._begin(wait, busy)
 
     def __repr__(self) -> str:
@@ -167,8 +169,8 @@ class Session(Windowed):
         return turns_of(self._name, self._memory._caller, most)
 
     def context(self, query: str, **more: Any) -> Context:
-        """`Memory.context` for this session and its agent."""
-        return self._memory.context(query, **{"session": self.id, "agent": self.agent, **more})
+        """`Memory.context` for this session, its user and its agent."""
+        return self._memory.context(query, **{"session": self.id, "user": self._name.user, "agent": self.agent, **more})
 
     def _say(
         self, said: Uttered, id: str | None = None, at: Moment | None = None, speaker: str | None = None
@@ -233,22 +235,14 @@ class Session(Windowed):
 
     def _hold(self) -> None:
         """Every write asks whether the session is still ours. One whose lease ran out, and that nobody took, is taken again."""
+        if self._ended:
+            raise Conflict(f"session {self.id} was closed; open it again with memory.session({self.id!r:.60})")
         if self._lease is None or not self._lease.hold():
             self._begin(SHORT_WAIT, "drop")
 
     def fork(self, id: str | None = None, agent: str | None = None) -> "Session":
         """Another session that begins with what was said and noted in this one; both go on by themselves."""
-        by = self._memory._caller
-        said = self.turns(1)
-        name = name_of(id, None, self._name.place, by)
-        if record_of(name, by) is not None:
-            raise Conflict(f"there is a session {name.id} already; choose another id for the fork")
-        parent = Parent(self.id, said[-1].number if said else 0)
-        fork = Session(
-            self._memory, replace(name, home=self._name.home), agent or self.agent, SHORT_WAIT, "drop", parent
-        )
-        copy_notes(self._name, fork._name, by)
-        return fork
+        return forked(self._memory, self._name, id, agent or self.agent)
 
     def leave(self) -> None:
         """Lets others write it, and leaves it open. It is ended once nobody came back for fifteen minutes."""
@@ -275,7 +269,21 @@ class Session(Windowed):
         with by.writer.transaction() if fast else nullcontext():
             report = (ending.end_fast if fast else ending.end)(self.record, by, policy)
             self._lease.give_back(over=not fast)
+        self._ended = True
         return self._memory._tell_all(report)
+
+
+def forked(memory: Host, old: Name, id: str | None, agent: str | None) -> Session:
+    """A fork of a session, which stays as it is, open or closed."""
+    by = memory._caller
+    said = turns_of(old, by, 1)
+    name = name_of(id, None, old.place, by)
+    if record_of(name, by) is not None:
+        raise Conflict(f"there is a session {name.id} already; choose another id for the fork")
+    parent = Parent(old.id, said[-1].number if said else 0)
+    fork = Session(memory, replace(name, home=old.home), agent, SHORT_WAIT, "drop", parent)
+    copy_notes(old, fork._name, by)
+    return fork
 
 
 def copy_notes(old: Name, new: Name, by: Caller) -> None:

@@ -6,13 +6,13 @@ with `session close`, or by itself once nobody came back for fifteen minutes.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 from memorist.commands import ARGUMENTS, meaning
 from memorist.errors import NotFound
 from memorist.memory import Memory
 from memorist.records import Outcome, Record
-from memorist.session.session import Session
+from memorist.session.session import Host, Session, forked
 from memorist.surfaces.cli import arguments, show
 from memorist.surfaces.cli.arguments import PLACE, Option, options_of
 from memorist.surfaces.cli.screen import Screen, one_line
@@ -87,11 +87,14 @@ def close(place: Place, session: str, fast: bool = False) -> int:
 
 
 def fork(place: Place, session: str, new: str | None = None, agent: str | None = None) -> int:
-    with held(place, _known(place, session)) as (_, open):
-        other = open.fork(new, agent)
+    from memorist.session.name import name_of
+
+    _known(place, session)
+    with opened(place, wait=PATIENCE["writing"]) as memory:
+        other = forked(cast("Host", memory), name_of(session, None, memory.home, memory._caller), new, agent)
         other.leave()
         record = other.record
-    return Screen.of(place.json).answer(record, f"{record.title}: forked from {open.id}")
+    return Screen.of(place.json).answer(record, f"{record.title}: forked from {session}")
 
 
 def _known(place: Place, session: str) -> str:
