@@ -38,4 +38,6 @@ def test_a_file_of_messages_is_ingested_once(cli: Cli) -> None:
     assert (
         cli.inside("ingest", "-", "--session", "s2", stdin=lines).out.strip() == "session s2: 2 added, 0 known already"
     )
+    file.write_text(json.dumps({"model": "m", "messages": messages}, indent=1))
+    assert cli.inside("ingest", "talk.json", "--session", "s3").out.strip() == "session s3: 2 added, 0 known already"
     assert "museum" in cli.inside("recall", "when does the museum open?", "--search", "sessions").out

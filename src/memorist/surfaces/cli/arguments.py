@@ -323,8 +323,10 @@ def is_conversation(text: object) -> bool:
 
 
 def _list_in(text: str) -> list[Any] | None:
+    from memorist.remember.turns import inside
+
     try:
-        found = json.loads(text) if text.startswith("[") else None
+        found = inside(json.loads(text)) if text.startswith(("[", "{")) else None
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, list) else None

@@ -111,9 +111,16 @@ def _reasons(reasons: Counter[tuple[str, str]], screen: Screen) -> None:
 
 def _named(outcome: Outcome, screen: Screen) -> str:
     """What became of which memory."""
-    named = f" [id:{outcome.record.number}]" if outcome.record else f" {outcome.id}" if outcome.id else ""
+    named = f" {_called(outcome.record)}" if outcome.record else f" {outcome.id}" if outcome.id else ""
     word = outcome.outcome.replace("_", " ")
     return screen.styled(word, "good" if outcome.outcome not in ("refused", "needs_consent") else "bad") + named
+
+
+def _called(record: Record) -> str:
+    """As commands take it."""
+    from memorist.session.tasks import TASK, name_of  # here, for questions do without it
+
+    return f"{name_of(record)} [id:{record.number}]" if record.kind == TASK else f"[id:{record.number}]"
 
 
 # ---------------------------------------------------------------- finding
