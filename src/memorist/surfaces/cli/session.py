@@ -11,7 +11,8 @@ from typing import Any
 from memorist.commands import ARGUMENTS, meaning
 from memorist.errors import NotFound
 from memorist.memory import Memory
-from memorist.records import Outcome, Record
+from memorist.records import Outcome, Record, Report
+from memorist.remember.promotion import WAITS
 from memorist.session.session import Session
 from memorist.surfaces.cli import arguments, show
 from memorist.surfaces.cli.arguments import PLACE, Option, options_of
@@ -82,8 +83,21 @@ def note(place: Place, session: str, text: str | None = None, kind: str = "note"
 def close(place: Place, session: str, fast: bool = False) -> int:
     with held(place, _known(place, session)) as (memory, open):
         report = open.close(fast)
-        show.show(show.Result("finish", report, memory, {}, False), Screen.of(place.json))
+        screen = Screen.of(place.json)
+        show.show(show.Result("finish", report, memory, {}, False), screen)
+        if not screen.json:
+            _show_kept(memory, report, screen)
     return exit_code(report)
+
+
+def _show_kept(memory: Memory, report: Report, screen: Screen) -> None:
+    """What there is of a conversation once it has ended, the summary first."""
+    ids = dict.fromkeys([*(each.id for each in report.changed), *report.left])
+    kept = [record for record in memory._tools.store.get(list(ids), memory._caller.where) if record.state == "active"]
+    for record in sorted(kept, key=lambda each: (each.kind != "summary", each.number)):
+        screen.line(f"  [id:{record.number}] {record.kind}: {one_line(record.text)}")
+    if any(because == WAITS for because in report.left.values()):
+        screen.line(screen.styled("`memorist promote ID` keeps a finding for the project", "dim"))
 
 
 def fork(place: Place, session: str, new: str | None = None, agent: str | None = None) -> int:
