@@ -38,6 +38,23 @@ def test_the_end_of_a_conversation_names_its_summary_and_findings(cli: Cli) -> N
     assert cli.inside("promote", found).out.startswith(f"changed [id:{found}]: promoted")
 
 
+def test_every_conversation_is_listed_and_an_imported_one_by_its_title_and_day(cli: Cli) -> None:
+    empty = cli.inside("session", "list")
+    assert (empty.code, empty.out) == (0, "") and "no conversation is kept here" in empty.err
+    said = {"create_time": 1700000000, "author": {"role": "user"}, "content": {"content_type": "text", "parts": ["Hi"]}}
+    nodes = {"a": {"id": "a", "message": {"id": "m1", **said}, "parent": None, "children": []}}
+    talk = {"title": "Berth fees", "create_time": 1700000000, "mapping": nodes, "id": "conv-1", "current_node": "a"}
+    (cli.folder / "conversations.json").write_text(json.dumps([talk]))
+    assert cli.inside("import", "conversations.json").code == 0
+    cli.inside("remember", "--messages", "-", "--session", "mon2", stdin='[{"role": "user", "content": "Hello"}]')
+    cli.inside("session", "turn", "tue", "user", "Hello again")
+    rows = {row[0]: row for row in (line.split("\t") for line in cli.inside("session", "list").out.splitlines())}
+    assert sorted(rows) == ["conv-1", "mon2", "tue"]
+    assert rows["mon2"][1:3] == ["unopened", "1"] and rows["tue"][1:3] == ["open", "1"]
+    assert rows["conv-1"][6] == "Berth fees" and rows["conv-1"][3].startswith("2023-11-1")
+    assert "mon2" not in cli.inside("session", "list", "--state", "open").out
+
+
 @pytest.mark.parametrize("command", ["show", "close", "fork"])
 def test_a_slip_makes_no_session(cli: Cli, command: str) -> None:
     ended = cli.inside("session", command, "nosuch")
