@@ -61,6 +61,7 @@ def _changed(result: Result, screen: Screen) -> None:
     for each in outcomes:
         if isinstance(each, Report):
             _report(each, result.memory, screen)
+            _nothing_fits(each, result.arguments)
         else:
             batch = f", batch {each.batch}" if each.batch else ""
             screen.line(f"{_named(each, screen)}: {one_line(each.because)}{batch}")
@@ -372,6 +373,9 @@ CHANGED = {"stale": "changed since", "unverifiable": "is not there, or cannot be
 BESIDE = 60  # characters of a memory that stands beside an answer
 UNCONFIRMED = {"status": "candidate", "trust": "low"}
 DERIVED = "derived from"  # how the reason begins where a memory goes with another
+WHOLE_VALUES = (
+    "no memory fits that filter, which compares whole values; `memorist recall` finds memories by their words"
+)
 DRY = {verb: f"would be {verb}" for verb in ("forgotten", "erased", "rescanned")}
 
 
@@ -396,6 +400,11 @@ def _report(report: Report, memory: "Memory", screen: Screen) -> None:
     _left(report.left, screen)
     if report.advice:
         screen.line(screen.styled(f"  {one_line(report.advice)}", "dim"))
+
+
+def _nothing_fits(report: Report, given: Mapping[str, Any]) -> None:
+    if given.get("where") and not (report.changed or report.left or report.pending):
+        aside(WHOLE_VALUES)
 
 
 def came_along(report: Report) -> str:

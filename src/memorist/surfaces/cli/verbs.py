@@ -177,6 +177,9 @@ def _may_erase(memory: Memory, given: dict[str, Any]) -> bool:
     if given.pop("yes", False) or given.get("dry_run"):
         return True
     plan = memory.erase(**{**given, "dry_run": True})
+    if not plan.changed and not plan.pending:
+        given["dry_run"] = True  # there is nothing to ask about, and nothing that comes meanwhile was agreed to
+        return True
     return arguments.agreed(
         f"erase {len(plan.changed):,} memories, past texts and what was derived included, for good?"
     )
