@@ -55,6 +55,17 @@ def test_every_conversation_is_listed_and_an_imported_one_by_its_title_and_day(c
     assert "mon2" not in cli.inside("session", "list", "--state", "open").out
 
 
+def test_what_was_said_does_not_bury_what_is_known(cli: Cli) -> None:
+    cli.inside("remember", "The ferry leaves at nine")
+    cli.inside("ingest", "-", "--session", "s1", stdin='[{"role": "user", "content": "Hello"}]')
+    listed = cli.inside("list")
+    assert listed.out.count("\n") == 1 and "ferry" in listed.out and "2 turns, sessions" in listed.err
+    every = cli.inside("list", "--all")
+    assert every.out.count("\n") == 3 and every.err == ""
+    assert "Hello" in cli.inside("list", "--kind", "turn").out
+    assert "Hello" in cli.inside("list", "--where", '{"session": "s1"}').out
+
+
 @pytest.mark.parametrize("command", ["show", "close", "fork"])
 def test_a_slip_makes_no_session(cli: Cli, command: str) -> None:
     ended = cli.inside("session", command, "nosuch")
