@@ -197,7 +197,7 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
         "resolve.keep": "a, b, both, or the number or id of the one that holds.",
         "review.id": "The question, such as q3; all of them with all; or the batch of an import, such as b12.",
         "decide": "approve, which carries it out, or deny, which drops it.",
-        "messages": "A file of chat messages, a JSON list or one JSON object per line; - is standard input.",
+        "messages": "A file of chat messages: a JSON list, an object with messages, or one object per line; - is standard input.",
         "ingest.session": "The name of the conversation; a new one without it.",
         "session.id": "The name of the conversation; a new one without it.",
         "session.agent": "The agent that takes part.",

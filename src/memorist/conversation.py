@@ -72,8 +72,9 @@ class Conversation(Engine):
         """Keeps a conversation as chat programs hand it to a model, calls and results of tools included. A message is known by
         its id, or by its place: the same conversation can be handed in again when it has grown.
 
-        messages: as OpenAI, Anthropic, Google and LangChain write them · session: its name; a fresh one without it
-        user: whose conversation it is; it lies in their scope · agent: who took part
+        messages: as OpenAI, Anthropic, Google and LangChain write them, also as {"messages": […]}
+        session: its name; a fresh one without it · user: whose conversation it is; it lies in their scope
+        agent: who took part
         """
         name = self._named(session, user)
         common = Draft("", scope=name.place, session=name.id, agent=agent, key=name.key)

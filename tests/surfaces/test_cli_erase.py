@@ -31,6 +31,14 @@ def test_erasing_asks_first_and_leaves_nothing(atlas: Cli) -> None:
     assert [file for file in files if b"heronqualm" in file.read_bytes()] == []
 
 
+@pytest.mark.parametrize("more", [(), ("--yes",), ("--dry-run",)])
+def test_where_nothing_fits_nobody_is_asked_and_the_way_by_words_is_named(atlas: Cli, more: tuple[str, ...]) -> None:
+    done = atlas.inside("erase", "--where", '{"content": "heronqualm"}', *more)
+    assert done.code == 0 and "erased: 0 memories" in done.out
+    assert "compares whole values" in done.err and "for good?" not in done.err
+    assert atlas.inside("count").out.strip() == "2"
+
+
 def test_undoing_the_last_action_and_a_named_one(atlas: Cli) -> None:
     batch = atlas("revise", "2", "Beta lies west", "--json").json["batch"]
     assert "undone: 1 memory" in atlas("undo").out

@@ -25,6 +25,51 @@ def test_a_conversation_is_kept_turn_by_turn(cli: Cli) -> None:
     ]
 
 
+def test_the_end_of_a_conversation_names_its_summary_and_findings(cli: Cli) -> None:
+    said = "We decided to parse emails with the standard library", "Good.", "Never deploy on Fridays", "I will not."
+    messages = [{"role": "user" if n % 2 == 0 else "assistant", "content": text} for n, text in enumerate(said)]
+    cli.inside("ingest", "-", "--session", "s1", stdin=json.dumps(messages))
+    first, *rest = cli.inside("session", "close", "s1").out.splitlines()
+    assert first.startswith("closed: 3 memories"), "each of them counts once"
+    summary, decision, warning, advice = rest[-4:]
+    assert "] summary: " in summary and "library" in summary
+    assert (
+        decision.endswith("decision: We decided to parse emails with the standard library")
+        and "warning: Never deploy" in warning
+    )
+    assert "`memorist promote ID`" in advice
+    found = decision.partition("[id:")[2].partition("]")[0]
+    assert cli.inside("promote", found).out.startswith(f"changed [id:{found}]: promoted")
+
+
+def test_every_conversation_is_listed_and_an_imported_one_by_its_title_and_day(cli: Cli) -> None:
+    empty = cli.inside("session", "list")
+    assert (empty.code, empty.out) == (0, "") and "no conversation is kept here" in empty.err
+    said = {"create_time": 1700000000, "author": {"role": "user"}, "content": {"content_type": "text", "parts": ["Hi"]}}
+    nodes = {"a": {"id": "a", "message": {"id": "m1", **said}, "parent": None, "children": []}}
+    talk = {"title": "Berth fees", "create_time": 1700000000, "mapping": nodes, "id": "conv-1", "current_node": "a"}
+    (cli.folder / "conversations.json").write_text(json.dumps([talk]))
+    assert cli.inside("import", "conversations.json").code == 0
+    cli.inside("remember", "--messages", "-", "--session", "mon2", stdin='[{"role": "user", "content": "Hello"}]')
+    cli.inside("session", "turn", "tue", "user", "Hello again")
+    rows = {row[0]: row for row in (line.split("\t") for line in cli.inside("session", "list").out.splitlines())}
+    assert sorted(rows) == ["conv-1", "mon2", "tue"]
+    assert rows["mon2"][1:3] == ["unopened", "1"] and rows["tue"][1:3] == ["open", "1"]
+    assert rows["conv-1"][6] == "Berth fees" and rows["conv-1"][3].startswith("2023-11-1")
+    assert "mon2" not in cli.inside("session", "list", "--state", "open").out
+
+
+def test_what_was_said_does_not_bury_what_is_known(cli: Cli) -> None:
+    cli.inside("remember", "The ferry leaves at nine")
+    cli.inside("ingest", "-", "--session", "s1", stdin='[{"role": "user", "content": "Hello"}]')
+    listed = cli.inside("list")
+    assert listed.out.count("\n") == 1 and "ferry" in listed.out and "2 turns, sessions" in listed.err
+    every = cli.inside("list", "--all")
+    assert every.out.count("\n") == 3 and every.err == ""
+    assert "Hello" in cli.inside("list", "--kind", "turn").out
+    assert "Hello" in cli.inside("list", "--where", '{"session": "s1"}').out
+
+
 @pytest.mark.parametrize("command", ["show", "close", "fork"])
 def test_a_slip_makes_no_session(cli: Cli, command: str) -> None:
     ended = cli.inside("session", command, "nosuch")
@@ -42,4 +87,6 @@ def test_a_file_of_messages_is_ingested_once(cli: Cli) -> None:
     assert (
         cli.inside("ingest", "-", "--session", "s2", stdin=lines).out.strip() == "session s2: 2 added, 0 known already"
     )
+    file.write_text(json.dumps({"model": "m", "messages": messages}, indent=1))
+    assert cli.inside("ingest", "talk.json", "--session", "s3").out.strip() == "session s3: 2 added, 0 known already"
     assert "museum" in cli.inside("recall", "when does the museum open?", "--search", "sessions").out

@@ -53,7 +53,8 @@ def test_a_narrative_is_told_listed_and_shown_with_what_belongs_to_it(shell: Any
 
 @pytest.mark.covers("S2-7")
 def test_a_task_is_added_listed_shown_and_moved(shell: Any) -> None:
-    shell("task", "add", "Lock", "--priority", "2", "--criterion", "One writer", "--milestone", "M1")
+    _, said, _ = shell("task", "add", "Lock", "--priority", "2", "--criterion", "One writer", "--milestone", "M1")
+    assert said.startswith("added TASK-001 [id:1]"), "as `task move` takes it"
     shell("task", "add", "Queue", "--text", "A second writer waits", "--blocked-by", "TASK-001")
     rows = [line.split("\t") for line in shell("task", "list")[1].splitlines()]
     assert rows == [["TASK-001", "ready", "2", "M1", "Lock"], ["TASK-002", "pending", "", "", "Queue"]]
@@ -92,3 +93,12 @@ def test_the_documents_names_work_too(shell: Any, tmp_path: Path) -> None:
     )
     with Memory(tmp_path / "memory.db") as memory:
         assert memory.get(2).origin == "agent"
+
+
+@pytest.mark.parametrize("word", ["task", "narrative", "session", "project", "design", "model", "config"])
+def test_a_family_of_commands_has_a_help(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ([word, "--help"], ["help", word], [word, "-h"]):
+        assert app.run(words) == 0
+        said = capsys.readouterr().out
+        assert [name for name in app.SHELL if name.startswith(f"{word} ") and name not in said] == []
+    assert app.run([word]) == 2 and "is no command by itself" in capsys.readouterr().err

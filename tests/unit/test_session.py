@@ -688,6 +688,7 @@ def test_a_conversation_that_has_grown_is_handed_in_again(memory: Memory, messag
     again = memory.ingest(messages, session="s1")
     assert again.repeated == first.added and again.added > 0
     assert memory.ingest(messages, session="s1").added == 0
+    assert memory.ingest({"model": "m", "messages": messages}, session="s1").repeated, "as a request holds them"
     assert memory.count({"kind": "session"}) == 1
     assert memory.ingest(messages, session="s2").added == first.added + again.added
 

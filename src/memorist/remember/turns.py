@@ -62,6 +62,7 @@ def is_conversation(given: Any) -> bool:
 def turns_of(messages: Any, common: Draft, whole: bool = False) -> list[Draft | Outcome]:
     """The turns, each with what is common to all; of a message without any text, what is to be said about it. `whole`: as a
     session keeps them, each with a key by the id or the place of its message."""
+    messages = inside(messages)
     _must_be_turns(messages, common)
     turns: list[Draft | Outcome] = []
     for number, message in enumerate(_messages(messages), 1):
@@ -72,6 +73,12 @@ def turns_of(messages: Any, common: Draft, whole: bool = False) -> list[Draft | 
         if not said:
             turns.append(Outcome("unchanged", f"message {number} holds no text, so nothing of it was kept"))
     return turns if whole else _with_keys(turns, common.key)
+
+
+def inside(given: Any) -> Any:
+    """The messages of a request or a log that holds them by that name."""
+    wrapped = isinstance(given, Mapping) and "role" not in given and isinstance(given.get("messages"), list)
+    return given["messages"] if wrapped else given
 
 
 def _must_be_turns(messages: Any, common: Draft) -> None:

@@ -49,8 +49,9 @@ def end(record: Record, by: Caller, policy: Promotion) -> Report:
     summary = next((outcome.id for outcome in done if outcome.record and outcome.record.kind == "summary"), None)
     finished = promotion.finish(name.scope, CLOSED, [], name.place, by)
     told = {} if summary is None else {"summary": summary}
+    changed = {each.id: each for each in (*finished.changed, *_planned(done))}  # the summary is both made and moved
     mark(record.id, by, "closed", state=CLOSED, closed=iso(by.now()), **told)
-    return replace(finished, verb=CLOSED, changed=(*_planned(done), *finished.changed))
+    return replace(finished, verb=CLOSED, changed=tuple(changed.values()))
 
 
 def end_fast(record: Record, by: Caller, policy: Promotion) -> Report:

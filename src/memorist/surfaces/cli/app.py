@@ -137,6 +137,9 @@ def _run(arguments: list[str]) -> int:
     if not rest or rest[0] in ("--help", "-h"):
         sys.stdout.write(_overview() + "\n")
         return 0
+    if rest[1:2] in (["--help"], ["-h"]) and (longer := _longer(rest[0])):
+        sys.stdout.write(_family(rest[0], longer) + "\n")
+        return 0
     name, words = _named(rest)
     words = [*place, *words]
     from memorist.surfaces.cli import arguments as given
@@ -175,10 +178,14 @@ def _named(arguments: list[str]) -> tuple[str, list[str]]:
     word = arguments[0]
     if word.startswith("-"):
         raise Invalid(f"{word[:60]} stands before a command; options go after it, see `memorist --help`")
-    longer = [name for name in SHELL if name.startswith(f"{word} ")]
-    if longer:
+    if longer := _longer(word):
         raise Invalid(f"{word} is no command by itself; there are {', '.join(longer)}")
     raise Invalid(f"there is no command {word[:60]!r}{_advice(word) or '; see `memorist --help`'}")
+
+
+def _longer(word: str) -> list[str]:
+    """The commands of two words that begin with this one."""
+    return [name for name in SHELL if name.startswith(f"{word} ")]
 
 
 def _advice(word: str) -> str:
@@ -209,6 +216,14 @@ def _overview() -> str:
         shown = known if part != "keeping" else known | SHELL
         lines += [f"{part.title()}:", *two_columns([*shown.items()], max(map(len, SHELL))), ""]
     return "\n".join(lines).rstrip() + "\n" + filled(END, 0)
+
+
+def _family(word: str, names: list[str]) -> str:
+    from memorist.surfaces.cli.screen import filled, two_columns
+
+    end = f"`memorist {names[0]} --help` shows what that one takes."
+    usage = filled(f"Usage: memorist {word} COMMAND [ARGUMENTS] [OPTIONS]", 2)
+    return "\n".join([usage, "", *two_columns([(name, SHELL[name]) for name in names]), "", filled(end, 0)])
 
 
 # ---------------------------------------------------------------- how it ends

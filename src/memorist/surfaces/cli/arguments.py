@@ -109,6 +109,12 @@ MESSAGES = Option(
     "line; - reads standard input.", "--messages", "path", placeholder="FILE",
 )  # fmt: skip
 WHY = Option("why", "Shows the factors of each score.", "--why", "flag")
+EVERY_KIND = Option(
+    "all",
+    "Also turns, sessions, tasks and the like, which a question finds only when it asks for them.",
+    "--all",
+    "flag",
+)
 YES = Option("yes", "Does not ask before it erases.", "--yes", "flag")
 WATCH = Option(
     "watch", "Stays, and runs at the times of a cron line in UTC, else of prune_schedule or at four, until it is stopped.",
@@ -118,7 +124,7 @@ FOLLOW = Option("follow", "Stays, and shows what is done from now on, until it i
 EXTRAS: Mapping[str, tuple[Option, ...]] = {
     "log": (FOLLOW,),
     "upkeep": (WATCH,),
-    "remember": (BATCH, MESSAGES), "recall": (WHY,), "list": FILTERS, "count": FILTERS, "timeline": FILTERS,
+    "remember": (BATCH, MESSAGES), "recall": (WHY,), "list": (*FILTERS, EVERY_KIND), "count": FILTERS, "timeline": FILTERS,
     "forget": FILTERS, "erase": (*FILTERS, YES),
 }  # fmt: skip
 # Verbs on one memory that take several at a shell; `tag` and `feedback` do not, since what follows the id is no id there.
@@ -323,8 +329,10 @@ def is_conversation(text: object) -> bool:
 
 
 def _list_in(text: str) -> list[Any] | None:
+    from memorist.remember.turns import inside
+
     try:
-        found = json.loads(text) if text.startswith("[") else None
+        found = inside(json.loads(text)) if text.startswith(("[", "{")) else None
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, list) else None

@@ -6,40 +6,66 @@ with `session close`, or by itself once nobody came back for fifteen minutes.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any, cast
 
 from memorist.commands import ARGUMENTS, meaning
 from memorist.errors import NotFound
 from memorist.memory import Memory
-from memorist.records import Outcome, Record
+from memorist.records import Outcome, Record, Report
+from memorist.remember.promotion import WAITS
 from memorist.session.session import Host, Session, forked
+from memorist.store.where import Order
 from memorist.surfaces.cli import arguments, show
 from memorist.surfaces.cli.arguments import PLACE, Option, options_of
-from memorist.surfaces.cli.screen import Screen, one_line
+from memorist.surfaces.cli.screen import Screen, aside, one_line
 from memorist.surfaces.cli.verbs import PATIENCE, Place, exit_code, opened
 
 SHOWN_TURNS = 50
+SHOWN_UNOPENED = 20
 
 
 def list_sessions(place: Place, **given: Any) -> int:
     with opened(place, wait=PATIENCE["reading"]) as memory:
         found = memory.sessions(**given)
-        counts = [memory.count({"session": str(each.title), "kind": "turn", "scope": each.scope}) for each in found]
-    rows = [_row(record, turns) for record, turns in zip(found, counts, strict=True)]
-    return Screen.of(place.json).table(found, ("session", "state", "turns", "changed", "agent", "from"), rows)
+        rows = [_row(memory, each) for each in found]
+        if "state" not in given:
+            rows += _unopened(memory, given.get("limit", SHOWN_UNOPENED))
+    if not rows:
+        aside("no conversation is kept here that fits; `memorist ingest` keeps one, `memorist session turn` begins one")
+    return Screen.of(place.json).table(found, ("session", "state", "turns", "changed", "agent", "from", "about"), rows)
 
 
-def _row(record: Record, turns: int) -> tuple[str, ...]:
-    changed = record.times.updated.astimezone().strftime("%Y-%m-%d %H:%M")
-    said = record.data
-    return (
-        str(record.title),
-        str(said["state"]),
-        f"{turns:,}",
-        changed,
-        record.provenance.agent or "",
-        said.get("parent") or "",
-    )
+def _row(memory: Memory, record: Record) -> tuple[str, ...]:
+    said, agent = record.data, record.provenance.agent or ""
+    brought = "source" in said  # by an import, which says when it was and what it was called
+    about = record.text.removeprefix(f"Session {record.title} of {agent}: ") if brought else ""
+    moment = record.times.at if brought else record.times.updated
+    state, turns = str(said["state"]), _turns(memory, str(record.title), record.scope)
+    return str(record.title), state, turns, _minute(moment), agent, said.get("parent") or "", about
+
+
+def _unopened(memory: Memory, limit: int) -> list[tuple[str, ...]]:
+    """Of the conversations that were spoken in last, those that `remember` kept as turns: no session was opened for them."""
+    by, rows = memory._caller, list[tuple[str, ...]]()
+    last = by.where.also("kind", "eq", "turn").also("state", "eq", "active").also("scope", "eq", memory.home)
+    last = last.also("session", "ne", None)
+    for _ in range(min(limit, SHOWN_UNOPENED)):
+        for turn in by.store.find(last, Order("number"), 1):
+            name = str(turn.provenance.session)
+            last = last.also("session", "ne", name)
+            if not memory.count({"kind": "session", "session": name}):
+                moment, agent = _minute(turn.times.updated), turn.provenance.agent or ""
+                rows.append((name, "unopened", _turns(memory, name, turn.scope), moment, agent, "", ""))
+    return rows
+
+
+def _turns(memory: Memory, session: str, scope: str) -> str:
+    return f"{memory.count({'session': session, 'kind': 'turn', 'scope': scope}):,}"
+
+
+def _minute(moment: datetime) -> str:
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def show_session(place: Place, session: str, limit: int = SHOWN_TURNS) -> int:
@@ -82,8 +108,21 @@ def note(place: Place, session: str, text: str | None = None, kind: str = "note"
 def close(place: Place, session: str, fast: bool = False) -> int:
     with held(place, _known(place, session)) as (memory, open):
         report = open.close(fast)
-        show.show(show.Result("finish", report, memory, {}, False), Screen.of(place.json))
+        screen = Screen.of(place.json)
+        show.show(show.Result("finish", report, memory, {}, False), screen)
+        if not screen.json:
+            _show_kept(memory, report, screen)
     return exit_code(report)
+
+
+def _show_kept(memory: Memory, report: Report, screen: Screen) -> None:
+    """What there is of a conversation once it has ended, the summary first."""
+    ids = dict.fromkeys([*(each.id for each in report.changed), *report.left])
+    kept = [record for record in memory._tools.store.get(list(ids), memory._caller.where) if record.state == "active"]
+    for record in sorted(kept, key=lambda each: (each.kind != "summary", each.number)):
+        screen.line(f"  [id:{record.number}] {record.kind}: {one_line(record.text)}")
+    if any(because == WAITS for because in report.left.values()):
+        screen.line(screen.styled("`memorist promote ID` keeps a finding for the project", "dim"))
 
 
 def fork(place: Place, session: str, new: str | None = None, agent: str | None = None) -> int:

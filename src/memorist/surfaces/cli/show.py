@@ -61,6 +61,7 @@ def _changed(result: Result, screen: Screen) -> None:
     for each in outcomes:
         if isinstance(each, Report):
             _report(each, result.memory, screen)
+            _nothing_fits(each, result.arguments)
         else:
             batch = f", batch {each.batch}" if each.batch else ""
             screen.line(f"{_named(each, screen)}: {one_line(each.because)}{batch}")
@@ -111,9 +112,16 @@ def _reasons(reasons: Counter[tuple[str, str]], screen: Screen) -> None:
 
 def _named(outcome: Outcome, screen: Screen) -> str:
     """What became of which memory."""
-    named = f" [id:{outcome.record.number}]" if outcome.record else f" {outcome.id}" if outcome.id else ""
+    named = f" {_called(outcome.record)}" if outcome.record else f" {outcome.id}" if outcome.id else ""
     word = outcome.outcome.replace("_", " ")
     return screen.styled(word, "good" if outcome.outcome not in ("refused", "needs_consent") else "bad") + named
+
+
+def _called(record: Record) -> str:
+    """As commands take it."""
+    from memorist.session.tasks import TASK, name_of  # here, for questions do without it
+
+    return f"{name_of(record)} [id:{record.number}]" if record.kind == TASK else f"[id:{record.number}]"
 
 
 # ---------------------------------------------------------------- finding
@@ -365,6 +373,9 @@ CHANGED = {"stale": "changed since", "unverifiable": "is not there, or cannot be
 BESIDE = 60  # characters of a memory that stands beside an answer
 UNCONFIRMED = {"status": "candidate", "trust": "low"}
 DERIVED = "derived from"  # how the reason begins where a memory goes with another
+WHOLE_VALUES = (
+    "no memory fits that filter, which compares whole values; `memorist recall` finds memories by their words"
+)
 DRY = {verb: f"would be {verb}" for verb in ("forgotten", "erased", "rescanned")}
 
 
@@ -389,6 +400,11 @@ def _report(report: Report, memory: "Memory", screen: Screen) -> None:
     _left(report.left, screen)
     if report.advice:
         screen.line(screen.styled(f"  {one_line(report.advice)}", "dim"))
+
+
+def _nothing_fits(report: Report, given: Mapping[str, Any]) -> None:
+    if given.get("where") and not (report.changed or report.left or report.pending):
+        aside(WHOLE_VALUES)
 
 
 def came_along(report: Report) -> str:

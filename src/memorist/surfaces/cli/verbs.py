@@ -16,11 +16,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from memorist import checks
 from memorist.commands import Verb
 from memorist.design import Ask, Confirmer
 from memorist.errors import Invalid, MemoristError, Refused
+from memorist.kinds import KINDS
 from memorist.memory import Memory
-from memorist.records import Draft, Outcome, Report
+from memorist.records import Draft, Outcome, Record, Report
+from memorist.store.where import order_of
 from memorist.surfaces import settings
 from memorist.surfaces.cli import arguments, progress, show
 from memorist.surfaces.cli.screen import Screen, aside
@@ -28,6 +31,7 @@ from memorist.surfaces.cli.screen import Screen, aside
 # Seconds to wait for another writer. A question needs the store only to note that it was asked.
 PATIENCE: Mapping[str, float] = {"writing": 30.0, "reading": 2.0, "keeping": 30.0}
 SHORT_FILTERS = (("kind", "kind", "$in"), ("tag", "tags", "$any"), ("state", "state", "$in"), ("user", "scope", "$eq"))
+SAYS_WHICH = ("kind", "session", "role", "speaker", "id", "number")
 CONSENT_CODE = 11  # the exit code when something waits for a person
 
 
@@ -177,6 +181,9 @@ def _may_erase(memory: Memory, given: dict[str, Any]) -> bool:
     if given.pop("yes", False) or given.get("dry_run"):
         return True
     plan = memory.erase(**{**given, "dry_run": True})
+    if not plan.changed and not plan.pending:
+        given["dry_run"] = True  # there is nothing to ask about, and nothing that comes meanwhile was agreed to
+        return True
     return arguments.agreed(
         f"erase {len(plan.changed):,} memories, past texts and what was derived included, for good?"
     )
@@ -203,7 +210,24 @@ def _each(memory: Memory, verb: str, given: Mapping[str, Any]) -> Any:
     return [_call(memory, verb, {**given, "id": each}) for each in named]
 
 
+def _list(memory: Memory, where: Any = None, order: str = "at", limit: int = 100, all: bool = False) -> list[Record]:
+    """`Memory.list`, but what was said does not bury what is known: unless the filter speaks of kinds or of who said it."""
+    whole = narrowed = memory._where(where)
+    if all or any(map(whole.speaks_of, SAYS_WHICH)):
+        return memory.list(where, order=order, limit=limit)
+    for kind in (kind.name for kind in KINDS.values() if not kind.recalled):
+        narrowed = narrowed.also("kind", "ne", kind)
+    store, most = memory._caller.store, checks.whole(limit, "limit", 1, 1_000_000)
+    found = memory._read(store.find(narrowed, order_of(order), most))
+    hidden = sum(store.count(whole).values()) - sum(store.count(narrowed).values())
+    if hidden:
+        aside(f"{hidden:,} turns, sessions, tasks and the like are not shown; --all lists them too")
+    return found
+
+
 def _call(memory: Memory, verb: str, given: dict[str, Any]) -> Any:
+    if verb == "list":
+        return _list(memory, **given)
     placed = {"alias": ("word", "means"), "tag": ("id", "tags")}.get(verb)
     if placed is None:
         return getattr(memory, verb)(**given)
