@@ -75,6 +75,8 @@ def _told(done: Synced, screen: Screen) -> int:
     counts = (("edits came in", done.edits), ("lines written", done.written), ("folded away", done.folded))
     said = ", ".join(f"{len(some):,} {what}" for what, some in counts if some) or "nothing to do"
     lines = [f"{screen.styled('synced', 'good')} {one_line(done.path)}: {said}"]
+    if done.batch:
+        lines.append(f"`memorist undo {done.batch}` takes the edits back")
     if done.proposals:
         lines.append(f"{', '.join(done.proposals)} wait for a person; `memorist review` shows and decides them")
     lines += [f"both sides changed the same; {one_line(copy)} has what each of them said" for copy in done.conflicts]
