@@ -53,6 +53,12 @@ def test_the_batch_of_the_edits_is_named_and_undo_takes_all_of_them_back(cli: Cl
     assert "- typed by hand" in page.read_text() and "typed by hand" not in cli.inside("list").out
 
 
+def test_a_line_that_nobody_confirmed_is_explained(cli: Cli, page: Path) -> None:
+    page.write_text("- typed by hand\n")
+    assert "nobody has confirmed" not in cli.inside("sync", str(page)).out
+    assert "? typed by hand\n? came in before, and nobody has confirmed it" in cli.inside("sync", str(page)).out
+
+
 def test_a_path_that_is_no_page_is_one_line(cli: Cli, page: Path) -> None:
     page.mkdir()
     failed = cli.inside("sync", str(page))

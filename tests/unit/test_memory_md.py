@@ -163,6 +163,15 @@ def test_lines_of_a_person_are_memories_of_the_kind_of_their_section(memory: Mem
     assert found["call Ann"].data == {"section": "Pending Actions"}
 
 
+def test_code_on_the_page_is_a_persons_and_no_memory(memory: Memory, page: Path) -> None:
+    page.parent.mkdir()
+    typed = "Run this:\n```sh\n- make all\n```\n\n~~~\ncode stays\n~~~\n- a fact\n```\nmore\n```\n- steps\n  ```\n  make\n  ```\n"
+    page.write_text(typed, encoding="utf-8")
+    sync(memory, page)
+    assert texts(memory) == {"Run this:", "a fact", "steps\n```\nmake\n```"}, "code in an item is a part of it"
+    assert text_of(page) == typed and sync(memory, page).edits == ()
+
+
 def test_a_person_edits_and_removes_their_own_line(memory: Memory, page: Path) -> None:
     page.parent.mkdir()
     page.write_text("- The heron nests at the weir\n- The stork is away\n", encoding="utf-8")

@@ -66,6 +66,8 @@ def _show_edits(edits: Sequence[Edit], screen: Screen) -> None:
             screen.line(screen.styled(f"- {one_line(edit.before)}", "bad"))
         style = "bad" if edit.verb == "removed" else "good"
         screen.line(screen.styled(f"{DIFF_SIGNS[edit.verb]} {one_line(edit.text)}", style))
+    if any(edit.verb == "unconfirmed" for edit in edits):
+        screen.line("? came in before, and nobody has confirmed it; to adopt it at a terminal makes it your word")
     if len(edits) > SHOWN_EDITS:
         screen.line(f"and {len(edits) - SHOWN_EDITS:,} more edits; --json names them all")
 
