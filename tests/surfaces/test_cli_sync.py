@@ -41,6 +41,24 @@ def test_what_is_adopted_at_a_terminal_is_the_users_word(cli: Cli, page: Path) -
     assert cli.inside("review", "--json").json == []
 
 
+def test_the_batch_of_the_edits_is_named_and_undo_takes_all_of_them_back(cli: Cli, page: Path) -> None:
+    page.write_text("- The heron nests at the weir\n")
+    cli.inside("sync", str(page))
+    page.write_text("- The heron nests at the mill\n- typed by hand\n")
+    done = cli.inside("sync", str(page))
+    batch = done.out.partition("`memorist undo ")[2].partition("`")[0]
+    assert "takes the edits back" in done.out and "2 memories" in cli.inside("undo", batch).out
+    again = cli.inside("sync", str(page))
+    assert "memorist undo" not in again.out and "edits came in" not in again.out
+    assert "- typed by hand" in page.read_text() and "typed by hand" not in cli.inside("list").out
+
+
+def test_a_line_that_nobody_confirmed_is_explained(cli: Cli, page: Path) -> None:
+    page.write_text("- typed by hand\n")
+    assert "nobody has confirmed" not in cli.inside("sync", str(page)).out
+    assert "? typed by hand\n? came in before, and nobody has confirmed it" in cli.inside("sync", str(page)).out
+
+
 def test_a_path_that_is_no_page_is_one_line(cli: Cli, page: Path) -> None:
     page.mkdir()
     failed = cli.inside("sync", str(page))

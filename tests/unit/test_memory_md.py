@@ -163,6 +163,15 @@ def test_lines_of_a_person_are_memories_of_the_kind_of_their_section(memory: Mem
     assert found["call Ann"].data == {"section": "Pending Actions"}
 
 
+def test_code_on_the_page_is_a_persons_and_no_memory(memory: Memory, page: Path) -> None:
+    page.parent.mkdir()
+    typed = "Run this:\n```sh\n- make all\n```\n\n~~~\ncode stays\n~~~\n- a fact\n```\nmore\n```\n- steps\n  ```\n  make\n  ```\n"
+    page.write_text(typed, encoding="utf-8")
+    sync(memory, page)
+    assert texts(memory) == {"Run this:", "a fact", "steps\n```\nmake\n```"}, "code in an item is a part of it"
+    assert text_of(page) == typed and sync(memory, page).edits == ()
+
+
 def test_a_person_edits_and_removes_their_own_line(memory: Memory, page: Path) -> None:
     page.parent.mkdir()
     page.write_text("- The heron nests at the weir\n- The stork is away\n", encoding="utf-8")
@@ -257,6 +266,56 @@ def test_what_is_revised_while_an_edit_is_read_is_not_overwritten(
     assert memory.get(fact.id).text == "The port is 7070, says an agent"
     [copy] = sync(memory, page).conflicts
     assert "7070" in Path(copy).read_text() and "9090" in Path(copy).read_text() and "9090" in text_of(page)
+
+
+def edited(memory: Memory, page: Path) -> str:
+    """The batch of a sync with an addition, an edit and a removal."""
+    page.parent.mkdir()
+    page.write_text("- The heron nests at the weir\n- The stork is away\n", encoding="utf-8")
+    sync(memory, page)
+    page.write_text("- The heron nests at the mill\n- Herons eat frogs\n", encoding="utf-8")
+    done = sync(memory, page)
+    assert [edit.verb for edit in done.edits] == ["revised", "added", "removed"]
+    return str(done.batch)
+
+
+def test_all_edits_of_a_sync_are_one_batch_that_one_undo_takes_back(memory: Memory, page: Path) -> None:
+    batch = edited(memory, page)
+    assert texts(memory) == {"The heron nests at the mill", "Herons eat frogs"}
+    assert sync(memory, page).batch is None, "nothing came in"
+    assert memory.remember("The port is 8080").batch != batch, "the next action is one of its own"
+    assert len(memory.undo(batch).changed) == 3
+    assert texts(memory) == {"The heron nests at the weir", "The stork is away", "The port is 8080"}
+
+
+def test_what_was_undone_does_not_come_in_again_and_no_line_of_a_person_is_lost(memory: Memory, page: Path) -> None:
+    memory.undo(edited(memory, page))
+    done = sync(memory, page)
+    assert done.edits == () and texts(memory) == {"The heron nests at the weir", "The stork is away"}
+    assert "- Herons eat frogs\n" in text_of(page), "a line that a person wrote stays theirs"
+    assert "at the weir" in text_of(page) and text_of(page).count("The stork is away") == 1, "the rest is as it was"
+    assert "at the mill" not in text_of(page) and "at the mill" in Path(done.conflicts[0]).read_text(encoding="utf-8")
+    assert not sync(memory, page).changed and sync(memory, page, dry_run=True).edits[0].verb == "unconfirmed"
+    change(page, "eat frogs", "eat frogs and fish")
+    assert [edit.text for edit in sync(memory, page).edits] == ["Herons eat frogs and fish"], "an edit is a new one"
+
+
+def test_an_undo_that_is_undone_brings_the_edits_back(memory: Memory, page: Path) -> None:
+    undone = memory.undo(edited(memory, page))
+    sync(memory, page)
+    memory.undo(undone.batch)
+    assert texts(memory) == {"The heron nests at the mill", "Herons eat frogs"}
+    assert sync(memory, page).edits == () and not sync(memory, page).changed
+    assert "at the mill" in text_of(page) and "- Herons eat frogs\n" in text_of(page) and "stork" not in text_of(page)
+
+
+def test_a_line_that_a_program_wrote_leaves_the_page_when_its_memory_is_undone(memory: Memory, page: Path) -> None:
+    page.parent.mkdir()
+    fact = memory.remember("The port is 8080")
+    sync(memory, page)
+    memory.undo(fact.batch)
+    sync(memory, page)
+    assert "8080" not in text_of(page) and memory.count() == 0
 
 
 def test_what_the_user_adopts_is_the_users_word(memory: Memory, page: Path) -> None:

@@ -93,7 +93,7 @@ def test_what_a_person_edits_is_read_back_exactly(text: str) -> None:
 def test_headings_in_code_and_comments_are_none() -> None:
     page = parse("before\n\n```\n# code\n```\n\n<!--\n# hidden\n-->\n\n# A\n\nTitle\n=====\n\n## A\n")
     assert [block.title for block in page.sections] == ["A", "Title", "A"]
-    assert [passage.section for passage in page.entries()] == ["", ""]
+    assert [(passage.section, passage.text) for passage in page.entries()] == [("", "before")]
 
 
 @pytest.mark.covers("C2-1")

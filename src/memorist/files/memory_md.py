@@ -9,7 +9,8 @@ The page belongs to whoever writes it: lines that a person wrote are never chang
 was changed or forgotten since. An edit has the origin `file`, since nobody can tell who had the editor open; a person who
 adopts what `memorist sync` shows makes it their own word. So an edit of what somebody more trusted said is a proposal, and
 until it is decided the page says one thing and the store another. To remove a line is to forget its memory, by the same rule;
-a page that is missing or empty is written again, and forgets nothing.
+a page that is missing or empty is written again, and forgets nothing. All edits of one sync are one batch: what an undo took
+back does not come in again, and a line that it left without a memory stays where it is.
 
 Nothing is done twice, so nothing is lost by a crash: edits are stored first, then the page is replaced, in the transaction
 that notes how both look now. Whatever of that did not happen is found again by comparing.
@@ -35,7 +36,9 @@ from memorist.memory import Memory
 from memorist.noun import Noun
 from memorist.records import Draft, Outcome, Record, Report
 from memorist.remember.authority import RANK
+from memorist.remember.changes import UNDONE
 from memorist.remember.consent import FULL
+from memorist.remember.undo import UNDID
 from memorist.store import mirrors
 from memorist.store.mirrors import Counterpart, Mirror
 from memorist.store.nouns import parts
@@ -84,6 +87,7 @@ class Synced(Noun):
     proposals: tuple[str, ...] = ()  # questions that wait in `review`
     conflicts: tuple[str, ...] = ()  # copies with what both sides said
     problems: tuple[str, ...] = ()
+    batch: str | None = None  # of all edits that came in, for `undo`
     size: int = 0  # characters of the page
     limit: int = 0
     changed: bool = False  # whether the file was written
@@ -99,7 +103,8 @@ class Synced(Noun):
             )
             if some
         ]  # fmt: skip
-        return f"{self.path}: {', '.join(parts) or 'nothing to do'}"
+        batch = f", batch {self.batch}" if self.batch else ""
+        return f"{self.path}: {', '.join(parts) or 'nothing to do'}{batch}"
 
 
 def sync(
@@ -121,11 +126,12 @@ def sync(
     place = memory.access.must_write(scope or memory.home, memory.access.home_of(scope or memory.home))
     file = whole.real_file(given, memory.project.root)
     door = _door(memory, adopt)
-    for _ in range(TRIES):
-        done = _Sync(memory, door, str(place), file, edits, adopt, limits or Limits()).run(dry_run)
-        if done is not None:
-            return done
-        time.sleep(PAUSE)
+    with memory._writer.one_batch(door.access) as batch:
+        for _ in range(TRIES):
+            done = _Sync(memory, door, str(place), file, edits, adopt, limits or Limits()).run(dry_run)
+            if done is not None:
+                return replace(done, batch=batch.name)
+            time.sleep(PAUSE)
     raise Conflict(f"{file} is written again and again by others; sync it when they are done")
 
 
@@ -292,7 +298,7 @@ class _Sync:
 
     def _judged(self, passage: Passage, key: str, row: Counterpart | None, record: Record) -> Verdict:
         if record.state != "active":
-            return self._of_inactive(key, row, record)
+            return self._of_inactive(passage, key, row, record)
         if says_the_same(passage, record):
             return "keep"
         if row is None:
@@ -300,17 +306,26 @@ class _Sync:
         ours = self._seen(record) != row.store
         if key != row.page:
             return "merge" if ours else "edit"
-        return self._of_unsettled(row, ours) if row.state else "rewrite" if ours else "keep"
+        return self._of_unsettled(row, ours) if row.state else self._of_changed(record) if ours else "keep"
 
-    def _of_inactive(self, key: str, row: Counterpart | None, record: Record) -> Verdict:
-        """A line whose memory is forgotten, replaced or erased. If a person changed or brought back the line, it is said again."""
+    def _of_changed(self, record: Record) -> Verdict:
+        """A line whose memory has another text since; an edit of the line that was taken back is like one that was denied."""
+        told = [event for event in self.memory.history(record.id) if {"text", "superseded"} & {*(event.before or ())}]
+        undid = told[-1].because if told and told[-1].verb == UNDONE else None
+        edits = {UNDID + event.batch for event in told if (event.because or "").startswith(EDITED)}
+        return "declined" if undid in edits else "rewrite"
+
+    def _of_inactive(self, passage: Passage, key: str, row: Counterpart | None, record: Record) -> Verdict:
+        """A line whose memory is forgotten, replaced or erased. If a person changed or brought back the line, it is said again.
+        A line that a person wrote and whose coming in was undone stays theirs: it is no memory, and does not come in again."""
         if record.state == "erased":
             return "remove"
         if row is None:
             return "restore" if record.state == "archived" else "remove"
         if key != row.page:
             return "fresh"
-        return "keep" if row.state == LEFT or row.state in self.waiting else "remove"
+        stays = row.state == LEFT or row.state in self.waiting or (record.reason == UNDONE and passage.mark is None)
+        return "keep" if stays else "remove"
 
     def _of_unsettled(self, row: Counterpart, ours: bool) -> Verdict:
         """A line that differs from its memory for a reason that is known."""
@@ -545,7 +560,14 @@ class _Sync:
         kind, home = self.memory._tools.kinds[record.kind], self.memory.access.home_of(self.scope)
         here = record.scope == self.scope and record.home == home and record.state == "active"
         of_a_file = "hash" in record.data and "line" in record.data  # what was found in a source says so there
-        return here and record.status == "confirmed" and kind.layer == MEMORY and kind.recalled and not of_a_file
+        told = kind.layer == MEMORY and kind.recalled and not of_a_file
+        return here and told and (record.status == "confirmed" or self._is_back(record))
+
+    def _is_back(self, record: Record) -> bool:
+        """Whether it came from a page, and what removing its line did was taken back."""
+        events = self.memory.history(record.id) if record.origin == "file" else []
+        gone = [event.because or "" for event in events if event.verb == "forgotten"]
+        return bool(gone) and gone[-1].startswith(REMOVED)
 
     def _add(self, record: Record, edits: Edits) -> None:
         lines, section = item_of(record), pages.section_for(record)

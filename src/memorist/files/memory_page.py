@@ -47,7 +47,9 @@ class MemoryPage:
         rights = ("*", self.scope)
         access = replace(memory.access, reads=rights, writes=rights, role="project", home=self.scope)
         done = sync(memory.through(access), self.file, scope=self.scope, edits=self.mode == "mirror")
-        return [*done.problems, *(f"{copy} has what both sides said" for copy in done.conflicts)]
+        edited = f"edits of {MEMORY_MD} came in; `memorist undo {done.batch}` takes them back"
+        copies = (f"{copy} has what both sides said" for copy in done.conflicts)
+        return [*([edited] if done.batch else []), *done.problems, *copies]
 
     def erase(self, memory: Memory, gone: PageWipe) -> list[str]:
         return erase_from(self.file, memory, self.scope, gone.ids, gone.traces)

@@ -23,7 +23,7 @@ from memorist.kinds import OTHER_SECTION, SECTIONS
 from memorist.records import Draft, Record
 from memorist.text.visible import visible
 
-Sort = Literal["front", "heading", "item", "paragraph", "comment", "rule"]
+Sort = Literal["front", "heading", "item", "paragraph", "code", "comment", "rule"]
 
 MARK = re.compile(r"[ \t]*<!-- m:([0-9a-z]{1,40}) -->")
 _END = re.compile(r"\r\n|\n|\r")
@@ -211,6 +211,9 @@ class _Reader:
         comment = self._comment(at)
         if comment:
             return Stretch("comment", at, comment)
+        code = self.fences.after(at)
+        if code is not None:
+            return Stretch("code", at, code + 1)
         item = _ITEM.match(line)
         return Stretch("item", at, self._item_end(at, _width(item[1]))) if item else self._paragraph(at)
 
@@ -254,7 +257,8 @@ class _Reader:
     def _begins(self, at: int) -> bool:
         """Whether something else than running text begins on this line."""
         line = self.lines[at]
-        return bool(_HEADING.match(line) or _RULE.match(line) or _ITEM.match(line) or self._comment(at))
+        signs = _HEADING.match(line) or _RULE.match(line) or _ITEM.match(line) or self._comment(at)
+        return bool(signs) or self.fences.after(at) is not None
 
 
 def _bare(heading: str) -> str:

@@ -80,6 +80,17 @@ class _Transaction:
 
     heads: list[ChainLink] = field(default_factory=list)  # of the chain
     bare: list[int] = field(default_factory=list)  # numbers of records that it left without a vector
+    batch: "Batch | None" = None  # that goes on in it
+    name: str | None = None  # of that batch
+
+
+@dataclass(slots=True)
+class Batch:
+    """What one actor changes through one door, in however many transactions; without a name until one is committed."""
+
+    actor: str
+    surface: str
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +118,7 @@ class Writer:
         self.lost = self._anchor.lost(store)  # of what was acknowledged
         if self.lost:
             log.warning("%s: %s", store.path, self.lost)
-        self._here = threading.local()  # the `transaction` of this thread, if it is inside one
+        self._here = threading.local()  # the `transaction` and the `batch` of this thread, if it is inside one
         self.generations = Generations(meaning or Meaning(store))
 
     # ------------------------------------------------------------ cleaning
@@ -181,7 +192,19 @@ class Writer:
             self._here.transaction = None
         if done.heads:
             self._anchor.note(done.heads[-1])
+        if done.batch is not None:  # not before: the name of what was rolled back is given again
+            done.batch.name = done.name
         self.generations.catch_up(done.bare)
+
+    @contextmanager
+    def one_batch(self, who: Access) -> Iterator[Batch]:
+        """Everything that `who` commits in this thread meanwhile is taken back by one undo."""
+        outer, joint = getattr(self._here, "batch", None), Batch(who.actor, who.surface)
+        self._here.batch = joint
+        try:
+            yield joint
+        finally:
+            self._here.batch = outer
 
     def commit(
         self,
@@ -240,7 +263,7 @@ class Writer:
         """An event for each change, the batch they belong to, and the link that ties them to all before."""
         previous = self.store.head()
         first = previous.last + 1 if previous else 1
-        now, batch = self._clock(), batch or f"b{first}"  # the name of its first event, which no other has
+        now, batch = self._clock(), self._going_on(who, batch, f"b{first}")
         actor, surface = self.redact(who.actor), self.redact(who.surface)
         events = []
         for seq, change in enumerate(changes, first):
@@ -250,6 +273,15 @@ class Writer:
         link = next_link(previous, events)
         self._here.transaction.heads.append(link)
         return batch, events, link
+
+    def _going_on(self, who: Access, batch: str | None, new: str) -> str:
+        """The batch that is given, or the one that this thread is in, or a new one: it has the name of its first event, which
+        no other has."""
+        joint, here = getattr(self._here, "batch", None), self._here.transaction
+        if joint is None or (joint.actor, joint.surface) != (who.actor, who.surface):
+            return batch or new
+        here.batch, here.name = joint, batch or joint.name or here.name or new
+        return str(here.name)
 
     # ------------------------------------------------------------ erasing
 

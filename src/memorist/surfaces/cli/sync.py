@@ -66,6 +66,8 @@ def _show_edits(edits: Sequence[Edit], screen: Screen) -> None:
             screen.line(screen.styled(f"- {one_line(edit.before)}", "bad"))
         style = "bad" if edit.verb == "removed" else "good"
         screen.line(screen.styled(f"{DIFF_SIGNS[edit.verb]} {one_line(edit.text)}", style))
+    if any(edit.verb == "unconfirmed" for edit in edits):
+        screen.line("? came in before, and nobody has confirmed it; to adopt it at a terminal makes it your word")
     if len(edits) > SHOWN_EDITS:
         screen.line(f"and {len(edits) - SHOWN_EDITS:,} more edits; --json names them all")
 
@@ -75,6 +77,8 @@ def _told(done: Synced, screen: Screen) -> int:
     counts = (("edits came in", done.edits), ("lines written", done.written), ("folded away", done.folded))
     said = ", ".join(f"{len(some):,} {what}" for what, some in counts if some) or "nothing to do"
     lines = [f"{screen.styled('synced', 'good')} {one_line(done.path)}: {said}"]
+    if done.batch:
+        lines.append(f"`memorist undo {done.batch}` takes the edits back")
     if done.proposals:
         lines.append(f"{', '.join(done.proposals)} wait for a person; `memorist review` shows and decides them")
     lines += [f"both sides changed the same; {one_line(copy)} has what each of them said" for copy in done.conflicts]
