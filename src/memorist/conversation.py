@@ -150,7 +150,8 @@ class Conversation(Engine):
         user: str | None = None,
         limit: int = 5,
     ) -> builtins.list[Record]:
-        """The latest narratives of the project: where was I? Or those that a question or an id is about.
+        """The latest narratives of the project: where was I? Or those that a question or an id is about. Where none was told, the
+        latest is the summary that the last session left, a record of the kind `summary`.
 
         query: words of their topic or summary; the best match comes first
         id: a narrative, which is followed back along its thread; or a memory, for the narratives that it belongs to

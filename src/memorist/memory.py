@@ -589,7 +589,8 @@ class Memory(Conversation):
     def why_not(self, id: Reference, query: str, **arguments: Any) -> str:
         """Why the memory `id` is not among the hits: where it was lost, and the reason. `query` and `arguments` as in `recall`."""
         record, answer = self._must_get(id), self.explain(query, **arguments)
-        return recall.pipeline.why_not(record, answer, arguments.get("search", "memory"))
+        chosen = arguments.get("kinds") is not None
+        return recall.pipeline.why_not(record, answer, arguments.get("search", "memory"), chosen)
 
     # ------------------------------------------------------------ keeping
 

@@ -75,6 +75,22 @@ def test_a_task_is_added_listed_shown_and_moved(shell: Any) -> None:
     assert "no open task fits" in shell("task", "list", "--milestone", "M9")[2]
 
 
+def test_where_nothing_was_narrated_the_last_session_says_where_it_was(shell: Any) -> None:
+    for name, thing in (("s1", "ferry"), ("s2", "harbour")):
+        for number in range(6):
+            shell(
+                "session", "turn", name, "assistant" if number % 2 else "user", f"We repaint {thing} hull {number} blue"
+            )
+        shell("session", "close", name)
+    _, said, aside = shell("narrative", "list")
+    assert "harbour" in said and "ferry" not in said and "the summary of the last session" in aside
+    assert "ferry" in shell("narrative", "list", "--session", "s1")[1]
+    assert shell("narrative", "list", "hull")[1] == "", "the words of a question are those of narratives"
+    shell("narrative", "add", "We wait for paint", "--topic", "hulls")
+    _, said, aside = shell("narrative", "list")
+    assert "We wait for paint" in said and "harbour" not in said and aside == ""
+
+
 def test_what_is_something_else_is_said(shell: Any) -> None:
     shell("remember", "A fact")
     assert "memory 1 is a fact" in shell("task", "show", "1")[2]

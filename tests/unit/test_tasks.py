@@ -518,3 +518,19 @@ def test_the_file_of_a_project_has_its_tasks_only_and_nothing_that_was_erased(me
     memory.erase(1)
     [shown] = json.loads(render(memory, "project/atlas"))["tasks"]
     assert shown["id"] == name_of(second) and b"heronqualm" not in render(memory, "project/atlas")
+
+
+def test_a_question_that_a_task_or_a_narrative_would_answer_says_so(memory: Memory) -> None:
+    task = memory.add_task("Renew the TLS certificate").record
+    told = memory.narrate("We renew the TLS certificate by hand").record
+    assert task is not None and told is not None
+    found = memory.recall("TLS certificate")
+    assert not found and found.empty_because is not None
+    assert "`tasks` lists those" in found.empty_because and "`narratives` lists those" in found.empty_because
+    assert "`tasks` lists those" in (memory.context("TLS certificate").empty_because or "")
+    assert "is a task" in memory.why_not(task.number, "TLS certificate")
+    assert "is a narrative" in memory.why_not(told.number, "TLS certificate")
+    assert {hit.id for hit in memory.recall("TLS certificate", search="all")} == {task.id, told.id}
+    assert memory.recall("TLS certificate", kinds=["task"])[0].id == task.id
+    assert "among the hits" in memory.why_not(task.number, "TLS certificate", kinds=["task"])
+    assert "lists those" not in (memory.recall("ferry").empty_because or "")

@@ -225,6 +225,10 @@ BETTER_TALK = "from conversations: they answer this better than memories"
 NOT_FROM_TALK = "conversations answer this no better than memories"
 POOR = 0.35  # relevance: where the best memory has less, conversations are asked too
 AHEAD = 2.0  # times the relevance of the best memory: what a turn needs to be shown beside it
+APART = {
+    "task": "tasks",
+    "narrative": "narratives",
+}  # kinds of memories that are not recalled, and the verbs that list them
 SEARCHES: Mapping[str, tuple[str, ...]] = {
     "memory": (MEMORY,),
     "items": (MEMORY,),  # what was extracted from files and imports
@@ -281,8 +285,9 @@ def answer(
         search, trace, because = _of_talk(talk, search, trace, because, design, tools)
     trace = (HURRIED, *trace) if hurried else trace
     notes = (*search.notes, *_aside(query, asked, because, trace, design, tools))
+    why = _apart(because, query, search.terms, asked, tools)
     found = Recall(
-        search.query, _compared(search, asked, who, tools), because, trace, scopes, "r" + new_id(search.now)[1:], notes
+        search.query, _compared(search, asked, who, tools), why, trace, scopes, "r" + new_id(search.now)[1:], notes
     )
     return found, (time.perf_counter() - started) * 1000
 
@@ -303,6 +308,22 @@ def _aside(
         here = asked.where.also("kind", "eq", "document").also("state", "eq", "active").also("scope", "in", scopes)
         if tools.store.find(here, Order("number"), 1):
             yield "there are documents here, which this did not search; search='sources' (--search sources) does"
+
+
+def _apart(because: str | None, query: Query, terms: Sequence[str], asked: Search, tools: Tools) -> str | None:
+    """Why nothing was found, and what holds words of the question but has a verb of its own."""
+    if because is None or query.search != "memory" or query.kinds is not None or not terms:
+        return because
+    here = Where.of(asked.where.access, query.where)
+    for kind, verb in APART.items():
+        if tools.store.match(terms, asked.shelves, here.also("kind", "eq", kind), 1).scores:
+            because += f"; a {kind} here holds some: {_finds_it(kind, verb)}"
+    return because
+
+
+def _finds_it(kind: str, verb: str | None) -> str:
+    lists = f"`{verb}` lists those, " if verb else ""
+    return f"{lists}search='all' or kinds=['{kind}'] finds it"
 
 
 def _of_talk(
@@ -371,8 +392,8 @@ def receipt_for(answer: Recall, ms: float, session: str | None, who: Access, too
     )  # fmt: skip
 
 
-def why_not(record: Record, answer: Recall, search: str) -> str:
-    """Where the record was lost."""
+def why_not(record: Record, answer: Recall, search: str, chosen: bool = False) -> str:
+    """Where the record was lost. `chosen`: the question said which kinds it wants."""
     name, layer = f"memory {record.number}", shelf_of(record).layer
     for place, hit in enumerate(answer, 1):
         if hit.record.id == record.id:
@@ -387,7 +408,14 @@ def why_not(record: Record, answer: Recall, search: str) -> str:
         what = f"is {record.state} ({record.reason})" if layer == ARCHIVE else f"is a {record.kind}"
         where = "archive" if layer == ARCHIVE else "all"
         return f"{name} {what} and lies among the {layer}; search={where!r} looks there"
-    return f"{name} was not found: {_no_candidate(record, answer)}"
+    return f"{name} {_not_found(record, answer, search, chosen)}"
+
+
+def _not_found(record: Record, answer: Recall, search: str, chosen: bool) -> str:
+    if chosen or search not in ("memory", "items") or KINDS[record.kind].recalled:
+        return f"was not found: {_no_candidate(record, answer)}"
+    finds = _finds_it(record.kind, APART.get(record.kind))
+    return f"is a {record.kind}, which no question finds that does not ask for it; {finds}"
 
 
 def _layers(search: str, answer: Recall) -> tuple[str, ...]:

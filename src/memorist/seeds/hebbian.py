@@ -213,7 +213,7 @@ class Hebbian:
             found = self._memory.narratives(id=id, limit=1)
         else:
             found = self._memory.narratives(keywords, session=session_id, limit=5 if keywords else 1)
-        return Narratives(tuple(map(self._told, found)))
+        return Narratives(tuple(self._told(each) for each in found if each.kind == "narrative"))
 
     def _told(self, record: Record) -> NarrativeRow:
         named = record.data.get("memories")

@@ -37,6 +37,7 @@ from memorist.text.words import query_terms
 TOPICS_COMPARED = (
     1_000  # narratives of a session, or of a project, whose topics are compared with a new one; the newest
 )
+SUMMARY = "summary"  # what a session leaves at its end
 TELLS_OF = "a narrative tells of it"
 BEGINS = "the first narrative of its thread"
 
@@ -147,8 +148,15 @@ def _there(ids: Sequence[str], by: Caller) -> list[Record]:
 
 
 def latest(session: str | None, limit: int, home: str, by: Caller) -> list[Record]:
-    """The last ones, of that session or of the whole project; newest first."""
-    return by.store.find(_of(session, home, by), Order("number"), limit)
+    """The last ones, of that session or of the whole project; newest first. Where none was told, the summary that the last
+    session left tells where it was."""
+    return by.store.find(_of(session, home, by), Order("number"), limit) or _summary(session, home, by)
+
+
+def _summary(session: str | None, home: str, by: Caller) -> list[Record]:
+    ended = by.where.also("kind", "eq", SUMMARY).also("state", "eq", "active").also("scope", "eq", home)
+    ended = ended.also("data.ended", "eq", True)
+    return by.store.find(ended if session is None else ended.also("session", "eq", session), Order("updated"), 1)
 
 
 def about(query: str, session: str | None, limit: int, home: str, by: Caller) -> list[Record]:

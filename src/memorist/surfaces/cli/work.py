@@ -7,6 +7,7 @@ from memorist.commands import ARGUMENTS, VERBS
 from memorist.errors import Invalid
 from memorist.memory import Memory
 from memorist.records import Record
+from memorist.session.narrative import SUMMARY
 from memorist.session.tasks import TASK, meant, name_of, ready_among, status_of, waits_for
 from memorist.surfaces.cli import show, verbs
 from memorist.surfaces.cli.arguments import PLACE, Option, options_of
@@ -25,6 +26,8 @@ def list_narratives(place: Place, **given: Any) -> int:
         found = memory.narratives(**given)
     if not found:
         aside("no narrative was told here that fits")
+    elif found[0].kind == SUMMARY:
+        aside("no narrative was told here that fits; this is the summary of the last session")
     rows = [(f"[id:{r.number}]", _day(r), r.provenance.session or "", r.title or "", r.text) for r in found]
     return Screen.of(place.json).table(found, ("id", "told", "session", "topic", "summary"), rows)
 
