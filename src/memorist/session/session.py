@@ -252,7 +252,8 @@ class Session(Windowed):
         fork = Session(
             self._memory, replace(name, home=self._name.home), agent or self.agent, SHORT_WAIT, "drop", parent
         )
-        copy_notes(self._name, fork._name, by)
+        with by.writer.transaction():  # all of them, or none
+            copy_notes(self._name, fork._name, by)
         return fork
 
     def leave(self) -> None:
