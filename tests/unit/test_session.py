@@ -310,6 +310,23 @@ def test_the_end_keeps_findings_promotes_them_and_leaves_a_summary(memory: Memor
 
 
 @pytest.mark.covers("S1-17")
+def test_one_undo_takes_the_end_back(memory: Memory) -> None:
+    session = promoting(memory).session("s1")
+    session.note("The dome opens late this week")
+    talk(session, DECISION, WISH)
+    before = memory.list({"session": "s1"}, order="-number")
+    closed = session.close()
+    assert memory.count({"kind": "summary"}) == 1 and memory.sessions()[0].data["state"] == "closed"
+    memory.undo(closed.batch)
+    assert [(each.id, each.text, each.data) for each in memory.list({"session": "s1"}, order="-number")] == [
+        (each.id, each.text, each.data) for each in before
+    ]
+    with memory.session("s1") as again:
+        assert len(again.turns()) == 4
+    assert memory.count({"kind": "summary"}) == 1 and memory.count({"kind": "decision"}) == 1
+    assert memory.audit().ok
+
+
 def test_a_session_that_goes_on_has_one_summary(memory: Memory) -> None:
     for day in ("Monday", "Tuesday"):
         with memory.session("s1") as session:

@@ -38,9 +38,9 @@ log = logging.getLogger("memorist")
 
 
 def end(record: Record, by: Caller, policy: Promotion) -> Report:
-    """Ends the session of that record from where it stands."""
+    """Ends the session of that record from where it stands, as one batch: to undo it opens the session again."""
     name = of(record)
-    by = by.through(replace(by.access, home=name.home))
+    by = replace(by, access=replace(by.access, home=name.home), batch=[])
     done: list[Outcome] = []
     if _looks(name, by):
         done += read(record, by, policy.mode == "direct")
@@ -49,8 +49,8 @@ def end(record: Record, by: Caller, policy: Promotion) -> Report:
     summary = next((outcome.id for outcome in done if outcome.record and outcome.record.kind == "summary"), None)
     finished = promotion.finish(name.scope, CLOSED, [], name.place, by)
     told = {} if summary is None else {"summary": summary}
-    mark(record.id, by, "closed", state=CLOSED, closed=iso(by.now()), **told)
-    return replace(finished, verb=CLOSED, changed=(*_planned(done), *finished.changed))
+    marked = mark(record.id, by, "closed", state=CLOSED, closed=iso(by.now()), **told)
+    return replace(finished, verb=CLOSED, batch=marked.batch, changed=(*_planned(done), *finished.changed))
 
 
 def end_fast(record: Record, by: Caller, policy: Promotion) -> Report:
