@@ -67,19 +67,25 @@ class Conversation(Engine):
         return talk.name.listed(self._choosing, state, place, limit, self._caller)
 
     def ingest(
-        self, messages: Messages, *, session: str | None = None, user: str | None = None, agent: str | None = None
+        self,
+        messages: Messages,
+        *,
+        session: str | None = None,
+        user: str | None = None,
+        agent: str | None = None,
+        busy: Busy = "queue",
     ) -> "Ingested":
         """Keeps a conversation as chat programs hand it to a model, calls and results of tools included. A message is known by
         its id, or by its place: the same conversation can be handed in again when it has grown.
 
         messages: as OpenAI, Anthropic, Google and LangChain write them, also as {"messages": […]}
         session: its name; a fresh one without it · user: whose conversation it is; it lies in their scope
-        agent: who took part
+        agent: who took part · busy: as in `session`
         """
         name = self._named(session, user)
         common = Draft("", scope=name.place, session=name.id, agent=agent, key=name.key)
         turns = remember.turns.turns_of(messages, common, whole=True)
-        held = talk.session.Session(cast("Host", self), name, agent, WAIT, "queue")
+        held = talk.session.Session(cast("Host", self), name, agent, WAIT, busy)
         try:
             return talk.session.Ingested(name.id, tuple(self._turns(turns)))
         except Conflict as problem:

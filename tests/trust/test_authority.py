@@ -136,6 +136,13 @@ def verbs(memory: Memory, chance: random.Random, batches: list[str]) -> dict[str
         "merge_project": lambda: memory.merge_project(*chance.choice((("atlas", "nova"), ("nova", "atlas")))),
         "assign": lambda: memory.assign(chance.choice(("task/1", "session/s1")), "project/atlas"),
         "rescan": lambda: memory.rescan(),
+        "narrate": lambda: memory.narrate(text, topic="port", memories=[n()]),
+        "add_task": lambda: memory.add_task(text, milestone="M1"),
+        "move_task": lambda: memory.move_task(n(), chance.choice(("running", "completed", "pending"))),
+        "session": lambda: memory.session("s2", busy="interrupt").turn(chance.choice(("user", "assistant")), text),
+        "ingest": lambda: memory.ingest(
+            [{"role": "user", "content": text, "id": text}], session="s3", busy="interrupt"
+        ),
         "import": lambda: brought(memory, chance, text),
         "export": lambda: list(export(memory, everything=True)),
     }

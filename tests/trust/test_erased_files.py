@@ -136,13 +136,13 @@ def test_a_file_that_still_holds_a_word_of_it_is_named(
             return []
 
     def page(target: Target) -> Rendered:
-        return Page(target, "MEMORY.md", lambda memory, scope: b"I saw the heronqualm\n")
+        return Page(target, "PAGE.md", lambda memory, scope: b"I saw the heronqualm\n")
 
     monkeypatch.setattr(following, "PROJECTIONS", (*following.PROJECTIONS, page))
     with Memory(tmp_path / "memory.db", project="atlas") as memory:
         memory.remember("The heronqualm nests at the weir")
         Follower(memory, folder).follow()
-        assert "MEMORY.md still holds words of it; look at it" in str(memory.erase(1).advice)
+        assert "PAGE.md still holds words of it; look at it" in str(memory.erase(1).advice)
 
 
 def test_a_file_that_is_written_whole_is_written_anew(
@@ -199,7 +199,8 @@ def test_a_program_that_cannot_clean_them_says_so(tmp_path: Path, folder: Path) 
         memory.remember([{"role": "user", "content": "the heronqualm nests"}], session="s")
         Follower(memory, folder).follow()
         memory._tools = replace(memory._tools, clean_files=None)
-        assert f"the files in {folder} may hold it" in str(memory.erase(1).advice)
+        told = str(memory.erase(1).advice)
+        assert f"the files in {folder}" in told and "may hold it, and this program cannot clean them" in told
     with Memory(tmp_path / "memory.db", project="atlas") as memory:
         assert "erasures" in [finding.check for finding in memory.doctor() if not finding.ok]
         memory.compact()

@@ -277,7 +277,10 @@ with Memory(db, project="atlas", embed="none") as memory:
         print(sum(len(line) for line in export(memory)) > 0)
     except Invalid as problem:
         print(problem)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+try:  # what getrusage says begins with the memory of the process that started this one
+    print(1024 * next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")))
+except OSError:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 """
 
 
@@ -325,4 +328,3 @@ def test_what_is_huge_is_refused_in_little_memory(tmp_path: Path, what: str) -> 
     HOSTILE[what](tmp_path / "x.jsonl")
     said, most = peak(what, 0, tmp_path / "x.jsonl")
     assert len(said) == 1 and str(tmp_path) in said[0] and most < MOST_MEMORY, (said, most >> 20)
-    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 < 2 * MOST_MEMORY

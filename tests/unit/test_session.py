@@ -15,6 +15,7 @@ from memorist import Memory
 from memorist.design import Promotion
 from memorist.designs import BALANCED
 from memorist.errors import Conflict, Invalid, OutOfScope, Refused, StoreUnavailable
+from memorist.remember import gate
 from memorist.session.lease import LENGTH, MOST_WAITING
 from memorist.session.session import Session
 from memorist.testing import MovableClock
@@ -398,6 +399,23 @@ def test_the_end_keeps_findings_promotes_them_and_leaves_a_summary(memory: Memor
 
 
 @pytest.mark.covers("S1-17")
+def test_one_undo_takes_the_end_back(memory: Memory) -> None:
+    session = promoting(memory).session("s1")
+    session.note("The dome opens late this week")
+    talk(session, DECISION, WISH)
+    before = memory.list({"session": "s1"}, order="-number")
+    closed = session.close()
+    assert memory.count({"kind": "summary"}) == 1 and memory.sessions()[0].data["state"] == "closed"
+    memory.undo(closed.batch)
+    assert [(each.id, each.text, each.data) for each in memory.list({"session": "s1"}, order="-number")] == [
+        (each.id, each.text, each.data) for each in before
+    ]
+    with memory.session("s1") as again:
+        assert len(again.turns()) == 4
+    assert memory.count({"kind": "summary"}) == 1 and memory.count({"kind": "decision"}) == 1
+    assert memory.audit().ok
+
+
 def test_a_session_that_goes_on_has_one_summary(memory: Memory) -> None:
     for day in ("Monday", "Tuesday"):
         with memory.session("s1") as session:
@@ -524,6 +542,24 @@ def test_upkeep_ends_what_was_left_open(first: Memory, clock: MovableClock) -> N
 
 
 # ---------------------------------------------------------------- forks
+
+
+def test_a_fork_that_fails_leaves_no_part_of_the_notes(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = memory.session("s1")
+    for place in ("first", "second", "third"):
+        session.note(f"The {place} gauge is read at noon")
+    admit, seen = gate.admit, []
+
+    def fail(drafts: list[Any], *more: Any, **given: Any) -> Any:
+        seen.extend(draft for draft in drafts if draft.scope == "session/s2")
+        if len(seen) == 2:
+            raise Refused("the disk is full")
+        return admit(drafts, *more, **given)
+
+    monkeypatch.setattr(gate, "admit", fail)
+    with pytest.raises(Refused, match="full"):
+        session.fork("s2")
+    assert memory.count({"scope": "session/s2"}) == 0 and memory.count({"scope": "session/s1"}) == 3
 
 
 @pytest.mark.covers("S3-27", "S3-10")

@@ -240,6 +240,11 @@ def test_every_verb_knows_that_memory_is_off(memory: Memory, monkeypatch: pytest
     }
     calls = {
         "tag": lambda: memory.tag(1, "t"),
+        "session": lambda: memory.session("s1").turn("user", "x"),
+        "ingest": lambda: memory.ingest([{"role": "user", "content": "x"}], session="s1"),
+        "narrate": lambda: memory.narrate("x"),
+        "add_task": lambda: memory.add_task("x"),
+        "move_task": lambda: memory.move_task(1, "running"),
         "why_not": lambda: memory.why_not(1, "office"),
         "revise": lambda: memory.revise(1, "x"),
         "link": lambda: memory.link(1, 1),

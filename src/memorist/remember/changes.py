@@ -37,13 +37,15 @@ ITSELF = ("item_id", "item", "covers")
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Who changes a store, the writer that commits it, and the tools available. `agreed`: a person consented. `steward`: the
-    engine itself acts, for the owner of the store: upkeep, and the end of a task."""
+    engine itself acts, for the owner of the store: upkeep, and the end of a task. `batch`, where it is there, is empty until
+    something is written, and then holds the batch that all of it belongs to."""
 
     access: Access
     writer: Writer
     tools: Tools
     agreed: Agreed | None = None
     steward: bool = False
+    batch: list[str] | None = None
 
     @property
     def store(self) -> Store:
@@ -151,17 +153,21 @@ class Changes:
         """Writes everything in one transaction, or nothing. → the batch, and the records as stored. This is the only way to
         the writer, so nothing is written that was not judged (`authority.py`)."""
         judge(self.effects, self.by)
-        return self.by.writer.commit(
+        going = self.by.batch or []
+        batch, stored = self.by.writer.commit(
             self.lines,
             self.by.access,
             links=self.links,
             unlinked=self.unlinked,
             keys=list(self.keys.values()),
             vectors=self.vectors,
-            batch=batch,
+            batch=batch or next(iter(going), None),
             settings=self.settings | ({} if self.takes_back else noted(self.effects, self.by, self.now)),
             lessons=self.lessons,
         )
+        if self.by.batch == [] and batch:
+            self.by.batch.append(batch)
+        return batch, stored
 
     def _add(self, change: Change) -> None:
         """Later drafts of the batch see the record as it will be."""

@@ -38,9 +38,9 @@ log = logging.getLogger("memorist")
 
 
 def end(record: Record, by: Caller, policy: Promotion) -> Report:
-    """Ends the session of that record from where it stands."""
+    """Ends the session of that record from where it stands, as one batch: to undo it opens the session again."""
     name = of(record)
-    by = by.through(replace(by.access, home=name.home))
+    by = replace(by, access=replace(by.access, home=name.home), batch=[])
     done: list[Outcome] = []
     if _looks(name, by):
         done += read(record, by, policy.mode == "direct")
@@ -50,8 +50,8 @@ def end(record: Record, by: Caller, policy: Promotion) -> Report:
     finished = promotion.finish(name.scope, CLOSED, [], name.place, by)
     told = {} if summary is None else {"summary": summary}
     changed = {each.id: each for each in (*finished.changed, *_planned(done))}  # the summary is both made and moved
-    mark(record.id, by, "closed", state=CLOSED, closed=iso(by.now()), **told)
-    return replace(finished, verb=CLOSED, changed=tuple(changed.values()))
+    marked = mark(record.id, by, "closed", state=CLOSED, closed=iso(by.now()), **told)
+    return replace(finished, verb=CLOSED, batch=marked.batch, changed=tuple(changed.values()))
 
 
 def end_fast(record: Record, by: Caller, policy: Promotion) -> Report:

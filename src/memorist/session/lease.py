@@ -1,8 +1,9 @@
 """One writer per session: a lease, kept as a run in the store, so that whoever comes after a crash can see it.
 
-A lease is for fifteen minutes, and a writer renews it while it writes; then it is anybody's. Whoever finds it taken waits in a
-queue of at most ten, in the order in which they came, gives up at once (`drop`), or takes it over (`interrupt`): the other one
-learns of it at its next write. The run names no session, only a digest of its name: erasing a session must leave no trace of it.
+A lease is for fifteen minutes, and a writer renews it while it writes; then it is anybody's, and so it is at once where its
+holder was a process of this machine that ended. Whoever finds it taken waits in a queue of at most ten, in the order in which
+they came, gives up at once (`drop`), or takes it over (`interrupt`): the other one learns of it at its next write. The run names
+no session, only a digest of its name: erasing a session must leave no trace of it.
 """
 
 import time
@@ -14,6 +15,7 @@ from memorist import checks
 from memorist.errors import Conflict, StoreUnavailable
 from memorist.records import from_micros, to_micros
 from memorist.remember.changes import Caller
+from memorist.store.files import is_of_the_dead, maker
 from memorist.store.nouns import Run
 
 LENGTH = timedelta(minutes=15)
@@ -33,7 +35,7 @@ class Lease:
     job: str
     called: str  # the session, for people
     by: Caller
-    owner: str = field(default_factory=lambda: token_hex(8))
+    owner: str = field(default_factory=lambda: f"{maker()}-{token_hex(8)}")
 
     def take(self, wait: float, busy: str) -> None:
         """Waits until it is ours; `StoreUnavailable` where that does not come about."""
@@ -134,7 +136,7 @@ def current(job: str, by: Caller) -> Run | None:
 
 def taken(run: Run | None, now: datetime) -> bool:
     """Whether somebody holds it. A longer lease was made by another clock."""
-    return run is not None and run.owner != NOBODY and lasts(run, now)
+    return run is not None and run.owner != NOBODY and lasts(run, now) and not is_of_the_dead(run.owner)
 
 
 def lasts(run: Run, now: datetime) -> bool:

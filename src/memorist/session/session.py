@@ -7,11 +7,14 @@ keeps nothing of its own between two calls but its name, its lease and what its 
 nothing.
 """
 
+import atexit
+import logging
 import time
 from collections.abc import Iterable, Mapping, MutableSet, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
+from weakref import WeakSet
 
 from memorist import checks
 from memorist.access import Access
@@ -31,6 +34,7 @@ from memorist.session.lease import Lease
 from memorist.session.name import CLOSED, KIND, OPEN, TURN, Name, mark, name_of, record_of, turns_of
 from memorist.store.where import Order
 
+log = logging.getLogger("memorist")
 RECOVERING = 1.0  # seconds that opening a session spends on ending those that were left open
 
 
@@ -201,6 +205,7 @@ class Session(Windowed):
         lease.concerns(self._id)
         self._lease = lease
         self._memory._held.add(self)
+        _opened_here.add(self)
         self._recover(by)
 
     def _opened(self, by: Caller) -> str:
@@ -282,8 +287,23 @@ def forked(memory: Host, old: Name, id: str | None, agent: str | None) -> Sessio
         raise Conflict(f"there is a session {name.id} already; choose another id for the fork")
     parent = Parent(old.id, said[-1].number if said else 0)
     fork = Session(memory, replace(name, home=old.home), agent, SHORT_WAIT, "drop", parent)
-    copy_notes(old, fork._name, by)
+    with by.writer.transaction():  # all of them, or none
+        copy_notes(old, fork._name, by)
     return fork
+
+
+_opened_here: WeakSet[Session] = WeakSet()  # by this process
+
+
+@atexit.register
+def _end_at_exit() -> None:
+    """Ends in a hurry what a program leaves open when it ends. What a fork has from its parent is the parent's to end."""
+    for session in tuple(_opened_here):
+        if session in session._memory._held:
+            try:
+                session.close(fast=True)
+            except Exception as problem:  # a program that ends must not fail for this; it is ended later
+                log.info("session %s could not be ended at exit: %s", session.id, problem)
 
 
 def copy_notes(old: Name, new: Name, by: Caller) -> None:

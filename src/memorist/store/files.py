@@ -22,8 +22,8 @@ from memorist.store.nouns import Diagnosis
 
 # How the name of a copy goes on that nobody asked for.
 AUTOMATIC = re.compile(r"\.(before-[\w.-]+\.bak|replaced-[0-9TZ]+)")
-_MAKER = re.compile(r"\.memorist-([0-9a-f]{8})-([0-9]+)-")  # machine and process
-OURS = re.compile(_MAKER.pattern + r"\w+\.(?:partial|copy)(?:-journal|-wal|-shm)?")
+_MAKER = re.compile(r"([0-9a-f]{8})-([0-9]+)-")  # machine and process
+OURS = re.compile(r"\.memorist-" + _MAKER.pattern + r"\w+\.(?:partial|copy)(?:-journal|-wal|-shm)?")
 UNFINISHED = 600.0  # seconds after which a file that nobody went on with is taken for a leftover of a crash
 COPY = ".copy"
 BINARY = getattr(os, "O_BINARY", 0)
@@ -106,7 +106,12 @@ def unfinished(path: Path) -> Iterator[Path]:
 
 def unfinished_prefix() -> str:
     """How the name of what this process has not finished begins."""
-    return f".memorist-{_machine()}-{os.getpid()}-"
+    return f".memorist-{maker()}-"
+
+
+def maker() -> str:
+    """This process, as others know it once it is gone."""
+    return f"{_machine()}-{os.getpid()}"
 
 
 def remove(left: Path) -> None:
@@ -149,12 +154,12 @@ def _unfinished_in(folder: Path) -> list[Path]:
 def maker_is_gone(left: Path) -> bool:
     """Whether the process that was making it ended, or has not touched it for a long time: its number may be another's by now,
     and those of other machines tell us nothing."""
-    return is_of_the_dead(left) or time.time() - left.stat().st_mtime >= UNFINISHED
+    return is_of_the_dead(left.name) or time.time() - left.stat().st_mtime >= UNFINISHED
 
 
-def is_of_the_dead(unfinished: Path) -> bool:
+def is_of_the_dead(name: str) -> bool:
     """Whether the name is of a process of this machine that ended."""
-    named = _MAKER.match(unfinished.name)
+    named = _MAKER.match(name.removeprefix(".memorist-"))
     return named is not None and named[1] == _machine() and not _is_alive(int(named[2]))
 
 
@@ -171,12 +176,15 @@ def _is_alive(process: int) -> bool:
 
 
 def _machine() -> str:
+    """A digest of its name and, as two containers may share that, of where its processes have their numbers."""
     if hasattr(os, "uname"):
         name = os.uname().nodename
     else:
         import platform  # slower to load
 
         name = platform.node()
+    with suppress(OSError):
+        name += f" {Path('/proc/self/ns/pid').stat().st_ino}"
     return hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=4).hexdigest()
 
 

@@ -74,7 +74,7 @@ def _clear_unfinished(store: "Store") -> None:
     """Removes what killed processes left, and the notes that told where."""
     still = {left.parent for left in clear_leftovers(folders_of(store))}
     noted = map(Path, _noted(store, COPIED_TO))
-    if done := [str(note) for note in noted if is_of_the_dead(note) and note.parent not in still]:
+    if done := [str(note) for note in noted if is_of_the_dead(note.name) and note.parent not in still]:
         _note(store, COPIED_TO, gone=done)
 
 
