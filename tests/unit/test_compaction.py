@@ -82,6 +82,37 @@ def test_what_the_user_asked_for_first_outlasts_everything_else() -> None:
     assert "- user: Let's rewrite the billing page." in rolled[0].text
 
 
+def test_of_each_turn_the_sentence_stays_that_tells_most_and_small_talk_does_not() -> None:
+    text = summarise(
+        talk(
+            "Hi! Let's fix the login bug. Users with a plus sign in their address can't sign in since Tuesday.",
+            "Looking.",
+            "ok.",
+            "Found it. The regex on line 31 of validate.py, written by Dr. Huber, rejects a plus sign.\n"
+            "```\nPATTERN = compile(LOCAL_PART, AT, DOMAIN_1, DOMAIN_2, TOP_LEVEL_3, UNICODE_4, VERBOSE_5, ASCII_6)\n```",
+            "ok, thanks!",
+            "You're welcome. Anything else?",
+        ),
+        count_tokens,
+    )
+    assert text.splitlines()[1:4] == [
+        "- user: Let's fix the login bug.",
+        "- user: Users with a plus sign in their address can't sign in since Tuesday.",
+        "- assistant: The regex on line 31 of validate.py, written by Dr. Huber, rejects a plus sign.",
+    ]
+    assert text.count("\n- ") == 3
+
+
+def test_what_the_assistant_explains_outlasts_what_the_user_says_in_passing() -> None:
+    passing = [f"please also run step {'abcdefghijkl'[n]} again" for n in range(12)]
+    told = "The timeout of 30 seconds in gateway.yaml is shorter than the slowest query of the nightly report."
+    replies = [told, *("Sure, it is running." for _ in passing[1:])]
+    turns = talk(
+        "Why is the nightly report cut off?", *(each for pair in zip(replies, passing, strict=True) for each in pair)
+    )
+    assert f"- assistant: {told}" in summarise(turns, count_tokens)
+
+
 @pytest.mark.covers("N1-5", "C1-4")
 @given(st.lists(st.integers(1, 7), min_size=1, max_size=12))
 def test_a_rolling_summary_counts_as_if_it_had_read_everything(steps: list[int]) -> None:

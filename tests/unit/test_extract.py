@@ -59,6 +59,35 @@ def test_each_rule_finds_its_kind(text: str, kind: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "We decided to meet Dr. Huber on Mondays.",
+        "We decided to use e.g. Redis for the queue.",
+        "We decided to go with St. Gallen and Mt. Rigi.",
+        "Never deploy at 5 p.m. on Fridays.",
+        "We decided to mirror logs, dumps etc. to Lisbon.",
+        "We decided to keep invoice No. 7 open.",
+        "Wir haben beschlossen, z. B. Redis und Hr. Maier usw. zu nehmen.",
+        "We decided to write to M. Dupont, Sra. Ruiz and bijv. Jansen.",
+        "We decided to send т. е. Иван и ул. Ленина, д. 5.",
+    ],
+)
+def test_an_abbreviation_does_not_end_a_finding(text: str) -> None:
+    assert [said for _, said in kinds(f"Fine. {text} Good.")] == [text]
+
+
+def test_a_sentence_may_end_in_an_abbreviation_or_in_a_word_like_one() -> None:
+    said = "We never deploy after 5 p.m. We decided to use Postgres 16. No. We decided to keep it on plan B. Done."
+    assert "We decided to use Postgres 16." in [text for _, text in kinds(said)]
+    assert "We decided to keep it on plan B." in [text for _, text in kinds(said)]
+
+
+@pytest.mark.parametrize("text", ["Remember that.", "Please remember this!", "Remember it: that.", "Merk dir das."])
+def test_a_wish_that_names_nothing_is_not_kept(text: str) -> None:
+    assert extract(text, "user") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "Should we decide to use Postgres 16?",
         "If we decided to use Postgres, the import would be slower.",
         "Maybe we should never push to main.",

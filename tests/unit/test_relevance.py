@@ -150,3 +150,28 @@ def test_coverage_of_a_text_does_not_depend_on_the_others(texts: list[str], ques
 def test_names_and_numbers_have_to_be_there_themselves() -> None:
     assert names_in("When does Maya fly to Porto with TP123? Ask her.") == ["Maya", "Porto", "TP123"]
     assert holding(["Maya", "Porto"], "maya packs her bag") == ["Maya"]
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "held"),
+    [
+        (["343"], "Message 3432 was lost", []),
+        (["343", "3432"], "Message 3432 was lost", ["3432"]),
+        (["Kim"], "We eat kimchi", []),
+        (["Maya"], "Mayas Pass liegt im Safe", ["Maya"]),
+        (["getUserById", "v2", "1"], "getUserById() is gone in v2.1", ["getUserById", "v2", "1"]),
+        (["getUser"], "getUserById() is gone", []),
+        (["0417", "ABC-12"], "the gate opens with 0417#, the shed with ABC-12.", ["0417", "ABC-12"]),
+        (["O'Brien", "Müller"], "O’Brien calls Muller", ["Müller"]),
+        (["3号", "8号"], "会议室3号在二楼", ["3号"]),
+        (["Анна", "Иван"], "Анна живёт в Риге", ["Анна"]),
+    ],
+)
+def test_a_text_holds_a_name_or_a_number_only_whole(words: list[str], text: str, held: list[str]) -> None:
+    assert holding(words, text) == held
+
+
+def test_a_number_is_not_covered_by_the_beginning_of_another() -> None:
+    longer, other, same = Coverage("ticket 41").of(["Ticket 413 is lost", "Ticket 77 is lost", "Ticket 41 is lost"])
+    assert max(longer, other) < 0.9 and same == pytest.approx(1.0, abs=1e-5)
+    assert Coverage("ticket 413").of(["Ticket 413 is lost"])[0] == pytest.approx(1.0, abs=1e-5)

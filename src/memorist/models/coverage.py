@@ -37,6 +37,8 @@ class Coverage:
         self._tokens = rows / numpy.maximum(lengths, 1e-9)[:, None]
         self._weights = lengths / max(1e-9, float(lengths.sum()))
         self.knows = bool(lengths.any())  # the table has no rows for some scripts
+        self._numbers = frozenset(filter(_is_number, loaded_table().tokens.words(question)))
+        self._of_numbers = frozenset(loaded_table().tokens.ids(" ".join(self._numbers)))
 
     def of(self, texts: Sequence[str]) -> "Sequence[float]":
         """For each text a number up to 1; 0 where the question or the text holds no token that tells anything."""
@@ -44,8 +46,19 @@ class Coverage:
             return [0.0] * len(texts)
         found: list[float] = []
         for start in range(0, len(texts), COMPARED_AT_ONCE):
-            found += self._of([tokens_of(text) or (0,) for text in texts[start : start + COMPARED_AT_ONCE]])
+            found += self._of([self._told(text) or (0,) for text in texts[start : start + COMPARED_AT_ONCE]])
         return found
+
+    def _told(self, text: str) -> tuple[int, ...]:
+        """The tokens of a text that count: pieces of another number do not, or 413 would cover 41."""
+        tokens = tokens_of(text)
+        if self._of_numbers.isdisjoint(tokens) or self._numbers <= _words(text[:LONGEST_LOOKED_AT]):
+            return tokens
+        table, kept = loaded_table().tokens, list[int]()
+        for word in table.words(text[:LONGEST_LOOKED_AT]):
+            ids = table.ids(word)
+            kept += ids if len(ids) == 1 or word in self._numbers or not _is_number(word) else ()
+        return tuple(kept[:MOST_TOKENS])
 
     def _of(self, held: Sequence[tuple[int, ...]]) -> list[float]:
         import numpy
@@ -63,14 +76,25 @@ class Coverage:
 
 
 def holding(words: Iterable[str], text: str) -> list[str]:
-    """Those of the words whose tokens the text holds."""
-    held, cut = set(tokens_of(text)), loaded_table().tokens.ids
-    return [word for word in words if (ids := cut(word)) and held.issuperset(ids)]
+    """Those of the words that the text holds whole: 343 is not in 3432, though a token of it is."""
+    held, cut = _words(text[:LONGEST_LOOKED_AT]), loaded_table().tokens.words
+    return [word for word in words if (found := cut(word)) and held.issuperset(found)]
+
+
+def _is_number(word: str) -> bool:
+    return any(map(str.isdigit, word))
 
 
 def tokens_of(text: str) -> tuple[int, ...]:
     """Of the beginning of a text."""
     return _tokens(text[:LONGEST_LOOKED_AT])
+
+
+@lru_cache(maxsize=MOST_TEXTS)
+def _words(beginning: str) -> frozenset[str]:
+    """Of a text's beginning; of one that ends in "s" also what it may be the genitive of: Mayas Pass, Müllers Büro."""
+    words = loaded_table().tokens.words(beginning)[:MOST_TOKENS]
+    return frozenset((*words, *(word[:-1] for word in words if word.endswith("s") and word.isalpha())))
 
 
 @lru_cache(maxsize=MOST_TEXTS)

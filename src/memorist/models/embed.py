@@ -474,10 +474,14 @@ class WordPiece:
         """The ids of a text's tokens, without [CLS] and [SEP]."""
         found: list[int] = []
         cache = self._cache
-        for word in text.translate(_ALPHABET).split():
+        for word in self.words(text):
             ids = cache.get(word)
             found += self._cut(word) if ids is None else ids
         return found
+
+    def words(self, text: str) -> list[str]:
+        """What is cut into tokens: the words of a text, its marks and each sign of Chinese by itself, without case and accents."""
+        return text.translate(_ALPHABET).split()
 
     def _cut(self, word: str) -> Sequence[int]:
         """Greedy longest match from the left; a word that cannot be covered whole is unknown whole."""

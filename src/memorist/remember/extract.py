@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from memorist.remember.sayings import statement, way_of_saying
 from memorist.text.wishes import WISH
+from memorist.text.words import tells_something
 
 MOST_FINDINGS = 8  # of one message
 LEAST_TEXT, MOST_TEXT = 12, 500  # characters of one finding
@@ -33,6 +34,21 @@ _OF_A_DATE = (  # "am 3. Juni", "am 3. und 4. Juni"
     r"|Sept?(?:ember)?|Okt(?:ober)?|Nov(?:ember)?|Dez(?:ember)?)\b)"
 )
 SENTENCE_END = re.compile(rf"[.!?…](?!{_OF_A_DATE})(?=[\"')\]”’]?(?:\s|$))[\"')\]”’]?|[。！？]|\n")
+# Abbreviations of ten languages, told by what stands before their last dot.
+_NAME_FOLLOWS = re.compile(
+    r"(?<!\w)(?:[Dd]ra?|Mrs?|Ms|Mx|M|Mmes?|Mlles?|[Pp]rofa?|Mt|St|Ste|Sra?|Srta|Sig|Dott|Ing|Hr|Fr|Dhr|Mevr|Mw|mgr|inż|Av|Doç|Gen|Sen|Capt|Lt"
+    r"|[Ee]\.\s?g|i\.\s?e|viz|cf|vs|approx|[Zz]\.\s?B|[Dd]\.\s?h|[Uu]\.\s?a|i\.\s?d\.\s?R|bzw|ggf|evtl|inkl|zzgl|ca|[Pp]\.\s?(?:ej|ex|es)|bijv"
+    r"|d\.\s?w\.\s?z|[Nn]p|tzn|tj|m\.\s?in|[Öö]rn|т\.\s?[ек]|[Нн]апр|им|ул|см|тов)$"
+)
+_NUMBER_FOLLOWS = re.compile(
+    r"(?<!\w)(?:[Nn]os?|[Nn]rs?|[Nn]úm|[Nn]um|[Aa]rt|Abs|[Ff]igs?|[Vv]ol|[Cc]h|[Ss]ec|[Pp]p?|S|[Kk]ap|стр|рис|д|кв)$"
+)
+_END_PERHAPS = re.compile(  # only before a capital
+    r"(?<!\w)(?:etc|[ap]\.\s?m|u\.\s?s\.\s?w|usw|enz|ecc|it[dp]|vb|Inc|Ltd|Co|Corp|Jr|incl|excl|max|min|hrs?|[Ss]td|[Tt]el|U\.S|U\.K"
+    r"|т\.\s?[дп]|гг?|др|руб|тыс)$"
+)
+_LETTER = re.compile(r"(?<!\w)[^\W\d_]$")  # "z. B.", at the first dot
+_LONGEST_ABBREVIATION = 12  # characters
 
 FENCE = re.compile(r"^\s*(?:```|~~~)")
 QUOTED_LINE = re.compile(r"^\s*(?:>|\|)")
@@ -241,12 +257,36 @@ def _sentences(lines: Sequence[_Line], text: str, role: str | None) -> Iterator[
 
 
 def _spans(line: _Line) -> Iterator[tuple[int, int]]:
+    for start, end in sentences(line.text):
+        yield line.start + start, line.start + end
+
+
+def sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Where each sentence of a text begins and ends.
+
+    >>> [text[start:end] for text in ("Ask Dr. Huber at 5 p.m. sharp. Not now.",) for start, end in sentences(text)]
+    ['Ask Dr. Huber at 5 p.m. sharp.', ' Not now.']
+    """
     start = 0
-    for found in SENTENCE_END.finditer(line.text):
-        yield line.start + start, line.start + found.end()
-        start = found.end()
-    if start < len(line.text):
-        yield line.start + start, line.end
+    for found in SENTENCE_END.finditer(text):
+        if not _abbreviates(text, found.start()):
+            yield start, found.end()
+            start = found.end()
+    if start < len(text):
+        yield start, len(text)
+
+
+def _abbreviates(text: str, at: int) -> bool:
+    """Whether the sign there is the dot of an abbreviation, and the sentence goes on."""
+    after = text[at + 1 : at + 4].lstrip(" \u00a0")
+    if text[at] != "." or not after:
+        return False
+    before = text[max(0, at - _LONGEST_ABBREVIATION) : at]
+    if after[0].isdigit() and _NUMBER_FOLLOWS.search(before):
+        return True
+    if not after[0].isupper() and _END_PERHAPS.search(before):
+        return True
+    return bool(_NAME_FOLLOWS.search(before) or (after[1:2] == "." and _LETTER.search(before)))
 
 
 def _saying(start: int, end: int, text: str, role: str | None) -> Finding | None:
@@ -257,7 +297,7 @@ def _saying(start: int, end: int, text: str, role: str | None) -> Finding | None
     asked = WISH.search(said) if role == "user" and not said.endswith("?") else None
     if asked:
         said, start = said[asked.end() :], start + asked.end()
-        if not said:
+        if not tells_something(said):
             return None
         fits = way_of_saying(said, role)
         kind = fits.kind if fits else "fact"

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from memorist.noun import line
@@ -28,15 +28,20 @@ from memorist.records import Draft, Origin, Record, iso, utc
 from memorist.remember.authority import least
 from memorist.session.window import OVERHEAD
 from memorist.text.injection import gives_orders
+from memorist.text.question import names_in, small_talk
 from memorist.text.tokens import TokenCounter
 from memorist.text.twins import normalised
-from memorist.text.words import STOP_WORDS, plain_words
+from memorist.text.words import STOP_WORDS, plain_words, query_terms, tells_something
 
 KEEP = 10  # turns that stay as they are, the last ones
 MOST = 500  # tokens of a summary
 PRESERVED = 2000  # tokens of marked turns that stay as they are
 POINTS = 10
 LONGEST_POINT = 300  # characters
+LONGEST_SAID = 4000  # characters of a turn that are read
+LEAST_SAID, LEAST_ASKED = 3, 2  # words with content in a point, and in what the user asks for at first
+ASKED_FIRST = 1.5  # more than anything else is worth
+MOST_TOLD = 20  # that count
 TOPICS, TOPICS_CARRIED = 8, 40
 SHORTEST_TOPIC = 4  # letters
 LONGEST_NAME = 60  # characters of a tool's
@@ -45,7 +50,6 @@ TALKERS = ("user", "assistant")
 MARKED = re.compile(
     r"\b(?:important|remember|critical|key point)\b|\b(?:note|decision|action|todo|agreed|confirmed):", re.IGNORECASE
 )
-SENTENCE = re.compile(r"(?<=[.!?。！？…])\s+|\n+")
 POINT = re.compile(r"^- (user|assistant): (.+)$", re.MULTILINE)
 
 
@@ -204,24 +208,40 @@ def _points(turns: Sequence[Record]) -> Iterator[Point]:
 
     asked = False
     for place, (role, text) in enumerate(chain.from_iterable(map(_said, turns))):
-        found = [each for each in extract(text, role, POINTS) if _fit(each.text, role)]
-        yield from (Point(_worth(each.relevance, role), place, role, _short(each.text)) for each in found)
-        sentence = _sentence(text)
-        if _fit(sentence, role) and not any(each.text in sentence for each in found):
-            yield Point(_plain_worth(sentence, role, first=not asked), place, role, _short(sentence))
-        asked = asked or role == "user"
+        found = [(_worth(each.relevance, role), each.text) for each in extract(text, role, POINTS)]
+        plain = [*_asked_first(text, role, asked), *_telling(text, role)]
+        worths = found + [each for each in plain if not any(known in each[1] for _, known in found)]
+        yield from (Point(worth, place, role, _short(said)) for worth, said in worths if _fit(said, role))
+        asked |= role == "user" and bool(worths)
+
+
+def _asked_first(text: str, role: str, asked: bool) -> Iterator[tuple[float, str]]:
+    """What the user asks for at first is what the whole session is about."""
+    said = _sentences(text) if role == "user" and not asked else []
+    yield from islice(((ASKED_FIRST, each) for each in said if _told(each) >= LEAST_ASKED), 1)
+
+
+def _telling(text: str, role: str) -> Iterator[tuple[float, str]]:
+    """The sentence of a text that is marked; else the one that tells most, unless that is next to nothing."""
+    said = _sentences(text)
+    best, marked = max(said, key=_told, default=""), next(filter(MARKED.search, said), None)
+    if marked is not None:
+        yield _worth(0.9, role), marked
+    elif (most := _told(best)) >= LEAST_SAID:
+        yield 0.02 * most + (0.1 if role == "user" else 0.0), best
+
+
+def _sentences(text: str) -> list[str]:
+    """Of the beginning of a text, without code."""
+    from memorist.remember.extract import sentences
+
+    beginning = "\n".join(said for block, said in _fenced(text[:LONGEST_SAID]) if block is None)
+    return [each for start, end in sentences(beginning) if len(each := beginning[start:end].strip()) > 1]
 
 
 def _worth(relevance: float, role: str) -> float:
     """What the user said matters more than what was said about it."""
     return relevance + (0.3 if role == "user" else 0.0)
-
-
-def _plain_worth(sentence: str, role: str, first: bool) -> float:
-    """Of a sentence that no rule found: what the user asked for at first is what the whole session is about."""
-    if role == "user" and first:
-        return 1.5
-    return _worth(0.9 if MARKED.search(sentence) else 0.1, role)
 
 
 def _said(turn: Record) -> Iterator[tuple[str, str]]:
@@ -232,10 +252,11 @@ def _said(turn: Record) -> Iterator[tuple[str, str]]:
         yield str(turn.provenance.role), turn.text
 
 
-def _sentence(text: str) -> str:
-    """The sentence of a text that is marked; else its first."""
-    sentences = [each.strip() for each in SENTENCE.split(text[:4000]) if len(each.strip()) > 1]
-    return next(filter(MARKED.search, sentences), sentences[0] if sentences else "")
+def _told(sentence: str) -> int:
+    """How many words of it carry content, names and numbers twice. Small talk tells nothing."""
+    if small_talk(sentence) or not tells_something(sentence):
+        return 0
+    return min(MOST_TOLD, len(query_terms(sentence)) + len(names_in(sentence)))
 
 
 def _fit(sentence: str, role: str) -> bool:
