@@ -3,7 +3,6 @@ memory, and nothing of them is left half done."""
 
 import io
 import json
-import resource
 import stat
 import struct
 import subprocess
