@@ -16,6 +16,8 @@ from memorist.prompt.modes import Profile
 from memorist.prompt.render import boxed
 from memorist.records import Context, Draft, Outcome, Record
 from memorist.remember import gate
+from memorist.remember.authority import least
+from memorist.remember.changes import Caller
 from memorist.session import close, compaction
 from memorist.session.name import lineage, mark, turns_where
 from memorist.session.window import (
@@ -146,12 +148,19 @@ class Cycle:
         if reply is None:
             saved = [self._memory._tell(each) for each in close.noted(record, by, self._memory.design.promotion)]
         else:
-            drafts = compaction.notes(reply)
-            whose = [replace(draft, session=self._name.id, agent=self._session.agent) for draft in drafts]
-            saved = self._memory.remember_many(whose)
+            saved = self._replied(compaction.notes(reply), by)
         mark(record.id, by, f"flushed: {reason}", flushed=self._past.cycle)
         self._announce("memory:flush", reason=reason, saved=sum(map(bool, saved)))
         return saved
+
+    def _replied(self, drafts: Sequence[Draft], by: Caller) -> list[Outcome]:
+        """Keeps what a model replied. It is an agent's word through any door, as the turns of the assistant are."""
+        if not drafts:
+            return []
+        who = by.through(replace(by.access, origin=least(by.access.origin, "agent")))
+        whose = [replace(draft, session=self._name.id, agent=self._session.agent) for draft in drafts]
+        saved = gate.admit(whose, who, self._memory.home, policy=self._memory.design.conflicts)
+        return [self._memory._tell(each) for each in saved]
 
     # ------------------------------------------------------------ what stands in it
 
