@@ -429,6 +429,13 @@ def test_what_a_model_replies_is_an_agents_word_through_any_door(memory: Memory)
         assert said and kept.record and (kept.record.origin, kept.record.trust) == (said.origin, said.trust)
 
 
+def test_what_a_model_replies_in_a_users_session_stays_with_the_user(memory: Memory) -> None:
+    with memory.session("s", user="ann") as session:
+        [kept] = session.flush(ANSWER.format("Ann earns 4711 zorkmids"))
+        assert kept.record and kept.record.scope == "user/ann"
+    assert not memory.recall("zorkmids").hits
+
+
 @pytest.mark.covers("C2-2", "W2-6")
 def test_a_reply_that_only_speaks_of_sections_keeps_nothing(memory: Memory) -> None:
     session = memory.session("s")

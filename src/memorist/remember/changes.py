@@ -8,7 +8,7 @@ A twin is a record in the same scope with the same text that answers the same qu
 recalled alike and de-duplicated, and it still holds. An item that a caller keeps under an id of its own is itself alone.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -37,13 +37,15 @@ ITSELF = ("item_id", "item", "covers")
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Who changes a store, the writer that commits it, and the tools available. `agreed`: a person consented. `steward`: the
-    engine itself acts, for the owner of the store: upkeep, and the end of a task."""
+    engine itself acts, for the owner of the store: upkeep, and the end of a task. `holds` raises where the caller may write no
+    more, as in a session that another writer took over: every transaction asks."""
 
     access: Access
     writer: Writer
     tools: Tools
     agreed: Agreed | None = None
     steward: bool = False
+    holds: Callable[[], None] | None = None
 
     @property
     def store(self) -> Store:
@@ -150,6 +152,8 @@ class Changes:
     def commit(self, batch: str | None = None) -> tuple[str, dict[str, Record]]:
         """Writes everything in one transaction, or nothing. → the batch, and the records as stored. This is the only way to
         the writer, so nothing is written that was not judged (`authority.py`)."""
+        if self.by.holds is not None:
+            self.by.holds()
         judge(self.effects, self.by)
         return self.by.writer.commit(
             self.lines,

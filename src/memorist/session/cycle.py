@@ -144,7 +144,7 @@ class Cycle:
 
     def _flush(self, reply: str | None, reason: str) -> list[Outcome]:
         self._session._hold()
-        by, record = self._memory._caller, self._session.record
+        by, record = self._session._holder, self._session.record
         if reply is None:
             saved = [self._memory._tell(each) for each in close.noted(record, by, self._memory.design.promotion)]
         else:
@@ -157,8 +157,9 @@ class Cycle:
         """Keeps what a model replied. It is an agent's word through any door, as the turns of the assistant are."""
         if not drafts:
             return []
+        place = self._name.place
         who = by.through(replace(by.access, origin=least(by.access.origin, "agent")))
-        whose = [replace(draft, session=self._name.id, agent=self._session.agent) for draft in drafts]
+        whose = [replace(draft, scope=place, session=self._name.id, agent=self._session.agent) for draft in drafts]
         saved = gate.admit(whose, who, self._memory.home, policy=self._memory.design.conflicts)
         return [self._memory._tell(each) for each in saved]
 
@@ -198,7 +199,9 @@ class Cycle:
     def _remembered(self, query: str, panes: Sequence[Pane], edges: Bounds) -> Context:
         """Memory for the room that is left, without what stands in the window already."""
         shown = frozenset(pane.id for pane in panes if pane.id)
-        wish = Wish(query, session=self._name.id, agent=self._session.agent, profile=NO_TURNS, shown=shown)
+        wish = Wish(
+            query, session=self._name.id, user=self._name.user, agent=self._session.agent, profile=NO_TURNS, shown=shown
+        )
         room = max(0, edges.compact - _tokens(panes))
         return self._memory._context(replace(wish, where={"data.covers": None}, remaining=room))
 
@@ -262,7 +265,7 @@ class Cycle:
 
     def _stored(self, text: str, data: dict[str, Any], told: Sequence[Record], kept: Sequence[Record]) -> Outcome:
         """Keeps the summary, unless one of the turns that it tells of was changed or erased meanwhile."""
-        by = self._memory._caller
+        by = self._session._holder
         draft = Draft(
             text, "summary", self._name.scope, data=data, session=self._name.id, agent=self._session.agent,
             at=told[-1].times.at, home=self._name.home,

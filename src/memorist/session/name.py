@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from secrets import token_hex
 
 from memorist import checks
+from memorist.access import family_of
 from memorist.errors import Conflict
 from memorist.records import Outcome, Record, Scope
 from memorist.remember import edit
@@ -35,6 +36,11 @@ class Name:
     def scope(self) -> Scope:
         """Where its notes and findings lie."""
         return Scope(f"session/{self.id}")
+
+    @property
+    def user(self) -> str | None:
+        """Whose it is, if it is a user's."""
+        return self.place.removeprefix("user/") if family_of(self.place) == "user" else None
 
     @property
     def key(self) -> str:
