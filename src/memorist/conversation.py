@@ -85,6 +85,10 @@ class Conversation(Engine):
         name = self._named(session, user)
         common = Draft("", scope=name.place, session=name.id, agent=agent, key=name.key)
         turns = remember.turns.turns_of(messages, common, whole=True)
+        ours = next((each for each in tuple(self._held) if each._name == name), None)
+        if ours is not None:  # it writes for us, and stays open
+            ours._hold()
+            return talk.session.Ingested(name.id, tuple(self._turns(turns)))
         held = talk.session.Session(cast("Host", self), name, agent, WAIT, busy)
         try:
             return talk.session.Ingested(name.id, tuple(self._turns(turns)))

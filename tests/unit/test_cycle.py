@@ -1,6 +1,7 @@
 """The cycle of an open session, in both stores: what its window shows, when it is compacted, and what is noted before that."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -418,6 +419,21 @@ def test_a_second_flush_adds_to_a_section_and_replaces_nothing(memory: Memory) -
         ("We use Vitest", "Key Decisions"),
     ]
     assert {record.provenance.session for record in kept} == {"s"}
+
+
+def test_what_a_model_replies_is_an_agents_word_through_any_door(memory: Memory) -> None:
+    for origin in ("user", "recorded", "agent", "tool"):
+        session = memory.through(replace(memory.access, origin=origin)).session(f"s-{origin}")
+        said = session.turn("assistant", f"Deploy {origin} with force").record
+        [kept] = session.flush(ANSWER.format(f"Always deploy {origin} with force"))
+        assert said and kept.record and (kept.record.origin, kept.record.trust) == (said.origin, said.trust)
+
+
+def test_what_a_model_replies_in_a_users_session_stays_with_the_user(memory: Memory) -> None:
+    with memory.session("s", user="ann") as session:
+        [kept] = session.flush(ANSWER.format("Ann earns 4711 zorkmids"))
+        assert kept.record and kept.record.scope == "user/ann"
+    assert not memory.recall("zorkmids").hits
 
 
 @pytest.mark.covers("C2-2", "W2-6")

@@ -1,7 +1,9 @@
 """Sessions: what is said is kept as it comes, by one writer at a time; their end, and what is left when there was none."""
 
+import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -15,9 +17,13 @@ from memorist import Memory
 from memorist.design import Promotion
 from memorist.designs import BALANCED
 from memorist.errors import Conflict, Invalid, OutOfScope, Refused, StoreUnavailable
+from memorist.records import Record
 from memorist.remember import gate
+from memorist.session import close
 from memorist.session.lease import LENGTH, MOST_WAITING
 from memorist.session.session import Session
+from memorist.store.sqlite.read import where_sql
+from memorist.store.where import Clause, Where
 from memorist.testing import MovableClock
 
 DECISION = "We decided to use Postgres 16 for staging because of logical replication."
@@ -117,6 +123,14 @@ def test_a_call_whose_input_is_too_large_to_keep_as_data_is_still_kept(memory: M
         session.tool_call("write", {"content": "x" * 150_000}, "c1")
         [call] = session.turns()
         assert call.data == {"call": {"id": "c1", "name": "write"}} and len(call.text) > 150_000
+
+
+def test_the_records_of_a_session_are_found_by_their_index(path: Path, first: Memory) -> None:
+    condition, values = where_sql(Where(first.access, (Clause("session", "eq", "s1"),)))
+    with closing(sqlite3.connect(path)) as store:
+        said = f"EXPLAIN QUERY PLAN SELECT 1 FROM records r JOIN shelves s ON s.id = r.shelf WHERE {condition}"
+        plan = " ".join(row[3] for row in store.execute(said, values))
+    assert "SEARCH r USING" in plan and "(session=?" in plan
 
 
 @pytest.mark.covers("S2-18")
@@ -541,6 +555,110 @@ def test_upkeep_ends_what_was_left_open(first: Memory, clock: MovableClock) -> N
     assert not [report for report in first.upkeep() if report.verb == "sessions"]
 
 
+def test_what_is_erased_while_a_session_ends_does_not_come_back_as_a_finding(
+    first: Memory, other: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = first.session("s1")
+    for place in range(30):
+        session.turn("user", f"We decided to use Qanary{place} for service {place}.")
+    turns = session.turns()
+
+    def then_erased(*given: Any, **more: Any) -> list[Record]:
+        other.erase(turns[-1])
+        return turns
+
+    monkeypatch.setattr(close, "turns_of", then_erased)
+    session.flush()
+    monkeypatch.undo()
+    session.close()
+    assert any("Qanary28" in record.text for record in first.list(limit=1000))
+    assert not any("Qanary29" in record.text for record in first.list(limit=1000))
+
+
+def test_what_is_erased_while_a_session_is_summed_up_is_not_in_its_summary(
+    first: Memory, other: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, summarise = first.session("s1"), close.summarise
+    for place in range(8):
+        session.turn(("user", "assistant")[place % 2], f"Decision: we use qanary{place} for service {place}.")
+    doomed = [session.turns()[4]]
+
+    def slowly(*given: Any) -> str:
+        text = summarise(*given)
+        while doomed:
+            other.erase(doomed.pop())
+        return text
+
+    monkeypatch.setattr(close, "summarise", slowly)
+    session.close()
+    [summary] = first.list({"kind": "summary"})
+    assert "qanary2" in summary.text
+    assert not any("qanary4" in record.text for record in first.list(limit=1000))
+
+
+@pytest.mark.parametrize("step", ["read", "_promote", "_summed_up"])
+def test_who_is_interrupted_while_ending_a_session_ends_it_no_more(
+    first: Memory, other: Memory, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    session, whole = first.session("s1"), getattr(close, step)
+    talk(session, DECISION, "Good.")
+    theirs: list[Session] = []
+
+    def interrupted(*given: Any) -> Any:
+        theirs.append(other.session("s1", busy="interrupt"))
+        return whole(*given)
+
+    monkeypatch.setattr(close, step, interrupted)
+    with pytest.raises(Conflict, match="took session s1 over"):
+        session.close()
+    monkeypatch.undo()
+    theirs[0].turn("user", "I go on.")
+    assert theirs[0].record.data["state"] == "open"
+
+
+def test_who_is_interrupted_between_asking_and_writing_writes_nothing(
+    first: Memory, other: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = first.session("s1")
+    hold = session._hold
+
+    def then_interrupted() -> None:
+        hold()
+        other.session("s1", busy="interrupt")
+
+    monkeypatch.setattr(session, "_hold", then_interrupted)
+    with pytest.raises(Conflict, match="took session s1 over"):
+        session.turn("user", "Too late.")
+    assert session.turns() == []
+
+
+def test_a_users_session_of_another_project_is_left_to_those_who_may_end_it(
+    path: Path, first: Memory, clock: MovableClock
+) -> None:
+    with Memory(path, project="borealis", embed="none", clock=clock) as elsewhere:
+        talk(elsewhere.session("s1", user="ann"), DECISION, "Good.")
+        elsewhere._held.clear()  # killed
+        clock.move(minutes=16)
+        first.session("s2").close()
+        with elsewhere.session("s1", user="ann", busy="drop") as session:
+            assert session.record.data["state"] == "open"
+
+
+def test_a_session_that_cannot_be_ended_is_not_kept_from_others(
+    first: Memory, other: Memory, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk(first.session("s1"), DECISION, "Good.")
+    clock.move(minutes=16)
+
+    def fails(*given: Any) -> None:
+        raise Refused("not now")
+
+    monkeypatch.setattr(close, "end", fails)
+    other.session("s2").leave()
+    monkeypatch.undo()
+    other.session("s1", busy="drop").close()
+
+
 # ---------------------------------------------------------------- forks
 
 
@@ -560,6 +678,15 @@ def test_a_fork_that_fails_leaves_no_part_of_the_notes(memory: Memory, monkeypat
     with pytest.raises(Refused, match="full"):
         session.fork("s2")
     assert memory.count({"scope": "session/s2"}) == 0 and memory.count({"scope": "session/s1"}) == 3
+
+
+def test_erasing_a_note_takes_the_copies_in_forks_along(memory: Memory) -> None:
+    session = memory.session("s1")
+    note = session.note("The qanarx is blue")
+    session.fork("s2").fork("s3")
+    assert memory.count({"kind": "note"}) == 3
+    memory.erase(str(note.id))
+    assert memory.count({"kind": "note"}) == 0
 
 
 @pytest.mark.covers("S3-27", "S3-10")
@@ -745,6 +872,36 @@ def test_another_text_in_the_place_of_a_message_is_an_error_that_says_so(memory:
         memory.ingest([{"role": "user", "content": "two"}], session="s1")
     with memory.session("s1", wait=1):  # what failed holds nothing
         assert [text for _, text in said(memory, "s1")] == ["one"]
+
+
+@pytest.mark.parametrize("origin", ["user", "agent", "tool"])
+def test_a_conversation_that_was_taken_back_can_be_handed_in_again(memory: Memory, origin: Any) -> None:
+    messages = [{"role": "user", "content": "first"}, {"role": "assistant", "content": "second"}]
+    mine = door(memory, origin)
+    for _ in range(2):
+        done = mine.ingest(messages, session="s1")
+        assert (done.added, done.repeated) == (2, 0)
+        assert [turn.text for turn in memory.list({"kind": "turn"}, order="-number")] == ["first", "second"]
+        mine.undo(str(done.batch))
+        assert memory.count({"kind": "turn"}) == 0
+
+
+def test_messages_can_be_handed_in_where_the_session_is_open(memory: Memory) -> None:
+    with memory.session("s1") as session:
+        session.turn("user", "Hello.")
+        assert memory.ingest([{"role": "user", "content": "More."}], session="s1").added == 1
+        session.turn("user", "Still open.")
+        assert len(session.turns()) == 3
+
+
+def test_a_users_session_is_shown_what_is_known_of_the_user(memory: Memory) -> None:
+    memory.remember("Ann prefers dark chocolate", user="ann")
+    with memory.session("s1", user="ann") as session:
+        session.turn("user", "Hello.")
+        assert "dark chocolate" in session.context("which chocolate?").text
+        assert "dark chocolate" in str(session.window(8000, query="which chocolate?").messages)
+    with memory.session("s2") as session:
+        assert "dark chocolate" not in session.context("which chocolate?").text
 
 
 @pytest.mark.parametrize("bad", ["text", [{"content": "no role"}], [{"role": "wizard", "content": "?"}], [1], 5])

@@ -8,7 +8,7 @@ A twin is a record in the same scope with the same text that answers the same qu
 recalled alike and de-duplicated, and it still holds. An item that a caller keeps under an id of its own is itself alone.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -38,7 +38,8 @@ ITSELF = ("item_id", "item", "covers")
 class Caller:
     """Who changes a store, the writer that commits it, and the tools available. `agreed`: a person consented. `steward`: the
     engine itself acts, for the owner of the store: upkeep, and the end of a task. `batch`, where it is there, is empty until
-    something is written, and then holds the batch that all of it belongs to."""
+    something is written, and then holds the batch that all of it belongs to. `holds` raises where the caller may write no
+    more, as in a session that another writer took over: every transaction asks."""
 
     access: Access
     writer: Writer
@@ -46,6 +47,7 @@ class Caller:
     agreed: Agreed | None = None
     steward: bool = False
     batch: list[str] | None = None
+    holds: Callable[[], None] | None = None
 
     @property
     def store(self) -> Store:
@@ -152,6 +154,8 @@ class Changes:
     def commit(self, batch: str | None = None) -> tuple[str, dict[str, Record]]:
         """Writes everything in one transaction, or nothing. → the batch, and the records as stored. This is the only way to
         the writer, so nothing is written that was not judged (`authority.py`)."""
+        if self.by.holds is not None:
+            self.by.holds()
         judge(self.effects, self.by)
         going = self.by.batch or []
         batch, stored = self.by.writer.commit(

@@ -289,7 +289,7 @@ def decide(policy: Conflicts, draft: Draft, record: Clean, changes: Changes) -> 
     use = _key_use(draft, record, changes)
     seen = None if use is None else changes.keys.get(use.key) or store.key_use(use.key)
     if use and seen and seen.outcome != "erased":  # as version 0.1.0 marked them; now the key goes with its record
-        return _repeated(use, seen, changes.by)
+        return _repeated(use, seen, changes)
     outcome = _add_or_reinforce(record, changes)
     if outcome.outcome == "added":
         outcome = look(changes.records[record.id], outcome, policy, changes)
@@ -326,10 +326,15 @@ def brought_before(id: str, changes: Changes) -> Outcome:
     return Outcome("unchanged", KNOWN_ALREADY[record.state], id, record)
 
 
-def _repeated(use: KeyUse, seen: KeyUse, by: Caller) -> Outcome:
+def _repeated(use: KeyUse, seen: KeyUse, changes: Changes) -> Outcome:
+    """A draft whose key was used is there already. A turn that an undo took back is said again."""
     if seen.draft and use.draft != seen.draft:  # empty after a text of that memory was erased
         raise Conflict(f"{OTHER_TEXT}; use a new key for a new text")
-    record = next(iter(by.store.get([seen.record], by.where)), None)
+    by = changes.by
+    stored = next(iter(by.store.get([seen.record], by.where)), None)
+    record = changes.records.get(seen.record, stored)
+    if record is not None and (record.kind, record.state, record.reason) == ("turn", "archived", UNDONE):
+        return _bring_back(record, changes, "what added it was undone, and it is said again")
     return Outcome("repeated", f"this key was stored before ({seen.outcome})", seen.record, record)
 
 

@@ -28,6 +28,7 @@ from memorist.store.choices import chosen
 from memorist.store.nouns import Run
 
 A_STEP = 0.1  # seconds of one transaction: others wait meanwhile
+TURNS_AT_ONCE = 8  # turns that are looked up together
 FAST = 0.2  # of the only one, where there is no time
 WEIGHING = 2.0  # seconds for promotion; the rest waits for the next one
 FEWEST_TURNS = 4  # that a summary is made of: fewer are their own
@@ -97,12 +98,20 @@ def read(record: Record, by: Caller, direct: bool, seconds: float | None = None)
         until = time.monotonic() + (seconds or A_STEP)
         with by.writer.transaction():
             while turns and time.monotonic() < until:
-                last = turns[0].number
-                done += _found(turns.popleft(), name, by, direct)
+                some = [turns.popleft() for _ in range(min(TURNS_AT_ONCE, len(turns)))]
+                last = some[-1].number
+                for turn in _still_there(some, by):
+                    done += _found(turn, name, by, direct)
             mark(record.id, by, "its turns were read", read=last)
         if seconds is not None:
             break
     return done
+
+
+def _still_there(turns: list[Record], by: Caller) -> list[Record]:
+    """The turns as they are now: what was erased since they were read must not come back as a finding."""
+    now = by.store.get([turn.id for turn in turns], by.where.also("state", "eq", "active"))
+    return sorted(now, key=lambda turn: turn.number)
 
 
 def _found(turn: Record, name: Name, by: Caller, direct: bool) -> list[Outcome]:
@@ -126,13 +135,31 @@ def _promote(name: Name, by: Caller, policy: Promotion) -> None:
 
 
 def _summed_up(name: Name, record: Record, by: Caller) -> list[Outcome]:
-    """The summary of the whole session, in the place of the one that it had when it was last closed. It is trusted like the
-    least trusted of what it quotes."""
+    """The summary of the whole session. It is made before the transaction, and once more if a turn was changed or erased until
+    then."""
     turns = turns_of(name, by)
-    quoted = [turn for turn in turns if turn.provenance.role in TALKERS and "call" not in turn.data]
-    if len(quoted) < FEWEST_TURNS:
-        return []
-    text = summarise(turns, by.tools.count_tokens)
+    while len(_quoted(turns)) >= FEWEST_TURNS:
+        text = summarise(turns, by.tools.count_tokens)
+        with by.writer.transaction():
+            now = turns_of(name, by)
+            if _versions(now) == _versions(turns):
+                return _kept(text, turns, name, record, by)
+        turns = now
+    return []
+
+
+def _quoted(turns: list[Record]) -> list[Record]:
+    return [turn for turn in turns if turn.provenance.role in TALKERS and "call" not in turn.data]
+
+
+def _versions(turns: list[Record]) -> list[tuple[str, int]]:
+    return [(turn.id, turn.version) for turn in turns]
+
+
+def _kept(text: str, turns: list[Record], name: Name, record: Record, by: Caller) -> list[Outcome]:
+    """Keeps the summary, in the place of the one that the session had when it was last closed. It is trusted like the least
+    trusted of what it quotes."""
+    quoted = _quoted(turns)
     teller = by.through(replace(by.access, origin=least(by.access.origin, *(turn.origin for turn in quoted))))
     known = by.store.get([str(record.data.get("summary"))], by.where.also("state", "eq", "active"))
     if known:
@@ -154,8 +181,14 @@ def left_open(by: Caller) -> Iterator[tuple[Run, Record]]:
         id = run.checkpoint.get(RECORD) if run.job.startswith(f"{KIND} ") else None
         known = by.store.get([id], by.where.also("state", "eq", "active")) if isinstance(id, str) else []
         for record in known:
-            if by.access.may_write(record.scope, record.home) and _is_left(run, str(record.data.get("state")), now):
+            if _may_end(record, by) and _is_left(run, str(record.data.get("state")), now):
                 yield run, record
+
+
+def _may_end(record: Record, by: Caller) -> bool:
+    """Whether this access writes where its turns lie, and where its notes do: a user's session may be of another project."""
+    name = of(record)
+    return by.access.may_write(record.scope, record.home) and by.access.may_write(name.scope, name.home)
 
 
 def _is_left(run: Run, state: str, now: datetime) -> bool:
@@ -171,10 +204,13 @@ def recover(by: Caller, policy: Promotion, over: Over) -> list[Report]:
         if over():
             break
         lease = Lease(run.job, f"session {record.title}", quiet)
+        ended = False
         try:
             lease.take(SHORT_WAIT, "drop")
-            done.append(end(record, quiet, policy))
-            lease.give_back(over=True)
+            done.append(end(record, lease.holding(quiet), policy))
+            ended = True
         except MemoristError as problem:
             log.info("session %s could not be ended yet: %s", record.title, problem)
+        finally:
+            lease.give_back(over=ended)
     return done

@@ -16,6 +16,8 @@ from memorist.prompt.modes import Profile
 from memorist.prompt.render import boxed
 from memorist.records import Context, Draft, Outcome, Record
 from memorist.remember import gate
+from memorist.remember.authority import least
+from memorist.remember.changes import Caller
 from memorist.session import close, compaction
 from memorist.session.name import lineage, mark, turns_where
 from memorist.session.window import (
@@ -142,16 +144,24 @@ class Cycle:
 
     def _flush(self, reply: str | None, reason: str) -> list[Outcome]:
         self._session._hold()
-        by, record = self._memory._caller, self._session.record
+        by, record = self._session._holder, self._session.record
         if reply is None:
             saved = [self._memory._tell(each) for each in close.noted(record, by, self._memory.design.promotion)]
         else:
-            drafts = compaction.notes(reply)
-            whose = [replace(draft, session=self._name.id, agent=self._session.agent) for draft in drafts]
-            saved = self._memory.remember_many(whose)
+            saved = self._replied(compaction.notes(reply), by)
         mark(record.id, by, f"flushed: {reason}", flushed=self._past.cycle)
         self._announce("memory:flush", reason=reason, saved=sum(map(bool, saved)))
         return saved
+
+    def _replied(self, drafts: Sequence[Draft], by: Caller) -> list[Outcome]:
+        """Keeps what a model replied. It is an agent's word through any door, as the turns of the assistant are."""
+        if not drafts:
+            return []
+        place = self._name.place
+        who = by.through(replace(by.access, origin=least(by.access.origin, "agent")))
+        whose = [replace(draft, scope=place, session=self._name.id, agent=self._session.agent) for draft in drafts]
+        saved = gate.admit(whose, who, self._memory.home, policy=self._memory.design.conflicts)
+        return [self._memory._tell(each) for each in saved]
 
     # ------------------------------------------------------------ what stands in it
 
@@ -254,7 +264,7 @@ class Cycle:
 
     def _stored(self, text: str, data: dict[str, Any], told: Sequence[Record], kept: Sequence[Record]) -> Outcome:
         """Keeps the summary, unless one of the turns that it tells of was changed or erased meanwhile."""
-        by = self._memory._caller
+        by = self._session._holder
         draft = Draft(
             text, "summary", self._name.scope, data=data, session=self._name.id, agent=self._session.agent,
             at=told[-1].times.at, home=self._name.home,

@@ -64,6 +64,14 @@ class Lease:
             self._renew()
         return True
 
+    def holding(self, by: Caller) -> Caller:
+        """The same caller, who writes only while it is ours: asked in each transaction, so nobody takes it over in between."""
+        return replace(by, holds=self._must_hold)
+
+    def _must_hold(self) -> None:
+        if not self.hold():
+            raise Conflict(f"{self.called} was ended or left meanwhile; open it again to go on")
+
     def _renew(self) -> None:
         with self.by.writer.transaction():
             mine = current(self.job, self.by)

@@ -22,10 +22,10 @@ from memorist.design import Design
 from memorist.errors import Conflict, MemoristError, Refused
 from memorist.noun import Noun
 from memorist.prompt.context import Wish
-from memorist.records import Context, Draft, Moment, Outcome, Record, Report, Scope
+from memorist.records import Context, Draft, Link, Moment, Outcome, Record, Report, Scope
 from memorist.remember import gate
 from memorist.remember.authority import least
-from memorist.remember.changes import Caller
+from memorist.remember.changes import Caller, Changes
 from memorist.remember.turns import Uttered, call_of, role_of
 from memorist.session import close as ending
 from memorist.session.close import SHORT_WAIT
@@ -61,6 +61,7 @@ class Host(Protocol):
     ) -> Context: ...
     def _tell_all(self, report: Report) -> Report: ...
     def _tell(self, outcome: Outcome) -> Outcome: ...
+    def _kept(self, draft: Draft, outcome: Outcome) -> Outcome: ...
     def _context(self, wish: Wish) -> Context: ...
 
 
@@ -73,7 +74,7 @@ class Ingested(Noun):
 
     @property
     def added(self) -> int:
-        return self._many("added")
+        return self._many("added") + self._many("restored")
 
     @property
     def repeated(self) -> int:
@@ -163,9 +164,8 @@ class Session(Windowed):
 
     def note(self, text: str, kind: str = "note", **draft: Any) -> Outcome:
         """Keeps a note in the session's own scope: for its agents, and until it ends, unless it is pinned or promoted."""
-        self._hold()
         common = {"scope": self._name.scope, "home": self._name.home, "session": self.id, "agent": self.agent}
-        return self._memory.remember_many([{**common, "text": text, "kind": kind, **draft}])[0]
+        return self._keep(gate.draft_of({**common, "text": text, "kind": kind, **draft}))
 
     def turns(self, limit: int | None = None) -> list[Record]:
         """What was said, in the order in which it came; the last `limit` of it. What was said before a fork belongs to it."""
@@ -174,17 +174,26 @@ class Session(Windowed):
 
     def context(self, query: str, **more: Any) -> Context:
         """`Memory.context` for this session, its user and its agent."""
-        return self._memory.context(query, **{"session": self.id, "user": self._name.user, "agent": self.agent, **more})
+        whose = {} if self._name.user is None or "scope" in more else {"user": self._name.user}
+        return self._memory.context(query, **{"session": self.id, "agent": self.agent, **whose, **more})
 
     def _say(
         self, said: Uttered, id: str | None = None, at: Moment | None = None, speaker: str | None = None
     ) -> Outcome:
-        self._hold()
         draft = Draft(
             said.text, TURN, self._name.place, data=said.data, session=self.id, role=said.role, agent=self.agent,
             at=at, speaker=speaker, key=None if id is None else f"{self._name.key}/{id}",
         )  # fmt: skip
-        return self._memory.remember_many([draft])[0]
+        return self._keep(draft)
+
+    def _keep(self, draft: Draft) -> Outcome:
+        self._hold()
+        try:
+            by = self._holder
+        except Refused:  # memory is off, which this tells in its way
+            return self._memory.remember_many([draft])[0]
+        [outcome] = gate.admit([draft], by, self._memory.home, policy=self._memory.design.conflicts)
+        return self._memory._kept(draft, outcome)
 
     # ------------------------------------------------------------ its life
 
@@ -198,7 +207,7 @@ class Session(Windowed):
         lease = Lease(self._name.job(by), f"session {self.id}", by)
         lease.take(wait, busy)
         try:
-            self._id = self._opened(by)
+            self._id = self._opened(lease.holding(by))
         except BaseException:
             lease.give_back(over=not self._id)
             raise
@@ -245,6 +254,12 @@ class Session(Windowed):
         if self._lease is None or not self._lease.hold():
             self._begin(SHORT_WAIT, "drop")
 
+    @property
+    def _holder(self) -> Caller:
+        """Who writes it: only while the session is ours."""
+        by = self._memory._caller
+        return by if self._lease is None else self._lease.holding(by)
+
     def fork(self, id: str | None = None, agent: str | None = None) -> "Session":
         """Another session that begins with what was said and noted in this one; both go on by themselves."""
         return forked(self._memory, self._name, id, agent or self.agent)
@@ -272,7 +287,7 @@ class Session(Windowed):
             return Report(CLOSED, advice=f"session {self.id} was erased or forgotten meanwhile")
         policy = self._memory.design.promotion
         with by.writer.transaction() if fast else nullcontext():
-            report = (ending.end_fast if fast else ending.end)(self.record, by, policy)
+            report = (ending.end_fast if fast else ending.end)(self.record, self._lease.holding(by), policy)
             self._lease.give_back(over=not fast)
         self._ended = True
         return self._memory._tell_all(report)
@@ -320,4 +335,14 @@ def copy_notes(old: Name, new: Name, by: Caller) -> None:
             confidence_because=said.confidence_because,
         )  # fmt: skip
         who = replace(by.access, home=new.home, origin=least(by.access.origin, record.origin))
-        gate.admit([draft], by.through(who), new.place)
+        with by.writer.transaction():
+            [copy] = gate.admit([draft], by.through(who), new.place)
+            if copy.record is not None:
+                _link(copy.record, record, by)
+
+
+def _link(copy: Record, original: Record, by: Caller) -> None:
+    """So that erasing the one takes the other along."""
+    changes = Changes(by, by.now())
+    changes.link(copy, Link(copy.id, original.id, "derived_from"), "copied by a fork")
+    changes.commit()

@@ -142,7 +142,7 @@ def _clause(clause: Clause) -> Fragment:
     kind = type_of(clause.field)
     if clause.op == "ne":
         sql, values = _clause(Clause(clause.field, "eq", clause.value))
-        return f"NOT ({sql})", values
+        return f"NOT ifnull(({sql}), 0)", values  # what is missing is something else
     if clause.op == "in" and clause.field in NAMED_BY and all(_is_plain(each, kind) for each in clause.value):
         return f"{column(clause.field)} IN (SELECT value FROM json_each(?))", [canonical(clause.value)]
     if clause.op == "in":
@@ -175,7 +175,7 @@ def _plain(clause: Clause, kind: str) -> Fragment:
     if clause.op == "eq" and clause.field == "kind" and value in ALWAYS_SHOWN:
         return f"{expression} = '{value}'", []  # for their index as well
     if clause.op == "eq":
-        return f"{expression} IS ?", [_bound(value)]
+        return f"{expression} = ?", [_bound(value)]  # not IS: an index of what is there cannot answer that
     if clause.op == "ends":
         return f"substr({expression}, -?) = ?", [len(value), value]
     if clause.field in NAMED_BY:  # what is missing is no answer either way, and this can use their index
