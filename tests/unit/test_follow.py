@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shutil
 import time
 from collections.abc import Callable
@@ -33,9 +34,10 @@ def say(memory: Memory, text: str, session: str = "s") -> None:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """What a folder shows people: every file but our own notes about it."""
+    """What a folder shows people: every file but our own notes about it. The second at which a page was written is left out."""
     found = [path for path in folder.rglob("*") if path.is_file() and ".memorist" not in path.parts]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in found if not path.name.endswith(".torn")}
+    shown = {path: re.sub(rb"(?m)^updated: .*$", b"", path.read_bytes()) for path in found}
+    return {str(path.relative_to(folder)): data for path, data in shown.items() if not path.name.endswith(".torn")}
 
 
 def said(folder: Path, session: str = "s") -> list[str]:
@@ -244,6 +246,27 @@ def test_a_link_in_the_place_of_our_folder_is_not_followed(memory: Memory, tmp_p
     (folder / "sessions").unlink()
     Follower(memory, folder).follow()
     assert said(folder) == ["one"]
+
+
+@pytest.mark.covers("E5")
+@pytest.mark.parametrize("link", [".memorist", ".memorist/follow.json", ".memorist/lock"])
+@pytest.mark.parametrize("there", [True, False])
+def test_no_link_makes_us_write_elsewhere(memory: Memory, tmp_path: Path, link: str, there: bool) -> None:
+    """Git keeps links, so a clone may have brought one."""
+    folder, precious = tmp_path / "files", tmp_path / "precious"
+    (folder / link).parent.mkdir(parents=True)
+    (folder / link).symlink_to(precious)
+    if there and link == ".memorist":
+        precious.mkdir()
+    elif there:
+        precious.write_text("precious")
+    say(memory, "one")
+    with pytest.raises(MemoristError, match="link"):
+        Follower(memory, folder).follow()
+    if not there:
+        assert not precious.exists()
+    else:
+        assert list(precious.iterdir()) == [] if precious.is_dir() else precious.read_text() == "precious"
 
 
 def test_who_has_to_wait_too_long_is_told(memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,14 +25,14 @@ from memorist.design import Files
 from memorist.errors import Invalid, MemoristError, StoreUnavailable, unavailable
 from memorist.files import conflict, items, tasks_json
 from memorist.files.memory_page import MemoryPage
-from memorist.files.projections import Maker, Projection, Since, Target, Wipe, rendered
+from memorist.files.projections import Maker, Projection, Since, Target, Wipe, must_be_no_link, opened, rendered
 from memorist.files.transcripts import Transcripts, name_of
 from memorist.memory import Memory
 from memorist.records import Event
 from memorist.store import folders
 from memorist.store.checkouts import called
 from memorist.store.copies import Cleaning
-from memorist.store.files import BINARY, clear_leftovers, create_private, replace_private
+from memorist.store.files import clear_leftovers, create_private, replace_private
 from memorist.store.folders import Filed
 from memorist.store.lock import locked
 from memorist.store.nouns import ChainLink
@@ -53,6 +53,7 @@ ERASING_WAIT = 5.0
 EVENTS_AT_ONCE = 1000
 MOST_EVENTS = 50_000  # beyond that it is faster to compare everything
 LONGEST_TRACE = 256  # bytes
+LONGEST_STATE = 10_000  # bytes
 WIPING = ("erased", "past erased")  # verbs of events after which a file must be written anew
 LOCK, STATE, IGNORED = "lock", "follow.json", ".gitignore"
 
@@ -220,8 +221,13 @@ class Follower:
 
     def _state(self) -> _State | None:
         """What the folder says of itself; None where nothing can be relied upon."""
+        file = self.target.own / STATE
+        must_be_no_link(self.target.own)
+        if not file.exists():
+            return None
         try:
-            value = json.loads((self.target.own / STATE).read_bytes())
+            with opened(file, os.O_RDONLY) as note:
+                value = json.loads(note.read(LONGEST_STATE))
             state = _State(value["store"], value["scope"], value["position"], value["chain"])
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return None
@@ -266,6 +272,7 @@ class Follower:
     def _prepare(self) -> None:
         """A folder that we make is kept out of version control, but for what people read and edit: conversations are nobody
         else's. What killed processes left is removed."""
+        must_be_no_link(self.target.own)
         if not self.target.folder.exists():
             replace_private(self.target.folder / IGNORED, "*\n!MEMORY.md\n")
         create_private(self.target.own / LOCK)
@@ -277,12 +284,9 @@ class Follower:
 def _overwrite(file: Path, data: bytes) -> None:
     """Neither replaced nor emptied first, for which a disk is waited for: half of it says nothing, and then everything is
     compared."""
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | BINARY, 0o600)
-    try:
-        os.write(descriptor, data)
-        os.ftruncate(descriptor, len(data))
-    finally:
-        os.close(descriptor)
+    with opened(file, os.O_RDWR | os.O_CREAT) as note:
+        note.write(data)
+        note.truncate(len(data))
 
 
 def _inner(projections: Iterable[Projection]) -> set[Path]:
