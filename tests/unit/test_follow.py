@@ -471,6 +471,18 @@ def test_a_cloned_project_does_not_switch_files_on(checkout: Path) -> None:
         assert any("may not set" in problem for problem in memory.status()["settings_problems"])
 
 
+@pytest.mark.covers("E5")
+def test_a_cloned_project_does_not_switch_files_on_by_its_design(checkout: Path) -> None:
+    (checkout / ".memorist.toml").write_text('design = "notebook"\n')
+    with Memory() as memory:
+        assert memory.design.name == "notebook" and memory.design.files == "off"
+        say(memory, "one")
+        assert follow(memory) is None
+    settings.set_setting("design", "notebook")
+    with Memory() as memory:
+        assert memory.design.files == "mirror", "the user's own has it on"
+
+
 # ---------------------------------------------------------------- the store knows
 
 
