@@ -417,6 +417,23 @@ def test_a_relative_folder_lies_in_the_project_and_is_kept_out_of_version_contro
     assert (checkout / "memory" / ".gitignore").read_text() == "*\n!MEMORY.md\n"
 
 
+@pytest.mark.covers("E5")
+@pytest.mark.parametrize("how", ["link", "setting"])
+def test_a_relative_folder_does_not_lead_out_of_the_project(checkout: Path, tmp_path: Path, how: str) -> None:
+    (tmp_path / "outside").mkdir()
+    settings.set_setting("files.mode", "export")
+    if how == "link":
+        (checkout / "memory").symlink_to(tmp_path / "outside")
+    else:
+        settings.set_setting("files.folder", "../outside")
+    with Memory() as memory:
+        say(memory, "one")
+        with pytest.raises(Invalid, match=r"out of the project.*files\.folder"):
+            follow(memory)
+        assert folders.known(memory._tools.store, memory.space) == []
+    assert list((tmp_path / "outside").iterdir()) == []
+
+
 def test_a_full_path_has_a_folder_for_each_project(tmp_path: Path) -> None:
     settings.set_setting("files.mode", "export")
     settings.set_setting("files.folder", str(tmp_path / "all"))

@@ -118,9 +118,14 @@ def _folder(memory: Memory, named: str) -> Path:
     folder = Path(named).expanduser()
     if folder.is_absolute():
         return folder / name_of(memory.project.scope.removeprefix("project/"))
-    if memory.project.root is None:
+    root = memory.project.root
+    if root is None:
         raise Invalid(f"{memory.project.scope} has no folder of its own; set files.folder to a full path for its files")
-    return memory.project.root / folder
+    if not Path(os.path.realpath(root / folder)).is_relative_to(os.path.realpath(root)):
+        raise Invalid(
+            f"{visible(str(root / folder))} leads out of the project; name it by its full path in files.folder"
+        )
+    return root / folder
 
 
 # ---------------------------------------------------------------- one folder
