@@ -451,6 +451,23 @@ def test_a_project_without_a_folder_is_told_to_name_one(tmp_path: Path) -> None:
         follow(memory)
 
 
+def test_a_named_project_does_not_take_the_folder_it_is_named_in(checkout: Path, tmp_path: Path) -> None:
+    settings.set_setting("files.mode", "export")
+    with Memory(project="other") as memory:
+        say(memory, "of another")
+        with pytest.raises(Invalid, match=r"project/other has no folder of its own.*files\.folder"):
+            follow(memory)
+    assert not (checkout / "memory").exists()
+    with Memory() as memory:
+        say(memory, "one")
+        follow(memory)
+    assert said(checkout / "memory") == ["one"]
+    settings.set_setting("files.folder", str(tmp_path / "all"))
+    with Memory(project="other") as memory:
+        done = follow(memory)
+        assert done is not None and said(done.folder) == ["of another"]
+
+
 def test_whoever_listens_has_files_after_every_write(checkout: Path) -> None:
     settings.set_setting("files.mode", "export")
     with Memory() as memory:

@@ -118,7 +118,7 @@ def _folder(memory: Memory, named: str) -> Path:
     folder = Path(named).expanduser()
     if folder.is_absolute():
         return folder / name_of(memory.project.scope.removeprefix("project/"))
-    root = memory.project.root
+    root = _own_root(memory)
     if root is None:
         raise Invalid(f"{memory.project.scope} has no folder of its own; set files.folder to a full path for its files")
     if not Path(os.path.realpath(root / folder)).is_relative_to(os.path.realpath(root)):
@@ -126,6 +126,11 @@ def _folder(memory: Memory, named: str) -> Path:
             f"{visible(str(root / folder))} leads out of the project; name it by its full path in files.folder"
         )
     return root / folder
+
+
+def _own_root(memory: Memory) -> Path | None:
+    """The folder of the project; one that was named may be named from anywhere."""
+    return None if memory.project.how == "named" else memory.project.root
 
 
 # ---------------------------------------------------------------- one folder
