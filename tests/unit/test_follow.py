@@ -505,6 +505,27 @@ def test_a_cloned_project_does_not_switch_files_on(checkout: Path) -> None:
         assert any("may not set" in problem for problem in memory.status()["settings_problems"])
 
 
+@pytest.mark.parametrize(("marked", "wanted"), [("", False), (".git", True), (".memorist.toml", True)])
+def test_a_design_makes_files_only_where_a_project_is_marked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, marked: str, wanted: bool
+) -> None:
+    folder = tmp_path / "anywhere"
+    folder.mkdir()
+    if marked:
+        (folder / ".git").mkdir() if marked == ".git" else (folder / marked).write_text("")
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("MEMORIST_DB", str(tmp_path / "memory.db"))
+    settings.set_setting("design", "notebook")
+    with Memory() as memory:
+        say(memory, "one")
+        assert (follow(memory) is not None) == wanted == (folder / "memory").exists()
+    with Memory(project="other") as memory:
+        assert follow(memory) is None
+    settings.set_setting("files.mode", "export")
+    with Memory() as memory:
+        assert follow(memory) is not None, "who asks for files has them anywhere"
+
+
 @pytest.mark.covers("E5")
 def test_a_cloned_project_does_not_switch_files_on_by_its_design(checkout: Path) -> None:
     (checkout / ".memorist.toml").write_text('design = "notebook"\n')

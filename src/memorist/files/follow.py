@@ -110,7 +110,16 @@ def target_of(memory: Memory) -> Target | None:
     """Where this project's files go, by the settings and the design; None: nowhere."""
     here = settings.load(memory._here.directory)
     mode = cast(Files, here.files_mode or memory.design.files)
-    return None if mode == "off" else Target(_folder(memory, here.files_folder), memory.project.scope, mode)
+    if mode == "off" or (here.files_mode is None and not _may_by_design(memory, here.files_folder)):
+        return None
+    return Target(_folder(memory, here.files_folder), memory.project.scope, mode)
+
+
+def _may_by_design(memory: Memory, named: str) -> bool:
+    """A design alone leaves no folder wherever a command runs: only in a checkout or beside a `.memorist.toml`."""
+    root = _own_root(memory)
+    marked = root is not None and (memory.project.own is not None or (root / settings.LOCAL_NAME).is_file())
+    return marked or Path(named).expanduser().is_absolute()
 
 
 def _folder(memory: Memory, named: str) -> Path:
