@@ -222,6 +222,23 @@ def test_a_folder_is_of_one_project_and_one_store(tmp_path: Path) -> None:
     assert said(folder) == ["of one"]
 
 
+@pytest.mark.parametrize("name", ["tasks.json", "items.json", "sessions.json"])
+def test_a_persons_own_file_is_not_overwritten(memory: Memory, tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / name).write_text('["mine"]')
+    say(memory, "one")
+    memory.remember("Order the bolts", kind="task")
+    for _ in range(2):
+        with pytest.raises(Invalid, match=rf"{name} is not ours.*move it away.*files\.folder"):
+            Follower(memory, folder).follow()
+    assert [(path.name, path.read_text()) for path in folder.iterdir()] == [(name, '["mine"]')]
+    assert folders.known(memory._tools.store, memory.space) == []
+    (folder / name).rename(tmp_path / "away")
+    Follower(memory, folder).follow()
+    assert said(folder) == ["one"]
+
+
 def test_a_renamed_project_keeps_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / "files"
     with Memory(tmp_path / "m.db", project="one") as memory:

@@ -26,7 +26,7 @@ from memorist.errors import Invalid, MemoristError, StoreUnavailable, unavailabl
 from memorist.files import conflict, items, tasks_json
 from memorist.files.memory_page import MemoryPage
 from memorist.files.projections import Maker, Projection, Since, Target, Wipe, must_be_no_link, opened, rendered
-from memorist.files.transcripts import Transcripts, name_of
+from memorist.files.transcripts import INDEX, Transcripts, name_of
 from memorist.memory import Memory
 from memorist.records import Event
 from memorist.store import folders
@@ -275,11 +275,15 @@ class Follower:
         return self.memory._writer.digest(f"files of {self.memory.space}")
 
     def _tell_store(self) -> None:
-        """The store knows of the folder from now on."""
+        """The store knows of the folder from now on, unless somebody else's files are in it."""
         store, space, here = self.memory._tools.store, self.memory.space, Filed(self.target.folder, self.target.scope)
-        if not self._began and here not in folders.known(store, space):
-            with self.memory._writer.transaction():
-                folders.note(here, store, space)
+        known = [] if self._began else folders.known(store, space)
+        if self._began or here in known:
+            return
+        if self._state() is None and all(each.path != here.path for each in known):
+            _must_hold_none(here.path)
+        with self.memory._writer.transaction():
+            folders.note(here, store, space)
 
     def _locked(self, wait: float) -> AbstractContextManager[None]:
         try:
@@ -306,6 +310,16 @@ def _overwrite(file: Path, data: bytes) -> None:
     with opened(file, os.O_RDWR | os.O_CREAT) as note:
         note.write(data)
         note.truncate(len(data))
+
+
+def _must_hold_none(folder: Path) -> None:
+    """Files that are written whole would take the place of a person's own."""
+    for name in (INDEX, tasks_json.TASKS_FILE, items.ITEMS_FILE):
+        if os.path.lexists(folder / name):
+            raise Invalid(
+                f"{visible(str(folder / name))} is not ours and would be overwritten; move it away, or name another "
+                "folder with files.folder"
+            )
 
 
 def _inner(projections: Iterable[Projection]) -> set[Path]:
