@@ -128,14 +128,14 @@ def _space(here: settings.Settings) -> str:
 
 def _design(here: settings.Settings, named: Design | str | None, problems: dict[str, str]) -> Design:
     """The design that is meant. A project's file, which came with a clone, may say how its questions are answered, but not
-    how the whole store is kept in order: that is as the user has it."""
+    how the whole store is kept in order, nor whether memories are put into files of it: that is as the user has it."""
     if named is not None:
         return tuned(named, here)
     found = _from_settings(here, here, problems)
     if Path(here.sources["design"]).name != settings.LOCAL_NAME:
         return found
     mine = _from_settings(settings.load(), here, problems)
-    return replace(found, upkeep=mine.upkeep, due=mine.due)
+    return replace(found, upkeep=mine.upkeep, due=mine.due, files=mine.files)
 
 
 def _from_settings(named: settings.Settings, here: settings.Settings, problems: dict[str, str]) -> Design:

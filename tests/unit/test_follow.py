@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shutil
 import time
 from collections.abc import Callable
@@ -33,9 +34,10 @@ def say(memory: Memory, text: str, session: str = "s") -> None:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """What a folder shows people: every file but our own notes about it."""
+    """What a folder shows people: every file but our own notes about it. The second at which a page was written is left out."""
     found = [path for path in folder.rglob("*") if path.is_file() and ".memorist" not in path.parts]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in found if not path.name.endswith(".torn")}
+    shown = {path: re.sub(rb"(?m)^updated: .*$", b"", path.read_bytes()) for path in found}
+    return {str(path.relative_to(folder)): data for path, data in shown.items() if not path.name.endswith(".torn")}
 
 
 def said(folder: Path, session: str = "s") -> list[str]:
@@ -220,6 +222,23 @@ def test_a_folder_is_of_one_project_and_one_store(tmp_path: Path) -> None:
     assert said(folder) == ["of one"]
 
 
+@pytest.mark.parametrize("name", ["tasks.json", "items.json", "sessions.json"])
+def test_a_persons_own_file_is_not_overwritten(memory: Memory, tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / name).write_text('["mine"]')
+    say(memory, "one")
+    memory.remember("Order the bolts", kind="task")
+    for _ in range(2):
+        with pytest.raises(Invalid, match=rf"{name} is not ours.*move it away.*files\.folder"):
+            Follower(memory, folder).follow()
+    assert [(path.name, path.read_text()) for path in folder.iterdir()] == [(name, '["mine"]')]
+    assert folders.known(memory._tools.store, memory.space) == []
+    (folder / name).rename(tmp_path / "away")
+    Follower(memory, folder).follow()
+    assert said(folder) == ["one"]
+
+
 def test_a_renamed_project_keeps_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / "files"
     with Memory(tmp_path / "m.db", project="one") as memory:
@@ -244,6 +263,27 @@ def test_a_link_in_the_place_of_our_folder_is_not_followed(memory: Memory, tmp_p
     (folder / "sessions").unlink()
     Follower(memory, folder).follow()
     assert said(folder) == ["one"]
+
+
+@pytest.mark.covers("E5")
+@pytest.mark.parametrize("link", [".memorist", ".memorist/follow.json", ".memorist/lock"])
+@pytest.mark.parametrize("there", [True, False])
+def test_no_link_makes_us_write_elsewhere(memory: Memory, tmp_path: Path, link: str, there: bool) -> None:
+    """Git keeps links, so a clone may have brought one."""
+    folder, precious = tmp_path / "files", tmp_path / "precious"
+    (folder / link).parent.mkdir(parents=True)
+    (folder / link).symlink_to(precious)
+    if there and link == ".memorist":
+        precious.mkdir()
+    elif there:
+        precious.write_text("precious")
+    say(memory, "one")
+    with pytest.raises(MemoristError, match="link"):
+        Follower(memory, folder).follow()
+    if not there:
+        assert not precious.exists()
+    else:
+        assert list(precious.iterdir()) == [] if precious.is_dir() else precious.read_text() == "precious"
 
 
 def test_who_has_to_wait_too_long_is_told(memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -394,6 +434,23 @@ def test_a_relative_folder_lies_in_the_project_and_is_kept_out_of_version_contro
     assert (checkout / "memory" / ".gitignore").read_text() == "*\n!MEMORY.md\n"
 
 
+@pytest.mark.covers("E5")
+@pytest.mark.parametrize("how", ["link", "setting"])
+def test_a_relative_folder_does_not_lead_out_of_the_project(checkout: Path, tmp_path: Path, how: str) -> None:
+    (tmp_path / "outside").mkdir()
+    settings.set_setting("files.mode", "export")
+    if how == "link":
+        (checkout / "memory").symlink_to(tmp_path / "outside")
+    else:
+        settings.set_setting("files.folder", "../outside")
+    with Memory() as memory:
+        say(memory, "one")
+        with pytest.raises(Invalid, match=r"out of the project.*files\.folder"):
+            follow(memory)
+        assert folders.known(memory._tools.store, memory.space) == []
+    assert list((tmp_path / "outside").iterdir()) == []
+
+
 def test_a_full_path_has_a_folder_for_each_project(tmp_path: Path) -> None:
     settings.set_setting("files.mode", "export")
     settings.set_setting("files.folder", str(tmp_path / "all"))
@@ -409,6 +466,23 @@ def test_a_project_without_a_folder_is_told_to_name_one(tmp_path: Path) -> None:
     settings.set_setting("files.mode", "mirror")
     with Memory(tmp_path / "m.db", project="atlas") as memory, pytest.raises(Invalid, match=r"files\.folder"):
         follow(memory)
+
+
+def test_a_named_project_does_not_take_the_folder_it_is_named_in(checkout: Path, tmp_path: Path) -> None:
+    settings.set_setting("files.mode", "export")
+    with Memory(project="other") as memory:
+        say(memory, "of another")
+        with pytest.raises(Invalid, match=r"project/other has no folder of its own.*files\.folder"):
+            follow(memory)
+    assert not (checkout / "memory").exists()
+    with Memory() as memory:
+        say(memory, "one")
+        follow(memory)
+    assert said(checkout / "memory") == ["one"]
+    settings.set_setting("files.folder", str(tmp_path / "all"))
+    with Memory(project="other") as memory:
+        done = follow(memory)
+        assert done is not None and said(done.folder) == ["of another"]
 
 
 def test_whoever_listens_has_files_after_every_write(checkout: Path) -> None:
@@ -446,6 +520,39 @@ def test_a_cloned_project_does_not_switch_files_on(checkout: Path) -> None:
     with Memory() as memory:
         assert follow(memory) is None
         assert any("may not set" in problem for problem in memory.status()["settings_problems"])
+
+
+@pytest.mark.parametrize(("marked", "wanted"), [("", False), (".git", True), (".memorist.toml", True)])
+def test_a_design_makes_files_only_where_a_project_is_marked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, marked: str, wanted: bool
+) -> None:
+    folder = tmp_path / "anywhere"
+    folder.mkdir()
+    if marked:
+        (folder / ".git").mkdir() if marked == ".git" else (folder / marked).write_text("")
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("MEMORIST_DB", str(tmp_path / "memory.db"))
+    settings.set_setting("design", "notebook")
+    with Memory() as memory:
+        say(memory, "one")
+        assert (follow(memory) is not None) == wanted == (folder / "memory").exists()
+    with Memory(project="other") as memory:
+        assert follow(memory) is None
+    settings.set_setting("files.mode", "export")
+    with Memory() as memory:
+        assert follow(memory) is not None, "who asks for files has them anywhere"
+
+
+@pytest.mark.covers("E5")
+def test_a_cloned_project_does_not_switch_files_on_by_its_design(checkout: Path) -> None:
+    (checkout / ".memorist.toml").write_text('design = "notebook"\n')
+    with Memory() as memory:
+        assert memory.design.name == "notebook" and memory.design.files == "off"
+        say(memory, "one")
+        assert follow(memory) is None
+    settings.set_setting("design", "notebook")
+    with Memory() as memory:
+        assert memory.design.files == "mirror", "the user's own has it on"
 
 
 # ---------------------------------------------------------------- the store knows

@@ -25,14 +25,14 @@ from memorist.design import Files
 from memorist.errors import Invalid, MemoristError, StoreUnavailable, unavailable
 from memorist.files import conflict, items, tasks_json
 from memorist.files.memory_page import MemoryPage
-from memorist.files.projections import Maker, Projection, Since, Target, Wipe, rendered
-from memorist.files.transcripts import Transcripts, name_of
+from memorist.files.projections import Maker, Projection, Since, Target, Wipe, must_be_no_link, opened, rendered
+from memorist.files.transcripts import INDEX, Transcripts, name_of
 from memorist.memory import Memory
 from memorist.records import Event
 from memorist.store import folders
 from memorist.store.checkouts import called
 from memorist.store.copies import Cleaning
-from memorist.store.files import BINARY, clear_leftovers, create_private, replace_private
+from memorist.store.files import clear_leftovers, create_private, replace_private
 from memorist.store.folders import Filed
 from memorist.store.lock import locked
 from memorist.store.nouns import ChainLink
@@ -53,6 +53,7 @@ ERASING_WAIT = 5.0
 EVENTS_AT_ONCE = 1000
 MOST_EVENTS = 50_000  # beyond that it is faster to compare everything
 LONGEST_TRACE = 256  # bytes
+LONGEST_STATE = 10_000  # bytes
 WIPING = ("erased", "past erased")  # verbs of events after which a file must be written anew
 LOCK, STATE, IGNORED = "lock", "follow.json", ".gitignore"
 
@@ -109,7 +110,16 @@ def target_of(memory: Memory) -> Target | None:
     """Where this project's files go, by the settings and the design; None: nowhere."""
     here = settings.load(memory._here.directory)
     mode = cast(Files, here.files_mode or memory.design.files)
-    return None if mode == "off" else Target(_folder(memory, here.files_folder), memory.project.scope, mode)
+    if mode == "off" or (here.files_mode is None and not _may_by_design(memory, here.files_folder)):
+        return None
+    return Target(_folder(memory, here.files_folder), memory.project.scope, mode)
+
+
+def _may_by_design(memory: Memory, named: str) -> bool:
+    """A design alone leaves no folder wherever a command runs: only in a checkout or beside a `.memorist.toml`."""
+    root = _own_root(memory)
+    marked = root is not None and (memory.project.own is not None or (root / settings.LOCAL_NAME).is_file())
+    return marked or Path(named).expanduser().is_absolute()
 
 
 def _folder(memory: Memory, named: str) -> Path:
@@ -117,9 +127,19 @@ def _folder(memory: Memory, named: str) -> Path:
     folder = Path(named).expanduser()
     if folder.is_absolute():
         return folder / name_of(memory.project.scope.removeprefix("project/"))
-    if memory.project.root is None:
+    root = _own_root(memory)
+    if root is None:
         raise Invalid(f"{memory.project.scope} has no folder of its own; set files.folder to a full path for its files")
-    return memory.project.root / folder
+    if not Path(os.path.realpath(root / folder)).is_relative_to(os.path.realpath(root)):
+        raise Invalid(
+            f"{visible(str(root / folder))} leads out of the project; name it by its full path in files.folder"
+        )
+    return root / folder
+
+
+def _own_root(memory: Memory) -> Path | None:
+    """The folder of the project; one that was named may be named from anywhere."""
+    return None if memory.project.how == "named" else memory.project.root
 
 
 # ---------------------------------------------------------------- one folder
@@ -220,8 +240,13 @@ class Follower:
 
     def _state(self) -> _State | None:
         """What the folder says of itself; None where nothing can be relied upon."""
+        file = self.target.own / STATE
+        must_be_no_link(self.target.own)
+        if not file.exists():
+            return None
         try:
-            value = json.loads((self.target.own / STATE).read_bytes())
+            with opened(file, os.O_RDONLY) as note:
+                value = json.loads(note.read(LONGEST_STATE))
             state = _State(value["store"], value["scope"], value["position"], value["chain"])
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return None
@@ -250,11 +275,15 @@ class Follower:
         return self.memory._writer.digest(f"files of {self.memory.space}")
 
     def _tell_store(self) -> None:
-        """The store knows of the folder from now on."""
+        """The store knows of the folder from now on, unless somebody else's files are in it."""
         store, space, here = self.memory._tools.store, self.memory.space, Filed(self.target.folder, self.target.scope)
-        if not self._began and here not in folders.known(store, space):
-            with self.memory._writer.transaction():
-                folders.note(here, store, space)
+        known = [] if self._began else folders.known(store, space)
+        if self._began or here in known:
+            return
+        if self._state() is None and all(each.path != here.path for each in known):
+            _must_hold_none(here.path)
+        with self.memory._writer.transaction():
+            folders.note(here, store, space)
 
     def _locked(self, wait: float) -> AbstractContextManager[None]:
         try:
@@ -266,6 +295,7 @@ class Follower:
     def _prepare(self) -> None:
         """A folder that we make is kept out of version control, but for what people read and edit: conversations are nobody
         else's. What killed processes left is removed."""
+        must_be_no_link(self.target.own)
         if not self.target.folder.exists():
             replace_private(self.target.folder / IGNORED, "*\n!MEMORY.md\n")
         create_private(self.target.own / LOCK)
@@ -277,12 +307,19 @@ class Follower:
 def _overwrite(file: Path, data: bytes) -> None:
     """Neither replaced nor emptied first, for which a disk is waited for: half of it says nothing, and then everything is
     compared."""
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | BINARY, 0o600)
-    try:
-        os.write(descriptor, data)
-        os.ftruncate(descriptor, len(data))
-    finally:
-        os.close(descriptor)
+    with opened(file, os.O_RDWR | os.O_CREAT) as note:
+        note.write(data)
+        note.truncate(len(data))
+
+
+def _must_hold_none(folder: Path) -> None:
+    """Files that are written whole would take the place of a person's own."""
+    for name in (INDEX, tasks_json.TASKS_FILE, items.ITEMS_FILE):
+        if os.path.lexists(folder / name):
+            raise Invalid(
+                f"{visible(str(folder / name))} is not ours and would be overwritten; move it away, or name another "
+                "folder with files.folder"
+            )
 
 
 def _inner(projections: Iterable[Projection]) -> set[Path]:

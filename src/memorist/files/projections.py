@@ -5,17 +5,22 @@ caller who sees one scope only must not make a file lose the others, and one who
 one. It is called under the lock of the folder, and it may be called again for what it has done already.
 """
 
+import errno
+import os
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from memorist.access import Access
 from memorist.design import Files
+from memorist.errors import Invalid, unavailable
 from memorist.memory import Memory
-from memorist.store.files import replace_private
+from memorist.store.files import BINARY, NO_LINK, replace_private
 from memorist.store.where import Where
+from memorist.text.visible import visible
 
 INNER = ".memorist"  # the folder, inside, for what is only ours: the lock, how far the files are, what they were last
 
@@ -106,3 +111,36 @@ def rendered(name: str, render: Callable[[Memory, str], bytes]) -> Maker:
 def readable(memory: Memory, scope: str) -> Where:
     """All that a project may read, in every state."""
     return Where(Access(memory.space, reads=("*", scope), home=scope))
+
+
+# ---------------------------------------------------------------- files that others may have put there
+
+
+def opened(path: Path, flags: int) -> BinaryIO:
+    """A regular file, never through a link: whoever may write in the folder must not send us elsewhere."""
+    if path.is_symlink():
+        raise _not_ours(path)
+    try:
+        file = os.open(path, flags | BINARY | NO_LINK, 0o600)
+    except FileNotFoundError as problem:
+        raise Invalid(f"there is no file {visible(str(path))}") from problem
+    except OSError as problem:
+        if problem.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+            raise _not_ours(path) from problem
+        raise unavailable(problem, visible(path.name)) from problem
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise _not_ours(path)
+    return os.fdopen(file, "r+b" if flags & os.O_RDWR else "rb", buffering=0 if flags & os.O_RDWR else -1)
+
+
+def _not_ours(path: Path) -> Invalid:
+    return Invalid(f"{visible(str(path))} is a link or no regular file, and is left alone; move it away")
+
+
+def must_be_no_link(folder: Path) -> None:
+    """A link in the place of our folder would send what was said elsewhere."""
+    if folder.is_symlink():
+        raise Invalid(
+            f"{visible(str(folder))} is a link, and is left alone; move it away, or name another files.folder"
+        )

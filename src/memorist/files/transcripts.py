@@ -17,7 +17,6 @@ import hashlib
 import json
 import os
 import re
-import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -25,10 +24,10 @@ from typing import Any, BinaryIO
 
 from memorist.errors import Invalid, MemoristError, StoreUnavailable, unavailable
 from memorist.files.jsonl import LONGEST_LINE, Damaged, parsed
-from memorist.files.projections import Since, Target, Wipe, readable
+from memorist.files.projections import Since, Target, Wipe, must_be_no_link, opened, readable
 from memorist.memory import Memory
 from memorist.records import Record
-from memorist.store.files import BINARY, create_private, replace_private, size_of, sync_folder, unfinished
+from memorist.store.files import create_private, replace_private, size_of, sync_folder, unfinished
 from memorist.store.nouns import parts
 from memorist.store.traces import SHORTEST, finder
 from memorist.store.where import Order, Where
@@ -39,7 +38,6 @@ RECORDS_AT_ONCE = 500
 TURNS_AT_ONCE = 5000  # turns that are held at once
 PLAIN = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}")  # ids that are names of files as they are, on every system
 RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
-_NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # nor a pipe, which would wait for its other end
 _ID = re.compile(rb'\{"memory": "([0-9A-Za-z]{1,64})"')
 NO_WORDS = b'{"memory": "m00000000000000000000000000"'  # a torn line that is no longer than this says nothing yet
 _WORDS = re.compile(rb"[0-9A-Za-z]{20,64}")
@@ -143,28 +141,6 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 pass
             yield number, line.removeprefix(b"\xef\xbb\xbf") if first else line
             first = False
-
-
-def opened(path: Path, flags: int) -> BinaryIO:
-    """A regular file, never through a link: whoever may write in the folder must not send us elsewhere."""
-    if path.is_symlink():
-        raise _not_ours(path)
-    try:
-        file = os.open(path, flags | BINARY | _NO_LINK, 0o600)
-    except FileNotFoundError as problem:
-        raise Invalid(f"there is no file {visible(str(path))}; name a transcript") from problem
-    except OSError as problem:
-        if problem.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
-            raise _not_ours(path) from problem
-        raise unavailable(problem, visible(path.name)) from problem
-    if not stat.S_ISREG(os.fstat(file).st_mode):
-        os.close(file)
-        raise _not_ours(path)
-    return os.fdopen(file, "r+b" if flags & os.O_RDWR else "rb", buffering=0 if flags & os.O_RDWR else -1)
-
-
-def _not_ours(path: Path) -> Invalid:
-    return Invalid(f"{visible(str(path))} is a link or no regular file, and is left alone; move it away")
 
 
 # ---------------------------------------------------------------- adding
@@ -384,7 +360,7 @@ class Transcripts:
     def _add(self, index: dict[str, Listed], session: str, turns: Sequence[Record]) -> list[str]:
         """Adds these to the file of their session, and to what the index says of it."""
         file, entry = self._file(session), index[session]
-        _must_be_no_link(self._folder)
+        must_be_no_link(self._folder)
         told = append(file, map(line_of, turns))
         first, latest = (turns[0].times.at.isoformat(), turns[-1].times.at.isoformat()) if turns else (None, None)
         index[session] = replace(
@@ -513,14 +489,6 @@ def _by_session(turns: Iterable[Record]) -> dict[str, list[Record]]:
     for turn in turns:
         found.setdefault(turn.provenance.session or "", []).append(turn)
     return found
-
-
-def _must_be_no_link(folder: Path) -> None:
-    """A link in the place of our folder would send what was said elsewhere."""
-    if folder.is_symlink():
-        raise Invalid(
-            f"{visible(str(folder))} is a link, and is left alone; move it away, or name another files.folder"
-        )
 
 
 def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,6 +27,7 @@ OURS = re.compile(r"\.memorist-" + _MAKER.pattern + r"\w+\.(?:partial|copy)(?:-j
 UNFINISHED = 600.0  # seconds after which a file that nobody went on with is taken for a leftover of a crash
 COPY = ".copy"
 BINARY = getattr(os, "O_BINARY", 0)
+NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # nor a pipe, which would wait for its other end
 MOST_LINKS = 40
 
 

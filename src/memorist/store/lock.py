@@ -3,7 +3,9 @@
 The file is never removed, because two processes could then hold two of them.
 """
 
+import errno
 import os
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -11,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from memorist.errors import StoreUnavailable
-from memorist.store.files import pause
+from memorist.store.files import NO_LINK, pause
 
 _held: set[int] = set()  # descriptors of locks that this process holds
 
@@ -38,16 +40,27 @@ def locked(path: Path, wait: float, to_write: bool = True, what: str = "the stor
 
 
 def _opened(path: Path, to_write: bool) -> int | None:
+    """Never through a link, which would make a file elsewhere."""
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        return _plain(path, os.O_RDWR | os.O_CREAT)
     except OSError as problem:
         if to_write:
-            said = f"{path.name} cannot be opened ({problem.strerror}); nothing was written. Check its permissions"
+            said = f"{path.name} cannot be opened ({problem.strerror}); nothing was written. Check what it is, and its permissions"
             raise StoreUnavailable(said) from problem
     try:
-        return os.open(path, os.O_RDONLY)
+        return _plain(path, os.O_RDONLY)
     except OSError:
         return None
+
+
+def _plain(path: Path, flags: int) -> int:
+    if path.is_symlink():
+        raise OSError(errno.ELOOP, "it is a link")
+    descriptor = os.open(path, flags | NO_LINK, 0o600)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is no regular file")
+    return descriptor
 
 
 def _try(descriptor: int) -> bool:
