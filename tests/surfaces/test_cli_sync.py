@@ -41,6 +41,13 @@ def test_what_is_adopted_at_a_terminal_is_the_users_word(cli: Cli, page: Path) -
     assert cli.inside("review", "--json").json == []
 
 
+def test_nothing_is_adopted_that_was_not_shown_in_full(cli: Cli, page: Path) -> None:
+    long = "The rule is " + "very " * 200 + "strict, as the heronqualm says"
+    page.write_text("".join(f"- typed line number {number}\n" for number in range(60)) + f"- {long}\n")
+    adopted = cli.by_hand("sync", str(page))
+    assert adopted.code == 0 and f"+ {long}\n" in adopted.out and "+ typed line number 59\n" in adopted.out
+
+
 def test_a_path_that_is_no_page_is_one_line(cli: Cli, page: Path) -> None:
     page.mkdir()
     failed = cli.inside("sync", str(page))
