@@ -59,6 +59,13 @@ def test_a_line_that_nobody_confirmed_is_explained(cli: Cli, page: Path) -> None
     assert "? typed by hand\n? came in before, and nobody has confirmed it" in cli.inside("sync", str(page)).out
 
 
+def test_nothing_is_adopted_that_was_not_shown_in_full(cli: Cli, page: Path) -> None:
+    long = "The rule is " + "very " * 200 + "strict, as the heronqualm says"
+    page.write_text("".join(f"- typed line number {number}\n" for number in range(60)) + f"- {long}\n")
+    adopted = cli.by_hand("sync", str(page))
+    assert adopted.code == 0 and f"+ {long}\n" in adopted.out and "+ typed line number 59\n" in adopted.out
+
+
 def test_a_path_that_is_no_page_is_one_line(cli: Cli, page: Path) -> None:
     page.mkdir()
     failed = cli.inside("sync", str(page))

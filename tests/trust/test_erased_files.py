@@ -136,13 +136,13 @@ def test_a_file_that_still_holds_a_word_of_it_is_named(
             return []
 
     def page(target: Target) -> Rendered:
-        return Page(target, "PAGE.md", lambda memory, scope: b"I saw the heronqualm\n")
+        return Page(target, "seen.md", lambda memory, scope: b"I saw the heronqualm\n")
 
     monkeypatch.setattr(following, "PROJECTIONS", (*following.PROJECTIONS, page))
     with Memory(tmp_path / "memory.db", project="atlas") as memory:
         memory.remember("The heronqualm nests at the weir")
         Follower(memory, folder).follow()
-        assert "PAGE.md still holds words of it; look at it" in str(memory.erase(1).advice)
+        assert "seen.md still holds words of it; look at it" in str(memory.erase(1).advice)
 
 
 def test_a_file_that_is_written_whole_is_written_anew(

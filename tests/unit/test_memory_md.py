@@ -420,6 +420,39 @@ def test_erased_is_gone_from_the_page_its_copies_and_what_is_known_of_it(memory:
 
 
 @pytest.mark.covers("G1")
+def test_what_people_wrote_goes_only_for_a_whole_word_of_what_is_erased_and_is_told(memory: Memory, page: Path) -> None:
+    page.parent.mkdir()
+    secret = memory.remember("Anna's key PIN is 42 ox, as the heronqualm version of Decisions says")
+    page.write_text("## Key Decisions\n\n- Deploy on 2042-01-01 by oxcart\n", encoding="utf-8")
+    sync(memory, page)
+    written = ["- TODO: fix the key soon", "## The heronqualm", "", "- saw the heronqualm too", "- heronqualms fly"]
+    comment = "<!-- who saw\nthe heronqualm -->"
+    page.write_text("\n".join(["---", "version: 3", "---", text_of(page), *written, "", comment, ""]), encoding="utf-8")
+    line = text_of(page).splitlines().index("- saw the heronqualm too") + 1
+    said = str(memory.erase(str(secret.id)).advice)
+    assert f"{page}:{line}: what stood there" in said and f"{page}:{line + 3}: what stood there" in said
+    assert said.count("what stood there") == 2 and f"{page} still holds words of it; look at it" in said
+    kept = text_of(page)
+    assert "Anna" not in kept and "saw the" not in kept and "<!--" not in kept and "version: 3" in kept
+    assert all(
+        line in kept for line in (*written[:2], written[4], "## Key Decisions", "- Deploy on 2042-01-01 by oxcart")
+    )
+    sync(memory, page)
+    assert "Deploy on 2042-01-01 by oxcart" in texts(memory)
+
+
+@pytest.mark.covers("G1")
+def test_a_line_that_erasing_takes_back_is_not_forgotten(memory: Memory, page: Path) -> None:
+    page.parent.mkdir()
+    secret, other = memory.remember("The heronqualm nests"), memory.remember("Deploy on Friday")
+    sync(memory, page)
+    change(page, "Deploy on Friday", "Deploy on Friday, says the heronqualm")
+    assert "what stood there" in str(memory.erase(str(secret.id)).advice)
+    assert "heronqualm" not in text_of(page) and "Deploy on Friday" in text_of(page)
+    assert sync(memory, page).edits == () and memory.get(str(other.id)).state == "active"
+
+
+@pytest.mark.covers("G1")
 def test_what_was_erased_while_nobody_looked_after_the_page_leaves_it_with_the_next_sync(
     memory: Memory, page: Path
 ) -> None:

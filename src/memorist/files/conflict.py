@@ -1,24 +1,29 @@
 """What lies beside a page: copies with what both sides said. And how erased memories are taken out of all of it."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
 from memorist.errors import MemoristError
 from memorist.files import page as pages
 from memorist.files import whole
-from memorist.files.page import Edits, Sheet, item_of, says_the_same
+from memorist.files.page import Edits, Passage, Sheet, Stretch, item_of, says_the_same
 from memorist.memory import Memory
 from memorist.records import Record
 from memorist.store import mirrors
 from memorist.store.files import write_new
+from memorist.store.lineage import PHRASE
 from memorist.store.mirrors import Mirror
+from memorist.store.traces import SHORTEST, finder
 from memorist.store.where import everywhere
 from memorist.store.writer import Writer
+from memorist.text.visible import visible
 
 TRIES = 20  # to find a moment in which nobody else writes the page
 DIGITS = 12  # of the digest of a line
+_WORD = re.compile(r"\w+")
+STILL_HOLDS = "still holds words of it; look at it"
 
 
 def key_of(lines: Iterable[str], writer: Writer) -> str:
@@ -48,19 +53,19 @@ def conflict_copies(file: Path) -> list[Path]:
 
 def erase(memory: Memory, ids: Set[str], traces: Iterable[bytes] = ()) -> list[str]:
     """Takes erased memories out of every page that mirrors this space. Returns what could not be done."""
-    known, words = mirrors.pages(memory._tools.store, memory.space), list(traces)
+    known, words = mirrors.pages(memory._tools.store, memory.space), tuple(traces)
     return [said for scope, path in known for said in erase_from(Path(path), memory, scope, ids, words)]
 
 
 def erase_from(file: Path, memory: Memory, scope: str, ids: Set[str], traces: Iterable[bytes] = ()) -> list[str]:
     """Out of one page, its copies, and what is known of it: the passages that were theirs, and those with a word that only they
-    had. A memory that lives on without a text it once had is written as it is now."""
+    had, which are told. A memory that lives on without such a text is written as it is now."""
     store, space = memory._tools.store, memory.space
     known = mirrors.mirror_of(store, space, scope, str(file)) or Mirror()
-    living = {each.id: each for each in store.get(sorted(ids), everywhere(space)) if each.state == "active"}
-    theirs = {row.page: row.id for row in known.rows if row.id in ids}
-    words = list(filter(None, (trace.decode("utf-8", "ignore") for trace in traces)))
-    wiping = _Wiping(memory._writer, ids, theirs, living, words)
+    keys = {row.page: row.id for row in known.rows if row.page and row.id}
+    owners = {*ids, *keys.values()}
+    living = {each.id: each for each in store.get(sorted(owners), everywhere(space)) if each.state == "active"}
+    wiping = _Wiping(memory._writer, ids, owners, keys, living, _Words.of(traces))
     said = [problem for each in (file, *conflict_copies(file)) for problem in wiping.out_of(each)]
     with memory._writer.transaction():
         mirrors.forget_rows(store, space, scope, str(file), ids)
@@ -68,32 +73,70 @@ def erase_from(file: Path, memory: Memory, scope: str, ids: Set[str], traces: It
 
 
 @dataclass(frozen=True, slots=True)
+class _Words:
+    """What only erased memories had. Removed is a passage that has one of the words as a whole, or the beginning of a text; a page
+    that has less of it is only named: a short word, or one inside of another, is found by chance."""
+
+    words: Set[str]
+    phrases: Sequence[str]
+    traced: Callable[[bytes], bool]
+
+    @classmethod
+    def of(cls, traces: Iterable[bytes]) -> "_Words":
+        long = [trace for trace in traces if len(trace) >= SHORTEST]
+        texts = [trace.decode("utf-8", "ignore") for trace in long]
+        phrases = [text for text in texts if len(text) >= PHRASE and not _WORD.fullmatch(text)]
+        return cls({text for text in texts if _WORD.fullmatch(text)}, phrases, finder(long))
+
+    def are_in(self, text: str) -> bool:
+        return not self.words.isdisjoint(_WORD.findall(text)) or any(phrase in text for phrase in self.phrases)
+
+
+@dataclass(frozen=True, slots=True)
 class _Wiping:
     writer: Writer
     ids: Set[str]
+    owners: Set[str]  # whose lines may be on the page
     keys: Mapping[str, str]  # digests of lines → whose they are
     living: Mapping[str, Record]
-    words: Sequence[str]
+    words: _Words
 
     def out_of(self, file: Path) -> list[str]:
+        shown = visible(str(file))
         try:
             for _ in range(TRIES):
                 raw = whole.read(file)
-                edits = self._edits(pages.parse(whole.text_of(raw or b"", file)))
-                if not edits or whole.put(file, edits.text().encode(), raw):
-                    return []
-            return [f"{file} is written again and again by others; erase again when they are done"]
+                edits, others = self._edits(pages.parse(whole.text_of(raw or b"", file)))
+                after = edits.text().encode()
+                if not edits or whole.put(file, after, raw):
+                    said = [f"{shown}:{line}: what stood there had a word of it, and was taken out" for line in others]
+                    return said + ([f"{shown} {STILL_HOLDS}"] if self.words.traced(after) else [])
+            return [f"{shown} is written again and again by others; erase again when they are done"]
         except MemoristError as problem:
-            return [f"{file} could not be cleaned: {problem}"]
+            return [f"{shown} could not be cleaned: {problem}"]
 
-    def _edits(self, page: Sheet) -> Edits:
-        edits = Edits(page)
-        edits.remove_lines_with(self.words)
+    def _edits(self, page: Sheet) -> tuple[Edits, list[int]]:
+        """The page without them, and the lines at which others' words went too. Headings and properties stay."""
+        edits, others = Edits(page), list[int]()
         for passage in page.entries():
-            id = passage.mark if passage.mark in self.ids else self.keys.get(key_of(passage.lines, self.writer))
-            record = self.living.get(id or "")
-            if id and record is None:
-                edits.remove(passage.block)
-            elif record is not None and not says_the_same(passage, record):
-                edits.put(passage.block, item_of(record, passage.sign))
-        return edits
+            id = self._owner(passage)
+            record = self.living.get(id)
+            if self._goes(passage, id) and not (record and says_the_same(passage, record)):
+                edits.put(passage.block, item_of(record, passage.sign) if record else [])
+                others += [] if id in self.ids else [passage.block.start + 1]
+        for block in filter(lambda block: self._is_comment_with_them(page, block), page.blocks):
+            edits.remove(block)
+            others.append(block.start + 1)
+        return edits, sorted(others)
+
+    def _owner(self, passage: Passage) -> str:
+        """The memory whose lines these are; "" where they are nobody's."""
+        marked = passage.mark or ""
+        return marked if marked in self.owners else self.keys.get(key_of(passage.lines, self.writer), "")
+
+    def _goes(self, passage: Passage, id: str) -> bool:
+        return id in self.ids or self.words.are_in(passage.text)
+
+    def _is_comment_with_them(self, page: Sheet, block: Stretch) -> bool:
+        lines = page.lines[block.start : block.stop] if block.sort == "comment" else ()
+        return self.words.are_in("\n".join(line.text for line in lines))

@@ -202,10 +202,8 @@ class Follower:
             told = self._each(lambda each: each.erase(self.memory, wipe))
             traced = finder([trace for trace in wipe.traces if len(trace) >= SHORTEST])
             files = [file for each in self.projections for file in each.files()]
-            told += [
-                f"{visible(str(file))} still holds words of it; look at it" for file in files if _has(file, traced)
-            ]
-        return told
+            told += [f"{visible(str(file))} {conflict.STILL_HOLDS}" for file in files if _has(file, traced)]
+        return list(dict.fromkeys(told))
 
     def _each(self, work: Callable[[Projection], list[str]]) -> list[str]:
         """Asks every projection; one that fails keeps no other from being written, and then the files stay due."""
@@ -358,7 +356,8 @@ def clean(memory: Memory, ids: Collection[str], traces: Collection[bytes], clean
                 )
         except (MemoristError, OSError) as problem:
             cleaning.not_yet(f"the files in {shown} could not be cleaned ({problem})")
-    cleaning.said += conflict.erase(memory, frozenset(ids), traces)  # pages that lie elsewhere
+    elsewhere = conflict.erase(memory, frozenset(ids), traces)
+    cleaning.said += [said for said in elsewhere if said not in cleaning.said]
 
 
 def erased(memory: Memory) -> set[str]:

@@ -370,16 +370,6 @@ class Edits:
     def remove(self, block: Stretch) -> None:
         self.replaced[block.start, block.stop] = []
 
-    def remove_lines_with(self, words: Sequence[str]) -> None:
-        """Whole passages where they hold one of these, else the single lines."""
-        for block in self.page.blocks if words else ():
-            lines = range(block.start, block.stop)
-            hit = [at for at in lines if any(word in self.page.lines[at].text for word in words)]
-            if hit and block.sort in ("item", "paragraph"):
-                self.remove(block)
-            else:
-                self.replaced |= {(at, at + 1): [] for at in hit}
-
     def add(self, section: str, lines: Iterable[str]) -> None:
         self.added.setdefault(section, []).extend(lines)
 

@@ -4,6 +4,7 @@ At a terminal the edits are shown first, and the person may adopt them: then the
 pipe, they come in as what a file says: unconfirmed, and proposals where somebody more trusted said what they change.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -17,7 +18,6 @@ from memorist.surfaces.cli.screen import Screen, aside, one_line
 from memorist.surfaces.cli.verbs import CONSENT_CODE, Place, opened
 
 DIFF_SIGNS = {"added": "+", "revised": "+", "removed": "-", "restored": "+", "unconfirmed": "?"}
-SHOWN_EDITS = 50  # the rest is counted
 ADOPT = "adopt these edits as your word?"
 A_LOOK = 1.0  # seconds between two looks at the page and the store
 
@@ -61,15 +61,18 @@ def _follow(memory: Memory) -> None:
 
 
 def _show_edits(edits: Sequence[Edit], screen: Screen) -> None:
-    for edit in edits[:SHOWN_EDITS]:
+    """All of them, in full: whoever adopts them vouches for every word."""
+    for edit in edits:
         if edit.before is not None:
-            screen.line(screen.styled(f"- {one_line(edit.before)}", "bad"))
+            screen.line(screen.styled(_in_full("-", edit.before), "bad"))
         style = "bad" if edit.verb == "removed" else "good"
-        screen.line(screen.styled(f"{DIFF_SIGNS[edit.verb]} {one_line(edit.text)}", style))
+        screen.line(screen.styled(_in_full(DIFF_SIGNS[edit.verb], edit.text), style))
     if any(edit.verb == "unconfirmed" for edit in edits):
         screen.line("? came in before, and nobody has confirmed it; to adopt it at a terminal makes it your word")
-    if len(edits) > SHOWN_EDITS:
-        screen.line(f"and {len(edits) - SHOWN_EDITS:,} more edits; --json names them all")
+
+
+def _in_full(sign: str, text: str) -> str:
+    return f"{sign} {one_line(text, longest=sys.maxsize)}"
 
 
 def _told(done: Synced, screen: Screen) -> int:
