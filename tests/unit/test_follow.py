@@ -423,6 +423,22 @@ def test_whoever_listens_has_files_after_every_write(checkout: Path) -> None:
         assert len(said(checkout / "memory")) == 3
 
 
+def test_whoever_listens_takes_an_edit_in_without_waiting_for_itself(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(following, "WAIT", 0.2)
+    settings.set_setting("files.mode", "mirror")
+    page = checkout / "memory" / "MEMORY.md"
+    with Memory() as memory:
+        listen(memory)
+        page.write_text(page.read_text() + "- typed by hand\n")
+        memory.remember("The port is 8080")
+        assert {record.text for record in memory.list()} == {"typed by hand", "The port is 8080"}
+        memory.remember("The host is atlas")
+    assert "The host is atlas" in page.read_text() and "typed by hand" in page.read_text()
+    assert caplog.records == []
+
+
 @pytest.mark.parametrize("name", ["files.mode", "files_mode"])
 def test_the_settings_are_read_by_either_name(name: str, tmp_path: Path) -> None:
     settings.set_setting(name, "mirror")

@@ -14,10 +14,11 @@ find all of them. What could not be cleaned is said, and tried again by the next
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from threading import get_ident
 from typing import cast, get_args
 
 from memorist.checks import one_of
@@ -141,6 +142,7 @@ class Follower:
         self.projections: tuple[Projection, ...] = tuple(make(self.target) for make in PROJECTIONS)
         self._done: ChainLink | None = None  # how far this one has written
         self._began = False  # whether the store knows of the folder, and it is in order
+        self._works: int | None = None  # the thread that is at work here
 
     def follow(self) -> Followed:
         """Writes what changed since the files were last written. Nothing due costs one look at the journal."""
@@ -156,12 +158,22 @@ class Follower:
         head = caller.store.head()
         if not whole and head is not None and head == self._done and self.target.mode != "mirror":
             return Followed(self.target.folder, head.last)
+        if self._works == get_ident():  # what it takes in is written too, and told to whoever listens
+            return Followed(self.target.folder, self._done.last if self._done else 0)
         self._tell_store()
-        with self._locked(WAIT):
+        with self._locked(WAIT), self._at_work():
             state, head = self._state(), caller.store.head()  # as another process left it
             due = None if whole or state is None else self._events(state, head)
             told = [*self._erase_again(due), *self._write(due)]
             return Followed(self.target.folder, self._keep(head, state), tuple(told))
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        self._works = get_ident()
+        try:
+            yield
+        finally:
+            self._works = None
 
     def _write(self, due: Sequence[Event] | None) -> list[str]:
         ids = None if due is None else tuple(dict.fromkeys(event.record for event in due))
