@@ -220,6 +220,18 @@ def test_a_folder_is_of_one_project_and_one_store(tmp_path: Path) -> None:
     assert said(folder) == ["of one"]
 
 
+def test_a_folder_of_another_space_of_the_store_says_of_which(tmp_path: Path) -> None:
+    for space in ("home", "work"):
+        with Memory(tmp_path / "m.db", project="one", space=space) as memory:
+            say(memory, f"of {space}")
+            if space == "home":
+                Follower(memory, tmp_path / "files").follow()
+            else:
+                with pytest.raises(Invalid, match="project/one' of the space 'home', and this is 'work'; name"):
+                    Follower(memory, tmp_path / "files").follow()
+    assert said(tmp_path / "files") == ["of home"]
+
+
 def test_a_renamed_project_keeps_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / "files"
     with Memory(tmp_path / "m.db", project="one") as memory:

@@ -75,6 +75,7 @@ class _State:
     scope: str
     position: int = 0
     chain: str = ""
+    space: str = ""
 
 
 # ---------------------------------------------------------------- where the settings say so
@@ -232,23 +233,22 @@ class Follower:
         """What the folder says of itself; None where nothing can be relied upon."""
         try:
             value = json.loads((self.target.own / STATE).read_bytes())
-            state = _State(value["store"], value["scope"], value["position"], value["chain"])
+            state = _State(value["store"], value["scope"], value["position"], value["chain"], value.get("space", ""))
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return None
         store, space, scope = self.memory._tools.store, self.memory.space, self.target.scope
         known = state.scope == scope or called(state.scope, store, space, adopted=True) == scope
         if state.store != self._mark or not known:
             raise Invalid(
-                f"{visible(str(self.target.folder))} holds the files of {quoted(state.scope)} of "
-                f"{'this' if state.store == self._mark else 'another'} store; name another folder with files.folder, or move "
-                "these files away"
+                f"{visible(str(self.target.folder))} holds the files of {quoted(state.scope)} of {self._whose(state)}; name "
+                "another folder with files.folder, or move these files away"
             )
         return state if state.scope == scope else None
 
     def _keep(self, head: ChainLink | None, before: _State | None) -> int:
         """Notes how far the files are; nothing is written where that was known."""
         position, chain = (0, "") if head is None else (head.last, head.digest.hex())
-        now = _State(self._mark, self.target.scope, position, chain)
+        now = _State(self._mark, self.target.scope, position, chain, self.memory.space)
         if now != before:
             value = {"memorist": "follow", "version": 1, **asdict(now)}
             _overwrite(self.target.own / STATE, json.dumps(value).encode() + b"\n")
@@ -257,7 +257,17 @@ class Follower:
 
     @property
     def _mark(self) -> str:
-        return self.memory._writer.digest(f"files of {self.memory.space}")
+        return self._mark_of(self.memory.space)
+
+    def _mark_of(self, space: str) -> str:
+        return self.memory._writer.digest(f"files of {space}")
+
+    def _whose(self, state: _State) -> str:
+        """Which store's files they are, or of which space of this one."""
+        if state.store == self._mark:
+            return "this store"
+        ours = state.store == self._mark_of(state.space)
+        return f"the space {quoted(state.space)}, and this is {quoted(self.memory.space)}" if ours else "another store"
 
     def _tell_store(self) -> None:
         """The store knows of the folder from now on."""
