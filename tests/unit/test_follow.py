@@ -239,6 +239,18 @@ def test_a_persons_own_file_is_not_overwritten(memory: Memory, tmp_path: Path, n
     assert said(folder) == ["one"]
 
 
+def test_a_folder_of_another_space_of_the_store_says_of_which(tmp_path: Path) -> None:
+    for space in ("home", "work"):
+        with Memory(tmp_path / "m.db", project="one", space=space) as memory:
+            say(memory, f"of {space}")
+            if space == "home":
+                Follower(memory, tmp_path / "files").follow()
+            else:
+                with pytest.raises(Invalid, match="project/one' of the space 'home', and this is 'work'; name"):
+                    Follower(memory, tmp_path / "files").follow()
+    assert said(tmp_path / "files") == ["of home"]
+
+
 def test_a_renamed_project_keeps_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / "files"
     with Memory(tmp_path / "m.db", project="one") as memory:
@@ -495,6 +507,22 @@ def test_whoever_listens_has_files_after_every_write(checkout: Path) -> None:
         stop()
         say(memory, "unheard")
         assert len(said(checkout / "memory")) == 3
+
+
+def test_whoever_listens_takes_an_edit_in_without_waiting_for_itself(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(following, "WAIT", 0.2)
+    settings.set_setting("files.mode", "mirror")
+    page = checkout / "memory" / "MEMORY.md"
+    with Memory() as memory:
+        listen(memory)
+        page.write_text(page.read_text() + "- typed by hand\n")
+        memory.remember("The port is 8080")
+        assert {record.text for record in memory.list()} == {"typed by hand", "The port is 8080"}
+        memory.remember("The host is atlas")
+    assert "The host is atlas" in page.read_text() and "typed by hand" in page.read_text()
+    assert caplog.records == []
 
 
 @pytest.mark.parametrize("name", ["files.mode", "files_mode"])

@@ -14,10 +14,11 @@ find all of them. What could not be cleaned is said, and tried again by the next
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from threading import get_ident
 from typing import cast, get_args
 
 from memorist.checks import one_of
@@ -75,6 +76,7 @@ class _State:
     scope: str
     position: int = 0
     chain: str = ""
+    space: str = ""
 
 
 # ---------------------------------------------------------------- where the settings say so
@@ -161,6 +163,7 @@ class Follower:
         self.projections: tuple[Projection, ...] = tuple(make(self.target) for make in PROJECTIONS)
         self._done: ChainLink | None = None  # how far this one has written
         self._began = False  # whether the store knows of the folder, and it is in order
+        self._works: int | None = None  # the thread that is at work here
 
     def follow(self) -> Followed:
         """Writes what changed since the files were last written. Nothing due costs one look at the journal."""
@@ -176,12 +179,22 @@ class Follower:
         head = caller.store.head()
         if not whole and head is not None and head == self._done and self.target.mode != "mirror":
             return Followed(self.target.folder, head.last)
+        if self._works == get_ident():  # what it takes in is written too, and told to whoever listens
+            return Followed(self.target.folder, self._done.last if self._done else 0)
         self._tell_store()
-        with self._locked(WAIT):
+        with self._locked(WAIT), self._at_work():
             state, head = self._state(), caller.store.head()  # as another process left it
             due = None if whole or state is None else self._events(state, head)
             told = [*self._erase_again(due), *self._write(due)]
             return Followed(self.target.folder, self._keep(head, state), tuple(told))
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        self._works = get_ident()
+        try:
+            yield
+        finally:
+            self._works = None
 
     def _write(self, due: Sequence[Event] | None) -> list[str]:
         ids = None if due is None else tuple(dict.fromkeys(event.record for event in due))
@@ -245,23 +258,22 @@ class Follower:
         try:
             with opened(file, os.O_RDONLY) as note:
                 value = json.loads(note.read(LONGEST_STATE))
-            state = _State(value["store"], value["scope"], value["position"], value["chain"])
+            state = _State(value["store"], value["scope"], value["position"], value["chain"], value.get("space", ""))
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return None
         store, space, scope = self.memory._tools.store, self.memory.space, self.target.scope
         known = state.scope == scope or called(state.scope, store, space, adopted=True) == scope
         if state.store != self._mark or not known:
             raise Invalid(
-                f"{visible(str(self.target.folder))} holds the files of {quoted(state.scope)} of "
-                f"{'this' if state.store == self._mark else 'another'} store; name another folder with files.folder, or move "
-                "these files away"
+                f"{visible(str(self.target.folder))} holds the files of {quoted(state.scope)} of {self._whose(state)}; name "
+                "another folder with files.folder, or move these files away"
             )
         return state if state.scope == scope else None
 
     def _keep(self, head: ChainLink | None, before: _State | None) -> int:
         """Notes how far the files are; nothing is written where that was known."""
         position, chain = (0, "") if head is None else (head.last, head.digest.hex())
-        now = _State(self._mark, self.target.scope, position, chain)
+        now = _State(self._mark, self.target.scope, position, chain, self.memory.space)
         if now != before:
             value = {"memorist": "follow", "version": 1, **asdict(now)}
             _overwrite(self.target.own / STATE, json.dumps(value).encode() + b"\n")
@@ -270,7 +282,17 @@ class Follower:
 
     @property
     def _mark(self) -> str:
-        return self.memory._writer.digest(f"files of {self.memory.space}")
+        return self._mark_of(self.memory.space)
+
+    def _mark_of(self, space: str) -> str:
+        return self.memory._writer.digest(f"files of {space}")
+
+    def _whose(self, state: _State) -> str:
+        """Which store's files they are, or of which space of this one."""
+        if state.store == self._mark:
+            return "this store"
+        ours = state.store == self._mark_of(state.space)
+        return f"the space {quoted(state.space)}, and this is {quoted(self.memory.space)}" if ours else "another store"
 
     def _tell_store(self) -> None:
         """The store knows of the folder from now on, unless somebody else's files are in it."""

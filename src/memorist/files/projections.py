@@ -88,9 +88,11 @@ class Rendered:
             yield self._file
 
     def write(self, memory: Memory, since: Since) -> list[str]:
-        """Replaces the file, where it would say something else."""
+        """Replaces the file, where it would say something else; where there is nothing to tell, there is none."""
         now, there = self.render(memory, self.target.scope), self._file.exists()
-        if (now or there) and not (there and self._file.read_bytes() == now):
+        if there and not now:
+            self._file.unlink()
+        elif now and not (there and self._file.read_bytes() == now):
             replace_private(self._file, now.decode(), durable=False)  # it can be made again
         return []
 
