@@ -8,6 +8,7 @@ import fnmatch
 import json
 import random
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -261,6 +262,21 @@ def test_a_folder_that_was_away_is_cleaned_when_it_is_back(tmp_path: Path) -> No
         away.rename(disk)
         Follower(memory, disk / "files").follow()
         assert found_in(disk, ["heronqualm"]) == []
+
+
+def test_a_folder_that_another_store_took_over_is_searched_and_not_written(tmp_path: Path, folder: Path) -> None:
+    with Memory(tmp_path / "m.db", project="atlas") as memory:
+        memory.remember("The heronqualm nests at the weir")
+        Follower(memory, folder).follow()
+        shutil.rmtree(folder)
+        with Memory(tmp_path / "other.db", project="atlas") as other:
+            other.remember([{"role": "user", "content": "a heronqualm is ours too"}], session="s")
+            other.remember("Our heronqualm nests in the mill")
+            Follower(other, folder).follow()
+        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        advice = memory.erase(1).advice
+        assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+        assert "s.jsonl still holds words of it" in str(advice)
 
 
 def test_a_folder_that_somebody_removed_is_no_problem(tmp_path: Path, folder: Path) -> None:

@@ -51,10 +51,12 @@ def conflict_copies(file: Path) -> list[Path]:
         return []
 
 
-def erase(memory: Memory, ids: Set[str], traces: Iterable[bytes] = ()) -> list[str]:
-    """Takes erased memories out of every page that mirrors this space. Returns what could not be done."""
-    known, words = mirrors.pages(memory._tools.store, memory.space), tuple(traces)
-    return [said for scope, path in known for said in erase_from(Path(path), memory, scope, ids, words)]
+def erase(memory: Memory, ids: Set[str], traces: Iterable[bytes] = (), foreign: Set[Path] = frozenset()) -> list[str]:
+    """Takes erased memories out of every page that mirrors this space, but for those in folders that are another store's by
+    now. Returns what could not be done."""
+    words, known = tuple(traces), mirrors.pages(memory._tools.store, memory.space)
+    ours = [(Path(path), scope) for scope, path in known if Path(path).parent not in foreign]
+    return [said for path, scope in ours for said in erase_from(path, memory, scope, ids, words)]
 
 
 def erase_from(file: Path, memory: Memory, scope: str, ids: Set[str], traces: Iterable[bytes] = ()) -> list[str]:

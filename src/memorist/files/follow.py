@@ -210,13 +210,23 @@ class Follower:
         return self._each(lambda each: each.erase(self.memory, Wipe(frozenset(ids)))) if ids else []
 
     def erase(self, wipe: Wipe) -> list[str]:
-        """Takes that out of every file, and says what somebody has to look at: a file that holds a word of it still is named."""
+        """Takes that out of every file, and says what somebody has to look at: a file that holds a word of it still is named. A
+        folder that another store has taken over is that one's to write."""
+        if self.is_of_another_store():
+            return self._still_with(wipe)
         with self._locked(ERASING_WAIT):
             told = self._each(lambda each: each.erase(self.memory, wipe))
-            traced = finder([trace for trace in wipe.traces if len(trace) >= SHORTEST])
-            files = [file for each in self.projections for file in each.files()]
-            told += [f"{visible(str(file))} {conflict.STILL_HOLDS}" for file in files if _has(file, traced)]
-        return list(dict.fromkeys(told))
+            return list(dict.fromkeys(told + self._still_with(wipe)))
+
+    def is_of_another_store(self) -> bool:
+        """Whether the folder says so."""
+        noted = self._noted()
+        return noted is not None and noted.store != self._mark
+
+    def _still_with(self, wipe: Wipe) -> list[str]:
+        traced = finder([trace for trace in wipe.traces if len(trace) >= SHORTEST])
+        files = [file for each in self.projections for file in each.files()]
+        return [f"{visible(str(file))} {conflict.STILL_HOLDS}" for file in files if _has(file, traced)]
 
     def _each(self, work: Callable[[Projection], list[str]]) -> list[str]:
         """Asks every projection; one that fails keeps no other from being written, and then the files stay due."""
@@ -249,7 +259,7 @@ class Follower:
             found += store.journal(before=end + 1, limit=end - first)
         return found
 
-    def _state(self) -> _State | None:
+    def _noted(self) -> _State | None:
         """What the folder says of itself; None where nothing can be relied upon."""
         file = self.target.own / STATE
         must_be_no_link(self.target.own)
@@ -258,8 +268,14 @@ class Follower:
         try:
             with opened(file, os.O_RDONLY) as note:
                 value = json.loads(note.read(LONGEST_STATE))
-            state = _State(value["store"], value["scope"], value["position"], value["chain"], value.get("space", ""))
+            return _State(value["store"], value["scope"], value["position"], value["chain"], value.get("space", ""))
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            return None
+
+    def _state(self) -> _State | None:
+        """How far its files are; None where they have to be compared as a whole. An error where they are not ours."""
+        state = self._noted()
+        if state is None:
             return None
         store, space, scope = self.memory._tools.store, self.memory.space, self.target.scope
         known = state.scope == scope or called(state.scope, store, space, adopted=True) == scope
@@ -366,19 +382,21 @@ def _has(file: Path, traced: Callable[[bytes], bool]) -> bool:
 def clean(memory: Memory, ids: Collection[str], traces: Collection[bytes], cleaning: Cleaning) -> None:
     """Takes these memories out of the files in every folder that the store knows of, whosever project it is, and adds what it has
     to say. A folder that cannot be reached is tried again."""
-    wipe = Wipe(frozenset(ids), tuple(traces))
+    wipe, foreign = Wipe(frozenset(ids), tuple(traces)), set[Path]()
     for filed in folders.known(memory._tools.store, memory.space):
         shown = visible(str(filed.path))
         try:
             if filed.path.is_dir():
-                cleaning.said += Follower(memory, filed.path, scope=filed.scope).erase(wipe)
+                follower = Follower(memory, filed.path, scope=filed.scope)
+                foreign |= {filed.path} if follower.is_of_another_store() else set()
+                cleaning.said += follower.erase(wipe)
             elif not filed.path.parent.is_dir():  # else somebody removed it, with all that was in it
                 cleaning.said.append(
                     f"{shown}, which held files of {filed.scope}, is not there; `memorist sync` cleans it"
                 )
         except (MemoristError, OSError) as problem:
             cleaning.not_yet(f"the files in {shown} could not be cleaned ({problem})")
-    elsewhere = conflict.erase(memory, frozenset(ids), traces)
+    elsewhere = conflict.erase(memory, frozenset(ids), traces, foreign)
     cleaning.said += [said for said in elsewhere if said not in cleaning.said]
 
 
