@@ -1,9 +1,12 @@
 """Promise P18: the rows are the truth and the files follow them, whatever happens between a row and its line."""
 
 import json
+import os
 import random
 import re
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -284,6 +287,32 @@ def test_no_link_makes_us_write_elsewhere(memory: Memory, tmp_path: Path, link: 
         assert not precious.exists()
     else:
         assert list(precious.iterdir()) == [] if precious.is_dir() else precious.read_text() == "precious"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+@pytest.mark.parametrize("name", ["tasks.json", "sessions.json", ".memorist/follow.json", ".memorist/lock"])
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    """In a process of its own, which can be ended if it hangs."""
+    folder = tmp_path / "files"
+    with Memory(tmp_path / "m.db", project="atlas") as memory:
+        say(memory, "one")
+        memory.remember("Order the bolts", kind="task")
+        Follower(memory, folder).follow()
+        memory.remember("Order the nuts", kind="task")
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    code = (
+        "import sys; from memorist import Memory; from memorist.files.follow import Follower; from memorist.errors import *\n"
+        "with Memory(sys.argv[1], project='atlas') as memory:\n"
+        "    try: Follower(memory, sys.argv[2]).follow()\n"
+        "    except MemoristError as problem: print(problem)\n"
+        "    print(memory.erase(1).advice)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "m.db", folder], capture_output=True, text=True, timeout=30
+    )
+    assert done.stdout.count("no regular file") == 2, done.stdout + done.stderr
+    assert (folder / name).is_fifo()
 
 
 def test_who_has_to_wait_too_long_is_told(memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,17 @@ from memorist.design import Files
 from memorist.errors import Invalid, MemoristError, StoreUnavailable, unavailable
 from memorist.files import conflict, items, tasks_json
 from memorist.files.memory_page import MemoryPage
-from memorist.files.projections import Maker, Projection, Since, Target, Wipe, must_be_no_link, opened, rendered
+from memorist.files.projections import (
+    Maker,
+    Projection,
+    Since,
+    Target,
+    Wipe,
+    content,
+    must_be_no_link,
+    opened,
+    rendered,
+)
 from memorist.files.transcripts import INDEX, Transcripts, name_of
 from memorist.memory import Memory
 from memorist.records import Event
@@ -53,7 +63,6 @@ ERASING_WAIT = 5.0
 EVENTS_AT_ONCE = 1000
 MOST_EVENTS = 50_000  # beyond that it is faster to compare everything
 LONGEST_TRACE = 256  # bytes
-LONGEST_STATE = 10_000  # bytes
 WIPING = ("erased", "past erased")  # verbs of events after which a file must be written anew
 LOCK, STATE, IGNORED = "lock", "follow.json", ".gitignore"
 
@@ -252,11 +261,11 @@ class Follower:
         must_be_no_link(self.target.own)
         if not file.exists():
             return None
+        said = content(file)
         try:
-            with opened(file, os.O_RDONLY) as note:
-                value = json.loads(note.read(LONGEST_STATE))
+            value = json.loads(said)
             return _State(value["store"], value["scope"], value["position"], value["chain"])
-        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        except (ValueError, LookupError, TypeError, RecursionError):
             return None
 
     def _state(self) -> _State | None:
@@ -341,7 +350,9 @@ def _inner(projections: Iterable[Projection]) -> set[Path]:
 
 
 def _has(file: Path, traced: Callable[[bytes], bool]) -> bool:
-    """Looked through in parts that overlap."""
+    """Looked through in parts that overlap. A pipe holds nothing, and would be waited for."""
+    if not file.is_file():
+        return False
     try:
         with file.open("rb") as opened:
             block = b""

@@ -90,7 +90,7 @@ class Rendered:
     def write(self, memory: Memory, since: Since) -> list[str]:
         """Replaces the file, where it would say something else."""
         now, there = self.render(memory, self.target.scope), self._file.exists()
-        if (now or there) and not (there and self._file.read_bytes() == now):
+        if (now or there) and not (there and content(self._file) == now):
             replace_private(self._file, now.decode(), durable=False)  # it can be made again
         return []
 
@@ -132,6 +132,12 @@ def opened(path: Path, flags: int) -> BinaryIO:
         os.close(file)
         raise _not_ours(path)
     return os.fdopen(file, "r+b" if flags & os.O_RDWR else "rb", buffering=0 if flags & os.O_RDWR else -1)
+
+
+def content(path: Path) -> bytes:
+    """All that is in such a file."""
+    with opened(path, os.O_RDONLY) as file:
+        return file.read()
 
 
 def _not_ours(path: Path) -> Invalid:
