@@ -454,13 +454,39 @@ def test_files_are_off_unless_somebody_wants_them(checkout: Path) -> None:
     assert {path.name for path in checkout.iterdir()} == {".git"}
 
 
-def test_a_relative_folder_lies_in_the_project_and_is_kept_out_of_version_control(checkout: Path) -> None:
+def test_a_relative_folder_lies_in_the_project(checkout: Path) -> None:
     settings.set_setting("files.mode", "export")
     with Memory() as memory:
         say(memory, "one")
         done = follow(memory)
     assert done is not None and done.folder == checkout / "memory" and said(checkout / "memory") == ["one"]
-    assert (checkout / "memory" / ".gitignore").read_text() == "*\n!MEMORY.md\n"
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="no git here")
+@pytest.mark.parametrize("there", [None, "MEMORY.md", "notes.md"])
+def test_version_control_sees_the_page_and_what_is_not_ours(checkout: Path, there: str | None) -> None:
+    """Also in the checkout of somebody who got the page from others."""
+    (checkout / ".git").rmdir()
+    subprocess.run(["git", "init", "-q"], check=True)
+    if there:
+        (checkout / "memory").mkdir()
+        (checkout / "memory" / there).write_text("# Notes\n")
+    settings.set_setting("files.mode", "export")
+    with Memory() as memory:
+        say(memory, "one")
+        memory.remember("Order the bolts", kind="task")
+        follow(memory)
+    for more in (
+        ".memorist-1-2-3.partial",
+        "MEMORY.conflict-20260501T100000Z.md",
+        "items.json",
+        "sessions/s.jsonl.torn",
+    ):
+        (checkout / "memory" / more).write_text("[]")
+    seen = subprocess.run(
+        ["git", "ls-files", "--others", "--exclude-standard"], check=True, capture_output=True, text=True
+    ).stdout
+    assert set(seen.split()) == {f"memory/{name}" for name in {".gitignore", "MEMORY.md", there or "MEMORY.md"}}
 
 
 @pytest.mark.covers("E5")

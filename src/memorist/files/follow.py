@@ -26,6 +26,7 @@ from memorist.errors import Invalid, MemoristError, StoreUnavailable, unavailabl
 from memorist.files import conflict, items, tasks_json
 from memorist.files.memory_page import MemoryPage
 from memorist.files.projections import (
+    INNER,
     Maker,
     Projection,
     Since,
@@ -36,7 +37,7 @@ from memorist.files.projections import (
     opened,
     rendered,
 )
-from memorist.files.transcripts import INDEX, Transcripts, name_of
+from memorist.files.transcripts import FOLDER, INDEX, Transcripts, name_of
 from memorist.memory import Memory
 from memorist.records import Event
 from memorist.store import folders
@@ -65,6 +66,8 @@ MOST_EVENTS = 50_000  # beyond that it is faster to compare everything
 LONGEST_TRACE = 256  # bytes
 WIPING = ("erased", "past erased")  # verbs of events after which a file must be written anew
 LOCK, STATE, IGNORED = "lock", "follow.json", ".gitignore"
+# By their names: people may keep other files in that folder, and MEMORY.md is theirs to share.
+KEPT_OUT = f"/{INNER}*\n/{FOLDER}/\n/{INDEX}\n/{tasks_json.TASKS_FILE}\n/{items.ITEMS_FILE}\n/MEMORY.conflict-*\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,11 +319,11 @@ class Follower:
         return locked(self.target.own / LOCK, wait, what=f"the files in {visible(str(self.target.folder))}")
 
     def _prepare(self) -> None:
-        """A folder that we make is kept out of version control, but for what people read and edit: conversations are nobody
-        else's. What killed processes left is removed."""
+        """Our files are kept out of version control, but for what people read and edit: conversations are nobody else's. What
+        killed processes left is removed."""
         must_be_no_link(self.target.own)
-        if not self.target.folder.exists():
-            replace_private(self.target.folder / IGNORED, "*\n!MEMORY.md\n")
+        if not os.path.lexists(self.target.folder / IGNORED):
+            replace_private(self.target.folder / IGNORED, KEPT_OUT)
         create_private(self.target.own / LOCK)
         if not self._began:
             clear_leftovers((self.target.folder, self.target.own, *_inner(self.projections)))
