@@ -1,9 +1,12 @@
 """Promise P18: the rows are the truth and the files follow them, whatever happens between a row and its line."""
 
 import json
+import os
 import random
 import re
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -298,6 +301,32 @@ def test_no_link_makes_us_write_elsewhere(memory: Memory, tmp_path: Path, link: 
         assert list(precious.iterdir()) == [] if precious.is_dir() else precious.read_text() == "precious"
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+@pytest.mark.parametrize("name", ["tasks.json", "sessions.json", ".memorist/follow.json", ".memorist/lock"])
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    """In a process of its own, which can be ended if it hangs."""
+    folder = tmp_path / "files"
+    with Memory(tmp_path / "m.db", project="atlas") as memory:
+        say(memory, "one")
+        memory.remember("Order the bolts", kind="task")
+        Follower(memory, folder).follow()
+        memory.remember("Order the nuts", kind="task")
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    code = (
+        "import sys; from memorist import Memory; from memorist.files.follow import Follower; from memorist.errors import *\n"
+        "with Memory(sys.argv[1], project='atlas') as memory:\n"
+        "    try: Follower(memory, sys.argv[2]).follow()\n"
+        "    except MemoristError as problem: print(problem)\n"
+        "    print(memory.erase(1).advice)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "m.db", folder], capture_output=True, text=True, timeout=30
+    )
+    assert done.stdout.count("no regular file") == 2, done.stdout + done.stderr
+    assert (folder / name).is_fifo()
+
+
 def test_who_has_to_wait_too_long_is_told(memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "WAIT", 0.1)
     say(memory, "one")
@@ -437,13 +466,39 @@ def test_files_are_off_unless_somebody_wants_them(checkout: Path) -> None:
     assert {path.name for path in checkout.iterdir()} == {".git"}
 
 
-def test_a_relative_folder_lies_in_the_project_and_is_kept_out_of_version_control(checkout: Path) -> None:
+def test_a_relative_folder_lies_in_the_project(checkout: Path) -> None:
     settings.set_setting("files.mode", "export")
     with Memory() as memory:
         say(memory, "one")
         done = follow(memory)
     assert done is not None and done.folder == checkout / "memory" and said(checkout / "memory") == ["one"]
-    assert (checkout / "memory" / ".gitignore").read_text() == "*\n!MEMORY.md\n"
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="no git here")
+@pytest.mark.parametrize("there", [None, "MEMORY.md", "notes.md"])
+def test_version_control_sees_the_page_and_what_is_not_ours(checkout: Path, there: str | None) -> None:
+    """Also in the checkout of somebody who got the page from others."""
+    (checkout / ".git").rmdir()
+    subprocess.run(["git", "init", "-q"], check=True)
+    if there:
+        (checkout / "memory").mkdir()
+        (checkout / "memory" / there).write_text("# Notes\n")
+    settings.set_setting("files.mode", "export")
+    with Memory() as memory:
+        say(memory, "one")
+        memory.remember("Order the bolts", kind="task")
+        follow(memory)
+    for more in (
+        ".memorist-1-2-3.partial",
+        "MEMORY.conflict-20260501T100000Z.md",
+        "items.json",
+        "sessions/s.jsonl.torn",
+    ):
+        (checkout / "memory" / more).write_text("[]")
+    seen = subprocess.run(
+        ["git", "ls-files", "--others", "--exclude-standard"], check=True, capture_output=True, text=True
+    ).stdout
+    assert set(seen.split()) == {f"memory/{name}" for name in {".gitignore", "MEMORY.md", there or "MEMORY.md"}}
 
 
 @pytest.mark.covers("E5")

@@ -26,8 +26,19 @@ from memorist.design import Files
 from memorist.errors import Invalid, MemoristError, StoreUnavailable, unavailable
 from memorist.files import conflict, items, tasks_json
 from memorist.files.memory_page import MemoryPage
-from memorist.files.projections import Maker, Projection, Since, Target, Wipe, must_be_no_link, opened, rendered
-from memorist.files.transcripts import INDEX, Transcripts, name_of
+from memorist.files.projections import (
+    INNER,
+    Maker,
+    Projection,
+    Since,
+    Target,
+    Wipe,
+    content,
+    must_be_no_link,
+    opened,
+    rendered,
+)
+from memorist.files.transcripts import FOLDER, INDEX, Transcripts, name_of
 from memorist.memory import Memory
 from memorist.records import Event
 from memorist.store import folders
@@ -54,9 +65,10 @@ ERASING_WAIT = 5.0
 EVENTS_AT_ONCE = 1000
 MOST_EVENTS = 50_000  # beyond that it is faster to compare everything
 LONGEST_TRACE = 256  # bytes
-LONGEST_STATE = 10_000  # bytes
 WIPING = ("erased", "past erased")  # verbs of events after which a file must be written anew
 LOCK, STATE, IGNORED = "lock", "follow.json", ".gitignore"
+# By their names: people may keep other files in that folder, and MEMORY.md is theirs to share.
+KEPT_OUT = f"/{INNER}*\n/{FOLDER}/\n/{INDEX}\n/{tasks_json.TASKS_FILE}\n/{items.ITEMS_FILE}\n/MEMORY.conflict-*\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,11 +277,11 @@ class Follower:
         must_be_no_link(self.target.own)
         if not file.exists():
             return None
+        said = content(file)
         try:
-            with opened(file, os.O_RDONLY) as note:
-                value = json.loads(note.read(LONGEST_STATE))
+            value = json.loads(said)
             return _State(value["store"], value["scope"], value["position"], value["chain"], value.get("space", ""))
-        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        except (ValueError, LookupError, TypeError, RecursionError):
             return None
 
     def _state(self) -> _State | None:
@@ -329,11 +341,11 @@ class Follower:
         return locked(self.target.own / LOCK, wait, what=f"the files in {visible(str(self.target.folder))}")
 
     def _prepare(self) -> None:
-        """A folder that we make is kept out of version control, but for what people read and edit: conversations are nobody
-        else's. What killed processes left is removed."""
+        """Our files are kept out of version control, but for what people read and edit: conversations are nobody else's. What
+        killed processes left is removed."""
         must_be_no_link(self.target.own)
-        if not self.target.folder.exists():
-            replace_private(self.target.folder / IGNORED, "*\n!MEMORY.md\n")
+        if not os.path.lexists(self.target.folder / IGNORED):
+            replace_private(self.target.folder / IGNORED, KEPT_OUT)
         create_private(self.target.own / LOCK)
         if not self._began:
             clear_leftovers((self.target.folder, self.target.own, *_inner(self.projections)))
@@ -363,7 +375,9 @@ def _inner(projections: Iterable[Projection]) -> set[Path]:
 
 
 def _has(file: Path, traced: Callable[[bytes], bool]) -> bool:
-    """Looked through in parts that overlap."""
+    """Looked through in parts that overlap. A pipe holds nothing, and would be waited for."""
+    if not file.is_file():
+        return False
     try:
         with file.open("rb") as opened:
             block = b""

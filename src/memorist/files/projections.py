@@ -92,7 +92,7 @@ class Rendered:
         now, there = self.render(memory, self.target.scope), self._file.exists()
         if there and not now:
             self._file.unlink()
-        elif now and not (there and self._file.read_bytes() == now):
+        elif now and not (there and content(self._file) == now):
             replace_private(self._file, now.decode(), durable=False)  # it can be made again
         return []
 
@@ -134,6 +134,12 @@ def opened(path: Path, flags: int) -> BinaryIO:
         os.close(file)
         raise _not_ours(path)
     return os.fdopen(file, "r+b" if flags & os.O_RDWR else "rb", buffering=0 if flags & os.O_RDWR else -1)
+
+
+def content(path: Path) -> bytes:
+    """All that is in such a file."""
+    with opened(path, os.O_RDONLY) as file:
+        return file.read()
 
 
 def _not_ours(path: Path) -> Invalid:

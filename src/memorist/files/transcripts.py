@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 
 from memorist.errors import Invalid, MemoristError, StoreUnavailable, unavailable
 from memorist.files.jsonl import LONGEST_LINE, Damaged, parsed
-from memorist.files.projections import Since, Target, Wipe, must_be_no_link, opened, readable
+from memorist.files.projections import Since, Target, Wipe, content, must_be_no_link, opened, readable
 from memorist.memory import Memory
 from memorist.records import Record
 from memorist.store.files import create_private, replace_private, size_of, sync_folder, unfinished
@@ -396,10 +396,13 @@ class Transcripts:
 
     def _index(self) -> dict[str, Listed] | None:
         """What the index says; None where it says nothing that can be relied upon."""
+        if not self._index_file.exists():
+            return None
+        said = content(self._index_file)
         try:
-            value = json.loads(self._index_file.read_bytes())
+            value = json.loads(said)
             return {each["id"]: Listed(**each) for each in value["sessions"]}
-        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        except (ValueError, LookupError, TypeError, RecursionError):
             return None
 
     def _sizes(self) -> dict[str, tuple[int, int]]:
@@ -432,7 +435,8 @@ class Transcripts:
         text = '{"memorist": "sessions", "version": 1, "sessions": [\n' + ",\n".join(lines) + "\n]}\n"
         if not lines and not self._index_file.exists():
             return
-        if not self._index_file.exists() or self._index_file.read_text(encoding="utf-8", errors="replace") != text:
+        said = content(self._index_file) if self._index_file.exists() else b""
+        if said.replace(b"\r\n", b"\n") != text.encode("utf-8", "replace"):
             replace_private(self._index_file, text, durable=False)  # it can be made again from the files beside it
 
 
