@@ -192,7 +192,7 @@ def test_times_and_bytes_are_texts(filled: Memory) -> None:
 
 
 PRINTED = {
-    "get": ["get", "1"], "list": ["list"], "timeline": ["timeline"], "history": ["history", "1"], "links": ["links", "1"],
+    "get": ["get", "1"], "list": ["list", "--all"], "timeline": ["timeline"], "history": ["history", "1"], "links": ["links", "1"],
     "conflicts": ["conflicts"], "audit": ["audit"], "review": ["review"], "promote": ["promote", "--dry-run"],
     "forget": ["forget", "--kind", "decision"], "unpin": ["unpin", "1"], "recall": ["recall", "what does staging run?"],
     "explain": ["explain", "what does staging run?"], "context": ["context", "what does staging run?"],

@@ -188,7 +188,7 @@ def test_documents_are_replaced_with_their_files_whatever_was_confirmed(cli: Cli
     assert "nothing of b1 waits" in cli.by_hand("review", "b1", "--decide", "approve").out
     (cli.folder / "conf.ini").write_text("port = 9090\n")
     assert "1 replaced" in cli.by_hand("import", "conf.ini").out
-    assert [each["text"] for each in cli.inside("list", "--json").json] == ["port = 9090"]
+    assert [each["text"] for each in cli.inside("list", "--all", "--json").json] == ["port = 9090"]
 
 
 def test_only_a_person_confirms_an_import(cli: Cli, imported: str) -> None:
