@@ -183,7 +183,7 @@ def sunday(path: Path) -> None:
             if "Pier 3" in line:
                 say(f"            {line}")
         window = gemini.window(800, keep=4)
-        say(f"  window    {window.compacted.because if window.compacted else window.because}")
+        say(f"  window    {'the older turns are summarised' if window.compacted else window.because}")
         raw = len(gemini.turns())
         say(f"            {len(window.panes)} messages, {window.tokens} tokens; {raw} turns are still there")
         memory.remember("Ships tie up at pier 1 until Thursday", kind="decision")
