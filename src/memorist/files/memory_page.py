@@ -1,33 +1,12 @@
 """`MEMORY.md` as one of the files that follow the store."""
 
-from collections.abc import Sequence, Set
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
 from memorist.files.conflict import conflict_copies, erase_from
 from memorist.files.memory_md import MEMORY_MD, sync
+from memorist.files.projections import Since, Target, Wipe
 from memorist.memory import Memory
-
-
-class PageTarget(Protocol):
-    """Where the files of a project go."""
-
-    @property
-    def folder(self) -> Path: ...
-    @property
-    def scope(self) -> str: ...
-    @property
-    def mode(self) -> str: ...
-
-
-class PageWipe(Protocol):
-    """What must not be in any file any more."""
-
-    @property
-    def ids(self) -> Set[str]: ...
-    @property
-    def traces(self) -> Sequence[bytes]: ...
 
 
 class MemoryPage:
@@ -35,13 +14,13 @@ class MemoryPage:
 
     name = MEMORY_MD
 
-    def __init__(self, place: PageTarget) -> None:
+    def __init__(self, place: Target) -> None:
         self.file, self.scope, self.mode = place.folder / MEMORY_MD, place.scope, place.mode
 
     def files(self) -> list[Path]:
         return [file for file in (self.file, *conflict_copies(self.file)) if file.exists()]
 
-    def write(self, memory: Memory, since: object) -> list[str]:
+    def write(self, memory: Memory, since: Since) -> list[str]:
         """Brings the page and the store together; what the user should hear of it. It is the project's page, whoever follows,
         and what it was last compared with is known here, whatever changed `since`."""
         rights = ("*", self.scope)
@@ -51,5 +30,5 @@ class MemoryPage:
         copies = (f"{copy} has what both sides said" for copy in done.conflicts)
         return [*([edited] if done.batch else []), *done.problems, *copies]
 
-    def erase(self, memory: Memory, gone: PageWipe) -> list[str]:
+    def erase(self, memory: Memory, gone: Wipe) -> list[str]:
         return erase_from(self.file, memory, self.scope, gone.ids, gone.traces)

@@ -7,18 +7,18 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from memorist.access import Access
+from memorist.files.projections import readable
 from memorist.memory import Memory
 from memorist.records import Record
 from memorist.session.tasks import TASK, name_of, status_of, waits_for
-from memorist.store.where import Order, Where
+from memorist.store.where import Order
 
 TASKS_FILE = "tasks.json"
 
 
 def render(memory: Memory, scope: str) -> bytes:
     """The file of that project, as the project reads it, whoever follows; nothing where it has no task."""
-    where = Where(Access(memory.space, reads=("*", scope), home=scope)).also("kind", "eq", TASK)
+    where = readable(memory, scope).also("kind", "eq", TASK)
     where = where.also("scope", "eq", scope).also("state", "in", ("active", "archived"))
     tasks = memory._tools.store.find(where, Order("number", ascending=True))
     return tasks_json(tasks) if tasks else b""
