@@ -25,6 +25,7 @@ from memorist.surfaces.cli.verbs import Place
 from memorist.surfaces.cli.watch import times
 from memorist.testing import MovableClock
 from memorist.upkeep import cron, due
+from memorist.upkeep.runner import Runner
 from surfaces.conftest import Cli
 
 NEVER = timedelta(0)
@@ -72,7 +73,8 @@ def test_a_design_without_a_due_slot_starts_nothing(memory: Memory) -> None:
     assert memory._slices._thread is None and memory.status()["upkeep_due"] == "when it is called"
 
 
-def test_on_opening(place: Any, clock: MovableClock) -> None:
+def test_on_opening(place: Any, clock: MovableClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(due, "SLICE", 10.0)  # on a busy machine its usual time is over before the first step
     job = ForgetStale()
     with looked_after(place, Due(on_open=True), job, clock) as memory:
         rested(memory)
@@ -134,6 +136,28 @@ def test_one_slice_at_a_time_and_a_pause_after_it(place: Any, clock: MovableCloc
             memory.recall("nest")
         assert len(job.seen) == 1, "it took long, so there is a pause"
         assert memory._slices._rests_until > time.monotonic()
+
+
+def test_upkeep_that_is_called_does_not_find_its_own_slice_at_work(
+    place: Any, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claimed, gate, claim = threading.Event(), threading.Event(), Runner._claim
+
+    def claim_and_wait(self: Runner, space: str, job: Any) -> Any:
+        run = claim(self, space, job)
+        if threading.current_thread().name == "memorist upkeep":
+            claimed.set()
+            gate.wait(10)
+        return run
+
+    monkeypatch.setattr(Runner, "_claim", claim_and_wait)
+    job = ForgetStale()
+    with looked_after(place, Due(uses=1), job, clock) as memory:
+        stale(memory, 150)
+        assert claimed.wait(10)
+        threading.Timer(0.1, gate.set).start()
+        report = next(report for report in memory.upkeep() if report.verb == job.name)
+        assert memory.count() == 0 and report.advice is None
 
 
 def test_a_slice_is_short_and_the_next_goes_on(

@@ -8,7 +8,8 @@ and several programs do not get in each other's way. A failure is logged and sho
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from memorist import remember, upkeep
@@ -37,6 +38,7 @@ class Slices:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._closing = False
+        self._called = 0  # how many calls of `upkeep` are at work
         self._uses = 0
         self._turn = 0  # which job is first: one that takes all the time must not starve the others
         self._rests_until = 0.0
@@ -78,6 +80,19 @@ class Slices:
         if thread is not None and thread is not threading.current_thread():
             thread.join(seconds)
 
+    @contextmanager
+    def make_way(self) -> Iterator[None]:
+        """While upkeep is called for there are no slices: one would hold the lease of the very job that was asked for. The
+        current one ends after its step."""
+        with self._lock:
+            self._called += 1
+        try:
+            self.join()
+            yield
+        finally:
+            with self._lock:
+                self._called -= 1
+
     def close(self) -> None:
         """Starts no further step. The current one gets a moment to finish; if it takes longer, it is rolled back."""
         self._closing = True
@@ -100,7 +115,7 @@ class Slices:
             return
         with self._lock:
             busy = self._thread is not None and self._thread.is_alive()
-            if busy or self._closing or time.monotonic() < self._rests_until:
+            if busy or self._stops() or time.monotonic() < self._rests_until:
                 return
             jobs, run = upkeep.runner.jobs_of(design), upkeep.runner.run  # loaded here: imports would use up the slice
             jobs = jobs[self._turn :] + jobs[: self._turn]
@@ -114,11 +129,14 @@ class Slices:
             except RuntimeError as problem:  # the program is ending, or has no threads left
                 self._thread, self.problem = None, str(problem)
 
+    def _stops(self) -> bool:
+        return self._closing or self._called > 0
+
     def _slice(self, run: Callable[..., list[Report]], jobs: tuple[Job, ...], who: Access) -> None:
         begun = time.monotonic()
         try:
             caller = remember.changes.Caller(who, self._writer, self._tools)
-            done = run(jobs, caller, seconds=SLICE, stop=lambda: self._closing)
+            done = run(jobs, caller, seconds=SLICE, stop=self._stops)
             self.problem = None
             for report in done:
                 self._told(report)
