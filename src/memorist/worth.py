@@ -243,9 +243,15 @@ def days_since(moment: datetime, now: datetime) -> float:
     return max(0.0, (now - moment).total_seconds() / 86400)
 
 
-def logistic(log_odds: float) -> float:
+def logistic(level: float) -> float:
     """The probability for these log-odds; any number is valid."""
-    return 1 / (1 + math.exp(-max(-700.0, log_odds)))
+    return 1 / (1 + math.exp(-max(-700.0, level)))
+
+
+def log_odds(chance: float) -> float:
+    """The other way round. What is certain is as good as certain."""
+    bounded = min(max(chance, 1e-12), 1 - 1e-12)
+    return math.log(bounded / (1 - bounded))
 
 
 DECAYS: Mapping[str, Factor] = {"none": none, "hyperbolic": hyperbolic, "weekly": weekly, "half_life": half_life}

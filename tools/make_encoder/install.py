@@ -1,4 +1,4 @@
-"""Put trained layers into the package: one flat file of half floats, then the description that holds its digest.
+"""Put trained layers into the package: a flat file of half floats, a table of bytes, then the description with their digests.
 
 The norms' factors and summands go into the matrices behind them, so that the package multiplies less. Each file is written
 beside its place and renamed into it, so a reader never sees half a file.
@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memorist.models.encoder import BLOCK, STRIP, WIDTH, WINDOW
+from memorist.models.encoder import BLOCK, STRIP, TOLD_BESIDE, WIDTH, WINDOW
 
 Doubles = NDArray[np.float64]
+FIRST = 101  # [CLS]
 TEACHER = {
     "name": "sentence-transformers/all-MiniLM-L6-v2",
     "licence": "Apache-2.0",
@@ -65,11 +66,21 @@ def layer(held: dict[str, Doubles], number: int, heads: int) -> list[Doubles]:
     ]
 
 
+def as_bytes(held: dict[str, Doubles]) -> NDArray[np.int8]:
+    """What is told of each token, in signed bytes. The scale of each column goes into `lift`, [CLS] into its place."""
+    told, lift = held["more.weight"], held["lift.weight"].T
+    scales = np.abs(told).max(axis=0) / 127
+    held["pos"][0] += told[FIRST] @ lift
+    held["lifted"] = lift * scales[:, None]
+    return np.round(told / scales).astype(np.int8)
+
+
 def flat(held: dict[str, Doubles], layers: int, heads: int) -> NDArray[np.float16]:
     """All that the package reads, in the order of `memorist.models.encoder.Layers`."""
     gate, gate_add = behind("n", "gate", held)
     out, out_add = behind("n", "out", held)
     parts = [held["scale"], held["pos"][: WINDOW + 1], gate / 2, gate_add / 2, in_columns(out, STRIP), out_add]
+    parts.append(held["lifted"])
     for number in range(layers):
         parts += layer(held, number, heads)
     found = np.concatenate([part.ravel() for part in parts])
@@ -85,17 +96,19 @@ def as_npy(array: Any) -> bytes:
 
 
 def install(trained: Path, package: Path, heads: int, text: Any, settings: Any, figures: Any) -> dict[str, Any]:
-    """Writes the two files, and gives the description."""
+    """Writes the files, and gives the description."""
     with np.load(trained) as file:
         held = {name: file[name].astype(np.float64) for name in file.files if name not in ("rows", "scales", "turn")}
     layers = sum(name.endswith("qkv.weight") for name in held)
     table = json.loads((package / "static-256.json").read_text("utf-8"))["identity"]
-    content = as_npy(flat(held, layers, heads))
-    digest = hashlib.sha256(content).hexdigest()
+    beside = as_bytes(held)
+    assert beside.shape[1] == TOLD_BESIDE, beside.shape
+    files = {"layered-256.npy": as_npy(flat(held, layers, heads)), "layered-256.beside.npy": as_npy(beside)}
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     described = {
-        "identity": hashlib.sha256(f"{table} {digest}".encode()).hexdigest(),
+        "identity": hashlib.sha256(" ".join([table, *digests.values()]).encode()).hexdigest(),
         "table": table,
-        "files": {"layered-256.npy": digest},
+        "files": digests,
         "layers": layers,
         "heads": heads,
         "inner": len(held["layers.0.f1.bias"]),
@@ -105,7 +118,8 @@ def install(trained: Path, package: Path, heads: int, text: Any, settings: Any, 
         "figures": figures,
         "figures_note": "notes: percent of the development set, cosine alone; any@1, any@3, rec@5",
     }
-    placed(package / "layered-256.npy", content)
+    for name, content in files.items():
+        placed(package / name, content)
     placed(package / "layered-256.json", (json.dumps(described, indent=1) + "\n").encode())
     return described
 

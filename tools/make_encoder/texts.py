@@ -19,10 +19,27 @@ MANUALS = (
     "python-docs",
     "node-docs",
 )  # there is more of them than of talk
-MOST = 3_000_000
+MOST = 3_600_000
 TYPED = 250_000
+OPENED, JOINED = 450_000, 150_000
 OFTEN = 6  # a note counts as so many texts: there are few of them, and they are what is asked about
+FRAGMENTS = 4  # of each note, twice
 ENDS = re.compile(r"(?<=[.!?])\s+|\n+")
+ASKING = (
+    "when is|when did|where is|where did I put|where do we keep|what is|what was|what's the|which|who|who told me about|how do I|"
+    "how do we|how much is|how many|do I need|do we have|can I|can we still|should I|is it ok to|does she like|does he need|"
+    "did I ever|remind me about|remind me what|what did I say about|what do you know about|any idea why|why did|why does|"
+    "what do we use for|what have we decided on|is there a rule for|who looks after|who do I call about|how often|how long does|"
+    "what time is|what day is|what should I bring for|what should I avoid with|am I allowed to|what happened to|what happened with|"
+    "tell me about|need the|looking for the|going to|I'm about to|thinking about|planning to|trying to|having trouble with|it says|"
+    "can you|please|help me with|write something about|draft a message about|buying|booking|fixing|setting up|cleaning|deploying|"
+    "testing|meeting"
+).split("|")
+NOTING = (
+    "remember:|note:|fyi|from now on|always|never|we agreed that|I prefer|she prefers|he likes|my|our|the|don't|it turned out that|"
+    "because of|since last week|apparently|decided:|rule:|careful:|the reason is that|we use|we keep|we moved to|no longer|the new|"
+    "the old|mum says|the doctor said|the landlord said|boss wants"
+).split("|")
 
 
 def pieces(source: str, text: str, dice: random.Random) -> Iterator[str]:
@@ -60,6 +77,34 @@ def typed(text: str, dice: random.Random) -> str:
     return text
 
 
+def some_words(text: str, most: int, dice: random.Random) -> str:
+    """A few words of it that stand together."""
+    words, many = text.rstrip(".!?").split(), dice.randint(2, most)
+    first = dice.randrange(max(1, len(words) - many + 1))
+    return " ".join(words[first : first + many])
+
+
+def opened(text: str, dice: random.Random) -> str:
+    """A few words of a text behind what people begin a question or a note with. It need not make sense: the teacher says what it
+    means."""
+    words = some_words(text, 8, dice)
+    if dice.random() < 0.65:
+        made = f"{dice.choice(ASKING)} {words}{dice.choice(['?', ''])}"
+    else:
+        more = f", {dice.choice(NOTING)} {' '.join(text.split()[:3])}"
+        made = f"{dice.choice(NOTING)} {words}{dice.choice(['.', '', more])}"
+    return made.lower() if dice.random() < 0.5 else made
+
+
+def of_notes(own: list[str], dice: random.Random) -> Iterator[str]:
+    """Parts of notes, asked or bare, and notes that say two things."""
+    for text in own:
+        for _ in range(FRAGMENTS):
+            words = some_words(text, 9, dice)
+            yield f"{dice.choice(ASKING)} {words}" if dice.random() < 0.6 else words
+        yield f"{text} {dice.choice(own)}"
+
+
 def all_texts(corpus: Path, packages: Path, notes: Path) -> list[str]:
     """Everything, shuffled. `corpus` is what `make_static_embedding/collect_text.py` wrote."""
     dice = random.Random(SEED)
@@ -76,5 +121,9 @@ def all_texts(corpus: Path, packages: Path, notes: Path) -> list[str]:
     ]
     found += own + [typed(text, dice) for text in own]
     found = list(dict.fromkeys(found)) + OFTEN * own
+    short = [text for text in found if 4 <= len(text.split()) <= 30]
+    found += [opened(text, dice) for text in dice.sample(short, min(OPENED, len(short)))]
+    found += [f"{dice.choice(short)} {dice.choice(short)}" for _ in range(JOINED)]
+    found += 2 * list(of_notes(own, dice))
     dice.shuffle(found)
     return found[:MOST]

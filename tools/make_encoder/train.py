@@ -2,10 +2,11 @@
 
     student = normalise( sum of gate(x) * row + mean of out(x) )
 
-The rows are those of the table in the package and stay as they are; x are the same rows after positions and the layers. With a
-gate of one and no `out` the student would be the table; training begins near it. The teacher runs beside it (it is small): so half
-of each batch can be texts that nobody wrote, with words replaced by words like them, and the student never sees a text
-twice the same way. Needs torch with one CUDA device, transformers, tokenizers and safetensors. Seeds are fixed.
+The rows are those of the table in the package and stay as they are; x are the same rows after positions, what the layers are told
+of each token beside its row, and the layers. With a gate of one and no `out` the student would be the table; training begins near
+it. The teacher runs beside it (it is small): so half of each batch can be texts that nobody wrote, with words replaced by words
+like them, and the student never sees a text twice the same way. Needs torch 2.9 or later with one CUDA device, transformers,
+tokenizers and safetensors. Seeds are fixed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import math
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -25,13 +27,15 @@ DEVICE = "cuda"
 WIDTH, TEACHER_WIDTH = 256, 384
 LONGEST = 98  # tokens of a text, with [CLS] and [SEP]
 FIRST, LAST = 101, 102
-BUCKETS = (12, 20, 32, 48, LONGEST)  # texts of like length are trained together
-SIZES = (6144, 4096, 3072, 2048, 1280)  # texts of each in a batch
+BUCKETS = (12, 18, 26, 40, 64, LONGEST)  # texts of like length are trained together
+SIZES = (6144, 4608, 3584, 2560, 1536, 1024)  # texts of each in a batch
+CLUSTERS, RUN = 4096, 64  # of texts that are alike to the teacher; so many of one stand together in a batch
+CYCLES = 2  # each from a high rate to none
 HELD = 8000  # texts that are never trained on
 LIKE = 48  # words that may stand for a word
-COMPARED = 2048  # texts of a batch whose similarities are compared
 TEMPERATURE = 0.05
-RATE = 1.5e-3
+BY_TOKEN = 0.3  # what the teacher's last layer counts, token by token
+RATE = 2.5e-3
 
 
 class Teacher:
@@ -48,10 +52,23 @@ class Teacher:
         self.model = model.to(DEVICE).half().eval()
 
     @torch.no_grad()
-    def vectors(self, ids: Tensor, lengths: Tensor) -> Tensor:
+    def looked(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """The vectors of the texts, and those of their tokens."""
         mask = within(ids, lengths)
         last = self.model(input_ids=ids, attention_mask=mask.long()).last_hidden_state.float()
-        return F.normalize((last * mask[..., None]).sum(1) / lengths[:, None], dim=1)
+        return F.normalize((last * mask[..., None]).sum(1) / lengths[:, None], dim=1), last
+
+    def vectors(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        return self.looked(ids, lengths)[0]
+
+    def words(self, size: int) -> Tensor:
+        """The main directions of its word vectors."""
+        every = self.model.embeddings.word_embeddings.weight.float()
+        every = every - every[1000:].mean(0)
+        found = every @ torch.linalg.svd(every[1000:], full_matrices=False)[2][:size].T
+        found = found / found[1000:].std()
+        found[0] = 0
+        return found
 
 
 class Corpus:
@@ -76,9 +93,9 @@ class Corpus:
     def __len__(self) -> int:
         return len(self.table)
 
-    def texts(self, which: Tensor) -> tuple[Tensor, Tensor]:
+    def texts(self, which: Tensor, width: int | None = None) -> tuple[Tensor, Tensor]:
         lengths = self.lengths[which]
-        return self.table[which, : int(lengths.max())].long(), lengths
+        return self.table[which, : width or int(lengths.max())].long(), lengths
 
 
 def within(ids: Tensor, lengths: Tensor) -> Tensor:
@@ -109,8 +126,14 @@ class Layer(nn.Module):
 class Student(nn.Module):
     """The rows of the table, each weighed and corrected by what stands around it."""
 
-    def __init__(self, rows: Tensor, layers: int, heads: int, inner: int) -> None:
+    def __init__(self, rows: Tensor, told: Tensor, layers: int, heads: int, inner: int) -> None:
         super().__init__()
+        self.more, self.lift = (
+            nn.Embedding.from_pretrained(told, freeze=False),
+            nn.Linear(told.shape[1], WIDTH, bias=False),
+        )
+        self.taught = nn.Linear(WIDTH, TEACHER_WIDTH)  # for training alone
+        nn.init.normal_(self.lift.weight, std=0.05)
         self.bag = nn.Embedding.from_pretrained(rows.clone(), freeze=True)
         self.scale, self.pos = nn.Parameter(torch.tensor(10.0)), nn.Parameter(torch.zeros(128, WIDTH))
         self.layers = nn.ModuleList(Layer(heads, inner) for _ in range(layers))
@@ -119,19 +142,20 @@ class Student(nn.Module):
         nn.init.zeros_(self.gate.bias)
         nn.init.normal_(self.out.weight, std=0.02)
 
-    def forward(self, ids: Tensor, mask: Tensor, dropped: float = 0.0) -> Tensor:
+    def forward(self, ids: Tensor, mask: Tensor, dropped: float = 0.0) -> tuple[Tensor, Tensor]:
+        """The vectors, and the rows as the layers leave them."""
         rows, weight = self.bag(ids), mask.float()[..., None]
         if dropped:
             weight = weight * (torch.rand_like(weight) > dropped)
         seen = mask.clone()
         seen[:, 0] = True
-        x = rows * self.scale + self.pos[: ids.shape[1]]
+        x = rows * self.scale + self.pos[: ids.shape[1]] + self.lift(self.more(ids))
         for layer in self.layers:
             x = layer(x, seen)
         x = self.n(x)
         gate = torch.sigmoid(self.gate(x)) * 2 * weight
         mean = (self.out(x) * weight).sum(1) / weight.sum(1).clamp(min=1)
-        return F.normalize((rows * gate).sum(1) + mean + 1e-9, dim=1)
+        return F.normalize(((rows * gate).sum(1) + mean).float() + 1e-9, dim=1), x
 
 
 class Swap:
@@ -144,8 +168,8 @@ class Swap:
         likeness = (normal[at : at + 2000] @ normal.T for at in range(0, len(rows), 2000))
         self.like = torch.cat([each.masked_fill(~self.whole[None], -9).topk(LIKE, 1).indices for each in likeness])
 
-    def __call__(self, ids: Tensor, mask: Tensor) -> Tensor:
-        share = torch.rand(len(ids), 1, device=DEVICE) * 0.5
+    def __call__(self, ids: Tensor, mask: Tensor, most: float = 0.5) -> Tensor:
+        share = torch.rand(len(ids), 1, device=DEVICE) * most
         swap = self.whole[ids] & mask & (torch.rand(ids.shape, device=DEVICE) < share)
         ids = torch.where(swap, self.like[ids, torch.randint(0, LIKE, ids.shape, device=DEVICE)], ids)
         other = ids[torch.randperm(len(ids), device=DEVICE)]
@@ -168,13 +192,40 @@ def turned(corpus: Corpus, teacher: Teacher, rows: Tensor) -> Tensor:
     return most @ (left @ right).T
 
 
+@torch.no_grad()
+def clustered(corpus: Corpus, teacher: Teacher, turn: Tensor) -> Tensor:
+    """The number of each text's cluster; neighbours among them are alike."""
+    vectors = torch.cat(
+        [
+            F.normalize(teacher.vectors(*corpus.texts(part)) @ turn, dim=1).half()
+            for part in torch.arange(len(corpus), device=DEVICE).split(8192)
+        ]
+    )
+    centres = vectors[torch.randint(0, len(vectors), (CLUSTERS,), device=DEVICE)].clone()
+    for _ in range(8):
+        nearest = torch.cat([(part @ centres.T).argmax(1) for part in vectors.split(65_536)])
+        sums = torch.zeros(CLUSTERS, WIDTH, device=DEVICE).index_add_(0, nearest, vectors.float())
+        centres = F.normalize(sums + 1e-6 * torch.randn_like(sums), dim=1).half()
+    nearest = torch.cat([(part @ centres.T).argmax(1) for part in vectors.split(65_536)])
+    alike, left, at = centres.float() @ centres.float().T, torch.ones(CLUSTERS, dtype=torch.bool, device=DEVICE), 0
+    walk = torch.empty(CLUSTERS, dtype=torch.long, device=DEVICE)
+    for step in range(CLUSTERS):  # from each to the nearest that is left
+        walk[at], left[at] = step, False
+        at = int(alike[at].masked_fill(~left, -9).argmax())
+    return walk[nearest]
+
+
 def loss_of(made: Tensor, wanted: Tensor) -> Tensor:
     """One minus the cosine, plus how far the similarities within the batch differ."""
-    many = min(len(made), COMPARED)
-    same = torch.eye(many, device=DEVICE, dtype=torch.bool)
-    ours, theirs = ((each[:many] @ each[:many].T / TEMPERATURE).masked_fill(same, -1e4) for each in (made, wanted))
-    apart = F.kl_div(ours.log_softmax(1), theirs.softmax(1), reduction="batchmean")
-    return 1 - (made * wanted).sum(1).mean() + 0.5 * apart
+    same = torch.eye(len(made), device=DEVICE, dtype=torch.bool)
+    ours, theirs = ((each @ each.T / TEMPERATURE).masked_fill(same, -1e4) for each in (made, wanted))
+    return 1 - (made * wanted).sum(1).mean() + F.kl_div(ours.log_softmax(1), theirs.softmax(1), reduction="batchmean")
+
+
+def loss_by_token(student: Student, seen: Tensor, last: Tensor, mask: Tensor) -> Tensor:
+    """How far the rows, as the layers leave them, are from telling the teacher's last layer; of every fourth text."""
+    apart = 1 - F.cosine_similarity(student.taught(seen[::4]).float(), last[::4], dim=2)
+    return (apart * mask[::4]).sum() / mask[::4].sum()
 
 
 @torch.no_grad()
@@ -183,7 +234,7 @@ def report(student: Student, teacher: Teacher, turn: Tensor, corpus: Corpus, hel
     made, wanted = [], []
     for part in held.split(1000):
         ids, lengths = corpus.texts(part)
-        made.append(student(ids, summed(ids, lengths)).float())
+        made.append(student(ids, summed(ids, lengths))[0])
         wanted.append(F.normalize(teacher.vectors(ids, lengths) @ turn, dim=1))
     ours, theirs = torch.cat(made), torch.cat(wanted)
     cosine = (ours * theirs).sum(1).mean().item()
@@ -193,52 +244,102 @@ def report(student: Student, teacher: Teacher, turn: Tensor, corpus: Corpus, hel
 
 
 class Batches:
-    """Texts of one length, drawn as often as there are such; those held back are never among them."""
+    """Texts of one length, drawn as often as there are such; those held back are never among them. Three eighths of a batch
+    stand in runs of texts that are alike. A quarter has words swapped, an eighth begins as one text and ends as another, and a
+    quarter are near copies of others in the batch: so what is compared are small differences too."""
 
-    def __init__(self, corpus: Corpus, held: Tensor) -> None:
-        self.corpus, self.dice = corpus, np.random.default_rng(1)
-        self.edges = [0, *(int((corpus.lengths <= size).sum()) for size in BUCKETS)]
-        self.free = torch.ones(len(corpus), dtype=torch.bool, device=DEVICE)
-        self.free[held] = False
+    def __init__(self, corpus: Corpus, held: Tensor, clusters: Tensor, swap: Swap) -> None:
+        self.corpus, self.swap, self.dice = corpus, swap, np.random.default_rng(1)
+        free = torch.ones(len(corpus), dtype=torch.bool, device=DEVICE)
+        free[held] = False
+        edges = [0, *(int((corpus.lengths <= size).sum()) for size in BUCKETS)]
+        self.by_length = []
+        for first, end in pairwise(edges):
+            here = torch.arange(first, end, device=DEVICE)[free[first:end]]
+            self.by_length.append(
+                here[torch.argsort(clusters[here] + torch.rand(len(here), device=DEVICE, dtype=torch.double))]
+            )
+        often = np.array([len(each) for each in self.by_length]) / np.array(SIZES)
+        self.often = often / often.sum()
 
     def next(self) -> tuple[Tensor, Tensor]:
-        bucket = self.dice.choice(len(SIZES), p=np.diff(self.edges) / len(self.corpus))
-        which = torch.randint(self.edges[bucket], self.edges[bucket + 1], (SIZES[bucket],), device=DEVICE)
-        return self.corpus.texts(which[self.free[which]])
+        bucket = self.dice.choice(len(SIZES), p=self.often)
+        texts, quarter = self.by_length[bucket], SIZES[bucket] // 4
+        runs = 3 * quarter // 2 // RUN
+        first = torch.randint(0, len(texts) - RUN, (runs, 1), device=DEVICE) + torch.arange(RUN, device=DEVICE)
+        single = torch.randint(0, len(texts), (3 * quarter - runs * RUN,), device=DEVICE)
+        which = torch.cat([texts[first.flatten()], texts[single]])
+        which = which[torch.randperm(len(which), device=DEVICE)]
+        return self.changed(*self.corpus.texts(which, BUCKETS[bucket]), quarter)
+
+    def changed(self, ids: Tensor, lengths: Tensor, quarter: int) -> tuple[Tensor, Tensor]:
+        mask, made, sizes = summed(ids, lengths), ids.clone(), lengths.clone()
+        made[2 * quarter :] = self.swap(ids[2 * quarter :], mask[2 * quarter :])
+        heads = torch.arange(quarter, quarter + quarter // 2, device=DEVICE)
+        tails = heads + quarter // 2
+        share = 0.2 + 0.6 * torch.rand(len(heads), device=DEVICE)
+        cut = (torch.minimum(lengths[heads], lengths[tails]) * share).long().clamp(min=1)
+        made[heads] = torch.where(torch.arange(ids.shape[1], device=DEVICE) < cut[:, None], ids[heads], ids[tails])
+        sizes[heads] = lengths[tails]
+        near = self.swap(ids[:quarter], mask[:quarter], most=0.6)
+        return torch.cat([made, near]), torch.cat([sizes, lengths[:quarter]])
 
 
-def train(
-    corpus: Corpus, teacher: Teacher, table: Path, shape: tuple[int, int, int], seconds: float
-) -> dict[str, Tensor]:
+def optimisers(student: Student) -> list[torch.optim.Optimizer]:
+    """Muon for the matrices of the layers, AdamW for all else."""
+    learnt = [(name, each) for name, each in student.named_parameters() if each.requires_grad]
+    inner = [each for name, each in learnt if each.ndim == 2 and name.startswith("layers.")]
+    rest = [each for name, each in learnt if each.ndim != 2 or not name.startswith("layers.")]
+    muon = torch.optim.Muon(inner, lr=RATE, weight_decay=0.05, momentum=0.95, adjust_lr_fn="match_rms_adamw")
+    return [muon, torch.optim.AdamW(rest, lr=RATE, weight_decay=0.01, fused=True)]
+
+
+def train(corpus: Corpus, teacher: Teacher, given: argparse.Namespace) -> dict[str, Tensor]:
     torch.manual_seed(1)
+    table: Path = given.table
     scales = np.load(table / "static-256.scales.npy").astype(np.float32).reshape(-1, 1)
     rows = torch.from_numpy(np.load(table / "static-256.npy").astype(np.float32) * scales).to(DEVICE)
     swap = Swap(rows, (table / "vocab.txt").read_text("utf-8").rstrip("\n").split("\n"))
     turn = turned(corpus, teacher, rows)
     held = torch.randperm(len(corpus), device=DEVICE)[:HELD]
-    batches, student = Batches(corpus, held), Student(rows, *shape).to(DEVICE)
-    learnt = [each for each in student.parameters() if each.requires_grad]
-    adam = torch.optim.AdamW(learnt, lr=RATE, weight_decay=0.01)
-    step, begun = 0, time.monotonic()
-    while (done := (time.monotonic() - begun) / seconds) < 1:
-        for group in adam.param_groups:
-            group["lr"] = RATE * min(1, step / 300) * (0.5 * (1 + math.cos(math.pi * done)) + 0.01)
-        ids, lengths = batches.next()
-        mask, half = summed(ids, lengths), len(ids) // 2
-        ids = torch.cat([ids[:half], swap(ids[half:], mask[half:])])
-        wanted = F.normalize(teacher.vectors(ids, lengths) @ turn, dim=1)
-        with torch.autocast(DEVICE, torch.bfloat16):
-            made = student(ids, mask, dropped=0.05)
-        loss = loss_of(F.normalize(made.float(), dim=1), wanted)
-        adam.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(learnt, 1.0)
-        adam.step()
-        step += 1
-        if step % 500 == 0:
-            print(step, report(student, teacher, turn, corpus, held), flush=True)
+    batches = Batches(corpus, held, clustered(corpus, teacher, turn), swap)
+    student = Student(rows, teacher.words(given.beside), given.layers, given.heads, given.inner).to(DEVICE)
+    both, step = optimisers(student), 0
+    for cycle in range(CYCLES):
+        begun = time.monotonic()
+        while (done := (time.monotonic() - begun) / given.seconds) < 1:
+            rate = RATE * 0.72**cycle * min(1, (step + 1) / 300) * (0.5 * (1 + math.cos(math.pi * done)) + 0.003)
+            for group in (group for each in both for group in each.param_groups):
+                group["lr"] = rate
+            learn(student, teacher, turn, both, *batches.next())
+            step += 1
+            if step % 500 == 0:
+                print(step, report(student, teacher, turn, corpus, held), flush=True)
     print(step, report(student, teacher, turn, corpus, held), flush=True)
-    return {name: value for name, value in student.state_dict().items() if name != "bag.weight"}
+    return {name: value for name, value in student.state_dict().items() if not name.startswith(("bag.", "taught."))}
+
+
+def learn(
+    student: Student,
+    teacher: Teacher,
+    turn: Tensor,
+    both: list[torch.optim.Optimizer],
+    ids: Tensor,
+    lengths: Tensor,
+) -> None:
+    """One step."""
+    mask = summed(ids, lengths)
+    taught, last = teacher.looked(ids, lengths)
+    with torch.autocast(DEVICE, torch.bfloat16):
+        made, seen = student(ids, mask, dropped=0.05)
+        loss = BY_TOKEN * loss_by_token(student, seen, last, mask)
+    loss = loss + loss_of(made, F.normalize(taught @ turn, dim=1))
+    for each in both:
+        each.zero_grad()
+    loss.backward()
+    nn.utils.clip_grad_norm_([each for each in student.parameters() if each.requires_grad], 1.0)
+    for each in both:
+        each.step()
 
 
 def main() -> None:
@@ -251,12 +352,14 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--heads", type=int, default=4)
     parser.add_argument("--inner", type=int, default=768)
-    parser.add_argument("--seconds", type=float, default=500)
+    parser.add_argument(
+        "--beside", type=int, default=64, help="numbers that the layers are told of a token beside its row"
+    )
+    parser.add_argument("--seconds", type=float, default=520, help="of each of the two cycles")
     parser.add_argument("--out", type=Path, required=True, help="the file of weights, .npz")
     given = parser.parse_args()
     corpus = Corpus(all_texts(given.corpus, given.packages, given.notes), given.teacher / "tokenizer.json")
-    shape = (given.layers, given.heads, given.inner)
-    weights = train(corpus, Teacher(given.teacher), given.table, shape, given.seconds)
+    weights = train(corpus, Teacher(given.teacher), given)
     np.savez_compressed(given.out, **{name: value.cpu().numpy().astype(np.float16) for name, value in weights.items()})
 
 

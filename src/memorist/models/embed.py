@@ -33,6 +33,7 @@ T = TypeVar("T")
 LONGEST_NAME = 200
 DIMENSIONS = (256, 128, 64)  # of the built-in table
 MOST_DIMENSIONS = 16_384  # of any vector
+LENGTH_ONE = 1e-6  # how far the square of a length may be from 1, by rounding
 NONE = "none"
 LAYERED = "layered"  # the table with attention layers over it
 DEFAULT, DEFAULT_TURNS = LAYERED, "static"  # what memories have, and turns and documents, where nobody named one
@@ -570,6 +571,11 @@ def direction(vector: Any, dimension: int) -> "Floats":
     """A question's vector, checked and brought to length one; zeros stay zeros."""
     import numpy as np
 
+    alike = isinstance(vector, np.ndarray) and (vector.dtype, vector.shape) == (np.float32, (dimension,))
+    if (
+        alike and abs(float(vector @ vector) - 1) < LENGTH_ONE
+    ):  # as `checked` leaves it; what is not finite is not near 1
+        return np.asarray(vector)
     given = _finite(vector, 1, "a question has one vector")
     if len(given) != dimension:
         raise Invalid(

@@ -4,24 +4,28 @@ A sum of rows knows words but not how they belong together. One or two small att
 each row a weight of its own and add what the sum lacks, so that the vector comes nearer to the one a sentence model would give
 (docs/why/0032-an-encoder-of-our-own.md). A text's vector is the same bit for bit in whatever company it comes: only windows of
 one size go through the layers together, by products of the same size as for one alone. The layers are one flat file of half
-floats, read on first use; importing this module imports no numpy.
+floats, what they are told of each token beside its row a table of bytes; both are read on first use. Importing this module
+imports no numpy.
 """
 
 import json
+import threading
 from collections.abc import Sequence
 from functools import cache
+from math import gcd, prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorist.models import embed
 from memorist.models.embed import FOLDER
 
 if TYPE_CHECKING:
-    from numpy import float16, int_
+    from numpy import float16, int8, int_
     from numpy.typing import NDArray
 
     from memorist.models.embed import Floats
 
 WIDTH = 256
+TOLD_BESIDE = 64  # what the layers are told of a token beside its row
 WINDOW = 96  # tokens that see one another; a longer text is cut into windows
 EPSILON = 1e-5
 
@@ -30,13 +34,13 @@ EPSILON = 1e-5
 # other work. So all are cut into tiles below that size: at most 16 rows of a window, 64 columns of a matrix.
 TILE = 16
 BLOCK = 64
-TOGETHER = 112  # tokens of windows that go through the layers together: the matrices are fetched once for all of them
+TOGETHER = 224  # tokens of windows that go through the layers together: the matrices are fetched once for all of them
 STRIP = 32  # columns of a matrix that meets a single vector
 
 
 class Layer(NamedTuple):
-    """One attention layer as it is stored: what a norm multiplies and adds is part of the matrix behind it, the 1/8 of the
-    scores part of the questions, the half of the activation part of `down`."""
+    """One attention layer: what a norm multiplies and adds is part of the matrix behind it, the 1/8 of the scores part of the
+    questions, the half of the activation part of `down`."""
 
     attend: "Floats"  # questions, keys and values of each head
     attend_add: "Floats"
@@ -58,13 +62,14 @@ class Layers(NamedTuple):
     gate_add: "Floats"
     out: "Floats"
     out_add: "Floats"
+    lift: "Floats"  # of what stands beside a row, where both enter the layers
 
 
 def shapes(heads: int, inner: int) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
     """The shapes of what is stored, in its order: first those of `Layers` itself, then those of every `Layer`."""
     size, blocks = WIDTH // heads, inner // BLOCK
     out = (WIDTH // STRIP, WIDTH, STRIP)
-    once: list[tuple[int, ...]] = [(1,), (WINDOW + 1, WIDTH), (WIDTH,), (1,), out, (WIDTH,)]
+    once: list[tuple[int, ...]] = [(1,), (WINDOW + 1, WIDTH), (WIDTH,), (1,), out, (WIDTH,), (TOLD_BESIDE, WIDTH)]
     attend, join = (3 * heads, 1, WIDTH, size), (heads, 1, size, WIDTH)
     up, down = (blocks, 1, WIDTH, BLOCK), (blocks, 1, BLOCK, WIDTH)
     return once, [attend, (3 * heads, 1, 1, size), join, (WIDTH,), up, (blocks, 1, 1, BLOCK), down, (WIDTH,)]
@@ -88,8 +93,41 @@ def _layers() -> Layers:
     ends = np.cumsum([int(np.prod(shape)) for shape in wanted])
     parts = [part.reshape(shape) for part, shape in zip(np.split(flat, ends[:-1]), wanted, strict=True)]
     rest = parts[len(once) :]
-    layers = (Layer(*rest[at : at + len(each)]) for at in range(0, len(rest), len(each)))
+    layers = (_in_strips(Layer(*rest[at : at + len(each)])) for at in range(0, len(rest), len(each)))
     return Layers(tuple(layers), *parts[: len(once)])
+
+
+def _in_strips(layer: Layer) -> Layer:
+    """The layer with what narrows cut by columns: as it is stored, by rows, each product would give a table of its own, and to
+    add those up costs more than it saves."""
+    import numpy as np
+
+    def cut(matrix: "Floats") -> "Floats":
+        rows = matrix.size // WIDTH
+        whole = matrix.reshape(-1, gcd(rows, WIDTH), WIDTH // BLOCK, BLOCK)
+        return np.ascontiguousarray(whole.swapaxes(1, 2))[:, :, None]
+
+    return layer._replace(join=cut(layer.join), down=cut(layer.down))
+
+
+class _Room(threading.local):
+    """Where a thread's products are written to. Tables of this size are given back to the system whenever one is done with, and
+    to get them anew takes a third of the time."""
+
+    def __init__(self) -> None:
+        self._tables: dict[str, Floats] = {}
+
+    def of(self, name: str, *shape: int) -> "Floats":
+        """A table of this shape; what it holds is of no meaning."""
+        import numpy as np
+
+        size, held = prod(shape), self._tables.get(name)
+        if held is None or held.size < size:
+            held = self._tables[name] = np.empty(size, np.float32)
+        return held[:size].reshape(shape)
+
+
+_room = _Room()
 
 
 def _widened(halves: "NDArray[float16]") -> "Floats":
@@ -103,6 +141,14 @@ def _widened(halves: "NDArray[float16]") -> "Floats":
     floats = bits.view(np.float32)
     floats *= np.float32(2.0**112)
     return floats
+
+
+@cache
+def _beside() -> "NDArray[int8]":
+    """What the layers are told of each token beside its row."""
+    import numpy as np
+
+    return np.asarray(np.load(FOLDER / "layered-256.beside.npy", mmap_mode="r"))
 
 
 class LayeredEmbedder:
@@ -133,7 +179,7 @@ class LayeredEmbedder:
             for start in range(0, len(alike[count]), step):
                 together = alike[count][start : start + step]
                 ids = np.stack([some for _, some in together])
-                found = _directions(table.rows[ids] * table.scales[ids][..., None])
+                found = _directions(table.rows[ids] * table.scales[ids][..., None], _beside()[ids])
                 for (place, _), direction in zip(together, found, strict=True):
                     out[place] += direction * count
         lengths = np.sqrt(np.einsum("ij,ij->i", out, out))[:, None]
@@ -141,7 +187,7 @@ class LayeredEmbedder:
         return out
 
 
-def _directions(known: "Floats") -> "Floats":
+def _directions(known: "Floats", beside: "NDArray[int8]") -> "Floats":
     """Where the rows of each window point, with a length of one. The windows are of one size, and what is computed for one does
     not depend on how many there are."""
     import numpy as np
@@ -153,6 +199,9 @@ def _directions(known: "Floats") -> "Floats":
     rows[:, 1 : 1 + count] = known  # before them [CLS], which is empty in the table: looked at, never summed
     x = rows * learnt.scale
     x[:, : 1 + count] += learnt.places[: 1 + count]
+    more = np.zeros((windows, tiles * tall, TOLD_BESIDE), np.float32)
+    more[:, 1 : 1 + count] = beside
+    x += (more.reshape(windows * tiles, tall, TOLD_BESIDE) @ learnt.lift).reshape(x.shape)
     for layer in learnt.layers:
         _attend(x, layer, tiles, 1 + count)
         _think(x, layer, tiles)
@@ -171,7 +220,9 @@ def _normed(x: "Floats") -> "Floats":
     """Each row with mean zero and variance one."""
     import numpy as np
 
-    away: Floats = x - x.mean(axis=-1, keepdims=True)
+    away, middle = _room.of("normed", *x.shape), np.add.reduce(x, axis=-1, keepdims=True)
+    middle /= WIDTH
+    np.subtract(x, middle, out=away)
     spread = np.einsum("...i,...i->...", away, away)
     spread /= WIDTH
     spread += EPSILON
@@ -183,18 +234,20 @@ def _attend(x: "Floats", layer: Layer, tiles: int, count: int) -> None:
     """Adds to each row what it takes from the others of its window, of which there are `count`."""
     import numpy as np
 
-    windows, rows, _ = x.shape
-    made = _normed(x).reshape(windows * tiles, -1, WIDTH) @ layer.attend
+    (windows, rows, _), (parts, _, _, size) = x.shape, layer.attend.shape
+    many, tall, heads = windows * tiles, rows // tiles, parts // 3
+    made = _room.of("wide", parts, many, tall, size)
+    np.matmul(_normed(x).reshape(many, tall, WIDTH), layer.attend, out=made)
     made += layer.attend_add
-    heads = len(made) // 3
-    asked = made[:heads].reshape(heads, windows, tiles, rows // tiles, -1)
-    keys, values = made[heads:].reshape(2, heads, windows, 1, rows, -1)[..., :count, :]
-    scores = asked @ keys.swapaxes(3, 4)
+    asked = made[:heads].reshape(heads, windows, tiles, tall, size)
+    keys, values = made[heads:].reshape(2, heads, windows, 1, rows, size)[..., :count, :]
+    scores = np.matmul(asked, keys.swapaxes(3, 4), out=_room.of("scores", heads, windows, tiles, tall, count))
     scores -= scores.max(axis=4, keepdims=True)
     np.exp(scores, out=scores)
     scores /= np.add.reduce(scores, axis=4, keepdims=True)
-    seen = (scores @ values).reshape(heads, windows * tiles, rows // tiles, -1)
-    x += np.add.reduce(seen @ layer.join, axis=0).reshape(x.shape)
+    seen = _room.of("narrow", windows, tiles, tall, heads, size)
+    np.matmul(scores, values, out=seen.transpose(3, 0, 1, 2, 4))
+    _add(x, seen.reshape(1, 1, many, tall, WIDTH), layer.join)
     x += layer.join_add
 
 
@@ -202,14 +255,28 @@ def _think(x: "Floats", layer: Layer, tiles: int) -> None:
     """Adds to each row what follows from it alone: widened, bent by a soft ramp (GELU, by tanh), and narrowed."""
     import numpy as np
 
-    wide = _normed(x).reshape(len(x) * tiles, -1, WIDTH) @ layer.up
-    wide += layer.up_add
-    bent = wide * wide
+    many, tall, (blocks, _, _, size) = len(x) * tiles, x.shape[1] // tiles, layer.up.shape
+    wide = _room.of("wide", many, tall, blocks, size)
+    np.matmul(_normed(x).reshape(many, tall, WIDTH), layer.up, out=wide.transpose(2, 0, 1, 3))
+    wide += layer.up_add.reshape(blocks, size)
+    bent = np.multiply(wide, wide, out=_room.of("bent", *wide.shape))
     bent *= 0.0356774081  # √(2/π) · 0.044715
     bent += 0.7978845608  # √(2/π)
     bent *= wide
     np.tanh(bent, out=bent)
     bent += 1
     bent *= wide
-    x += np.add.reduce(bent @ layer.down, axis=0).reshape(x.shape)
+    _add(x, bent.reshape(many, tall, len(layer.down), -1).transpose(2, 0, 1, 3)[:, None], layer.down)
     x += layer.down_add
+
+
+def _add(x: "Floats", given: "Floats", matrix: "Floats") -> None:
+    """Adds the product with a matrix that lies in strips, one stretch of the rows behind the other."""
+    import numpy as np
+
+    stretches, strips, _, _, size = matrix.shape
+    many, tall = given.shape[2:4]
+    made = _room.of("wide", stretches, many, tall, strips, size)
+    np.matmul(given, matrix, out=made.transpose(0, 3, 1, 2, 4))
+    for each in made:
+        x += each.reshape(x.shape)

@@ -113,11 +113,17 @@ def journal(wanted: Wanted, of: Record | None, after: int, limit: int, store: St
         return _without_hidden(found[::-1], store, where)
 
 
+def _most(record: str | None, after: int, store: Store) -> int:
+    """How many events to read at once: of all records no more than there are after that one, which are numbered without a gap."""
+    head = store.head() if record is None else None
+    return EVENTS_AT_ONCE if head is None else min(max(head.last - after, 0), EVENTS_AT_ONCE)
+
+
 def _backwards(wanted: Wanted, record: str | None, after: int, store: Store, where: Where) -> Iterator[Event]:
     """Every event that is wanted, newest first. It goes back as far as anything is from after `since`; a clock may have been set
     back for a few events, hardly for hundreds."""
-    seer, before = Seer(where, wanted, {}), None
-    while events := store.journal(record=record, before=before, limit=EVENTS_AT_ONCE):
+    seer, before, most = Seer(where, wanted, {}), None, _most(record, after, store)
+    while events := store.journal(record=record, before=before, limit=most):
         new = [event for event in reversed(events) if event.seq > after]
         seer.look_up([event.record for event in new], store)
         yield from seer.of(new)

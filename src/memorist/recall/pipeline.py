@@ -27,7 +27,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from memorist import checks
-from memorist.access import GLOBAL, Access
+from memorist.access import GLOBAL, Access, family_of
 from memorist.design import MOST_HITS, Design, Tools
 from memorist.errors import Invalid, MemoristError, meant
 from memorist.kinds import ARCHIVE, DOCUMENTS, KINDS, LAYERS, MEMORY, TURNS, kind_named
@@ -223,6 +223,7 @@ HURRIED = Step("Monitor", 0, 0.0, note="hurried: recalls were slow lately, so le
 FROM_TALK = "from conversations: no memory seems to answer this"
 BETTER_TALK = "from conversations: they answer this better than memories"
 NOT_FROM_TALK = "conversations answer this no better than memories"
+OF_USERS = "there are memories in scopes of users, which are read where the user is named (user=, --user)"
 POOR = 0.35  # relevance: where the best memory has less, conversations are asked too
 AHEAD = 2.0  # times the relevance of the best memory: what a turn needs to be shown beside it
 APART = {
@@ -306,7 +307,7 @@ def _aside(
     scopes = tuple({shelf.scope for shelf in asked.shelves})
     if because and query.search == "memory" and query.kinds is None and scopes:
         here = asked.where.also("kind", "eq", "document").also("state", "eq", "active").also("scope", "in", scopes)
-        if tools.store.find(here, Order("number"), 1):
+        if tools.store.find(here, Order("at"), 1):
             yield "there are documents here, which this did not search; search='sources' (--search sources) does"
 
 
@@ -372,7 +373,7 @@ def _turns(query: Query, asked: Search, scopes: tuple[str, ...], who: Access, to
         return None
     layers = (TURNS, ARCHIVE) if asked.as_of else (TURNS,)
     here = asked.where.also("kind", "eq", "turn").also("scope", "in", scopes)
-    if not scopes or not tools.store.find(here, Order("number"), 1):
+    if not scopes or not tools.store.find(here, Order("at"), 1):
         return None
     return asked.but(shelves=tuple(_shelves(scopes, layers, who)), layers=(TURNS,))
 
@@ -460,6 +461,23 @@ def _is_anothers(session: str | None, read: Container[str], who: Access, store: 
         return any(user not in read for user in users)
     except MemoristError:
         return True
+
+
+def of_users(query: Query, who: Access, tools: Tools) -> list[str]:
+    """What to say of the scopes of users that a question did not read, since it named none. They are neither named nor counted
+    here: it may be one of them who reads the answer."""
+    if query.user is not None or query.scope is not None or small_talk(question_of(query.text)):
+        return []
+    users = _users_granted(who)
+    kinds = tuple(kind.name for kind in tools.kinds.values() if kind.layer == MEMORY and kind.recalled)
+    here = Where(replace(who, reads=users)).also("state", "eq", "active").also("kind", "in", kinds)
+    there = users and tools.store.find(here, Order("at"), 1)
+    return [OF_USERS] if there else []
+
+
+def _users_granted(who: Access) -> tuple[str, ...]:
+    grants = ("user/*" if grant == "*" else grant for grant in who.reads)
+    return tuple(grant for grant in grants if family_of(grant) == "user")
 
 
 def _named(query: Query) -> Iterator[tuple[str, Scope]]:

@@ -9,8 +9,8 @@ keep a question at a million memories from reading a million rows.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import filterfalse, islice
+from dataclasses import dataclass, field, replace
+from itertools import chain, filterfalse, islice
 from typing import Protocol
 
 K1, B = 1.2, 0.75
@@ -19,6 +19,7 @@ MOST_SCORED = 24  # rarest terms that take part in a row's score
 MOST_ROWS = 20_000  # read for one term, newest first
 ENOUGH_ROWS = 12_000  # further terms are not read once this many rows were
 POOL = 120  # rows scored exactly
+MOST_NAMED = 2000  # rows whose records are told to whoever scores others: to name more costs more than it saves
 ROWS_OF_ONE = 5  # of these, rows of one record
 
 
@@ -54,6 +55,9 @@ class Yardstick:
     ceiling: float = 0.0  # the score that no row can pass
     rows: int = 0  # on these shelves
     absent: tuple[str, ...] = ()  # terms that no row holds
+    holders: frozenset[int] | None = field(
+        default=None, compare=False
+    )  # all records that hold one; None: too many to name
 
     @classmethod
     def of(cls, frequency: Mapping[str, int], rows: int, length: int) -> "Yardstick":
@@ -101,7 +105,7 @@ def rank(terms: Sequence[str], index: Index, want: int) -> tuple[list[Scored], Y
     frequency = {term: index.frequency(term) for term in terms}
     yardstick = Yardstick.of(frequency, total, length)
     known = list(yardstick.weights)
-    pool, candidates = max(POOL, want), dict[int, str]()
+    pool, candidates, holders = max(POOL, want), dict[int, str](), None
     for most, enough in ((MOST_ROWS, ENOUGH_ROWS), (total, total * MOST_TERMS)) if known else ():
         read: dict[str, Sequence[int]] = {}
         for term in _worth_reading(known, frequency, most, enough):
@@ -110,10 +114,17 @@ def rank(terms: Sequence[str], index: Index, want: int) -> tuple[list[Scored], Y
         while len(candidates) < pool and (batch := list(islice(rows, pool))):  # a filter may refuse many
             candidates.update(index.contents(batch))
         complete = len(read) == len(known) and frequency[known[-1]] <= most
+        holders = _holders(read, complete, index)
         if complete or len(candidates) >= pool:  # else a filter left few of them, and now every row counts
             break
     scored = yardstick.scores(dict(islice(candidates.items(), pool)))
-    return sorted(scored, reverse=True)[:want], yardstick
+    return sorted(scored, reverse=True)[:want], replace(yardstick, holders=holders)
+
+
+def _holders(read: Mapping[str, Sequence[int]], complete: bool, index: Index) -> frozenset[int] | None:
+    """The records of these rows, where they are all that hold a term, and few."""
+    few = complete and sum(map(len, read.values())) <= MOST_NAMED
+    return frozenset(map(index.record, chain.from_iterable(read.values()))) if few else None
 
 
 def _worth_reading(known: Sequence[str], frequency: Mapping[str, int], most: int, enough: int) -> Iterator[str]:

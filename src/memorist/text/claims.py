@@ -175,7 +175,7 @@ def _counted(sentence: str, said: Set[str]) -> Slot | None:
     known = COUNTED_ALIKE.intersection(others)
     about = [] if known or verb in HAVING else [_stem(verb)]
     # One may use two versions of a named thing; a thing has one number of parts.
-    doubtful = verb in USING | RUNNING and not known and named
+    doubtful = verb in HAPPENING or (verb in USING | RUNNING and not known and named)
     subject = " ".join((sentence[: found.start()], *others))
     return _slot(subject, about, " ".join(values), DOUBTFUL if doubtful else CLEAR)
 
@@ -205,11 +205,14 @@ def _is(sentence: str) -> Slot | None:
     right = right[inside.end() :] if inside else right
     named = _is_counted(right) or right[:1].isupper()
     owned = OWNED.match(left)
-    if not (owned or (named and DEFINITE.match(left))):
+    measured = _is_counted(right) and MEASURED.fullmatch(left)
+    if not (owned or measured or (named and DEFINITE.match(left))):
         return None
     if verb == " are " and not PLURAL_OF_ONE.search(left):
         return None
-    slot = _slot(left, [], right, _grade_of_noun(left, named, _is_counted(right)))
+    # By its noun alone it is not known to be one thing: a shoe, a model and a month have a size, a debugger has a port each.
+    best = CLEAR if owned or DEFINITE.match(left) else DOUBTFUL
+    slot = _slot(left, [], right, min(best, _grade_of_noun(left, named, _is_counted(right))))
     return replace(slot, how=inside["how"].lower()) if slot and inside else slot
 
 
@@ -232,11 +235,19 @@ def _slot(subject: str, attribute: list[str], value: str, grade: int) -> Slot | 
     """The slot, unless its subject names no one in particular or its value says nothing."""
     if NO_VALUE.match(value) or NOBODY.match(subject) or not VAGUE.isdisjoint(subject.split()):
         return None
+    if not HABITS.isdisjoint(_words(value)) or _at_its_time(value):  # on Mondays, and perhaps on Fridays too
+        grade = min(grade, DOUBTFUL)
     whose = [word for word in _words(subject) if word not in LITTLE]
     parts = tuple(filter(None, (frozenset(_words(part)) - ARTICLES for part in value.split(","))))
     told = 0 < len(whose) <= 9 and 0 < sum(map(len, parts)) <= 10 and len(parts[0]) <= 7
     about = frozenset(ALIKE.get(word, word) for word in (*whose, *attribute))
     return Slot(about, parts, value.strip(), _is_counted(value), grade) if told else None
+
+
+def _at_its_time(value: str) -> bool:
+    """A number of some month or hour, which may be another in the next: 3% in January, 5 GB at noon."""
+    sorts = _sorts(value)
+    return "number" in sorts and ("month" in sorts or not {"noon", "midnight"}.isdisjoint(sorts.get("clock", ())))
 
 
 def _is_counted(value: str) -> bool:
@@ -373,10 +384,16 @@ def unrelated(a: str, b: str, counted: bool) -> bool:
     if counted:
         here, there = _sorts(a), _sorts(b)
         other = [sort for sort in here.keys() & there.keys() - {"word"} if here[sort] != there[sort]]
-        return not other or ("weekday" in other and len(other) > 1)  # on another day at another time: another occasion
+        return not other or _is_another_occasion(other)
     origins = [bool(_ORIGIN.fullmatch(value.strip().removeprefix("the "))) for value in (a, b)]
     lands = [value.lower().removeprefix("the ").strip(" .") in _LANDS for value in (a, b)]
     return origins[0] != origins[1] or lands[0] != lands[1]
+
+
+def _is_another_occasion(other: list[str]) -> bool:
+    """On another day at another time; 3% in May, and 4% in June."""
+    counted_then = "number" in other and not {"month", "clock"}.isdisjoint(other)
+    return counted_then or ("weekday" in other and len(other) > 1)
 
 
 def exchangeable(a: str, b: str, counted: bool) -> bool:
@@ -408,7 +425,7 @@ def _sorts(value: str) -> Mapping[str, frozenset[str]]:
 def _sort(token: str, dated: bool) -> str:
     """Beside the name of a month, a small number is a day, and one like a year a year."""
     shapes = (
-        ("weekday", token in WEEKDAYS or token == "tomorrow"),
+        ("weekday", token in WEEKDAYS or token in HABITS or token == "tomorrow"),
         ("month", token in MONTHS),
         ("clock", _CLOCK.fullmatch(token)),
         ("date", _DATE.fullmatch(token)),
@@ -485,7 +502,8 @@ PAST = _set("was were had did used once wasn't weren't didn't")
 
 # slots:
 
-CALENDAR = frozenset({*MONTHS, *WEEKDAYS, "am", "pm", "noon", "midnight", "tomorrow"})
+HABITS = frozenset(f"{day}s" for day in WEEKDAYS if day.endswith("day"))  # the days of what comes every week
+CALENDAR = frozenset({*MONTHS, *WEEKDAYS, *HABITS, "am", "pm", "noon", "midnight", "tomorrow"})
 NUMBER = regex(r"[$€£v~]?\d[\d.,:/-]*(?:th|st|nd|rd|%|[kmgt]?b|k|ms|s|m|h|d|am|pm|x)?", re.I)
 # Nouns whose number is a name: issue 12 is not what issue 13 was.
 NAMED_BY_NUMBER = regex(
@@ -562,7 +580,7 @@ CHANGED = regex(r"\s+(?:has |have |was |were )?(?:changed|renamed|upgraded) (?:f
 _COUNTING = (
     "listen listens run runs use uses cost costs has have take takes start starts end ends begin begins expire expires open"
     " opens close closes serve serves weigh weighs measure measures require requires need needs hold holds keep keeps retries"
-    " polls"
+    " polls happen happens"
 )
 _SET = "due scheduled planned set pinned capped limited"
 COUNTING = _set(f"{_COUNTING} {_SET}")
@@ -571,16 +589,24 @@ COUNTED_ALIKE = _set("port version deadline timeout")  # however it is said, it 
 HAVING = _set("has have")
 USING = _set("use uses require requires need needs")
 RUNNING = _set("run runs")
+HAPPENING = _set("happen happens")  # what happens may happen at other times too
 SLOT_VERBS = frozenset({"is", "are", "=", *COUNTING, *CHANGING, *(word for frame in FRAMES for word in frame[0])})
 OWNED = regex(
     r"(?:the|our|my|your)\s+(?:[\w-]+\s+){1,5}(?:of|for|in|where|that)\s|(?:[\w.&-]+\s+){0,5}[\w.&-]+['’]s?\s+\w", re.I
+)
+# Log retention is 30 days: what is measured needs no article to be one thing.
+MEASURED = regex(
+    r"(?:(?!(?:it|he|she|they|we|you|i|this|that|these|those|there|what|who|any|some|every|each|another|a|an)\b)[\w./-]+\s+){0,4}"
+    rf"(?:{_any('retention timeout limit quota threshold deadline capacity budget ttl interval duration length port version')}"
+    rf"|{_any('headcount latency timezone rate size period count')})",
+    re.I,
 )
 DEFINITE = regex(r"(?:the|our|my)\s", re.I)
 OF = regex(r"\s+(?:of|for|in|where|that)\s+", re.I)
 INSIDE = regex(r"^(?:(?:located|based|set)\s+)?(?P<how>in|at|on|to)\s+(?:the city of )?", re.I)
 OWNERS = regex(r"([\w-]+)['’]s?\s")
 ALONE = regex(r"(?:the|our|my|your|.*['’]s?)\s+[\w-]+", re.I)  # my manager, and not my password manager
-BARE = regex(r"(?:the|our)\s+[\w-]+\s*", re.I)
+BARE = regex(r"(?:(?:the|our)\s+)?[\w-]+\s*", re.I)
 PLURAL_OF_ONE = regex(r"\b(?:headquarters|hours|pronouns|initials|credentials)\b", re.I)
 SEVERAL = _set(
     "friend brother sister sibling child son daughter kid hobby interest skill colleague pet cat dog cousin uncle aunt student"

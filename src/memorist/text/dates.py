@@ -652,3 +652,13 @@ class Words:
 def plain(word: str, most: int) -> int:
     """A number of at most so many digits, else 0."""
     return int(word) if len(word) <= most and word.isascii() and word.isdigit() else 0
+
+
+def in_words(text: str, here: datetime) -> datetime | None:
+    """When "yesterday" or "last week" begins, seen from a local time. Nothing else may be in the text."""
+    words = text.strip()
+    if words.lower() == "now":
+        return here
+    found = spans(words, here.replace(tzinfo=UTC))  # which reckons in UTC; days are those of the clock on the wall
+    whole = len(found) == 1 and found[0].text == words
+    return found[0].start.replace(tzinfo=None) if whole else None

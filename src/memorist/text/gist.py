@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from memorist.text.calendar import MONTHS, WEEKDAYS, numbered
@@ -67,16 +68,48 @@ class Glance(NamedTuple):
     words: frozenset[str]
     back: bool  # it may speak of something that it does not name
     tells: bool  # it may say that something is no longer as it was
+    length: int  # in words, as a gist counts them
+    opens: str  # the first of these
+    cues: frozenset[str]  # the groups of which it may hold some
+    valued: bool  # it may hold a number, a time or a code
+    owners: int  # words with a genitive, which a gist reads without it
+    least: int  # words that its gist has at least
 
 
 @lru_cache(maxsize=1 << 12)
 def glance(text: str) -> Glance:
-    found = WORD.findall(text[:LONGEST_READ].lower().replace("’", "'"))
-    words = frozenset(found)
-    back = not (BACK | SELF).isdisjoint(found[:1]) or not (words.isdisjoint(LEADING) or words.isdisjoint(BACK))
-    valued = not words.isdisjoint(TURNING) and (not words.isdisjoint(DATED) or any(map(str.isdigit, text)))
-    tells = not words.isdisjoint(CHANGING)
-    return Glance(frozenset([word[:ROOT] for word in words - LITTLE]), back or valued, tells)
+    plain = text[:LONGEST_READ].lower().replace("’", "'")
+    found, tokens = WORD.findall(plain), plain.split()
+    words, bare = frozenset(found), _without_genitives(found) if "'s" in plain else found
+    roots, owners = frozenset([word[:ROOT] for word in words - LITTLE]), len(words.difference(bare))
+    values = len(words.union(bare) & VALUED)
+    values += sum(map(str.isdigit, words)) if DIGITS.search(plain) else 0
+    return Glance(
+        roots,
+        _refers_back(found, words, text),
+        not words.isdisjoint(CHANGING),
+        len(tokens),
+        _stripped(tokens[0]) if tokens else "",
+        frozenset([CUED[cue] for cue in CUED.keys() & {*bare, *pairwise(bare)}]),
+        values > 0 or DIGITS.search(plain) is not None,
+        owners,
+        len(roots) - values - owners,
+    )
+
+
+def _refers_back(found: list[str], words: frozenset[str], text: str) -> bool:
+    """Whether it may speak of what it does not name."""
+    if not OF_BEFORE.isdisjoint(found[:1]) or not (words.isdisjoint(LEADING) or words.isdisjoint(BACK)):
+        return True
+    return not words.isdisjoint(TURNING) and (not words.isdisjoint(DATED) or any(map(str.isdigit, text)))
+
+
+def _without_genitives(words: list[str]) -> list[str]:
+    return [word[:-2] if word.endswith("'s") and word not in BACK else word for word in words]
+
+
+def _stripped(token: str) -> str:
+    return token.strip(".,;!?()\"'")
 
 
 @dataclass(slots=True)
@@ -93,10 +126,11 @@ class _Walk:
     denying: int = 0  # words that a "no" still reaches
 
     def meet(self, raw: str, low: str, before: str, starts: bool, place: int) -> None:
-        named = raw[0].isupper() and not starts  # New York is not new
+        named = not starts and raw[0].isupper()  # New York is not new
         self.denying -= 1
         known = low in SIGNS and self._sign(raw, low, before, "" if named else low, place)
-        self.back |= low in BACK and (starts or before in LEADING)
+        if low in BACK:
+            self.back |= starts or before in LEADING
         if not known and low not in LITTLE and not low.isdigit():
             self.word(low[:ROOT], named or raw[1:] != raw[1:].lower())
 
@@ -127,15 +161,20 @@ class _Walk:
 def _gist(text: str) -> Gist:
     plain = text.replace("’", "'")
     walk, raws = _Walk({}, set(), _values(plain), set(), dict.fromkeys(GROUPS, 0)), list[str]()
-    before = ""
+    before, owned = "", "'s" in plain
     for place, found in enumerate(WORD.finditer(plain)):
         raw = found[0]
-        raw = raw[:-2] if raw.endswith("'s") and raw.lower() not in BACK else raw
-        low, starts = raw.lower(), not place or plain[found.start() - 2 : found.start() - 1] in STOPS
-        walk.meet(raw, low, before, starts, place)
+        if owned and raw.endswith("'s") and raw.lower() not in BACK:
+            raw = raw[:-2]
+        low = raw.lower()
+        if low in MORE_THAN_WORDS or raw != low or walk.denying > 0:
+            starts = not place or plain[found.start() - 2 : found.start() - 1] in STOPS
+            walk.meet(raw, low, before, starts, place)
+        elif low not in LITTLE and not low.isdigit():  # most words are no more than that
+            walk.words[low[:ROOT]] = None
         raws.append(low)
         before = low
-    words = tuple(walk.words)
+    words, tokens = tuple(walk.words), plain.split()
     return Gist(
         frozenset(words),
         frozenset(walk.names),
@@ -147,8 +186,8 @@ def _gist(text: str) -> Gist:
         walk.early,
         walk.back,
         bool(raws) and raws[0] in PLACING,
-        len(plain.split()),
-        tuple(token.strip(".,;!?()\"'").lower() for token in plain.split()),
+        len(tokens),
+        tuple([_stripped(token).lower() for token in tokens]),
         bool(ASKS.search(plain)),
         bool(raws) and raws[0] in RULING,
         _lead(plain, words),
@@ -252,16 +291,20 @@ def _other_number(was: tuple[str, ...], now: tuple[str, ...]) -> bool:
 
 def _of_one_log(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
     """Whether they differ in several numbers and in nothing else."""
-    differ = [both for both in zip(a, b, strict=False) if both[0] != both[1]]
-    return (
-        len(a) == len(b) and len(differ) > 1 and all(DIGITS.search(one) and DIGITS.search(two) for one, two in differ)
-    )
+    if len(a) != len(b):
+        return False
+    differ = [both for both in zip(a, b, strict=True) if both[0] != both[1]]
+    return len(differ) > 1 and all(DIGITS.search(one) and DIGITS.search(two) for one, two in differ)
 
 
 def _alike(a: tuple[str, ...], b: tuple[str, ...]) -> int:
     """How many words are the same before the first that is not."""
-    least = min(len(a), len(b))
-    return next((at for at in range(least) if a[at] != b[at]), least)
+    same = 0
+    for one, two in zip(a, b, strict=False):
+        if one != two:
+            break
+        same += 1
+    return same
 
 
 def _leads(before: tuple[str, ...]) -> bool:
@@ -390,5 +433,9 @@ RHYTHMS = numbered(
 TURNING = frozenset([cue.split()[-1] for cue, group in CUES.items() if group in ("turn", "new")])
 CHANGING = frozenset([cue.split()[-1] for cue, group in CUES.items() if group in TELLING_OF_CHANGE])
 DATED = DAYS.keys() | NAMES_OF_MONTHS.keys() | RHYTHMS.keys()
+VALUED = DATED | NUMBERS.keys()
+OF_BEFORE = BACK | SELF
+CUED: Mapping[object, str] = {tuple(cue.split()) if " " in cue else cue: group for cue, group in CUES.items()}
 # Words that may be more than words: the rest, which is most of a text, is passed by quickly.
 SIGNS = frozenset([cue.split()[-1] for cue in CUES]) | DENYING | DATED | NUMBERS.keys()
+MORE_THAN_WORDS = SIGNS | BACK

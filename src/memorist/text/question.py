@@ -468,13 +468,15 @@ def kinds_in(text: str) -> list[str]:
 
 # ---------------------------------------------------------------- names and numbers
 
-_NAME = regex(r"(?<=[\w,;:)(\"'] )[A-Z][\w'-]*|\b\w*[0-9]\w*")
+_NAME = regex(r"\b\w+(?:\+\+|#(?!\w))|(?<=[\w,;:)(\"'] )[A-Z][\w'-]*|\b\w*[0-9]\w*")
 
 
 def names_in(text: str) -> list[str]:
-    """Words written with a capital inside a sentence, and those with a digit.
+    """Words written with a capital inside a sentence, and those with a digit or a sign at their end.
 
     >>> names_in("When does Maya fly to Porto with TP123? Ask her.")
     ['Maya', 'Porto', 'TP123']
+    >>> names_in("who writes C++, and who c#?")
+    ['C++', 'c#']
     """
     return list(dict.fromkeys(_NAME.findall(text)))

@@ -10,7 +10,7 @@ counter. A longer text never costs less than a part of it.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from memorist.text.patterns import regex
@@ -23,9 +23,8 @@ _PIECE = regex(
     r"|[^ \t\n\r\f\vA-Za-z0-9]"
 )
 
-# A blank next to these may be a part of a longer piece; a text without them falls apart at its blanks.
-_BLANKS = ("  ", "\n ", "\t", "\r", "\f", "\v")
 SHORT = 32  # characters of a word whose price is remembered
+REMEMBERED = 1 << 15  # words
 
 # Where each stretch of Unicode begins, and what one of its characters costs.
 _PRICES = (
@@ -55,6 +54,11 @@ _PRICES = (
 )
 _STARTS = tuple(start for start, _ in _PRICES)
 
+# What at most a byte adds to a price. A small letter costs 25, and as the first of a piece 100; any other sign may begin a piece
+# behind it, and so may one letter in 32.
+_LETTER, _BLANK, _SIGN, _UNUSUAL = 28, 90, 185, 230
+_LETTERS_AND_BLANKS = b"abcdefghijklmnopqrstuvwxyz "
+
 
 def count_tokens(text: str) -> int:
     """About how many tokens a model reads in this text; rather too many than too few.
@@ -62,16 +66,43 @@ def count_tokens(text: str) -> int:
     >>> count_tokens("The staging database is Postgres.")
     9
     """
-    words = [text] if any(blanks in text for blanks in _BLANKS) else text.split(" ")
-    price = _short_word if max(map(len, words)) <= SHORT else _word
-    return -(-sum(map(price, words)) // 100)
+    price = _word(text) if _joins(text) else sum(map(_remembered, text.split(" ")))
+    return -(-price // 100)
+
+
+def at_most(texts: Sequence[str]) -> int:
+    """What these texts cost together, or more: about twice as much for prose, in a fifth of the time."""
+    joined = "\n".join(texts)
+    raw = joined.encode("utf-8", "surrogatepass")
+    blanks, signs = raw.count(b" "), len(raw.translate(None, _LETTERS_AND_BLANKS))
+    price = _LETTER * (len(raw) - blanks - signs) + _BLANK * blanks + (_SIGN if joined.isascii() else _UNUSUAL) * signs
+    return price // 100 + 2 * len(texts)  # each is rounded up, and its first letter follows no sign
+
+
+def _joins(text: str) -> bool:
+    """Whether a blank of it may be a part of a longer piece; if not, it falls apart at its blanks."""
+    if "  " in text or "\n " in text:
+        return True
+    return "\t" in text or "\r" in text or "\f" in text or "\v" in text
 
 
 def _word(word: str) -> int:
     return sum(map(_price, _PIECE.findall(word)))
 
 
-_short_word = lru_cache(maxsize=1 << 14)(_word)
+class _Words(dict[str, int]):
+    """What words cost: looked up for every word of every text that is counted."""
+
+    def __missing__(self, word: str) -> int:
+        price = _word(word)
+        if len(word) <= SHORT:
+            if len(self) >= REMEMBERED:
+                self.clear()
+            self[word] = price
+        return price
+
+
+_remembered = _Words().__getitem__
 
 
 @lru_cache(maxsize=1 << 14)

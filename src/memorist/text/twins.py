@@ -103,7 +103,7 @@ class Claim:
     text: str  # in the form in which twins are equal
     words: tuple[str, ...]  # that carry meaning, each once, in order
     begins: frozenset[str]  # what these begin with: words of one root begin the same
-    numbers: frozenset[str]
+    numbers: tuple[str, ...]  # as often as they are said, sorted
     names: frozenset[str]  # words with a capital inside a sentence, and code
     turning: frozenset[str]
     negative: bool
@@ -121,6 +121,7 @@ def _claim_of(text: str) -> Claim:
     names: set[str] = set()
     placed: set[str] = set()
     small: list[str] = []
+    numbers: list[str] = []
     against, inside, placing = 0, False, False
     for found in _RAW.finditer(text[:LONGEST_COMPARED]):
         raw = found[0].replace("’", "'")
@@ -131,6 +132,7 @@ def _claim_of(text: str) -> Claim:
         placing = low in _PLACED or (placing and not broken and (low in ("the", "a", "an") or low not in _IDLE))
         meant = _meaning(raw, low)
         words.update(dict.fromkeys(meant))
+        numbers.extend(word for word in meant if any(map(str.isdigit, word)))
         if meant and _is_name(raw, inside and not broken):
             names.update(meant)
         if placing:
@@ -141,7 +143,7 @@ def _claim_of(text: str) -> Claim:
         normalised(text),
         tuple(words),
         frozenset([word[:SHORTEST_ROOT] for word in words]),
-        frozenset(word for word in words if any(map(str.isdigit, word))),
+        tuple(sorted(numbers)),
         frozenset(names),
         frozenset(turning),
         against % 2 == 1,
@@ -363,8 +365,9 @@ def distance(a: str, b: str, most: int) -> int | None:
     >>> distance("postgers", "postgres", 1), distance("cat", "horse", 2)
     (1, None)
     """
-    if abs(len(a) - len(b)) > most or len(set(a) - set(b)) > most:  # far cheaper than to count, and true of most pairs
+    if abs(len(a) - len(b)) > most or _unlike(a, b, most):
         return None
+    a, b = _where_they_differ(a, b)
     before: list[int] = []
     row = list(range(len(b) + 1))
     for i, letter in enumerate(a, 1):
@@ -378,3 +381,19 @@ def distance(a: str, b: str, most: int) -> int | None:
             return None
         before, row = row, next_row
     return row[-1] if row[-1] <= most else None
+
+
+def _where_they_differ(a: str, b: str) -> tuple[str, str]:
+    """Without the letters that both begin and end with: those count for nothing, and there are few others in most pairs."""
+    start, shorter = 0, min(len(a), len(b))
+    while start < shorter and a[start] == b[start]:
+        start += 1
+    end = 0
+    while end < shorter - start and a[-1 - end] == b[-1 - end]:
+        end += 1
+    return a[start : len(a) - end], b[start : len(b) - end]
+
+
+def _unlike(a: str, b: str, most: int) -> bool:
+    """Whether one has more letters that the other lacks: far cheaper than to count differences, and true of most pairs."""
+    return len(set(a).difference(b)) > most or len(set(b).difference(a)) > most

@@ -32,6 +32,7 @@ from memorist.worth import logistic
 Mix = Mapping[str, Mapping[str, float]]
 Closer = dict[int, list[tuple[str, float]]]
 VOICES = ("notes", "people", "user", "assistant", "documents")
+SPEAKERS = {"user": "user", "assistant": "assistant", "tool": "assistant"}
 GROUPS = {"notes": "notes", "people": "talk", "user": "talk", "assistant": "talk", "documents": "documents"}
 READ = 30  # of the best by what needs no text; from these it is judged whether the answer is here, whatever the limit
 CODE = 4.0  # names that a code is worth in a note: of many that are alike it tells one
@@ -43,6 +44,7 @@ BEST_OF_SESSION = 3
 LARGEST = {"notes": 500, "talk": 2500, "documents": 2500}
 DAY = 86400.0
 NO_TERMS = Yardstick()
+NOTHING_BESIDE: list[tuple[str, float]] = []
 MIX = Path(__file__).parents[1] / "mix.toml"
 
 
@@ -80,7 +82,7 @@ class Blend:
             more = tools.store.get(best[end : end + READ], search.where)
             table.look_closer(more)
             records, end = [*records, *more], end + READ
-        hits = [_hit(record, table) for record in records]
+        hits = list(map(table.hit, records))
         lost = {
             f"#{number}": f"place {place} of {len(best)} candidates" for place, number in enumerate(best[end:], end + 1)
         }
@@ -90,11 +92,6 @@ class Blend:
     def _too_few(self, records: Sequence[Record], search: Search, tools: Tools) -> bool:
         """Whether what holds no longer would keep out what does, or more are asked for than were read."""
         return sum(not_believed(record, search, tools) is None for record in records) < search.limit + self.spare
-
-
-def _hit(record: Record, table: "Table") -> Hit:
-    relevance = logistic(table.sums[record.number] + table.standing_of(record.number))
-    return Hit(record, relevance, {"relevance": relevance}, table.signals(record.number))
 
 
 class Table:
@@ -112,6 +109,7 @@ class Table:
         self._asked = asked
         self._mix = mix
         self._yardstick = yardstick
+        self._plain = not (asked.speakers or asked.role or asked.spans)  # it asks for nobody, and for no time
         talks = any([each.fact.session is not None for each in candidates])
         self._own = _own(candidates, mix) if talks else {}  # what each is worth by itself, as its neighbours see it
         self._sessions = _sessions(candidates, self._own) if talks else {}
@@ -148,7 +146,9 @@ class Table:
                 soft = max(soft, min(1.0, self.candidates[record.number].words))
             named = self._named(record) if names else 0.0
             self.closer[record.number] = [("soft", soft), ("names", named)]
-            self.sums[record.number] = self._sum(self.candidates[record.number])
+            weights = self._mix[voice(self.candidates[record.number].fact)]
+            self.sums[record.number] += weights["soft"] * soft
+            self.sums[record.number] += weights["names"] * named
 
     def _named(self, record: Record) -> float:
         """What it tells that the text holds these names."""
@@ -190,14 +190,18 @@ class Table:
         weights = self._mix[table]
         return sum([weights[name] * value for name, value in evidence.items()])
 
+    def hit(self, record: Record) -> Hit:
+        relevance = logistic(self.sums[record.number] + self.standing_of(record.number))
+        return Hit(record, relevance, {"relevance": relevance}, self.signals(record.number))
+
     def signals(self, number: int) -> tuple[Signal, ...]:
         """Everything that speaks for or against a candidate; what counts for nothing is left out."""
         candidate = self.candidates[number]
         weights = self._mix[voice(candidate.fact)]
         found = [
-            Signal(name, candidate.cosine or 0.0 if name == "meaning" else value, value, weights[name] * value)
+            Signal(name, candidate.cosine or 0.0 if name == "meaning" else value, value, adds)
             for name, value in self.features(candidate)
-            if weights[name] * value
+            if (adds := weights[name] * value)
         ]
         return (*found, Signal("standing", 1.0, 1.0, self.standing_of(number)))
 
@@ -208,6 +212,10 @@ class Table:
 
     def _beside(self, candidate: Candidate) -> list[tuple[str, float]]:
         """Those that not every candidate has."""
+        plain = candidate.fact.session is None and self._plain and not candidate.nearly and not candidate.kin
+        return NOTHING_BESIDE if plain else self._found_beside(candidate)
+
+    def _found_beside(self, candidate: Candidate) -> list[tuple[str, float]]:
         fact, asked, found = candidate.fact, self._asked, list[tuple[str, float]]()
         if candidate.nearly:
             found.append(("nearly", candidate.nearly))
@@ -270,9 +278,10 @@ def _is_code(word: str) -> bool:
 
 
 def voice(fact: Fact) -> str:
-    """Whose words these are: in a talk a user's, an assistant's or other people's; else a document's or those of a note."""
+    """Whose words these are: in a talk a user's, an assistant's or other people's; else a document's or those of a note. What a
+    tool printed repeats the question's words at length, as an assistant does."""
     if fact.shelf.layer == TURNS or fact.role is not None:
-        return fact.role if fact.role in ("user", "assistant") else "people"
+        return SPEAKERS.get(fact.role or "", "people")
     return "documents" if fact.shelf.layer == DOCUMENTS else "notes"
 
 

@@ -11,11 +11,11 @@ been kept out, the question goes through the stages once more (`pipeline.run`), 
 heard of the crowd is put beside what that finds.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
+from math import isclose
 from typing import ClassVar
 
 from memorist.design import Tools
@@ -35,13 +35,16 @@ from memorist.text.twins import (
     repeated,
     trigrams,
 )  # fmt: skip
-from memorist.worth import held_up, logistic, vouched_for
+from memorist.worth import held_up, log_odds, logistic, vouched_for
 
 BEHIND = 0.98  # of the score of a hit, for those that have to stand behind it
 VOICES = 2  # that nobody vouches for may stand before verified memories, all together: whatever the limit
 KEPT_OUT = 5  # that a crowd may keep others out of
 CANDIDATE = 0.02  # of the best score: a verified memory below that is no candidate for a place
 ANSWERS = 0.5  # the same for one that may be the answer
+MEETS = ("words", "names", "nearly", "within")  # signals of what the question asks for by name
+LIKE = 0.2  # soft coverage of a turn that has words like those of the question
+FITS = 1.0  # what the turn before it is worth by itself: then it may be the answer to that one
 ONE_VOICE = "verified memories answer it, and where it came from has had its word; `review` confirms an import"
 MACHINES = ("tool", "web")  # origins whose texts are made by the hundred: much the same letters are one text
 
@@ -87,29 +90,68 @@ def _too_unlikely(chance: float, below: float) -> str:
 @dataclass(frozen=True, slots=True)
 class DropUnlikely:
     """Few and right: keeps what has a fair chance to matter, by itself and beside the best. `min_relevance` takes the place of
-    both."""
+    both. What nobody vouches for does not push out what somebody stands for by repeating the question."""
 
     below: float  # relevance
     behind: float  # of the best, in log-odds of the score
     unless_covered: float = 0.3  # what holds a word that is asked for stays, however low
     elsewhere: float = 8.0  # the same for talk and documents, of which a reader wants more
+    spared: float = 0.3  # of the score of the best: what is vouched for stays from there on, where the best is not
+    near: float = 0.25  # cosine: talk and documents without a word of the question are kept from there on
+    said: float = 0.005  # relevance of a turn or a part of a document: hardly anything below it ever mattered
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        best = max((log_odds(hit.score) for hit in search.hits), default=0.0)
-        reasons = {hit.record.id: self._unlikely(hit, best, search.min_relevance, tools) for hit in search.hits}
+        first = max(search.hits, key=lambda hit: hit.score, default=None)
+        best = log_odds(first.score) if first else 0.0
+        judged = [hit for hit in search.hits if not self._spares(hit, first, search.min_relevance)]
+        reasons = {hit.record.id: self._unlikely(hit, best, search.min_relevance, tools) for hit in judged}
         lost = {id: reason for id, reason in reasons.items() if reason}
         return search.keeping([hit for hit in search.hits if hit.record.id not in lost], lost)
+
+    def _spares(self, hit: Hit, first: Hit | None, least: float | None) -> bool:
+        if least is not None or first is None:
+            return False
+        if "answers" in hit.why:  # an answer need not repeat the words of its question
+            return True
+        if vouched_for(first.record):
+            return _replies(hit.record, first.record)
+        return vouched_for(hit.record) and hit.score >= self.spared * first.score
 
     def _unlikely(self, hit: Hit, best: float, least: float | None, tools: Tools) -> str | None:
         if least is None and hit.why.get("lesson", 1.0) > 1:  # it helped with such a question
             return None
         memory = _is_memory(hit, tools)
-        wanted = least if least is not None else self.below if memory and _covered([hit]) < self.unless_covered else 0.0
+        if least is None and not memory and self._has_nothing(hit):
+            return "it has no word of the question and is not near its meaning"
+        wanted = self._floor(hit, memory) if least is None else least
         if hit.why["relevance"] < wanted:
             return f"relevance {hit.why['relevance']:.3f} is under {wanted:g}"
-        behind = self.behind if memory else self.elsewhere
-        far = least is None and log_odds(hit.score) < best - behind
+        far = least is None and log_odds(hit.score) < best - self._behind(memory)
         return f"score {hit.score:.3f} is far under that of the best" if far else None
+
+    def _behind(self, memory: bool) -> float:
+        return self.behind if memory else self.elsewhere
+
+    def _floor(self, hit: Hit, memory: bool) -> float:
+        """The relevance it needs, unless it holds the words of the question."""
+        if _covered([hit]) >= self.unless_covered:
+            return 0.0
+        return self.below if memory else self.said
+
+    def _has_nothing(self, hit: Hit) -> bool:
+        """Whether nothing in it meets the question. In a long text a word that is like one of the question is found by chance; in
+        a turn it tells something, and so do the time that is named and that it answers a turn that fits."""
+        found = {signal.name: signal.value for signal in hit.signals}
+        if any(found.get(name, 0.0) > 0 for name in MEETS) or found.get("meaning", 0.0) >= self.near:
+            return False
+        answers = found.get("before", 0.0) > FITS or found.get("role", 0.0) > 1.0  # a role counts more behind what fits
+        return hit.record.kind != "turn" or not (answers or found.get("soft", 0.0) >= LIKE)
+
+
+def _replies(record: Record, first: Record) -> bool:
+    """Whether it is the turn directly behind a question: an answer need not repeat its words."""
+    asks = first.kind == "turn" and first.text.rstrip().endswith("?")
+    return asks and (record.number, record.provenance.session) == (first.number + 1, first.provenance.session)
 
 
 def _covered(hits: Sequence[Hit]) -> float:
@@ -414,7 +456,7 @@ def _trigrams(text: str) -> frozenset[str]:
 
 def rescored(hit: Hit, score: float, name: str) -> Hit:
     """The hit with that score, and under this name what made the difference."""
-    if score == hit.score or hit.score <= 0:
+    if hit.score <= 0 or isclose(score, hit.score, rel_tol=1e-12):  # a rounding makes no difference
         return hit
     factor = score / hit.score
     if "relevance" not in hit.why:
@@ -423,8 +465,3 @@ def rescored(hit: Hit, score: float, name: str) -> Hit:
     signals = (*hit.signals, Signal(name, factor, factor, step))
     total = logistic(sum(signal.contribution for signal in signals))
     return replace(hit, score=total, why={**hit.why, name: factor}, signals=signals)
-
-
-def log_odds(chance: float) -> float:
-    bounded = min(max(chance, 1e-12), 1 - 1e-12)
-    return math.log(bounded / (1 - bounded))

@@ -5,7 +5,6 @@ fits the question. Whether one takes the place of another is read off the two te
 recency alone would put every newer note before every better one.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -19,9 +18,9 @@ from memorist.recall.stages.keep import not_believed, rescored
 from memorist.records import Hit, Record, Signal
 from memorist.text.claims import claims, other_value, same_slot
 from memorist.text.gist import gist, glance
-from memorist.worth import held_up, vouched_for
+from memorist.worth import held_up, log_odds, vouched_for
 
-FAR = 3.0  # log-odds between an older hit and a newer one that fits far less
+FAR = 4.0  # log-odds between an older hit and a newer one that fits far less
 WEAK = 2.5  # log-odds behind the best: who is so far behind is outdone anyhow
 BEHIND = 0.999  # of the score of the newer one: directly behind it
 
@@ -40,30 +39,48 @@ class NewestFirst:
     optional: bool = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        best = ordered(search.hits)[: self.most]
-        fetched = _fetched(best, search, tools)
-        by_time = sorted((hit for hit in (*best, *fetched) if _states(hit.record, tools)), key=_stated, reverse=True)
+        best = _with_newer(ordered(search.hits)[: self.most], search, tools)
+        by_time = sorted((hit for hit in best if _states(hit.record, tools)), key=_stated, reverse=True)
         taken = _replaced(by_time, search.query)
         if not taken:
             return search
-        moved = _moved(ordered((*best, *fetched)), taken)
+        moved = _moved(ordered(best), taken)
         known = {hit.record.id for hit in search.hits}
-        hits = [*search.hits, *(hit for hit in fetched if hit.record.id in moved and hit.record.id not in known)]
+        hits = [*search.hits, *(hit for hit in best if hit.record.id in moved.keys() - known)]
         note = f"{len(taken)} of the best were stated anew"
         return search.but(hits=tuple(moved.get(hit.record.id, hit) for hit in hits), note=note)
 
 
-def _fetched(best: Sequence[Hit], search: Search, tools: Tools) -> list[Hit]:
-    """Newer memories that contradict one of the best, with its score: they say the same in other words than were asked."""
-    known = {hit.record.id for hit in search.hits}
-    missing = {id: hit for hit in reversed(best) for id in hit.conflicts if id not in known}
-    found = list[Hit]()
-    for record in tools.store.get(list(missing), search.where) if missing else ():
-        old = missing[record.id]
-        if _key(record) > _key(old.record) and not_believed(record, search, tools) is None:
-            level = Signal("contradicts", 1.0, 1.0, _log_odds(old.score))
-            found.append(Hit(record, old.score, {"relevance": old.score}, (level,), (old.record.id,)))
-    return found
+def _with_newer(best: Sequence[Hit], search: Search, tools: Tools) -> list[Hit]:
+    lifted = {hit.record.id: hit for hit in _lifted(best, search, tools)}
+    return [*(hit for hit in best if hit.record.id not in lifted), *lifted.values()]
+
+
+def _lifted(best: Sequence[Hit], search: Search, tools: Tools) -> list[Hit]:
+    """Newer memories that contradict one of the best and may take its place, with its score: they say the same in other words
+    than were asked. Whether one of them was found by itself depends on how much else there is and how many were asked for; the
+    answer must not."""
+    found = {hit.record.id: hit for hit in best}
+    contradicted = _contradicted(best, found)
+    lifted = list[Hit]()
+    for record in tools.store.get(list(contradicted), search.where) if contradicted else ():
+        old, own = contradicted[record.id], found.get(record.id)
+        new = rescored(own, old.score, "newest") if own else _in_its_place(record, old)
+        later = _key(record) > _key(old.record) and not_believed(record, search, tools) is None
+        if later and _takes_the_place(new, old, 0.0, search.query):
+            lifted.append(new)
+    return lifted
+
+
+def _contradicted(best: Sequence[Hit], found: Mapping[str, Hit]) -> dict[str, Hit]:
+    """By the id of each that contradicts one of the best and stands behind it, the best of these."""
+    told = [(id, hit) for hit in reversed(best) for id in hit.conflicts]
+    return {id: hit for id, hit in told if id not in found or found[id].score < hit.score}
+
+
+def _in_its_place(record: Record, old: Hit) -> Hit:
+    level = Signal("contradicts", 1.0, 1.0, log_odds(old.score))
+    return Hit(record, old.score, {"relevance": old.why.get("relevance", old.score)}, (level,), (old.record.id,))
 
 
 def _states(record: Record, tools: Tools) -> bool:
@@ -76,7 +93,7 @@ def _stated(hit: Hit) -> tuple[datetime, int]:
 
 
 def _key(record: Record) -> tuple[datetime, int]:
-    return record.times.at, record.number
+    return record.times.stated, record.number
 
 
 class Newer(NamedTuple):
@@ -87,59 +104,73 @@ class Newer(NamedTuple):
 def _replaced(by_time: Sequence[Hit], question: str) -> dict[str, Newer]:
     """The id of each that was stated anew, with the newest of those that took its place."""
     found: dict[str, Newer] = {}
-    best = max((_log_odds(hit.score) for hit in by_time), default=0.0)
+    levels = [log_odds(hit.score) for hit in by_time]
+    best = max(levels, default=0.0)
     for place, old in enumerate(by_time):
-        if _log_odds(old.score) < best - WEAK:
+        if levels[place] < best - WEAK:
             continue
-        newer = next((new for new in by_time[:place] if _takes_the_place(new, old, question)), None)
+        before = zip(by_time[:place], levels, strict=False)
+        newer = next(
+            (new for new, level in before if _takes_the_place(new, old, levels[place] - level, question)), None
+        )
         if newer is not None:
             found[old.record.id] = Newer(newer, _surely(old.record.text, newer.record.text))
     return found
 
 
-def _takes_the_place(new: Hit, old: Hit, question: str) -> bool:
-    """Whether the newer one is to be shown first. What nobody vouches for makes nothing outdated that a person or an agent
-    stands for, nothing does so to a pin, and two people may both say "I live in …"."""
+def _takes_the_place(new: Hit, old: Hit, better: float, question: str) -> bool:
+    """Whether the newer one is to be shown first, where the older one fits so much better. What nobody vouches for makes nothing
+    outdated that a person or an agent stands for, nothing does so to a pin, and two people may both say "I live in …"."""
     was, now = old.record, new.record
     flagged = now.id in old.conflicts
-    if not (flagged or _may_take_it(new, old)):
+    if not (flagged or _may_take_it(new, old, better)):
         return False
     if (now.scope, now.home) != (was.scope, was.home) or _weight(was) > _weight(now):
         return False
-    before, after = claims(was.text), claims(now.text)
-    if (before.personal or after.personal) and was.provenance.speaker != now.provenance.speaker:
+    if was.provenance.speaker != now.provenance.speaker and (claims(was.text).personal or claims(now.text).personal):
         return False
-    return _stated_later(now, was) and _says_so(new, old, flagged) and not _only_the_older(question, was.text, now.text)
+    return (
+        _stated_later(now, was)
+        and _says_so(new, old, flagged, better)
+        and not _only_the_older(question, was.text, now.text)
+    )
 
 
-def _may_take_it(new: Hit, old: Hit) -> bool:
+def _may_take_it(new: Hit, old: Hit, better: float) -> bool:
     """Whether it is worth reading them closely; it seldom is. What is first already can only be called outdated by it, and
     hardly anything is so sure that it outdoes what fits the question far better."""
     was, now = old.record.text, new.record.text
-    if old.score > new.score:
-        return _log_odds(old.score) - _log_odds(new.score) <= FAR and pairs.meet(was, now)
-    return pairs.meet(was, now) and (glance(now).tells or bool(claims(now).slots))
+    if (old.score > new.score and better > FAR) or not pairs.meet(was, now):
+        return False
+    tells = old.score > new.score or glance(now).tells or bool(claims(now).slots)
+    return tells and _may_say_so(was, now, better)
+
+
+def _may_say_so(was: str, now: str, better: float) -> bool:
+    """Whether a rule or the classifier could say so at all: what most pairs are left out by is looked at first."""
+    return pairs.may_reach(was, now, pairs.least("order") + max(0.0, better)) or bool(_another_value(was, now))
 
 
 def _stated_later(now: Record, was: Record) -> bool:
     """Of two that were stated at once, such as the lines of a list, only one that tells of a change is the later one."""
-    return now.times.at > was.times.at or gist(now.text).tells
+    return now.times.stated > was.times.stated or gist(now.text).tells
 
 
-def _says_so(new: Hit, old: Hit, flagged: bool) -> bool:
+def _says_so(new: Hit, old: Hit, flagged: bool, better: float) -> bool:
     was, now = old.record, new.record
     by_rule = _another_value(was.text, now.text)
     if by_rule is not None:
         return by_rule
     if flagged and pairs.flags(was.text, now.text):
         return True
-    better = max(0.0, _log_odds(old.score) - _log_odds(new.score))
-    return pairs.reaches(was.text, now.text, pairs.least("flag" if _votes(was) > _votes(now) else "order") + better)
+    least = pairs.least("flag" if _votes(was) > _votes(now) else "order")
+    return pairs.reaches(was.text, now.text, least + max(0.0, better))
 
 
 def _another_value(was: str, now: str) -> bool | None:
     """What the rules say, where they can read both."""
-    before, after = claims(was).slots, claims(now).slots
+    before = claims(was).slots
+    after = claims(now).slots if before else ()
     if not before or not after:
         return None
     return same_slot(before[0], after[0]) and other_value(before[0], after[0])
@@ -165,11 +196,6 @@ def _weight(record: Record) -> int:
     return vouched_for(record) + held_up(record)
 
 
-def _log_odds(score: float) -> float:
-    bounded = min(max(score, 1e-6), 1 - 1e-6)
-    return math.log(bounded / (1 - bounded))
-
-
 def _moved(best: Sequence[Hit], taken: Mapping[str, Newer]) -> dict[str, Hit]:
     """Every hit that changes: in the order of the best, each group with its newest at the place of its best."""
     scores = {hit.record.id: hit.score for hit in best}
@@ -190,7 +216,8 @@ def _placed(hit: Hit, score: float, relevance: float, taken: Mapping[str, Newer]
     name = "newest" if newer is None else "outdated" if newer.sure else "older"
     why = {**hit.why, "relevance": relevance} if "relevance" in hit.why else hit.why
     replaces = tuple(id for id, by in taken.items() if by.sure and by.hit.record.id == hit.record.id)
-    return rescored(replace(hit, why=why, replaces=replaces), score, name)
+    placed = rescored(replace(hit, why=why, replaces=replaces), score, name)
+    return placed if name != "outdated" or name in placed.why else replace(placed, why={**placed.why, name: 1.0})
 
 
 def _chain(hit: Hit, taken: Mapping[str, Newer]) -> list[Hit]:

@@ -3,7 +3,9 @@
 "You" is the assistant and "I" the user, so a question for what you advised prefers an assistant's turns. A named day, week or
 month is a window first: turns inside it are gathered even if they share little with the question, and have a signal of their
 own beside the one that fades (`when`). Its words are not looked for then, and where hardly any others are left ("what did I do
-today?") the time decides. And what was corrected a moment later is never shown without saying so.
+today?") the time decides. Where the same was asked before, what was answered then comes before the question, whose words are all
+that it has; and what a tool printed comes after what people and assistants said. And what was corrected a moment later is never
+shown without saying so.
 """
 
 import math
@@ -16,6 +18,7 @@ from memorist.design import Tools
 from memorist.kinds import TURNS
 from memorist.recall.pipeline import Asked, Search, ordered
 from memorist.recall.stages.keep import not_believed
+from memorist.recall.stages.weigh import weighed
 from memorist.records import Hit, Record, Signal
 from memorist.store.nouns import Fact
 from memorist.store.where import Order
@@ -35,6 +38,9 @@ chatted mention mentioned conversation day thing things stuff anything something
 gemacht machen mache passiert geschehen los war besprochen gesprochen geredet erzählt gesagt worüber erlebt vor geplant
 unternommen"""
 NEXT = 3  # turns in which a correction is looked for
+ANSWERED_WITHIN = 12  # turns in which the answer to a question is looked for: calls and results come first
+SAME = 0.8  # of the words of two questions that must be the same
+MOST_ASKED = 3  # turns that ask the same, and are looked at for their answers
 MOST_CORRECTED = 8  # of the best turns are looked at for one; each look costs a lookup of its neighbours
 
 
@@ -99,6 +105,63 @@ def _within(span: Span, search: Search, tools: Tools) -> set[int]:
 
 
 @dataclass(frozen=True, slots=True)
+class Answered:
+    """Weighs what tools printed less than what was said, and a turn that only asks the same less than what was answered to it,
+    which takes its place; `why` names each."""
+
+    tool: float = 0.8
+    asked: float = 0.8
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        asking = ordered(hit for hit in search.hits if _asks_the_same(hit.record, search))[:MOST_ASKED]
+        answers = _answers(asking, search, tools) if asking else []
+        hits = {hit.record.number: self._weighed(hit, asking) for hit in search.hits}
+        hits |= {hit.record.number: hit for hit in answers if hit.score >= hits.get(hit.record.number, hit).score}
+        changed = len(hits) > len(search.hits) or any(hits[hit.record.number] is not hit for hit in search.hits)
+        return search.but(hits=tuple(ordered(hits.values()))) if changed else search
+
+    def _weighed(self, hit: Hit, asking: Sequence[Hit]) -> Hit:
+        if _of_a_tool(hit.record):
+            return weighed(hit, {"tool": self.tool})
+        return weighed(hit, {"asked": self.asked}) if hit in asking else hit
+
+
+def _of_a_tool(record: Record) -> bool:
+    """What a tool returned, or was called with."""
+    return record.kind == "turn" and (record.provenance.role == "tool" or "call" in record.data)
+
+
+def _asks_the_same(record: Record, search: Search) -> bool:
+    if record.kind != "turn" or "?" not in record.text:
+        return False
+    said, asked = _terms(record), set(search.terms)
+    return bool(asked) and len(said & asked) >= SAME * len(said | asked)
+
+
+def _answers(asking: Sequence[Hit], search: Search, tools: Tools) -> list[Hit]:
+    """What was said to these questions last, each as relevant as its question and the results that it was drawn from."""
+    chains = _following([hit.record.number for hit in asking], ANSWERED_WITHIN, search, tools)
+    held = _held(sorted({fact.number for chain in chains.values() for fact in chain}), search, tools)
+    scores = {hit.record.number: hit.score for hit in search.hits}
+    found = []
+    for first, *then in chains.values():
+        said = _until(first.role, then)  # until whoever asked speaks again
+        known = filter(None, (held.get(fact.number) for fact in said))
+        spoken = [record for record in known if not _of_a_tool(record)]
+        if spoken:
+            found.append(_beside(spoken[-1], _best(scores, (first, *said)), "answers"))
+    return found
+
+
+def _best(scores: Mapping[int, float], facts: Sequence[Fact]) -> float:
+    return max(scores.get(fact.number, 0.0) for fact in facts)
+
+
+def _until(role: str | None, facts: Sequence[Fact]) -> Sequence[Fact]:
+    return facts[: next((place for place, fact in enumerate(facts) if fact.role == role), len(facts))]
+
+
+@dataclass(frozen=True, slots=True)
 class Corrected:
     """A correction travels with the turn that it corrects, directly behind it; `why` names both."""
 
@@ -118,18 +181,17 @@ def _with_corrections(search: Search, found: Mapping[int, Record]) -> Search:
         hits[number] = replace(hit, why={**hit.why, "corrected": 1.0})
         known = hits.get(right.number)
         if known is None or known.score < hit.score:
-            hits[right.number] = _behind(hit, right)
+            hits[right.number] = _beside(right, math.nextafter(hit.score, 0.0), "corrects")
         else:
             hits[right.number] = replace(known, why={**known.why, "corrects": 1.0})
     pairs = ", ".join(f"[id:{right.number}] corrects [id:{number}]" for number, right in found.items())
     return search.but(hits=tuple(hits.values()), note=pairs)
 
 
-def _behind(hit: Hit, right: Record) -> Hit:
-    """The correction as a hit that is as relevant as what it corrects, one step less."""
-    score = math.nextafter(hit.score, 0.0)
+def _beside(record: Record, score: float, because: str) -> Hit:
+    """A turn as a hit that is as relevant as another one, which it corrects or answers."""
     odds = math.log(max(score, 1e-12) / max(1 - score, 1e-12))
-    return Hit(right, score, {"relevance": score, "corrects": 1.0}, (Signal("corrects", 1.0, 1.0, odds),))
+    return Hit(record, score, {"relevance": score, because: 1.0}, (Signal(because, 1.0, 1.0, odds),))
 
 
 def _corrections(said: Sequence[Hit], search: Search, tools: Tools) -> dict[int, Record]:
@@ -150,18 +212,26 @@ def _held(numbers: Sequence[int], search: Search, tools: Tools) -> dict[int, Rec
 
 def _said_next(numbers: Sequence[int], search: Search, tools: Tools) -> dict[int, list[int]]:
     """For each of these turns which of the next few the same speaker said."""
+    chains = _following(numbers, NEXT, search, tools)
+    return {
+        number: [fact.number for fact in then if (fact.role, fact.speaker) == (first.role, first.speaker)]
+        for number, (first, *then) in chains.items()
+    }
+
+
+def _following(numbers: Sequence[int], most: int, search: Search, tools: Tools) -> dict[int, list[Fact]]:
+    """Each of these turns with the next few of its session."""
 
     def facts(wanted: Iterable[int]) -> dict[int, Fact]:
         return {fact.number: fact for fact in tools.store.facts(sorted(set(wanted)), search.shelves, search.where)}
 
-    first = latest = facts(numbers)
-    chains: dict[int, list[int]] = {number: [] for number in first}
-    for _ in range(NEXT):
+    latest = facts(numbers)
+    chains = {number: [fact] for number, fact in latest.items()}
+    for _ in range(most):
         following = facts(fact.after for fact in latest.values() if fact.after is not None)
         latest = {number: following[fact.after] for number, fact in latest.items() if fact.after in following}
         for number, fact in latest.items():
-            if (fact.role, fact.speaker) == (first[number].role, first[number].speaker):
-                chains[number].append(fact.number)
+            chains[number].append(fact)
     return chains
 
 

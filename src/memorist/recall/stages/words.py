@@ -136,8 +136,12 @@ def misspelt(term: str, search: Search, tools: Tools, share: float = 0.2) -> Ite
     """Words of the vocabulary that this one may have been meant to be: up to that share of its letters differs. The right word may
     begin as this one, without its second letter, or with the first two swapped."""
     most = min(MOST_EDITS, round(share * len(term)))
+    sizes = range(len(term) - max(most, ENDING), len(term) + most + 1)  # most words are shorter or longer
+    letters = set(term)
     for begin in dict.fromkeys((term[:2], term[0] + term[2], term[1] + term[0])):
         for word in tools.store.vocabulary(begin, search.shelves, search.where, LOOKED_UP):
+            if len(word) not in sizes or (len(letters.difference(word)) > most and not term.startswith(word)):
+                continue  # as nearly all
             edits = _edits(term, word, most)
             if edits:
                 yield Expansion(word, term, "fuzzy", FUZZY * _near(term, edits))
