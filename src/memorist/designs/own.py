@@ -309,6 +309,7 @@ _lift = partial(checks.number, least=1, most=2)
 _part_of = partial(checks.number, least=0.01, most=1)
 _field = partial(checks.number, least=0.1, most=10)
 _odds = partial(checks.number, least=0, most=20)
+_lowered = partial(checks.number, least=0.1, most=1)
 _tokens = partial(checks.whole, least=0, most=1_000_000)
 STAGES: Mapping[str, Shape] = {
     "understand": _shape(gather.Understand, most=_few, urls=checks.flag),
@@ -325,7 +326,7 @@ STAGES: Mapping[str, Shape] = {
     "weigh": _shape(weigh.Weigh, factors=Key("factors", partial(names, known=tuple(FACTORS)), list)),
     "votes": _shape(weigh.WeighByVotes, reinforce=_vote, demote=_vote),
     "lessons": _shape(lessons.Lessons),
-    "suspect": _shape(weigh.Suspect, weight=partial(checks.number, least=0.1, most=1)),
+    "suspect": _shape(weigh.Suspect, weight=_lowered),
     "abstain": _shape(keep.Abstain, below=checks.share, elsewhere=checks.share, unless_covered=checks.share),
     "drop_unlikely": _shape(
         keep.DropUnlikely, below=checks.share, behind=_odds, unless_covered=checks.share, elsewhere=_odds
@@ -341,8 +342,9 @@ STAGES: Mapping[str, Shape] = {
     "spread": _shape(keep.Spread, most=_pool),
     "say_once": _shape(keep.SayOnce),
     "one_voice": _shape(keep.OneVoice),
+    "answered": _shape(talk.Answered, tool=_lowered, asked=_lowered),
     "corrected": _shape(talk.Corrected),
-    "mark_conflicts": _shape(weigh.MarkConflicts, weight=partial(checks.number, least=0.1, most=1)),
+    "mark_conflicts": _shape(weigh.MarkConflicts, weight=_lowered),
     "newest_first": _shape(newest.NewestFirst, most=partial(checks.whole, least=2, most=100)),
     "keep_best": _shape(keep.KeepBest, pinned=partial(checks.whole, least=0, most=100)),
 }

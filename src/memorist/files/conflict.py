@@ -124,7 +124,7 @@ class _Wiping:
             id = self._owner(passage)
             record = self.living.get(id)
             if self._goes(passage, id) and not (record and says_the_same(passage, record)):
-                edits.put(passage.block, item_of(record, passage.sign) if record else [])
+                edits.put(passage.block, item_of(record, passage) if record else [])
                 others += [] if id in self.ids else [passage.block.start + 1]
         for block in filter(lambda block: self._is_comment_with_them(page, block), page.blocks):
             edits.remove(block)

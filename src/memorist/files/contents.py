@@ -38,6 +38,7 @@ def of(source: sources.Source, memory: Memory, document: bool, heard: Callable[[
     """The file, or those of an archive."""
     stream = streams.Stream(source, heard)
     head = stream.head()
+    streams.must_be_unpacked(head, source.shown)
     if streams.is_zip(head) and not document:
         for name in streams.inside(source):
             entry = streams.Stream(replace(source, entry=name), heard)
@@ -101,8 +102,7 @@ def _memories(stream: streams.Stream) -> list[Entry]:
 def _document(stream: streams.Stream, memory: Memory) -> Content:
     writer = memory._writer
     # A project that was named is no folder: the same name in two folders is two documents.
-    root = None if memory.project.how == "named" else memory.project.root
-    name = writer.redact(sources.name_in(root, stream.source))
+    name = writer.redact(sources.name_in(memory.project.own_root, stream.source))
 
     def parts() -> Iterator[Entry]:
         text = documents.text_of(stream.whole(), stream.shown)

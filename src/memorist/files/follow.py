@@ -64,6 +64,8 @@ WAIT = 30.0  # seconds for another process that follows
 ERASING_WAIT = 5.0
 EVENTS_AT_ONCE = 1000
 MOST_EVENTS = 50_000  # beyond that it is faster to compare everything
+A_TURN = 20  # records that a turn changes at most, with its session
+TALK = ("turn", "session")
 LONGEST_TRACE = 256  # bytes
 WIPING = ("erased", "past erased")  # verbs of events after which a file must be written anew
 LOCK, STATE, IGNORED = "lock", "follow.json", ".gitignore"
@@ -131,7 +133,7 @@ def target_of(memory: Memory) -> Target | None:
 
 def _may_by_design(memory: Memory, named: str) -> bool:
     """A design alone leaves no folder wherever a command runs: only in a checkout or beside a `.memorist.toml`."""
-    root = _own_root(memory)
+    root = memory.project.own_root
     marked = root is not None and (memory.project.own is not None or (root / settings.LOCAL_NAME).is_file())
     return marked or Path(named).expanduser().is_absolute()
 
@@ -141,7 +143,7 @@ def _folder(memory: Memory, named: str) -> Path:
     folder = Path(named).expanduser()
     if folder.is_absolute():
         return folder / name_of(memory.project.scope.removeprefix("project/"))
-    root = _own_root(memory)
+    root = memory.project.own_root
     if root is None:
         raise Invalid(f"{memory.project.scope} has no folder of its own; set files.folder to a full path for its files")
     if not Path(os.path.realpath(root / folder)).is_relative_to(os.path.realpath(root)):
@@ -149,11 +151,6 @@ def _folder(memory: Memory, named: str) -> Path:
             f"{visible(str(root / folder))} leads out of the project; name it by its full path in files.folder"
         )
     return root / folder
-
-
-def _own_root(memory: Memory) -> Path | None:
-    """The folder of the project; one that was named may be named from anywhere."""
-    return None if memory.project.how == "named" else memory.project.root
 
 
 # ---------------------------------------------------------------- one folder
@@ -197,7 +194,7 @@ class Follower:
         with self._locked(WAIT), self._at_work():
             state, head = self._state(), caller.store.head()  # as another process left it
             due = None if whole or state is None else self._events(state, head)
-            told = [*self._erase_again(due), *self._write(due)]
+            told = [*self._erase_again(due), *self._write(due), *self._left_behind(due)]
             return Followed(self.target.folder, self._keep(head, state), tuple(told))
 
     @contextmanager
@@ -210,11 +207,35 @@ class Follower:
 
     def _write(self, due: Sequence[Event] | None) -> list[str]:
         ids = None if due is None else tuple(dict.fromkeys(event.record for event in due))
-        if ids != ():
-            return self._each(lambda each: each.write(self.memory, Since(ids)))
-        if self.target.mode != "mirror":
-            return []
-        return self._each(lambda each: each.write(self.memory, Since(())) if isinstance(each, MemoryPage) else [])
+        concerned = self._concerned(ids)
+        return self._each(lambda each: each.write(self.memory, Since(ids)) if isinstance(each, concerned) else [])
+
+    def _concerned(self, ids: Sequence[str] | None) -> type | tuple[type, ...]:
+        """The projections that have something to write, where these records changed: a page that is read back, always."""
+        if self.target.mode == "mirror":
+            return MemoryPage if ids == () else object
+        if ids == ():
+            return ()
+        return Transcripts if ids is not None and self._is_talk(ids) else object
+
+    def _is_talk(self, ids: Sequence[str]) -> bool:
+        """Whether they are turns and sessions alone, which stand in transcripts and nowhere else: a turn costs no more than
+        its line."""
+        found = self.memory._tools.store.get(ids[:A_TURN], everywhere(self.memory.space))
+        return len(found) == len(ids) and all(record.kind in TALK for record in found)
+
+    def _left_behind(self, due: Sequence[Event] | None) -> Iterator[str]:
+        """Folders of this project under a name that it had, which are not written any more; told when all is compared."""
+        if due is not None:
+            return
+        store, space, here = self.memory._tools.store, self.memory.space, self.target
+        others = [each for each in folders.known(store, space) if each.scope != here.scope and each.path.is_dir()]
+        for each in others:
+            if each.path != here.folder and called(each.scope, store, space, adopted=True) == here.scope:
+                yield (
+                    f"{visible(str(each.path))} has the files of {each.scope}, which is {here.scope} now: they are not written "
+                    "any more; move what you want to keep, and remove that folder"
+                )
 
     def _erase_again(self, due: Sequence[Event] | None) -> list[str]:
         """What was erased while nobody could reach this folder; of one that is compared as a whole, whatever ever was."""

@@ -19,16 +19,16 @@ ambiguous date (03/04/2025) is ignored: a wrong date is worse than none.
 import re
 import string
 import textwrap
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import accumulate, zip_longest
+from itertools import zip_longest
 from pathlib import PurePath
 from typing import Literal
 
 from memorist.checks import LONGEST_LABEL
+from memorist.files import signs
 from memorist.records import Draft
 from memorist.remember.bring import Exported
 from memorist.text.visible import is_blank
@@ -79,7 +79,7 @@ class Entry:
 
 def memories_in(text: str, name: str, modified: datetime) -> list[Entry]:
     """The memories of a Markdown file with that name, in order. Any text is valid."""
-    lines = _BREAK.split(text.removeprefix("\ufeff"))
+    lines = signs.BREAK.split(text.removeprefix("\ufeff"))
     front, length = _front_matter(lines)
     at = front.at or date_of_name(PurePath(name).stem) or modified
     plain = replace(front, title=None, files=(name,), at=at)
@@ -212,15 +212,6 @@ def _kinds_of(headings: Iterator[str]) -> Iterator[str]:
 
 Sort = Literal["heading", "item", "paragraph", "rule"]
 
-_BREAK = re.compile(r"\r\n|\n|\r")
-_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
-_UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
-_RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
-_ITEM = re.compile(r"([ \t]*)([-*+•‣◦▪]|(\d{1,3})[.)])(?:[ \t]+(.*))?$")
-FENCE = re.compile(r"([ \t]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?)(`{3,}(?=[^`]*$)|~{3,})")
-_FENCE_END = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*$")
-NESTED = 2  # columns deeper than the item above: less is a typing slip
-
 
 @dataclass(frozen=True, slots=True)
 class _Line:
@@ -244,12 +235,12 @@ class _Block:
 
 def _without_comments(lines: list[str], first: int) -> Iterator[_Line]:
     """The lines without HTML comments, with code marked. An unclosed comment or fence is plain text."""
-    ends, place, comments_end = FenceEnds(lines), 0, True
+    ends, place, comments_end = signs.FenceEnds(lines), 0, True
     lines = list(lines)
     while place < len(lines):
         code_end = ends.after(place)
         if code_end is not None:
-            marked = FENCE.match(lines[place])
+            marked = signs.FENCE.match(lines[place])
             behind_marker = bool(marked and marked[1].strip())  # the line is an item, and its code follows
             yield _Line(first + place, lines[place], code=not behind_marker)
             for inner in range(place + 1, code_end + 1):
@@ -288,32 +279,6 @@ def _cut(line: str) -> tuple[str, int | None]:
 
 def _closing(lines: list[str], place: int) -> int | None:
     return next((later for later in range(place + 1, len(lines)) if "-->" in lines[later]), None)
-
-
-class FenceEnds:
-    """Where a fence that opens on a line is closed; whether it is closed at all is known in advance."""
-
-    def __init__(self, lines: list[str]) -> None:
-        self._lines = lines
-        self._ends: dict[str, list[tuple[int, int]]] = {"`": [], "~": []}  # (line, length), in order
-        for place, line in enumerate(lines):
-            if end := _FENCE_END.match(line):
-                self._ends[end[1][0]].append((place, len(end[1])))
-        self._longest = {  # for each end, the longest fence from there on
-            sign: list(accumulate((length for _, length in reversed(ends)), max))[::-1]
-            for sign, ends in self._ends.items()
-        }
-
-    def after(self, place: int) -> int | None:
-        opened = FENCE.match(self._lines[place])
-        if not opened:
-            return None
-        sign, length = opened[2][0], len(opened[2])
-        ends, longest = self._ends[sign], self._longest[sign]
-        start = bisect_left(ends, (place + 1, 0))
-        if start == len(ends) or longest[start] < length:
-            return None
-        return next(ends[later][0] for later in range(start, len(ends)) if ends[later][1] >= length)
 
 
 # ---------------------------------------------------------------- blocks
@@ -355,43 +320,43 @@ class _Reader:
         elif not text:
             if self._open:
                 self._open.blank = True
-        elif self._open and self._open.sort == "item" and _width(text) - self._open.indent >= NESTED:
-            if _ITEM.match(text):
+        elif self._open and self._open.sort == "item" and signs.width(text) - self._open.indent >= signs.NESTED:
+            if signs.ITEM.match(text):
                 self._open.blank = False  # blank lines between nested items do not split the list
             self._open.add(text)
         elif not (self._heading(line.number, text) or self._rule(line.number, text) or self._item(line.number, text)):
             self._plain(line.number, text)
 
     def _heading(self, number: int, text: str) -> bool:
-        found = _HEADING.match(text)
+        found = signs.HEADING.match(text)
         if found:
             self._close()
-            self._done.append(_Block("heading", number, _unclosed(found[2] or ""), len(found[1])))
+            self._done.append(_Block("heading", number, signs.title_of(found), len(found[1])))
             return True
         above = self._open
-        under = _UNDERLINE.match(text)
+        under = signs.UNDERLINE.match(text)
         if not under or not above or above.sort != "paragraph" or above.rest or above.blank:
             return False
         self._open = None
-        self._done.append(_Block("heading", above.line, above.first.strip(), 1 if under[1][0] == "=" else 2))
+        self._done.append(_Block("heading", above.line, above.first.strip(), signs.level_of(under)))
         return True
 
     def _rule(self, number: int, text: str) -> bool:
-        if not _RULE.match(text):
+        if not signs.RULE.match(text):
             return False
         self._close()
         self._done.append(_Block("rule", number))
         return True
 
     def _item(self, number: int, text: str) -> bool:
-        found, above = _ITEM.match(text), self._open
+        found, above = signs.ITEM.match(text), self._open
         if not found:
             return False
         wrapped = above and above.sort == "paragraph" and not above.blank and found[3] not in (None, "1")
         if wrapped:  # "… in\n2024. Then …"
             return False
         self._close()
-        self._open = _Open("item", number, _width(found[1]), found[4] or "")
+        self._open = _Open("item", number, signs.width(found[1]), found[4] or "")
         return True
 
     def _plain(self, number: int, text: str) -> None:
@@ -409,18 +374,6 @@ class _Reader:
         if self._open:
             self._done.append(_Block(self._open.sort, self._open.line, self._open.text()))
             self._open = None
-
-
-def _unclosed(heading: str) -> str:
-    """A heading without its closing number signs; the one in "C#" belongs to the word."""
-    bare = heading.rstrip("#")
-    return bare.rstrip() if not bare or bare[-1] in " \t" else heading
-
-
-def _width(text: str) -> int:
-    """Columns of blanks at the beginning."""
-    blanks = text[: len(text) - len(text.lstrip(" \t"))]
-    return len(blanks.expandtabs(4))
 
 
 # ---------------------------------------------------------------- dates

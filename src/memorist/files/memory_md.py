@@ -34,7 +34,7 @@ from memorist.files.pairs import RETRY, paired
 from memorist.kinds import MEMORY
 from memorist.memory import Memory
 from memorist.noun import Noun
-from memorist.records import Draft, Outcome, Record, Report
+from memorist.records import Draft, Outcome, Record, Report, counted
 from memorist.remember.authority import RANK
 from memorist.remember.changes import UNDONE
 from memorist.remember.consent import FULL
@@ -96,10 +96,10 @@ class Synced(Noun):
 
     def _line(self) -> str:
         parts = [
-            f"{len(some):,} {what}"
+            counted(len(some), what)
             for what, some in (
-                ("edits", self.edits), ("lines written", self.written), ("proposals", self.proposals),
-                ("conflicts", self.conflicts), ("problems", self.problems),
+                ("edit{}", self.edits), ("line{} written", self.written), ("proposal{}", self.proposals),
+                ("conflict{}", self.conflicts), ("problem{}", self.problems),
             )
             if some
         ]  # fmt: skip
@@ -349,6 +349,9 @@ class _Sync:
         if verdict == "keep":
             self.rows[id] = Counterpart(id, key, self._seen(record), self._kept_state(passage, key, row, record))
         elif verdict == "remove":
+            # A sync that was killed may have forgotten what a person took out and has put back since.
+            back = (record.state, record.reason) == ("archived", REMOVED) and passage.mark != id
+            self.lost += [(passage, record)] if back else []
             edits.remove(passage.block)
             self.written.append(id)
         elif verdict == "restore":
@@ -371,7 +374,7 @@ class _Sync:
     ) -> None:
         """An edit; where the store's text was changed too, that of both, or a copy that has both."""
         if verdict == "merge" and row is not None and not row.state:
-            ours = without_marks(item_of(record, passage.sign))
+            ours = without_marks(item_of(record, passage))
             joined = merged(row.page.split(" "), ours, passage.lines, self._key)
             if joined:
                 mark = f"{joined[0]} <!-- m:{record.id[1:]} -->"
@@ -384,7 +387,7 @@ class _Sync:
         self._edit(passage, key, record)
 
     def _rewrite(self, passage: Passage, record: Record, edits: Edits) -> None:
-        lines = item_of(record, passage.sign)
+        lines = item_of(record, passage)
         edits.put(passage.block, lines)
         self.rows[record.id] = self._row_of(lines, record)
         self.written.append(record.id)
@@ -395,13 +398,13 @@ class _Sync:
     # ------------------------------------------------------------ what comes in
 
     def _edit(self, passage: Passage, key: str, record: Record) -> None:
-        text = pages.said_in(passage, record)
-        self.told.append(Edit("revised", text, record.text, record.id))
+        text, labels = pages.said_in(passage, record), pages.labels_beside(passage, record)
+        self.told.append(Edit("revised", passage.text if labels else text, record.text, record.id))
         if self.dry_run:
             return
         state, now = LEFT, record
         try:
-            outcome = self.door.revise(record.id, text, expected_version=record.version, because=EDITED)
+            outcome = self.door.revise(record.id, text, **labels, expected_version=record.version, because=EDITED)
             state, now = _state(outcome), outcome.record or record
         except MemoristError as problem:
             self._problem(passage, problem)
@@ -426,23 +429,40 @@ class _Sync:
     def _take(self, places: Sequence[int]) -> None:
         """What is new on the page."""
         drafts = [self.passages[place].draft(self.scope) for place in places]
-        self.told += [Edit("added", draft.text) for draft in drafts]
+        self.told += [Edit("added", self._shown_as(place, draft)) for place, draft in zip(places, drafts, strict=True)]
         if self.dry_run:
             return
         for place, outcome in zip(places, self._remember(drafts, places), strict=True):
             self._taken_in(place, outcome)
+
+    def _shown_as(self, place: int, draft: Draft) -> str:
+        """With the labels that were read: whoever adopts it vouches for its kind and its tags too."""
+        labels = self.passages[place].labelled
+        return self.passages[place].text if labels.category or labels.behind else draft.text
 
     def _taken_in(self, place: int, outcome: Outcome | None) -> None:
         record, key = None if outcome is None else outcome.record, self.keys[place]
         if record is None:  # it waits for a person, or was refused
             self.rows[key] = Counterpart("", key, "", LEFT if outcome is None else _state(outcome))
             return
+        if record.id in self.rows:
+            return self._join(self.passages[place], self.records[record.id])
         self.records[record.id] = record
         if record.state == "archived" and record.reason == REMOVED:
             self._restore(place, record)
-        elif record.id not in self.rows:
+        else:
             state = "" if record.state == "active" else LEFT
             self.rows[record.id] = Counterpart(record.id, key, self._seen(record), state)
+
+    def _join(self, passage: Passage, record: Record) -> None:
+        """A second line with one statement: its tags are the memory's too, where the memory is this door's word."""
+        tags = pages.labels_beside(passage, record).get("tags")
+        if tags and record.state == "active" and record.origin == self.door.access.origin:
+            try:
+                done = self.door.revise(record.id, tags=tags, expected_version=record.version, because=EDITED)
+                self.records[record.id] = done.record or record
+            except MemoristError as problem:
+                self._problem(passage, problem)
 
     def _remember(self, drafts: Sequence[Draft], places: Sequence[int]) -> list[Outcome | None]:
         """One bad line does not stop the others."""
@@ -525,14 +545,13 @@ class _Sync:
 
     def _write_out(self, edits: Edits) -> None:
         """Memories that the page does not have yet."""
-        loose = {each.text for place, each in enumerate(self.passages) if self.keys[place] not in self._taken()}
+        taken = {row.page for row in self.rows.values()}
+        left = [each for place, each in enumerate(self.passages) if self.keys[place] not in taken]
+        loose = {text for each in left for text in (each.text, each.labelled.text)}
         new = [record for record in self._newer() if record.id not in self.rows and record.text not in loose]
         for record in new:
             self._add(record, edits)
         self._fold(edits)
-
-    def _taken(self) -> Set[str]:
-        return {row.page for row in self.rows.values()}
 
     def _newer(self) -> list[Record]:
         """Memories of the scope that were written or changed since the last time, oldest first. Of what nobody vouches for
@@ -616,7 +635,7 @@ class _Sync:
         else:
             for title, added in edits.added.items():
                 if title.casefold() == section:
-                    _without(added, lines)
+                    pages.take_out(added, lines)
         edits.added = {title: added for title, added in edits.added.items() if added}
         self.rows[record.id] = Counterpart(record.id, "", self._seen(record), FOLDED)
         self.folded.append(record.id)
@@ -661,13 +680,6 @@ def _is_agents(record: Record) -> bool:
 
 def _first_to_go(record: Record) -> tuple[bool, datetime]:
     return record.kind != "summary", record.times.used or record.times.at
-
-
-def _without(added: list[str], lines: Sequence[str]) -> None:
-    for at in range(len(added)):
-        if added[at : at + len(lines)] == list(lines):
-            del added[at : at + len(lines)]
-            return
 
 
 def _state(outcome: Outcome) -> str:

@@ -16,9 +16,11 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from memorist.files.markdown import FENCE, FenceEnds, date_before, kind_of
+from memorist.files import signs
+from memorist.files.labels import Labelled, labelled, with_tags
+from memorist.files.markdown import MARKS, date_before, kind_of
 from memorist.kinds import OTHER_SECTION, SECTIONS
 from memorist.records import Draft, Record
 from memorist.text.visible import visible
@@ -26,19 +28,11 @@ from memorist.text.visible import visible
 Sort = Literal["front", "heading", "item", "paragraph", "code", "comment", "rule"]
 
 MARK = re.compile(r"[ \t]*<!-- m:([0-9a-z]{1,40}) -->")
-_END = re.compile(r"\r\n|\n|\r")
-_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
-_UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})[ \t]*$")
-_RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
-_ITEM = re.compile(r"([ \t]*)(?:[-*+•‣◦▪]|\d{1,3}[.)])(?:[ \t]+|$)")
 _FRONT = re.compile(r"\s*$|\s*#|[ \t]+\S|- |[\w][\w -]*:(?:\s|$)")
-_CATEGORY = re.compile(r"\[(\w[\w -]{0,40})\] +\S")  # of a note of basic-memory: "- [decision] Use Postgres #db"
 _RELATION = re.compile(r"[\w][\w -]{0,60} \[\[[^\[\]]+\]\]\s*")  # of such a note: "- part_of [[Search]]"
-_TAG = re.compile(r"(?<![\w#/])#([^\W\d_][\w/-]*)")
 _CONFLICT = re.compile(r"<{7}(?: |$)")
 _CONFLICT_END = re.compile(r">{7}(?: |$)")
 LONGEST_FRONT = 200  # lines
-NESTED = 2  # columns deeper than the item above
 DATED = ("decision", "summary")  # kinds whose lines begin with the day
 # What a new page has: the sections of the founding document, then those that its program began with.
 STARTING = (
@@ -46,7 +40,6 @@ STARTING = (
     "Working Memory", "Current State", "Key Context", "Pending Actions", "Important Notes",
 )  # fmt: skip
 KIND_OF_SECTION = {title.casefold(): kind for kind, title in SECTIONS.items()}
-KIND_OF_CATEGORY = ("decision", "preference", "warning", "procedure", "convention", "architecture", "pattern", "fact")
 
 
 class Line(NamedTuple):
@@ -75,22 +68,23 @@ class Passage:
     section: str
     mark: str | None = None
 
+    @property
+    def labelled(self) -> Labelled:
+        """What it says, and what is written around that."""
+        return labelled(self.text)
+
     def draft(self, scope: str) -> Draft:
         """What a person wrote, as a memory. A page that links notes may say "- part_of [[Search]]": that is no statement."""
-        at, text = date_before(self.text)
-        first = _CATEGORY.match(text)
-        category = first[1].casefold() if first else ""
-        named = category if category in KIND_OF_CATEGORY else None
-        kind = named or KIND_OF_SECTION.get(self.section.casefold()) or kind_of(text, [self.section])
-        tags = tuple(dict.fromkeys(tag[:100] for tag in _TAG.findall(text)))[:20]
+        told = self.labelled
+        kind = told.kind or KIND_OF_SECTION.get(self.section.casefold()) or kind_of(told.text, [self.section])
         data = {"section": self.section} if self.section and section_of(kind) != self.section else {}
-        return Draft(text, kind, scope, tags=tags, data=data, at=at)
+        return Draft(told.text, kind, scope, tags=told.tags, data=data, at=told.at)
 
     @property
     def sign(self) -> str:
         """What begins the item, for the one that takes its place."""
-        found = _ITEM.match(self.lines[0]) if self.block.sort == "item" else None
-        return f"{found[0].rstrip()} " if found else "- "
+        found = signs.ITEM.match(self.lines[0]) if self.block.sort == "item" else None
+        return f"{found[1]}{found[2]} " if found else "- "
 
     @property
     def says_nothing(self) -> bool:
@@ -159,7 +153,7 @@ class Sheet:
 def parse(text: str) -> Sheet:
     """The page of any text. `parse(text).text == text`, whatever it is."""
     lines, at = [], 0
-    for found in _END.finditer(text):
+    for found in signs.BREAK.finditer(text):
         lines.append(Line(text[at : found.start()], found[0]))
         at = found.end()
     if at < len(text):
@@ -175,7 +169,7 @@ class _Reader:
         if lines and lines[0].startswith("\ufeff"):
             lines[0] = lines[0][1:]
         self.lines = lines
-        self.fences = FenceEnds(lines)
+        self.fences = signs.FenceEnds(lines)
         self.closes = [number for number, line in enumerate(lines) if "-->" in line]
 
     def blocks(self) -> list[Stretch]:
@@ -203,10 +197,10 @@ class _Reader:
 
     def _block(self, at: int) -> Stretch:
         line = self.lines[at]
-        heading = _HEADING.match(line)
+        heading = signs.HEADING.match(line)
         if heading:
-            return Stretch("heading", at, at + 1, _bare(heading[2] or ""), len(heading[1]))
-        if _RULE.match(line):
+            return Stretch("heading", at, at + 1, signs.title_of(heading).strip(MARKS), len(heading[1]))
+        if signs.RULE.match(line):
             return Stretch("rule", at, at + 1)
         comment = self._comment(at)
         if comment:
@@ -214,8 +208,8 @@ class _Reader:
         code = self.fences.after(at)
         if code is not None:
             return Stretch("code", at, code + 1)
-        item = _ITEM.match(line)
-        return Stretch("item", at, self._item_end(at, _width(item[1]))) if item else self._paragraph(at)
+        item = signs.ITEM.match(line)
+        return Stretch("item", at, self._item_end(at, signs.width(item[1]))) if item else self._paragraph(at)
 
     def _comment(self, at: int) -> int:
         """Where a comment that begins on this line and is no mark of ours ends; 0 where there is none."""
@@ -235,7 +229,7 @@ class _Reader:
             if not line.strip():
                 blank, at = True, at + 1
                 continue
-            if _width(line) - indent < NESTED and (blank or self._begins(at)):
+            if signs.width(line) - indent < signs.NESTED and (blank or self._begins(at)):
                 break
             at, blank = self._past(at), False
             end = at
@@ -243,8 +237,9 @@ class _Reader:
 
     def _paragraph(self, at: int) -> Stretch:
         start, at = at, self._past(at)
-        if at == start + 1 and at < len(self.lines) and _UNDERLINE.match(self.lines[at]):
-            return Stretch("heading", start, at + 1, _bare(self.lines[start]), 1 if "=" in self.lines[at] else 2)
+        under = signs.UNDERLINE.match(self.lines[at]) if at == start + 1 and at < len(self.lines) else None
+        if under:
+            return Stretch("heading", start, at + 1, self.lines[start].strip(MARKS), signs.level_of(under))
         while at < len(self.lines) and self.lines[at].strip() and not self._begins(at):
             at = self._past(at)
         return Stretch("paragraph", start, at)
@@ -257,27 +252,17 @@ class _Reader:
     def _begins(self, at: int) -> bool:
         """Whether something else than running text begins on this line."""
         line = self.lines[at]
-        signs = _HEADING.match(line) or _RULE.match(line) or _ITEM.match(line) or self._comment(at)
-        return bool(signs) or self.fences.after(at) is not None
-
-
-def _bare(heading: str) -> str:
-    return heading.strip("*_: \t")
-
-
-def _width(text: str) -> int:
-    """Columns of blanks at the beginning."""
-    blanks = text[: len(text) - len(text.lstrip(" \t"))]
-    return len(blanks.expandtabs(4))
+        begun = signs.HEADING.match(line) or signs.RULE.match(line) or signs.ITEM.match(line) or self._comment(at)
+        return bool(begun) or self.fences.after(at) is not None
 
 
 def said(lines: Sequence[str], sort: Sort) -> str:
     """What the lines of an entry say, without the sign of an item and the blanks that keep its lines below it."""
     if sort == "paragraph":
         return _unescaped("\n".join(lines).strip("\n"))
-    sign = _ITEM.match(lines[0])
-    first = lines[0][sign.end() :] if sign else lines[0]
-    inner = NESTED + (_width(sign[1]) if sign else 0)
+    sign = signs.ITEM.match(lines[0])
+    first = (sign[4] or "") if sign else lines[0]
+    inner = signs.NESTED + (signs.width(sign[1]) if sign else 0)
     rest = [_outdented(line, inner) for line in lines[1:]]
     return _unescaped("\n".join([first.strip(), *rest]).strip("\n").rstrip())
 
@@ -300,15 +285,34 @@ def section_for(record: Record) -> str:
     return " ".join(named.split()) if isinstance(named, str) and named.strip() else section_of(record.kind)
 
 
-def item_of(record: Record, sign: str = "- ") -> list[str]:
-    """The lines of a memory: an item, with the rest of its text below the first line. `sign` is what begins the item."""
-    first, *rest = _closed(_escaped(visible(record.text)).split("\n"))
-    day = f"{record.times.at.date().isoformat()}: " if record.kind in DATED else ""
+def item_of(record: Record, like: Passage | None = None) -> list[str]:
+    """The lines of a memory: an item, with the rest of its text below the first line. `like` is what stood there before: its
+    sign, its category and its tags stay, where they still say what the memory is."""
+    sign, (before, text) = like.sign if like else "- ", _with_labels(record, like)
+    first, *rest = _closed(text.split("\n"))
     mark = f"<!-- m:{record.id[1:]} -->"
-    if first != first.lstrip() or FENCE.match(first) or not first:
+    if first != first.lstrip() or signs.FENCE.match(first) or not first:
         first, rest = "", [first, *rest]
-    head, inner = f"{sign}{day}{first.rstrip()}".rstrip(), " " * (NESTED + _width(sign))
+    head, inner = f"{sign}{before}{first.rstrip()}".rstrip(), " " * (signs.NESTED + signs.width(sign))
     return [f"{head} {mark}", *(f"{inner}{line}".rstrip() for line in rest)]
+
+
+def _with_labels(record: Record, like: Passage | None) -> tuple[str, str]:
+    """What is written before the text of a memory, and the text: the day, or the labels of what stood there before, if they are
+    read as such."""
+    text, there = _escaped(visible(record.text)), like.labelled if like else Labelled("")
+    if there.category or there.behind:
+        own = labelled(text)  # a label that the memory's own text carries is not written twice
+        stays = there.kind == record.kind and not (own.day or own.category)
+        before = there.day + there.category if stays else _day(record)
+        tagged = text if own.behind else with_tags(text, tuple(filter(record.tags.__contains__, there.behind)))
+        if labelled(before + tagged).text == own.text:
+            return before, tagged
+    return _day(record), text
+
+
+def _day(record: Record) -> str:
+    return f"{record.times.at.date().isoformat()}: " if record.kind in DATED else ""
 
 
 def without_marks(lines: Iterable[str]) -> list[str]:
@@ -317,9 +321,9 @@ def without_marks(lines: Iterable[str]) -> list[str]:
 
 def _closed(lines: list[str]) -> list[str]:
     """A text that opens code and does not close it must not make code of the lines below it."""
-    ends, at = FenceEnds(lines), 0
+    ends, at = signs.FenceEnds(lines), 0
     while at < len(lines):
-        end, opened = ends.after(at), FENCE.match(lines[at])
+        end, opened = ends.after(at), signs.FENCE.match(lines[at])
         if opened and end is None:
             return [*lines, opened[2]]
         at = at + 1 if end is None else end + 1
@@ -327,9 +331,27 @@ def _closed(lines: list[str]) -> list[str]:
 
 
 def said_in(passage: Passage, record: Record) -> str:
-    """What an entry says of its memory: without the day before it, unless that is a part of the memory's own text."""
-    label, bare = date_before(passage.text)
-    return bare if label is not None and date_before(record.text)[1] == record.text else passage.text
+    """What an entry says of its memory: without what is written around it, unless that is a part of the memory's own text."""
+    there, own = passage.labelled, labelled(record.text)
+    before = (there.day if own.day else "") + (there.category if own.category else "")
+    return before + (there.tagged if there.tagged and own.behind else there.text)
+
+
+def labels_beside(passage: Passage, record: Record) -> dict[str, Any]:
+    """What is written around the text of an entry and is not so with its memory: another kind, further tags. A tag that the
+    line does not have says nothing, since a program writes none."""
+    there, own = passage.labelled, labelled(record.text)
+    kind = there.kind if not own.category and there.kind != record.kind else None
+    more = [] if own.behind else [tag for tag in there.behind if tag not in record.tags]
+    return ({"kind": kind} if kind else {}) | ({"tags": [*record.tags, *more]} if more else {})
+
+
+def take_out(added: list[str], lines: Sequence[str]) -> None:
+    """Takes these lines out of those that are to be added."""
+    for at in range(len(added)):
+        if added[at : at + len(lines)] == list(lines):
+            del added[at : at + len(lines)]
+            return
 
 
 def says_the_same(passage: Passage, record: Record) -> bool:
@@ -338,7 +360,8 @@ def says_the_same(passage: Passage, record: Record) -> bool:
         return True
     text = said(lines, "item")
     told = date_before(text)[1] if record.kind in DATED else text
-    return told in (said_in(passage, record), passage.text) or record.text in (said_in(passage, record), passage.text)
+    seen = (said_in(passage, record), passage.labelled.text, passage.text)
+    return (told in seen or record.text in seen) and not labels_beside(passage, record)
 
 
 def _escaped(text: str) -> str:

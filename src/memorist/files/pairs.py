@@ -4,7 +4,7 @@ between two others."""
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from memorist.files.page import Passage, says_the_same
+from memorist.files.page import Passage, labels_beside, says_the_same
 from memorist.records import Record
 from memorist.store.mirrors import Counterpart
 
@@ -40,7 +40,10 @@ class _Pairs:
         loose = self._by_lines(self._by_mark())
         order = [row for row in self.rows if row.page and row.id]
         places = {row.id: place for place, row in enumerate(order)}
+        told = dict(self._told())
         for place in loose:
+            if self._is_copy(self.passages[place], told):
+                continue
             before = self.found.ids.get(place - 1)
             at = places.get(before, -1) + 1 if before else 0
             if not (at < len(order) and self._follows_on(place, order[at].id)):
@@ -88,11 +91,22 @@ class _Pairs:
                 self._take(place, row.id)
         return loose
 
+    def _told(self) -> Iterator[tuple[str, Record]]:
+        """What the lines say that are unchanged since, and their memories."""
+        for place, id in self.found.ids.items():
+            if self.records[id].state == "active" and says_the_same(self.passages[place], self.records[id]):
+                yield self.records[id].text, self.records[id]
+
+    def _is_copy(self, passage: Passage, told: Mapping[str, Record]) -> bool:
+        """Whether it says what another line says, and has no tags that the memory lacks."""
+        record = told.get(passage.labelled.text)
+        return record is not None and "tags" not in labels_beside(passage, record)
+
     def _follows_on(self, place: int, id: str) -> bool:
         """Whether this reads like an edit of the memory whose lines stood here the last time, and stand nowhere now."""
         if id in self.taken or id not in self.records:
             return False
-        alike = _alike(self.passages[place].text, self.records[id].text)
+        alike = _alike(self.passages[place].labelled.text, self.records[id].text)
         if alike:
             self._take(place, id)
         return alike

@@ -40,6 +40,7 @@ class Source:
     name: str
     found: bool = False  # in a folder, not named itself
     entry: str | None = None  # in an archive
+    sent: bool = False  # from elsewhere: its name is that of the sender, and where it lies here says nothing
 
     @property
     def size(self) -> int:
@@ -101,7 +102,10 @@ def backup_of(source: Source) -> Source | None:
 
 
 def name_in(root: Path | None, source: Source) -> str:
-    """The path of a document below the project's folder; the whole path of one elsewhere, or where the project has none."""
+    """The path of a document below the project's folder; the whole path of one elsewhere, or where the project has none. Of one
+    that was sent, the name it was sent under."""
+    if source.sent:
+        return readable(source.name)
     path, top = _real(source.path), None if root is None else _real(root)
     label = readable((path.relative_to(top) if top and path.is_relative_to(top) else path).as_posix())
     return label if len(label) <= LONGEST_LABEL else "…" + label[1 - LONGEST_LABEL :]

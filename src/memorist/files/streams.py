@@ -238,7 +238,10 @@ SWELLS, SMALL = (
     16 << 20,
 )  # an entry of more bytes than the second must not have more than the first times those packed
 LARGEST_TABLE = 4 << 20  # bytes of an archive's table of contents: some ten thousand entries
-_END, _LOCATOR = b"PK\x05\x06", b"PK\x06\x07"
+_END, _LOCATOR, _END_64 = b"PK\x05\x06", b"PK\x06\x07", b"PK\x06\x06"
+PACKED = {
+    b"\x28\xb5\x2f\xfd": "zstd", b"\x1f\x8b": "gzip", b"\xfd7zXZ\0": "xz", b"BZh": "bzip2", b"7z\xbc\xaf\x27\x1c": "7-Zip",
+}  # fmt: skip
 ZIPS = (b"PK\x03\x04", _END)
 UNPACK = "unpack it, and name the files that you want"
 
@@ -261,6 +264,13 @@ def inside(source: Source) -> list[str]:
     return sorted(names)
 
 
+def must_be_unpacked(head: bytes, shown: str) -> None:
+    """Of what is packed, only a zip is read."""
+    how = next((name for mark, name in PACKED.items() if head.startswith(mark)), None)
+    if how is not None:
+        raise Invalid(f"{shown} is packed with {how}, which is not read; unpack it with {how}, and name what comes out")
+
+
 def _must_be_small(file: IO[bytes], shown: str) -> None:
     """By what its end says, before a library reads the table: a million entries would fill the memory."""
     size = file.seek(0, os.SEEK_END)
@@ -270,9 +280,21 @@ def _must_be_small(file: IO[bytes], shown: str) -> None:
     if at < 0 or len(tail) - at < 22:
         raise Invalid(f"{shown} is a zip that was cut off; get it again")
     (table,) = struct.unpack_from("<L", tail, at + 12)
-    if table > LARGEST_TABLE or _LOCATOR in tail[max(0, at - 20) : at]:
+    if tail[max(0, at - 20) : at].startswith(_LOCATOR):
+        table = _size_by_64(file, size - len(tail) + at, tail[at - 20 : at])
+    if table is None or table > LARGEST_TABLE:
         raise Invalid(f"{shown} is an archive of too many or too large files; {UNPACK}")
     file.seek(0)
+
+
+def _size_by_64(file: IO[bytes], end: int, locator: bytes) -> int | None:
+    """How large the table of a Zip64 is; None where its second end is not right before the locator, since what is anywhere else
+    another reader may not find, or find another one."""
+    disk, place, disks = struct.unpack("<4xLQL", locator)
+    file.seek(max(0, end - 76))
+    mark, length, *_, table, _begins = struct.unpack("<4sQHHLLQQQQ", file.read(56).ljust(56, b"\0"))
+    at_home = (disk, place, mark, length) == (0, end - 76, _END_64, 44) and disks <= 1
+    return int(table) if at_home else None
 
 
 def _must_be_harmless(entry: zipfile.ZipInfo, shown: str) -> None:

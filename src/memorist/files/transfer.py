@@ -33,7 +33,10 @@ from memorist.text.visible import visible
 
 PAGE = 250  # memories read or stored at once
 MOST_SHOWN = 1000  # drafts of a dry run
+MOST_USERS, USERS_SHOWN = 1000, 5  # that are counted, and named, by themselves
 LENGTH_OF_IDS = 27
+STATES = {"superseded": "past texts"}
+NOT_ACTIVE = "your own export comes back whole with --own at a terminal, in Python own=True"
 ERASED = "it was erased here, and an import does not bring it back"
 OF_PAST = "it says that it is the past text of a past text; remove its superseded_by"
 STANDS = "it is for the prompts of every project: the user may import it at a terminal, or --scope puts it elsewhere"
@@ -348,6 +351,8 @@ class _Import:
     others: Counter[tuple[str, bool]] = field(
         default_factory=Counter
     )  # of other projects, and whether they were refused
+    users: Counter[str] = field(default_factory=Counter)  # of the scopes of users
+    gone: Counter[str] = field(default_factory=Counter)  # states of what is left out
     added: Ids = field(default_factory=Ids)
     lines: dict[str, Any] = field(default_factory=dict)  # of the pieces of documents, by id
     batch: str | None = None
@@ -371,7 +376,7 @@ class _Import:
             drafts=tuple(self.drafts),
             found=self.found,
             fingerprints={stream.shown: stream.fingerprint for stream in streams},
-            notes=(*self.told.notes, *self._other_projects()),
+            notes=(*self.told.notes, *self._other_projects(), *self._of_users(), *self._left_out()),
         )
 
     def _store_all(self) -> None:
@@ -414,13 +419,24 @@ class _Import:
         if not self.own:
             found = self._allowed([each for each in found if self._is_active(each)])
         if self.dry:
-            room = MOST_SHOWN - len(self.drafts)
-            self.drafts += [_without_secrets(each.draft) for each in found[:room]]
-            self.found += len(found)
-            return
+            return self._foresee(found)
         outcomes = self._bring(found) if self.own else self._remember(found)
         for each, outcome in zip(found, outcomes, strict=True):
             self._count(each, outcome)
+
+    def _foresee(self, page: Sequence[Entry]) -> None:
+        """What a dry run tells of a page."""
+        room = MOST_SHOWN - len(self.drafts)
+        self.drafts += [_without_secrets(each.draft) for each in page[:room]]
+        self.found += len(page)
+        for each in page:
+            self._note_user(each)
+
+    def _note_user(self, entry: Entry) -> None:
+        """How many are whose; where there are very many users, the rest of them together."""
+        scope = str(entry.draft.scope or self.memory.home)
+        if family_of(scope) == "user":
+            self.users[scope if scope in self.users or len(self.users) < MOST_USERS else ""] += 1
 
     def _not_erased(self, page: Sequence[Entry]) -> list[Entry]:
         """An id that was erased here stays erased, even if `scope` asks for a copy under another id."""
@@ -468,9 +484,11 @@ class _Import:
 
     def _is_active(self, entry: Entry) -> bool:
         """What was forgotten or revised elsewhere is not brought here by a file; only its owner wants it back."""
-        active = not isinstance(entry.told, Exported) or entry.told.state == "active"
-        self.counts["left out"] += not active
-        return active
+        state = entry.told.state if isinstance(entry.told, Exported) else "active"
+        if state != "active":
+            self.counts["left out"] += 1
+            self.gone[state] += 1
+        return state == "active"
 
     def _allowed(self, page: Sequence[Entry]) -> list[Entry]:
         """What an agent could not put into every project by itself, it cannot put there by a file either."""
@@ -487,6 +505,7 @@ class _Import:
             self._refuse(entry, outcome.because)
         else:
             self.counts[name] += 1
+            self._note_user(entry)
         if name == "unchanged":
             self.reasons[outcome.because] += 1
         elif self._is_elsewhere(goal := str(entry.draft.home or entry.draft.scope or self.memory.project.scope)):
@@ -583,6 +602,23 @@ class _Import:
             way = f"import with --project {goal.partition('/')[2]}, or with --scope {here} as copies"
             what = f"which is not this project, {here}: {way}" if refused else f"and this folder is {here}"
             yield f"{count:,} {'belong' if refused else 'went'} to {goal}, {what}"
+
+    def _of_users(self) -> Iterator[str]:
+        """A question reads what belongs to a user only where it names them."""
+        shown = [scope for scope, _ in self.users.most_common() if scope][:USERS_SHOWN]
+        for scope in shown:
+            name, count = scope.partition("/")[2], self.users[scope]
+            verb = "belongs" if count == 1 else "belong"
+            yield f"{count:,} {verb} to {scope}: ask with --user {name}, in Python with user={name!r}"
+        rest = sum(self.users.values()) - sum(self.users[scope] for scope in shown)
+        if rest:
+            yield f"{rest:,} more belong to other users; `memorist status` counts them by scope"
+
+    def _left_out(self) -> Iterator[str]:
+        if self.gone:
+            what = ", ".join(f"{count:,} {STATES.get(state, state)}" for state, count in sorted(self.gone.items()))
+            total = sum(self.gone.values())
+            yield f"{total:,} left out: forgotten or replaced where they come from ({what}); {NOT_ACTIVE}"
 
 
 def _door(memory: Memory) -> Memory:

@@ -97,7 +97,7 @@ class Contradiction:
 
     @property
     def said(self) -> str:
-        both = " and ".join(f"[{r.number}] ({r.times.at.date().isoformat()}, {r.origin})" for r in (self.a, self.b))
+        both = " and ".join(f"[{r.number}] ({r.times.stated.date().isoformat()}, {r.origin})" for r in (self.a, self.b))
         return f"! {both} contradict each other; verify."
 
 

@@ -79,6 +79,9 @@ class Changes:
     vectors: Mapping[str, Ahead] = field(default_factory=dict)  # of new records, by id, where they were embedded ahead
     lines: list[Change] = field(default_factory=list)  # of the journal, with the rows and counters they write
     effects: list[Effect] = field(default_factory=list)  # for the judge
+    handed_on: list[tuple[Caller, list[Effect]]] = field(
+        default_factory=list
+    )  # what was done through doors before this one
     takes_back: bool = False  # an actor undoes what they did: that hides nothing which was there before
     links: list[Link] = field(default_factory=list)
     unlinked: list[Link] = field(default_factory=list)
@@ -93,6 +96,12 @@ class Changes:
     @classmethod
     def of(cls, by: Caller) -> "Changes":
         return cls(by, by.now())
+
+    def hand_to(self, by: Caller) -> None:
+        """What follows is done through another door of the same actor, and judged by that door alone."""
+        if by.access.origin != self.by.access.origin:
+            self.handed_on.append((self.by, self.effects))
+            self.by, self.effects = by, []
 
     def stamped(self, old: Record, new: Record, said: bool = False) -> Clean:
         """The next version of a record: redacted, and changed now. `said`: the change is about what it says or how far it
@@ -145,7 +154,7 @@ class Changes:
 
     def note(self, verb: str, record: Record, before: Mapping[str, Any], because: str) -> None:
         """Journals an event about a record whose row stays as it is."""
-        self.lines.append(Change(verb, self.records.get(record.id, record), before, self._told(because)))
+        self._journal(Change(verb, self.records.get(record.id, record), before, self._told(because)))
 
     def key(self, use: KeyUse) -> None:
         """Records that an idempotency key was used."""
@@ -156,22 +165,31 @@ class Changes:
         the writer, so nothing is written that was not judged (`authority.py`)."""
         if self.by.holds is not None:
             self.by.holds()
-        judge(self.effects, self.by)
+        acts = [*self.handed_on, (self.by, self.effects)]
+        for by, effects in acts:
+            judge(effects, by)
         going = self.by.batch or []
         batch, stored = self.by.writer.commit(
             self.lines,
-            self.by.access,
+            acts[0][0].access,  # the lines of the others name their door
             links=self.links,
             unlinked=self.unlinked,
             keys=list(self.keys.values()),
             vectors=self.vectors,
             batch=batch or next(iter(going), None),
-            settings=self.settings | ({} if self.takes_back else noted(self.effects, self.by, self.now)),
+            settings=self.settings | self._hidden(acts),
             lessons=self.lessons,
         )
         if self.by.batch == [] and batch:
             self.by.batch.append(batch)
         return batch, stored
+
+    def _hidden(self, acts: Sequence[tuple[Caller, Sequence[Effect]]]) -> dict[str, str]:
+        """The setting that keeps what was hidden lately: only what one door does at once can be told in it."""
+        found = [told for by, effects in acts if not self.takes_back and (told := noted(effects, by, self.now))]
+        if len(found) > 1:
+            raise AssertionError("changes through several doors must not hide anything")
+        return found[0] if found else {}
 
     def _add(self, change: Change) -> None:
         """Later drafts of the batch see the record as it will be."""
@@ -181,7 +199,11 @@ class Changes:
         same = self.twins.setdefault(twins_of(record), [])
         same[:] = [*(other for other in same if other.id != record.id), record]
         self.records[record.id] = record
-        self.lines.append(change)
+        self._journal(change)
+
+    def _journal(self, change: Change) -> None:
+        """Most changes are done through one door, that of the commit."""
+        self.lines.append(replace(change, door=self.by.access.origin) if self.handed_on else change)
 
     def _told(self, because: str | None) -> str | None:
         """The reason, with the name of who drafted what another person approved."""

@@ -187,7 +187,7 @@ def _stated_anew(record: Record, known: Collection[str], changes: Changes) -> li
     alike = [
         old
         for old in _alike(record, changes)
-        if old.id not in known and pairs.meet(old.text, record.text) and _may_meet(old, record, changes.now)
+        if old.id not in known and pairs.akin(old.text, record.text) and _may_meet(old, record, changes.now)
     ]
     alike.sort(key=lambda old: pairs.sure(old.text, record.text))
     return [(old, why) for old in alike[-1:] if (why := anew(old.text, record.text))]
@@ -219,7 +219,7 @@ def _alike(record: Record, changes: Changes) -> list[Record]:
     if not numbers:
         numbers = list(store.match(_telling_words(record.text), [shelf], where, ALIKE_AT_MOST).scores)
     stored = store.get(list(dict.fromkeys(numbers)), where) if numbers else []
-    earlier = [old for old in (*pending, *stored) if old.times.at <= record.times.at]
+    earlier = [old for old in (*pending, *stored) if old.times.stated <= record.times.stated]
     return _comparable(record, earlier, changes)
 
 
@@ -330,7 +330,9 @@ def _flag(old: Record, record: Record, why: Clash, changes: Changes) -> str:
 def _may_retire(old: Record, record: Record) -> bool:
     """Whether the new one may replace the old: stated later, trusted no less, and said rather than read from a file."""
     said = record.trust != "low" and record.status == "confirmed"
-    return said and RANK[record.origin] >= RANK[old.origin] and record.times.at >= old.times.at and not old.pinned
+    return (
+        said and RANK[record.origin] >= RANK[old.origin] and record.times.stated >= old.times.stated and not old.pinned
+    )
 
 
 def retired(old: Record, now: datetime, reason: str) -> Record:

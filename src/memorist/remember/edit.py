@@ -127,8 +127,8 @@ def _must_be_there(record: Record) -> Record:
     return record
 
 
-def archived(record: Record, because: str) -> Record:
-    if record.state in ("superseded", "erased"):
+def archived(record: Record, because: str, version: int | None = None) -> Record:
+    if _at(version, record).state in ("superseded", "erased"):
         raise Refused(f"memory {record.number} is {record.state} already")
     return record if record.state == "archived" else replace(record, state="archived", reason=because)
 

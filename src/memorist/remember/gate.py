@@ -3,8 +3,8 @@
     access → checks → origin and trust → redaction → consent → vectors → | key seen? → twin? → conflict? → commit |
 
 Everything after the bar is one transaction. Every surface, importer and job goes through `admit`. The `Outcome` of a draft
-says what happened to it; a draft that cannot be accepted raises, and nothing of its batch is stored. In an import only that
-draft is refused: one bad line of a file does not stop the others.
+says what happened to it; a draft that cannot be accepted raises, and nothing of its batch is stored. In an import, and in a
+conversation that is handed in, only that draft is refused (`spare`): one bad line of a file does not stop the others.
 
 The origin of a text and the trust in it come from the access it came through, never from the text (`authority.py`): a role
 may lower the origin of a turn, and nothing raises it.
@@ -16,7 +16,7 @@ and those forgotten or revised here stay forgotten or revised.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from functools import partial
@@ -25,10 +25,10 @@ from typing import Any, TypeVar
 from memorist import checks
 from memorist.access import GLOBAL, HOMED, Access, family_of, is_homed
 from memorist.design import Conflicts
-from memorist.errors import Conflict, Invalid, MemoristError
+from memorist.errors import Conflict, Invalid, MemoristError, Refused
 from memorist.folder import HASHES
 from memorist.kinds import MEMORY, Kind, kind_named
-from memorist.records import Draft, Origin, Outcome, Provenance, Record, Scope, Times, new_id
+from memorist.records import Draft, Origin, Outcome, Provenance, Record, Scope, Times, changed, new_id
 from memorist.redact import nothing_but_marks, replaced, strings_in, texts_of
 from memorist.remember.authority import (
     BROUGHT_BACK,
@@ -47,6 +47,7 @@ from memorist.remember.changes import REPLACED, UNDONE, Caller, Changes, same_te
 from memorist.remember.conflicts import NEW, look
 from memorist.remember.consent import to_remember
 from memorist.remember.threads import Threads
+from memorist.remember.turns import MESSAGE
 from memorist.store.nouns import KeyUse
 from memorist.store.where import canonical
 from memorist.store.writer import Clean
@@ -118,19 +119,47 @@ def admit(
     batch: str | None = None,
     policy: Conflicts = "flag",
     first: int = 1,
+    spare: bool = False,
 ) -> list[Outcome]:
     """Stores the drafts in one transaction. `home` is the scope of drafts that name none; a given `batch` is continued.
-    `policy`: what happens to memories that contradict one another; `first`: the number of the first, for errors."""
+    `policy`: what happens to memories that contradict one another; `first`: the number of the first, for errors; `spare`: a
+    draft that cannot be accepted is refused, and the others are stored."""
     now, alone = by.now(), first == len(drafts) == 1
     drafts = [_about_files(draft, by, home) if draft.files else draft for draft in drafts]
     places = [None] if alone else range(first, first + len(drafts))
     threads = Threads(by, home)
-    cleaned = [checked(place, draft, by, home, now, threads) for place, draft in zip(places, drafts, strict=True)]
+    cleaned = [
+        checked(place, draft, by, home, now, threads, spare) for place, draft in zip(places, drafts, strict=True)
+    ]
     cleaned = [_asked(draft, record, by, home, policy) for draft, record in zip(drafts, cleaned, strict=True)]
+    judge = _sparing if spare else decide
     try:
-        return stored(drafts, cleaned, partial(decide, policy), by, now, batch)
+        return stored(drafts, cleaned, partial(judge, policy), by, now, batch)
     except Held:  # what these would replace is most of a scope: then it is only flagged
-        return stored(drafts, cleaned, partial(decide, "flag"), by, now, batch)
+        return stored(drafts, cleaned, partial(judge, "flag"), by, now, batch)
+
+
+def admit_each(given: Sequence[tuple[Draft, Caller]], home: str, batch: str | None = None) -> list[Outcome]:
+    """Stores drafts that one actor hands in through several doors, in one transaction and in their order: each is checked, judged
+    and journalled by its own door. What contradicts another is flagged."""
+    if not given:
+        return []
+    now, threads = given[0][1].now(), Threads(given[0][1], home)
+    drafts = [_about_files(draft, by, home) if draft.files else draft for draft, by in given]
+    doors = [by for _, by in given]
+    cleaned = [
+        checked(place, draft, by, home, now, threads)
+        for place, (draft, by) in enumerate(zip(drafts, doors, strict=True), 1)
+    ]
+    cleaned = [
+        _asked(draft, record, by, home, "flag") for draft, record, by in zip(drafts, cleaned, doors, strict=True)
+    ]
+
+    def settle(each: tuple[Draft, Caller], record: Clean, changes: Changes) -> Outcome:
+        changes.hand_to(each[1])
+        return decide("flag", each[0], record, changes)
+
+    return stored(list(zip(drafts, doors, strict=True)), cleaned, settle, doors[0], now, batch)
 
 
 def _about_files(draft: Draft, by: Caller, home: str) -> Draft:
@@ -166,19 +195,28 @@ def stored(
             for each, record in zip(given, cleaned, strict=True)
         ]
         batch, stored = changes.commit(batch)
-    return [replace(each, record=stored[each.id], batch=batch) if each.id in stored else each for each in outcomes]
+    return [changed(each, record=stored[each.id], batch=batch) if each.id in stored else each for each in outcomes]
 
 
 def checked(
-    place: int | None, draft: Draft, by: Caller, home: str, now: datetime, threads: Threads | None = None
+    place: int | None,
+    draft: Draft,
+    by: Caller,
+    home: str,
+    now: datetime,
+    threads: Threads | None = None,
+    spare: bool = False,
 ) -> Clean | Outcome:
-    """The draft as a clean record; an error in one of many names its place."""
+    """The draft as a clean record; an error in one of many names its place, or is what became of it (`spare`)."""
     try:
         record = _record(draft, by.access, home, now, by.tools.kinds, threads)
         by.writer.refuse_secret(record.scope, "the scope")
         return by.writer.clean(record)
     except MemoristError as problem:
-        if by.access.origin == "import":
+        spared = spare and isinstance(
+            problem, Invalid | Refused
+        )  # a store that fails refuses no message: it is an error
+        if spared or by.access.origin == "import":
             return Outcome("refused", str(problem))
         raise _told(place, problem) from problem
 
@@ -289,28 +327,61 @@ def decide(policy: Conflicts, draft: Draft, record: Clean, changes: Changes) -> 
     use = _key_use(draft, record, changes)
     seen = None if use is None else changes.keys.get(use.key) or store.key_use(use.key)
     if use and seen and seen.outcome != "erased":  # as version 0.1.0 marked them; now the key goes with its record
-        return _repeated(use, seen, changes)
+        if use.draft != seen.draft:
+            _must_be_same(draft, record, seen, changes)
+        return _repeated(seen, changes)
     outcome = _add_or_reinforce(record, changes)
     if outcome.outcome == "added":
         outcome = look(changes.records[record.id], outcome, policy, changes)
     if use and outcome.id:
         changes.key(replace(use, record=outcome.id, outcome=outcome.outcome))
-    told = replaced(strings_in([getattr(draft, name) for name in DRAFT_FIELDS]), texts_of(record))
+    told = replaced(_strings_of(draft), texts_of(record))
     return replace(outcome, advice="; ".join(filter(None, (told, outcome.advice)))) if told else outcome
+
+
+def _strings_of(draft: Draft) -> Iterator[str]:
+    """Read only where a secret was found."""
+    for name in DRAFT_FIELDS:
+        yield from strings_in(getattr(draft, name))
+
+
+def _sparing(policy: Conflicts, draft: Draft, record: Clean, changes: Changes) -> Outcome:
+    """As `decide`; a message whose id was used for another text is refused by itself. Where messages have no ids, another text
+    in the place of one means that all of them stand elsewhere: that is an error."""
+    try:
+        return decide(policy, draft, record, changes)
+    except Conflict:
+        if MESSAGE not in draft.data:
+            raise
+        return Outcome(
+            "refused", "its id was used for another text, which stays as it is; give the new text an id of its own"
+        )
 
 
 def _key_use(draft: Draft, record: Record, changes: Changes) -> KeyUse | None:
     if draft.key is None:
         return None
     key = checks.label(draft.key, "the key")
-    # Checked values, not given ones: a list and a tuple of tags are the same draft.
-    same = replace(draft, key=None, kind=record.kind, scope=record.scope, tags=record.tags, files=record.files, data={})
-    said = repr(same) + canonical({name: value for name, value in record.data.items() if name != HASHES})
+    # Of a turn: the same message, whoever hands it in again, and when.
+    same = changed(draft, agent=None, at=None) if record.kind == "turn" else draft
     place = [record.scope] if record.home is None else [record.scope, record.home]
     door = [record.origin] if record.trust == "low" else []  # a text of low trust takes no key away from others
     here = canonical([record.space, *place, *door, key])  # keys of other projects are separate
-    digest = changes.by.writer.digest
-    return KeyUse(digest(f"key {here}"), digest(f"draft {said}"), "", "", changes.now)
+    return KeyUse(changes.by.writer.digest(f"key {here}"), _drafted(same, record, changes), "", "", changes.now)
+
+
+def _drafted(draft: Draft, record: Record, changes: Changes) -> str:
+    """A digest of what was handed in under a key. Of a turn, version 0.1.0 took the agent and the time in."""
+    # Checked values, not given ones: a list and a tuple of tags are the same draft.
+    same = changed(draft, key=None, kind=record.kind, scope=record.scope, tags=record.tags, files=record.files, data={})
+    said = repr(same) + canonical({name: value for name, value in record.data.items() if name != HASHES})
+    return changes.by.writer.digest(f"draft {said}")
+
+
+def _must_be_same(draft: Draft, record: Record, seen: KeyUse, changes: Changes) -> None:
+    """As an older version saw it; of a memory that a text was erased of, nobody can tell."""
+    if seen.draft and seen.draft != _drafted(draft, record, changes):
+        raise Conflict(f"{OTHER_TEXT}; use a new key for a new text")
 
 
 def brought_before(id: str, changes: Changes) -> Outcome:
@@ -326,10 +397,8 @@ def brought_before(id: str, changes: Changes) -> Outcome:
     return Outcome("unchanged", KNOWN_ALREADY[record.state], id, record)
 
 
-def _repeated(use: KeyUse, seen: KeyUse, changes: Changes) -> Outcome:
+def _repeated(seen: KeyUse, changes: Changes) -> Outcome:
     """A draft whose key was used is there already. A turn that an undo took back is said again."""
-    if seen.draft and use.draft != seen.draft:  # empty after a text of that memory was erased
-        raise Conflict(f"{OTHER_TEXT}; use a new key for a new text")
     by = changes.by
     stored = next(iter(by.store.get([seen.record], by.where)), None)
     record = changes.records.get(seen.record, stored)

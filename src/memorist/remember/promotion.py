@@ -16,12 +16,12 @@ batch, so one `undo` reopens the task as it was. Nothing is kept just because it
 session is over takes nothing from what was found in it. Where a project has switched this off, nothing is looked for.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from memorist import checks
 from memorist.access import GLOBAL, Access, family_of
@@ -67,6 +67,16 @@ WAITS = "a finding, which waits to be promoted"
 # ---------------------------------------------------------------- findings
 
 
+class Overheard(NamedTuple):
+    """A text in which rules look for what is worth keeping: who said it, its number, and who heard it."""
+
+    text: str
+    role: str | None
+    agent: str | None
+    message: int | None
+    by: Caller
+
+
 def keep(
     text: str,
     session: str | None,
@@ -80,27 +90,39 @@ def keep(
 ) -> list[Outcome]:
     """Stores the findings of a text in its session, as candidates for `home`; `direct`: in `home`, where any question finds
     them at once."""
+    return keep_all([Overheard(text, role, agent, message, by)], session, home, direct, batch)
+
+
+def keep_all(
+    heard: Sequence[Overheard], session: str | None, home: str, direct: bool = False, batch: str | None = None
+) -> list[Outcome]:
+    """The same for what one actor heard of a session, in one transaction: the findings stay in the order of the texts."""
     if session is None:
         raise Invalid("session is missing: findings belong to the session they were found in, such as session='s1'")
-    scope = Scope(f"session/{checks.label(session, 'the session')}")
+    if not heard:
+        return []
+    scope, by = Scope(f"session/{checks.label(session, 'the session')}"), heard[0].by
     by.access.must_write(home, by.access.home_of(home))  # what is found is for there
-    if message is not None:
-        checks.whole(message, "message", 0, 1 << 53)
     project = by.access.home_of(home) or home
     if chosen(by.store, by.access.space, project).auto is False:
         return [Outcome("refused", f"findings are switched off for {project}; `/memory auto on` switches them on")]
+    common = Draft("", scope=home if direct else scope, session=session, doubtful=True)
+    found = [(draft, finder) for each in heard for draft, finder in _drafts(each, common, home)]
+    outcomes = gate.admit_each(found, home, batch)
+    return [_also_by(draft.agent, outcome, by) for (draft, by), outcome in zip(found, outcomes, strict=True)]
+
+
+def _drafts(heard: Overheard, common: Draft, home: str) -> Iterator[tuple[Draft, Caller]]:
+    """What rules find in it, and the door through which it is kept."""
     from memorist.remember.extract import extract  # its rules take a while to load
 
-    found = extract(checks.text(text), checks.optional_label(role, "the role"))
-    if not found:
-        return []
-    span = None if message is None else (message, message)
-    place = home if direct else scope
-    common = Draft("", scope=place, session=session, role=role, agent=agent, doubtful=True, messages=span)
-    drafts = [_filled(common, each, home) for each in found]
-    finder = by.through(replace(by.access, origin=_origin(role, by.access)))
-    outcomes = gate.admit(drafts, finder, home, batch)
-    return [_also_by(agent, outcome, finder) for outcome in outcomes]
+    if heard.message is not None:
+        checks.whole(heard.message, "message", 0, 1 << 53)
+    span = None if heard.message is None else (heard.message, heard.message)
+    said = replace(common, role=heard.role, agent=heard.agent, messages=span)
+    finder = heard.by.through(replace(heard.by.access, origin=_origin(heard.role, heard.by.access)))
+    for each in extract(checks.text(heard.text), checks.optional_label(heard.role, "the role")):
+        yield _filled(said, each, home), finder
 
 
 def _filled(common: Draft, found: "Finding", home: str) -> Draft:
@@ -132,10 +154,9 @@ def _also_by(agent: str | None, outcome: Outcome, by: Caller) -> Outcome:
         return outcome
     if RANK[by.access.origin] < RANK[known.origin]:
         return outcome
-    agents = sorted({*agents_of(known), agent})
 
-    def add(record: Record) -> Record:
-        return replace(record, data={**record.data, "agents": agents})
+    def add(record: Record) -> Record:  # others may have been added since it was found
+        return replace(record, data={**record.data, "agents": sorted({*agents_of(record), agent})})
 
     edited = edit.edit(lambda: by.store.get([known.id], by.where)[0], "found again", add, by, f"found by {agent} too")
     return replace(outcome, record=edited.record)

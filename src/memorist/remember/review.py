@@ -81,7 +81,7 @@ def decide_batch(batch: str, decision: str | None, by: Caller) -> Report:
         raise Invalid(f"there is no decision {quoted(decision)}; decide {' or '.join(DECISIONS)}")
     if decision is not None and by.access.origin != "user":
         raise Refused(ONLY_A_PERSON.format(by.access.origin))
-    ids = list(dict.fromkeys(event.record for event in undo.events_of(batch, by)))
+    ids = undo.ids_of(batch, by)
     sweep = _sweep_of(batch, decision == "deny", by)
     report = sweep.plan(ids) if decision is None else sweep.apply(ids)
     return report if report.changed else replace(report, advice=f"nothing of {batch} waits to be confirmed")

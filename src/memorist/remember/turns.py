@@ -3,15 +3,17 @@
 Messages are dicts, the objects of the vendors' libraries, or any objects with these attributes, as OpenAI (also the items of its
 Responses), Anthropic, Google and LangChain have them. A content is a text or a list of blocks. Texts are kept. What a tool returned
 is a turn of the role `tool`, also where it stands in a message of the user's: the role of a turn may lower its origin, and a tool
-must not speak as the user. A message may say when it was said. Thoughts are not said to anybody, and are not kept.
+must not speak as the user. Structure that a tool returned is kept as JSON. A message may say when it was said. Thoughts are not
+said to anybody, and are not kept.
 
-A session keeps the `whole` of it (`ingest`): a call of a tool is a turn of its own, which its result names, and a picture is kept
-by its address or name, never by its bytes. `remember` keeps what was said, without calls and pictures.
+A session keeps the whole of it (`whole_of`, for `ingest`): a call of a tool is a turn of its own, which its result names, and a
+picture is kept by its address or name, never by its bytes. There one bad message is refused and the others are kept.
+`remember` keeps what was said, without calls and pictures, all of it or nothing.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,7 +22,7 @@ from typing import Any, NamedTuple
 
 from memorist import checks
 from memorist.errors import Invalid
-from memorist.records import ISO, Draft, Outcome, utc
+from memorist.records import ISO, Draft, Outcome, changed, utc
 from memorist.text.visible import is_blank, quoted
 
 ROLES = {
@@ -31,17 +33,30 @@ SHAPE = '{"role": "user", "content": "…"}'
 # What is read of a message or a block.
 TIMES = ("timestamp", "at", "created_at", "create_time")
 ATTRIBUTES = (
-    "id", "role", "type", "name", "content", "parts", "text", "thought", "output", "tool_calls", "tool_call_id", *TIMES,
+    "id", "role", "type", "name", "content", "parts", "text", "thought", "output", "tool_calls", "tool_call_id", "call_id",
+    "tool_use_id", "input", "arguments", "function_call", "refusal", "image_url", "source", *TIMES,
 )  # fmt: skip
 # Blocks of these types hold what was said; others with a text may hold thoughts.
 TEXT_TYPES = (None, "text", "input_text", "output_text")
-CALLS = (
-    "tool_use",
-    "function_call",
-    "tool_call",
-    "functionCall",
-)  # what a block or an item that calls a tool is called
-IMAGES = ("image", "image_url", "input_image")
+CALLS = ("tool_use", "_call")  # how the types of blocks and items that call a tool end: server_tool_use, function_call
+IMAGES = ("image", "image_url", "input_image", "computer_screenshot")
+OTHERS_CALL_IT = {
+    "fileUri": "url", "file_uri": "url", "mimeType": "media_type", "mime_type": "media_type", "response": "content",
+}  # fmt: skip
+TOOL = "tool"
+WITH_BYTES = ("source", "resource", "file", "input_audio")  # where a block has them
+ENCRYPTED = "encrypted_content"  # which only the vendor can read
+GIVEN = ("input", "arguments", "args", "action", "queries", "code")  # what a call hands to its tool
+HOLDING = ("messages", "contents", "input")  # what a request calls its messages
+# Google's parts have no type: what they are called says what they are. → the type that others give them
+OF_GOOGLE = {
+    "functionCall": "function_call", "function_call": "function_call", "functionResponse": "tool_result",
+    "function_response": "tool_result", "inlineData": "image", "inline_data": "image", "fileData": "image",
+    "file_data": "image",
+}  # fmt: skip
+
+
+MESSAGE = "message"  # where the data of a turn has the id of its message
 
 
 class Uttered(NamedTuple):
@@ -52,6 +67,9 @@ class Uttered(NamedTuple):
     data: Mapping[str, Any] = {}
 
 
+Pieces = Callable[[Mapping[str, Any], int], Iterator[Uttered]]  # what of a message is kept
+
+
 def is_conversation(given: Any) -> bool:
     """Whether it is messages, or one: anything but a text that can be gone through, or that has what a message has."""
     return not isinstance(given, str | bytes | bytearray) and (
@@ -59,26 +77,48 @@ def is_conversation(given: Any) -> bool:
     )
 
 
-def turns_of(messages: Any, common: Draft, whole: bool = False) -> list[Draft | Outcome]:
-    """The turns, each with what is common to all; of a message without any text, what is to be said about it. `whole`: as a
-    session keeps them, each with a key by the id or the place of its message."""
+def turns_of(messages: Any, common: Draft) -> list[Draft | Outcome]:
+    """The turns, each with what is common to all; of a message without any text, what is to be said about it."""
     messages = inside(messages)
     _must_be_turns(messages, common)
     turns: list[Draft | Outcome] = []
     for number, message in enumerate(_messages(messages), 1):
-        said = list(_said(message, number, whole))
-        at = _time(message, number) if said else None
-        made = [_turn(each, message, at, common) for each in said]
-        turns += _of_message(made, message, number, common.key) if whole else made
-        if not said:
-            turns.append(Outcome("unchanged", f"message {number} holds no text, so nothing of it was kept"))
-    return turns if whole else _with_keys(turns, common.key)
+        turns += _made(message, number, common, _words) or [_silent(number)]
+    return _with_keys(turns, common.key)
+
+
+def whole_of(messages: Any, common: Draft) -> list[tuple[int, Draft | Outcome]]:
+    """The turns as a session keeps them, each with the number of its message and a key by the id or the place of that; of a
+    message that is none, why it is refused."""
+    messages = inside(messages)
+    _must_be_turns(messages, common)
+    turns: list[tuple[int, Draft | Outcome]] = []
+    for number, given in enumerate(_listed(messages), 1):
+        try:
+            message = _message(given, number)
+            made: list[Draft | Outcome] = [*_of_message(_made(message, number, common, _whole), message, number)]
+            made = made or [_silent(number)]
+        except Invalid as problem:
+            made = [Outcome("refused", str(problem), scope=common.scope)]
+        turns += [(number, turn) for turn in made]
+    return turns
+
+
+def _made(message: Mapping[str, Any], number: int, common: Draft, pieces: Pieces) -> list[Draft]:
+    said = list(_said(pieces(message, number)))
+    at = _time(message, number) if said else None
+    return [_turn(each, message, at, common) for each in said]
+
+
+def _silent(number: int) -> Outcome:
+    return Outcome("unchanged", f"message {number} holds no text, so nothing of it was kept")
 
 
 def inside(given: Any) -> Any:
-    """The messages of a request or a log that holds them by that name."""
-    wrapped = isinstance(given, Mapping) and "role" not in given and isinstance(given.get("messages"), list)
-    return given["messages"] if wrapped else given
+    """The messages of a request or a log that holds them by a name, as OpenAI, Anthropic and Google call them."""
+    if not isinstance(given, Mapping) or "role" in given or "type" in given:
+        return given
+    return next((given[name] for name in HOLDING if isinstance(given.get(name), list)), given)
 
 
 def _must_be_turns(messages: Any, common: Draft) -> None:
@@ -101,7 +141,7 @@ def call_of(name: Any, given: Any, id: Any = None) -> Uttered:
     """A call of a tool as a turn: readable, and with its structure where that can be kept."""
     arguments = _read(given)
     told = {"id": id, "name": checks.label(name, "the name of a tool"), "input": arguments}
-    text = f"{name}({json.dumps(arguments, ensure_ascii=False, default=str) if arguments is not None else ''})"
+    text = f"{name}({_json(arguments) if arguments is not None else ''})"
     try:
         return Uttered(
             "assistant", text, {"call": checks.data({key: each for key, each in told.items() if each is not None})}
@@ -118,13 +158,18 @@ def _read(given: Any) -> Any:
     return given
 
 
-def _of_message(made: list[Draft], message: Mapping[str, Any], number: int, key: str | None) -> list[Draft]:
+def key_of(session: str, id: str | None, number: int = 0, place: int = 1) -> str:
+    """The key of a turn of that session: by the id of its message, else by its number, and by the place in that message."""
+    return f"{session}/{'' if place == 1 else f'{place}/'}" + (f"at:{number}" if id is None else f"id:{id}")
+
+
+def _of_message(made: list[Draft], message: Mapping[str, Any], number: int) -> list[Draft]:
     """The turns of one message, each with a key of its own, so that a conversation can be sent again when it has grown."""
     id = message.get("id")
     named = id if isinstance(id, str) and id else None
-    told = {} if named is None else {"message": named}
+    told = {} if named is None else {MESSAGE: named}
     return [
-        replace(turn, data={**turn.data, **told}, key=f"{key}/{named or number}" + (f"/{place}" if place > 1 else ""))
+        changed(turn, data={**turn.data, **told}, key=key_of(str(turn.key), named, number, place))
         for place, turn in enumerate(made, 1)
     ]
 
@@ -139,16 +184,23 @@ def pieces_of(given: Any, role: str | None, first: int | None) -> list[tuple[str
     return [
         (said.role, said.text, None if least is None else least + place)
         for place, message in enumerate(_messages(given))
-        for said in _said(message, place + 1)
+        for said in _said(_words(message, place + 1))
     ]
 
 
 def _messages(given: Any) -> Iterator[Mapping[str, Any]]:
-    for number, each in enumerate(given if _as_dict(given) is None else [given], 1):
-        message = _as_dict(each)
-        if message is None or not (message.get("role") or _is_item(message)):
-            raise Invalid(f"message {number} is {quoted(each)}, not {SHAPE}; remember_many keeps a list of texts")
-        yield message
+    return (_message(each, number) for number, each in enumerate(_listed(given), 1))
+
+
+def _listed(given: Any) -> Iterable[Any]:
+    return given if _as_dict(given) is None else [given]
+
+
+def _message(given: Any, number: int) -> Mapping[str, Any]:
+    message = _as_dict(given)
+    if message is None or not (message.get("role") or _is_item(message)):
+        raise Invalid(f"message {number} is {quoted(given)}, not {SHAPE}; remember_many keeps a list of texts")
+    return message
 
 
 def _is_item(message: Mapping[str, Any]) -> bool:
@@ -159,7 +211,7 @@ def _is_item(message: Mapping[str, Any]) -> bool:
 def _turn(said: Uttered, message: Mapping[str, Any], at: datetime | None, common: Draft) -> Draft:
     speaker = (None if "call" in said.data else message.get("name")) or common.speaker
     when, data = common.at if at is None else at, {**common.data, **said.data}
-    return replace(common, text=said.text, kind="turn", role=said.role, speaker=speaker, at=when, data=data)
+    return changed(common, text=said.text, kind="turn", role=said.role, speaker=speaker, at=when, data=data)
 
 
 def _time(message: Mapping[str, Any], number: int) -> datetime | None:
@@ -182,9 +234,8 @@ def _with_keys(turns: list[Draft | Outcome], key: str | None) -> list[Draft | Ou
     return [replace(turn, key=f"{key}/{n}") if isinstance(turn, Draft) else turn for n, turn in enumerate(turns, 1)]
 
 
-def _said(message: Mapping[str, Any], number: int, whole: bool = False) -> Iterator[Uttered]:
+def _said(pieces: Iterable[Uttered]) -> Iterator[Uttered]:
     """What was said in a message, and in which role; what stands together in one role is one turn."""
-    pieces = _whole(message, number) if whole else _words(message, number)
     for (who, _), some in groupby(pieces, key=lambda piece: (piece.role, _alone(piece))):
         said = _joined(who, list(some))
         if not is_blank(said.text):
@@ -215,56 +266,105 @@ def _joined(who: str, some: list[Uttered]) -> Uttered:
 
 
 def _pieces(message: Mapping[str, Any], number: int) -> Iterator[Uttered]:
-    role = message.get("role") or message["type"]
-    if isinstance(role, str) and role in ROLES:
-        answers = message.get("tool_call_id")
-        return _content(ROLES[role], message.get("content") or message.get("parts"), number, answers)
-    if message.get("role"):
+    role = message.get("role")
+    if not role and message["type"] not in ROLES:
+        return _item(message, number)
+    role = role or message["type"]
+    said = message.get("content") or message.get("parts") or message.get("refusal")
+    answers = message.get("tool_call_id") or (message.get("name") if role == "function" else None)
+    if not isinstance(role, str) or role not in ROLES:
         raise Invalid(f"message {number} has the role {quoted(role)}; roles are {', '.join(ROLES)}")
-    if message["type"] in CALLS:
-        return iter([_call(message)])
-    output = message.get("output")  # a picture of a screen is a dict
-    return _content("tool", output if isinstance(output, str | list | tuple) else None, number, message.get("call_id"))
+    return _content(ROLES[role], said, number, answers)
+
+
+def _item(item: Mapping[str, Any], number: int) -> Iterator[Uttered]:
+    """A call, what a tool returned, or both in one."""
+    if item["type"].endswith(CALLS):
+        yield _call(item)
+    yield from _content(TOOL, item.get("output"), number, item.get("call_id") or item.get("id"))
 
 
 def _content(role: str, content: Any, number: int, answers: Any = None) -> Iterator[Uttered]:
-    blocks = [content] if isinstance(content, str) else () if content is None else content
-    if not isinstance(blocks, list | tuple):
-        raise Invalid(f"the content of message {number} must be a text or a list of blocks, not {quoted(content)}")
     told = {"result": answers} if isinstance(answers, str) and answers else {}
-    for given in blocks:
+    for given in _blocks(role, content, number):
         block = {"text": given} if isinstance(given, str) else _as_dict(given)
-        if block is None:
+        if block is None and role != TOOL:
             raise Invalid(f"message {number} has a block {quoted(given)}; blocks are dicts with a type")
-        yield from _block(role, block, number, told)
+        yield from _block(role, _of_google(block or {"text": _json(given)}), number, told)
+
+
+def _blocks(role: str, content: Any, number: int) -> Sequence[Any]:
+    if isinstance(content, list | tuple):
+        return content
+    if content is None:
+        return ()
+    if role != TOOL and not isinstance(content, str):
+        raise Invalid(f"the content of message {number} must be a text or a list of blocks, not {quoted(content)}")
+    return [content]
+
+
+def _of_google(block: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A part of Google's as others write it. Its calls may have no id: then the result names the tool."""
+    name = (
+        None if block.get("type") else next((name for name in OF_GOOGLE if isinstance(block.get(name), Mapping)), None)
+    )
+    if name is None:
+        return block
+    part: Mapping[str, Any] = {OTHERS_CALL_IT.get(key, key): value for key, value in block[name].items()}
+    id = part.get("id") or part.get("name")
+    return {**part, "id": id, "tool_use_id": id, "type": OF_GOOGLE[name]}
 
 
 def _block(role: str, block: Mapping[str, Any], number: int, told: Mapping[str, Any]) -> Iterator[Uttered]:
-    kind = block.get("type")
-    if kind == "tool_result":
-        yield from _content("tool", _texts(block.get("content")), number, block.get("tool_use_id"))
-    elif kind in CALLS:
+    kind = str(block.get("type") or "")
+    if kind.endswith("tool_result"):  # also of the tools that a vendor's server runs
+        yield from _content(TOOL, _texts(block.get("content")), number, block.get("tool_use_id"))
+    elif kind.endswith(CALLS):
         yield _call(block)
     elif kind in IMAGES:
         yield Uttered(role, "", {**told, "images": [_image(block)]})
-    elif _is_text(block):
-        yield Uttered(role, block["text"], told)
+    elif said := _words_in(role, block):
+        yield Uttered(role, said, told)
+
+
+def _words_in(role: str, block: Mapping[str, Any]) -> str | None:
+    """What a block says: its text, a refusal, or the structure that a tool returned."""
+    if _is_text(block):
+        return str(block["text"])
+    if block.get("type") == "refusal":
+        return str(block.get("refusal"))
+    if role != TOOL or _holds_bytes(block):
+        return None
+    return _json({name: each for name, each in block.items() if name != ENCRYPTED})
+
+
+def _holds_bytes(block: Mapping[str, Any]) -> bool:
+    """Whether it is a document or a sound, by its bytes."""
+    inner = next((each for name in WITH_BYTES if isinstance(each := block.get(name), Mapping)), block)
+    return any(name in inner for name in ("data", "blob", "file_data"))
+
+
+def _json(given: Any) -> str:
+    return json.dumps(given, ensure_ascii=False, default=str)
 
 
 def _calls(message: Mapping[str, Any]) -> Iterator[Uttered]:
-    """The calls that stand beside the content, as OpenAI and LangChain have them."""
-    calls = message.get("tool_calls")
-    for given in calls if isinstance(calls, list | tuple) else ():
+    """The calls that stand beside the content, as OpenAI and LangChain have them. The older ones have no id, and their result
+    names the tool."""
+    calls, older = message.get("tool_calls"), message.get("function_call")
+    older = {**older, "id": older.get("name")} if isinstance(older, Mapping) else None
+    for given in (*calls, older) if isinstance(calls, list | tuple) else (older,):
         call = _as_dict(given)
         if call is not None:
             yield _call(call)
 
 
 def _call(block: Mapping[str, Any]) -> Uttered:
-    """A call, as OpenAI, Anthropic, Google or LangChain write it."""
-    inner = _as_dict(block.get("function")) or block
-    given = next((inner[name] for name in ("input", "arguments", "args") if inner.get(name) is not None), None)
-    return call_of(inner.get("name") or "tool", given, block.get("call_id") or block.get("id"))
+    """A call, as OpenAI, Anthropic, Google or LangChain write it; that of a vendor's own tool is called by its type."""
+    inner = _as_dict(block.get("function")) or _as_dict(block.get("custom")) or block
+    given = next((inner[name] for name in GIVEN if inner.get(name) is not None), None)
+    named = inner.get("name") or str(block.get("type") or "").removesuffix("_call")
+    return call_of(named or TOOL, given, block.get("call_id") or block.get("id"))
 
 
 def _image(block: Mapping[str, Any]) -> str:

@@ -2,48 +2,63 @@
 
 Added memories are archived; changed ones get their old values; a revised memory gets its old text back from the superseded
 record. A memory that was changed again since is left alone and named: undoing it would lose the later change. An undo is a
-batch like any other and can be undone itself.
+batch like any other and can be undone itself. A large one takes many transactions; if it was cut off between two of them, an undo
+without a name goes on with it.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from functools import partial
+from itertools import islice
 from typing import Any
 
 from memorist.access import Access
 from memorist.design import Ask, Tools
 from memorist.errors import Conflict, Invalid, MemoristError, NotFound, Refused
-from memorist.records import Counters, Event, Link, Planned, Record, Report, from_micros
+from memorist.records import Counters, Event, Link, Origin, Planned, Record, Report, from_micros
 from memorist.remember import consent, lessons
-from memorist.remember.authority import RANK, Effect, Held, hidden_lately, most_of, place_of, reason_to_ask
+from memorist.remember.authority import RANK, Effect, Held, Place, hidden_lately, most_of, place_of, reason_to_ask
 from memorist.remember.changes import UNDONE, Caller, Changes, counts_of, refuse_second
-from memorist.remember.edit import portions
+from memorist.remember.edit import FIRST, portions
 from memorist.store import checkouts
 from memorist.store.journal import newest_first
 from memorist.store.nouns import COLUMNS, COUNTERS, from_row, to_row
+from memorist.store.protocol import Store
 from memorist.store.where import Where, everywhere
 from memorist.store.writer import DOOR, SALT, Clean, door_of
 
 BESIDE = {*COUNTERS, "last_used", "other", "lesson"}  # in an event that left the row as it was
 TOLD = {"was", "now", SALT, DOOR}  # in an event, beside what changed
 UNDID = "undid "
+UNDONE_AT_ONCE = 500  # events that are looked through
+
+
+@dataclass(frozen=True, slots=True)
+class Acts:
+    """What is kept of a batch while it is undone: not its events, of which there may be a hundred thousand."""
+
+    first: Event
+    ids: Mapping[str, None]  # of its memories; the one that was changed last comes first
+    added: Sequence[str]  # those that it added
+    doors: Set[Origin]  # that changed a memory: who added one, its own origin tells
+    is_own: bool  # this actor did some of it, through this door
 
 
 def undo(name: str | None, by: Caller) -> Report:
     """Undoes that batch, or this actor's last action. What somebody more trusted said or did waits for a person."""
-    events = _last_action(by.access, by.tools) if name is None else events_of(name, by)
-    batch = events[0].batch
-    by = _as_then(events[0], by)
-    reason = None if by.agreed is not None else _reason_to_ask(events, by)
+    acts = acts_of(_last_action(by) if name is None else _named(name, by), by)
+    batch = acts.first.batch
+    by = _as_then(acts.first, by)
+    reason = None if by.agreed is not None else _reason_to_ask(acts, by)
     if reason:
-        return _asked(batch, reason, events[0], Report("undone"), by)
-    by_record = _newest_first(events)
-    report, undoing = Report("undone"), _Undo(batch, by_record, by, any(_is_own(event, by) for event in events))
-    for some in portions(list(by_record)):
-        report = undoing.step(some, report)
+        return _asked(batch, reason, acts.first, Report("undone"), by)
+    undoing = _Undo(batch, acts.ids, by, acts.is_own)
+    for some in portions(list(acts.ids)):
+        undoing.step(some)
+    report = Report("undone", tuple(undoing.changed), undoing.left, next(iter(undoing.into), None))
     if undoing.held:
-        return _asked(batch, undoing.held[0], events[0], report, by)
+        return _asked(batch, undoing.held[0], acts.first, report, by)
     if not report.changed:
         reasons = "; ".join(dict.fromkeys(report.left.values())) or "it has no memory that you may change"
         raise Conflict(f"{batch} cannot be undone: {reasons}")
@@ -52,27 +67,34 @@ def undo(name: str | None, by: Caller) -> Report:
     return report
 
 
-def _newest_first(events: Sequence[Event]) -> dict[str, list[Event]]:
-    """The events of each record."""
-    found: dict[str, list[Event]] = {}
-    for event in reversed(events):
-        found.setdefault(event.record, []).append(event)
-    return found
+def acts_of(batch: str, by: Caller) -> Acts:
+    """Read once, in pages, all of it at the same moment."""
+    ids, added, doors, is_own = dict[str, None](), list[str](), set[Origin](), False
+    with by.store.moment():
+        for event in newest_first(by.store, batch):
+            ids[event.record] = None
+            if event.verb == "added":
+                added.append(event.record)
+            if event.before is not None:
+                doors.add(door_of(event))
+            is_own = is_own or _is_own(event, by)
+            first = event
+    return Acts(first, ids, added, doors, is_own)
 
 
-def _reason_to_ask(events: Sequence[Event], by: Caller) -> str | None:
+def _reason_to_ask(acts: Acts, by: Caller) -> str | None:
     """Why a person has to agree before any of it is undone: a more trusted door did it, or most of a scope would go that
     another actor added."""
-    doors = [door_of(event) for event in events if event.before is not None]  # who added a memory, its own origin tells
-    door = max(doors, key=RANK.__getitem__, default=by.access.origin)
+    door = max(acts.doors, key=RANK.__getitem__, default=by.access.origin)
     if RANK[door] > RANK[by.access.origin]:
         return f"it was done through a door that is the {door}'s"
-    return None if _is_own(events[0], by) or by.access.origin == "user" else _hides_most(events, by)
+    return None if _is_own(acts.first, by) or by.access.origin == "user" else _hides_most(acts.added, by)
 
 
-def _hides_most(events: Sequence[Event], by: Caller) -> str | None:
-    added = by.store.get([event.record for event in events if event.verb == "added"], by.where)
-    counts = Counter(place_of(record) for record in added if record.state == "active")
+def _hides_most(added: Sequence[str], by: Caller) -> str | None:
+    counts: Counter[Place] = Counter()
+    for some in portions(added):
+        counts.update(place_of(record) for record in by.store.get(some, by.where) if record.state == "active")
     lately = hidden_lately(by, by.now())
     large = (place for place, count in counts.items() if most_of(place, lately[place] + count, count, by))
     return next((f"it would hide most of {scope}" for scope, _ in large), None)
@@ -103,49 +125,107 @@ def _as_then(first: Event, by: Caller) -> Caller:
     return by.through(by.access.over_the_space(by.access.surface)) if kept or moved else by
 
 
-def events_of(name: str, by: Caller) -> list[Event]:
-    """Those of a batch, one of whose memories may be read: of any other not even its existence is told."""
+def _named(name: str, by: Caller) -> str:
+    """A batch, one of whose memories may be read: of any other not even its existence is told."""
     if not isinstance(name, str):
         raise Invalid(f"the name of a batch is text such as 'b12', not {type(name).__name__}")
-    events = by.store.journal(batch=name.strip())
-    where = _as_then(events[0], by).where if events else by.where
-    if not any(by.store.get(some, where) for some in portions([event.record for event in events])):
-        raise NotFound(
-            f"there is no batch {name[:40]!r} here; the outcome of each change names its batch, and so does `history`"
-        )
-    return events
+    batch = name.strip()
+    where = by.where
+    for event in by.store.journal(batch=batch, limit=1):
+        where = _as_then(event, by).where
+    for some in chunks(newest_first(by.store, batch)):
+        if by.store.get([event.record for event in some], where):
+            return batch
+    raise NotFound(
+        f"there is no batch {name[:40]!r} here; the outcome of each change names its batch, and so does `history`"
+    )
 
 
-def _last_action(who: Access, tools: Tools) -> list[Event]:
-    """The newest batch of this actor that is not undone and changed a memory they may write."""
+def ids_of(name: str, by: Caller) -> list[str]:
+    """The memories of that batch, in the order in which it changed them."""
+    return list(acts_of(_named(name, by), by).ids)[::-1]
+
+
+def _last_action(by: Caller) -> str:
+    """The newest batch of this actor that is not undone and changed a memory they may write; or the one whose undo they began
+    and did not finish."""
     undone: set[str] = set()
     erased: str | None = None
-    for batch, events in groupby(newest_first(tools.store), key=lambda event: event.batch):
-        some = list(events)
-        if batch in undone:
+    for newest in _batches(by.store):
+        batch, is_theirs = newest.batch, newest.actor == by.access.actor
+        if newest.verb == "undone" and batch not in undone:
+            taken = _undone_by(newest)
+            if is_theirs and taken not in undone and _is_cut_off(taken, batch, undone, by):
+                return taken
+            undone.add(taken)
+        elif batch in undone or not is_theirs:
             continue
-        if some[0].verb == "undone":
-            undone.add(_undone_by(some[0]))
-        elif some[0].actor == who.actor and some[0].verb == "erased":
+        elif newest.verb == "erased":
             erased = erased or batch
-        elif some[0].actor == who.actor and _is_left(some, who, tools):
+        elif _is_left(newest, by.access, by.tools):
             if erased:  # then the caller has to name the batch
                 raise _cannot(erased, f"; `undo {batch}` takes back the action before it")
-            return tools.store.journal(batch=batch)
+            return batch
     raise _cannot(erased) if erased else NotFound("there is no action of yours to undo here")
 
 
-def _is_left(events: Sequence[Event], who: Access, tools: Tools) -> bool:
-    """Whether anything of it can be undone by them: a writable memory that is not erased, with its previous values."""
-    told = [event.record for event in events if event.before is not None or event.because is not None]
-    records = {record.id: record for record in tools.store.get(told, Where(who))}
-    theirs = any(_outranks(event, records[event.record], who) for event in events if event.record in records)
-    return not theirs and any(who.may_write(r.scope, r.home) and r.state != "erased" for r in records.values())
+def _batches(store: Store) -> Iterator[Event]:
+    """Of each batch the newest event, the newest batch first."""
+    batch: str | None = None
+    for event in newest_first(store):
+        if event.batch != batch:
+            yield event
+        batch = event.batch
 
 
-def _outranks(event: Event, record: Record, who: Access) -> bool:
+def _is_left(newest: Event, who: Access, tools: Tools) -> bool:
+    """Whether anything of its batch can be undone by them: a writable memory that is not erased, with its previous values."""
+    found = False
+    for some in chunks(newest_first(tools.store, newest.batch, newest.seq + 1)):
+        told = [event.record for event in some if event.before is not None or event.because is not None]
+        records = {record.id: record for record in tools.store.get(told, Where(who))}
+        if any(_outranks(event, records.get(event.record), who) for event in some):
+            return False
+        found = found or any(map(partial(_may_take_back, who), records.values()))
+    return found
+
+
+def _is_cut_off(batch: str, undo: str, undone: Set[str], by: Caller) -> bool:
+    """Whether that undo of a batch ended between two of its transactions: a memory is left that it would have taken back."""
+    if len(by.store.journal(batch=batch, limit=FIRST + 1)) <= FIRST:  # one transaction
+        return False
+    acts = acts_of(batch, by)
+    if acts.first.verb == "undone" and _undone_by(acts.first) in undone:  # what came back was taken back again
+        return False
+    undoing = _Undo(batch, acts.ids, _as_then(acts.first, by), acts.is_own)
+    done = {event.record for event in newest_first(by.store, undo)}
+    rest = (event for event in newest_first(by.store, batch) if event.record not in done)
+    return any(_can_go(some, undoing) for some in chunks(rest))
+
+
+def _can_go(events: Sequence[Event], undoing: "_Undo") -> bool:
+    """Whether one of their memories can be taken back by them, and was not yet."""
+    told, by = {event.record: event for event in events}, undoing.by
+    ours = [each for each in by.store.get(list(told), by.where) if not _outranks(told[each.id], each, by.access)]
+    # What was added and is undone by now is told without its journal.
+    left = (each for each in ours if told[each.id].verb != "added" or each.reason != UNDONE)
+    return any(map(undoing.would_return, left))
+
+
+def _may_take_back(who: Access, record: Record) -> bool:
+    return who.may_write(record.scope, record.home) and record.state != "erased"
+
+
+def chunks(events: Iterable[Event]) -> Iterator[list[Event]]:
+    """A few hundred at a time."""
+    left = iter(events)
+    while some := list(islice(left, UNDONE_AT_ONCE)):
+        yield some
+
+
+def _outranks(event: Event, record: Record | None, who: Access) -> bool:
     """Whether a more trusted door did it: the origin of a memory tells who added it."""
-    return RANK[record.origin if event.before is None else door_of(event)] > RANK[who.origin]
+    return record is not None and RANK[record.origin if event.before is None else door_of(event)] > RANK[who.origin]
 
 
 def _cannot(erased: str, instead: str = "") -> Refused:
@@ -195,52 +275,74 @@ class _Return:
 @dataclass(frozen=True, slots=True)
 class _Undo:
     batch: str
-    events: Mapping[str, Sequence[Event]]  # of the whole batch, by memory, newest first
+    ids: Mapping[str, None]  # of the whole batch
     by: Caller
-    is_own: bool  # this actor did some of it, through this door
+    is_own: bool
+    changed: list[Planned] = field(default_factory=list)
+    left: dict[str, str] = field(default_factory=dict)  # id → why it stays as it is
     held: list[str] = field(default_factory=list)  # why a person has to agree to some of it
+    into: list[str] = field(default_factory=list)  # the batch of the undo, once there is one
 
     @property
     def because(self) -> str:
         return UNDID + self.batch
 
-    def step(self, ids: Sequence[str], report: Report) -> Report:
-        """Undoes these in one transaction and adds them to the report."""
-        planned, left = list(report.changed), dict(report.left)
+    def step(self, ids: Sequence[str]) -> None:
+        """Undoes these in one transaction."""
         with self.by.writer.transaction():
             changes = Changes.of(self.by)
             changes.takes_back = self.is_own
             records = {record.id: record for record in self.by.store.get(ids, self.by.where)}
-            for id in ids:
-                record = records.get(id)
-                if record is not None and record.superseded_by in self.events:
-                    continue  # undone together with the memory whose past text it is
-                try:
-                    returns = self._returns(record, self.events[id], changes)
-                except MemoristError as problem:
-                    left[id] = str(problem)
-                    self.held.extend([str(problem)] if isinstance(problem, Held) else [])
-                    continue
-                for each in returns:
-                    self._put(each, changes)
-                planned.append(Planned(id, returns[0].record.number, self.because))
-            batch, _ = changes.commit(report.batch)
-        return replace(report, changed=tuple(planned), left=left, batch=batch or report.batch)
+            planned = [each for id in ids if (each := self._planned(id, records.get(id), changes))]
+            batch, _ = changes.commit(next(iter(self.into), None))
+        self.changed.extend(planned)
+        if batch and not self.into:
+            self.into.append(batch)
 
-    def _returns(self, record: Record | None, events: Sequence[Event], changes: Changes) -> list[_Return]:
-        """How to undo these events of one memory. Obstacles are raised before anything is put."""
+    def _planned(self, id: str, record: Record | None, changes: Changes) -> Planned | None:
+        if record is not None and record.superseded_by in self.ids:
+            return None  # undone together with the memory whose past text it is
+        try:
+            returns = self._returns(record, changes)
+        except MemoristError as problem:
+            self.left[id] = str(problem)
+            self.held.extend([str(problem)] if isinstance(problem, Held) else [])
+            return None
+        for each in returns:
+            self._put(each, changes)
+        return Planned(id, returns[0].record.number, self.because)
+
+    def would_return(self, record: Record) -> bool:
+        """Whether this memory, alone, can be taken back now; nothing is written."""
+        if record.superseded_by in self.ids:
+            return False
+        try:
+            self._returns(record, Changes.of(self.by))
+        except MemoristError:
+            return False
+        return True
+
+    def _events(self, journal: Sequence[Event]) -> list[Event]:
+        """Those of the batch among the events of one memory, newest first."""
+        return [event for event in reversed(journal) if event.batch == self.batch]
+
+    def _returns(self, record: Record | None, changes: Changes) -> list[_Return]:
+        """How to undo the events of one memory. Obstacles are raised before anything is put."""
         if record is None:
             raise NotFound("it is not readable here; undo it with an access that may read it")
         self.by.access.must_write(record.scope, record.home)
+        journal = self.by.store.journal(record=record.id)
+        events = self._events(journal)
         if any(event.verb in ("erased", "past erased") for event in events) or record.state == "erased":
             raise Refused(f"memory {record.number} is erased, and that cannot be undone")
-        later = changed_since(self.by.store.journal(record=record.id), self.batch)
+        later = changed_since(journal, self.batch)
         if later is not None:
             raise Conflict(f"memory {record.number} was changed again by {later}; undo that first")
         own = self._without(record, events, changes)
         self.by.access.must_write(own.after.scope, own.after.home)
         self._must_be_ours(own)
-        return [own, *(self._without(past, self.events[past.id], changes) for past in self._pasts(record))]
+        pasts = [(past, self.by.store.journal(record=past.id)) for past in self._pasts(events, record)]
+        return [own, *(self._without(past, self._events(told), changes) for past, told in pasts)]
 
     def _must_be_ours(self, back: _Return) -> None:
         """Raises `Held` where a person has to agree. A memory with nothing but other links counts as changed, too."""
@@ -251,10 +353,10 @@ class _Undo:
         if reason:
             raise Held(reason, [effect])
 
-    def _pasts(self, record: Record) -> list[Record]:
+    def _pasts(self, events: Sequence[Event], record: Record) -> list[Record]:
         """When an undo is undone, the past texts that it archived become past texts again."""
-        told = [event.before or {} for event in self.events[record.id] if event.verb == "undone"]
-        others = [before["other"] for before in told if before.get("other") in self.events]
+        told = [event.before or {} for event in events if event.verb == "undone"]
+        others = [before["other"] for before in told if before.get("other") in self.ids]
         found = self.by.store.get(others, everywhere(self.by.access.space)) if others else []
         return [past for past in found if past.superseded_by == record.id]
 

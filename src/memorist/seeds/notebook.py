@@ -17,16 +17,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from memorist import checks
 from memorist.design import Design, Job
 from memorist.designs.notebook import A_TOKEN, HYBRID, NOTEBOOK, PAGE, RETENTION
 from memorist.errors import Invalid, NotFound, meant
-from memorist.files.follow import Follower
 from memorist.files.markdown import memories_in
-from memorist.files.page import DATED
+from memorist.files.page import DATED, KIND_OF_SECTION, section_for
 from memorist.kinds import MEMORY, OTHER_SECTION, SECTIONS
 from memorist.memory import Memory
 from memorist.noun import Noun
@@ -43,6 +42,7 @@ MOST_SECTIONS = 20
 FOUND = 20  # hits of a search
 SCOPES = ("memory", "items", "sessions", "sources")
 SNIPPET = 500  # tokens of memory that go with a request
+PAGE_AT, SESSIONS_AT = "MEMORY.md", "sessions/"
 POINTER = re.compile(r"\[agent_result:(\w{1,32})\]")
 _WORD = re.compile("_(.)")
 _UNDATED = datetime(1900, 1, 1, tzinfo=UTC)  # of an entry that says no day
@@ -68,9 +68,9 @@ The rows of the store are the truth; these files follow them.
 class Config(Noun):
     """The founding document's configuration. `config_of` reads its own spelling, such as maxMemorySize, and ours."""
 
-    memory_path: str = "MEMORY.md"  # in the agent's folder, as sessions_path
+    memory_path: str = PAGE_AT  # in the agent's folder, as sessions_path; a folder before it is made by `lay_out`
     max_memory_size: int = PAGE  # characters
-    sessions_path: str = "sessions/"
+    sessions_path: str = SESSIONS_AT
     session_retention_days: int = RETENTION
     compaction_threshold: int = 100_000  # tokens
     compaction_keep_recent: int = 10  # messages
@@ -81,8 +81,7 @@ class Config(Noun):
     tool_result_retention: int = 5  # the last results of tools that a window shows
 
     def __post_init__(self) -> None:
-        for name in ("memory_path", "sessions_path"):
-            checks.label(getattr(self, name), spelled(name))
+        _ = self.folder
         for name, most in WHOLE_KEYS.items():
             checks.whole(getattr(self, name), spelled(name), 0 if name == "tool_result_retention" else 1, most)
         checks.flag(self.flush_enabled, "flushEnabled")
@@ -93,6 +92,18 @@ class Config(Noun):
                 f"flushThreshold is {self.flush_threshold:,} and compactionThreshold {self.compaction_threshold:,}; what lasts is "
                 "noted before a compaction, so the first must be the smaller one"
             )
+
+    @property
+    def folder(self) -> PurePosixPath:
+        """Where the page and the transcripts lie together, inside of the agent's folder; one that is not named goes with the
+        other."""
+        page = _parent(self.memory_path, PAGE_AT, "memoryPath")
+        said = _parent(self.sessions_path, SESSIONS_AT, "sessionsPath")
+        if page != said and self.memory_path != PAGE_AT and self.sessions_path != SESSIONS_AT:
+            raise Invalid(
+                f"memoryPath and sessionsPath lie in two folders, {page} and {said}; name the same one in both"
+            )
+        return said if self.memory_path == PAGE_AT else page
 
     @property
     def design(self) -> Design:
@@ -112,6 +123,17 @@ class Config(Noun):
             "flush": flush, "compact": self.compaction_threshold, "keep": self.compaction_keep_recent,
             "results": self.tool_result_retention,
         }  # fmt: skip
+
+
+def _parent(given: Any, usual: str, key: str) -> PurePosixPath:
+    """The folder of that path, inside of the agent's, which the founding document writes as <agent>."""
+    path = PurePosixPath(checks.label(given, key).replace("\\", "/").removeprefix("<agent>/"))
+    if path.is_absolute() or {"..", "~"} & {*path.parts} or ":" in path.parts[0] or path.name != usual.rstrip("/"):
+        raise Invalid(
+            f"{key} is {quoted(given)}; it is {usual}, or that in a folder of the agent's own, which `lay_out` is told; `memorist "
+            "sync PATH` keeps a page anywhere else"
+        )
+    return path.parent
 
 
 def _retaining(job: Job, days: int) -> Job:
@@ -205,16 +227,6 @@ class SectionedPage:
         return next((title for title in self.sections if title.casefold() == name.casefold()), None)
 
 
-def section_of(record: Record) -> str:
-    """The one that the entry names, or that of its kind."""
-    named = record.data.get("section")
-    return (
-        " ".join(named.split())
-        if isinstance(named, str) and named.strip()
-        else SECTIONS.get(record.kind, OTHER_SECTION)
-    )
-
-
 def text_of(section: str, entries: Iterable[Record]) -> str:
     return "\n".join([f"## {section}", *map(line_of, entries), ""])
 
@@ -232,7 +244,7 @@ def page_of(records: Sequence[Record], limit: int) -> SectionedPage:
     sizes: dict[str, int] = {}
     total = len(str(SectionedPage({})))
     for record in records:
-        title = _title(section_of(record), shown)
+        title = _title(section_for(record), shown)
         head, size = len(text_of(title, ())) + 1, len(line_of(record)) + 1
         more = size if title in shown else size + head
         if sizes.get(title, head) + size > SECTION or total + more > limit:
@@ -273,8 +285,7 @@ def entries_of(section: str, text: str) -> builtins.list[Draft]:
     >>> [(draft.kind, draft.text) for draft in entries_of("Key Decisions", "- 2026-02-03: API uses Fastify")]
     [('decision', 'API uses Fastify')]
     """
-    kinds = {title.casefold(): kind for kind, title in SECTIONS.items()}
-    kind = kinds.get(section.casefold())
+    kind = KIND_OF_SECTION.get(section.casefold())
     drafts = [entry.draft for entry in memories_in(text, "", _UNDATED)]
     own = {} if kind else {"section": section}
     return [
@@ -365,9 +376,9 @@ class Notebook:
         }
 
     def lay_out(self, folder: str | Path) -> builtins.list[Path]:
-        """Makes the founding document's folder for this agent: `AGENT.md`, where there is none, the folders, and the files that
-        mirror the store, which erasing finds."""
-        root, who = Path(folder).expanduser(), self._memory.access
+        """Makes the founding document's folder for this agent, or the one in it that memoryPath and sessionsPath name: `AGENT.md`,
+        where there is none, the folders, and the files that mirror the store, which erasing finds."""
+        root, who = Path(folder).expanduser() / self.config.folder, self._memory.access
         for inner in ("sessions", "context", ".agent/tasks"):
             (root / inner).mkdir(parents=True, exist_ok=True)
         told = AGENT.format(
@@ -376,13 +387,15 @@ class Notebook:
         )  # fmt: skip
         if not (root / "AGENT.md").exists():
             replace_private(root / "AGENT.md", told)
+        from memorist.files.follow import Follower  # which knows all files; every agent's server loads this module
+
         Follower(self._memory, root, "mirror").follow()
         return [root / "AGENT.md", *(root / inner for inner in ("sessions", "context", ".agent/tasks"))]
 
     def _moved(self, outcome: Outcome, title: str) -> Outcome:
         """What was said elsewhere before stands in this section from now on."""
         record = outcome.record
-        if record is None or section_of(record).casefold() == title.casefold():
+        if record is None or section_for(record).casefold() == title.casefold():
             return outcome
         return self._memory.revise(record.id, data={**record.data, "section": title}, because=f"now in {title}")
 

@@ -28,7 +28,7 @@ from memorist.store.choices import chosen
 from memorist.store.nouns import Run
 
 A_STEP = 0.1  # seconds of one transaction: others wait meanwhile
-TURNS_AT_ONCE = 8  # turns that are looked up together
+TURNS_AT_ONCE = 32  # turns whose findings are kept together
 FAST = 0.2  # of the only one, where there is no time
 WEIGHING = 2.0  # seconds for promotion; the rest waits for the next one
 FEWEST_TURNS = 4  # that a summary is made of: fewer are their own
@@ -100,8 +100,7 @@ def read(record: Record, by: Caller, direct: bool, seconds: float | None = None)
             while turns and time.monotonic() < until:
                 some = [turns.popleft() for _ in range(min(TURNS_AT_ONCE, len(turns)))]
                 last = some[-1].number
-                for turn in _still_there(some, by):
-                    done += _found(turn, name, by, direct)
+                done += promotion.keep_all(_heard(_still_there(some, by), by), name.id, name.place, direct)
             mark(record.id, by, "its turns were read", read=last)
         if seconds is not None:
             break
@@ -114,13 +113,14 @@ def _still_there(turns: list[Record], by: Caller) -> list[Record]:
     return sorted(now, key=lambda turn: turn.number)
 
 
-def _found(turn: Record, name: Name, by: Caller, direct: bool) -> list[Outcome]:
-    """What rules find in a turn. It is trusted like the turn, and no more than who ends the session."""
-    said = turn.provenance
-    if "call" in turn.data or said.role == "system":  # nobody said it to anybody
-        return []
-    finder = by.through(replace(by.access, origin=least(by.access.origin, turn.origin)))
-    return promotion.keep(turn.text, name.id, said.agent, said.role, turn.number, finder, name.place, direct)
+def _heard(turns: list[Record], by: Caller) -> list[promotion.Overheard]:
+    """What rules look at. It is trusted like its turn, and no more than who ends the session."""
+    said = [turn for turn in turns if "call" not in turn.data and turn.provenance.role != "system"]  # to somebody
+    finders = [by.through(replace(by.access, origin=least(by.access.origin, turn.origin))) for turn in said]
+    return [
+        promotion.Overheard(turn.text, turn.provenance.role, turn.provenance.agent, turn.number, finder)
+        for turn, finder in zip(said, finders, strict=True)
+    ]
 
 
 def _promote(name: Name, by: Caller, policy: Promotion) -> None:
@@ -176,8 +176,9 @@ def _kept(text: str, turns: list[Record], name: Name, record: Record, by: Caller
 
 def left_open(by: Caller) -> Iterator[tuple[Run, Record]]:
     """Sessions that nobody writes any more and that were not ended: closed in a hurry, or their lease has run out."""
-    now = by.now()
-    for run in by.store.runs(by.access.space, state="running"):
+    running = by.store.runs(by.access.space, state="running")
+    now = by.now()  # not before: what was left meanwhile would seem to be of another clock
+    for run in running:
         id = run.checkpoint.get(RECORD) if run.job.startswith(f"{KIND} ") else None
         known = by.store.get([id], by.where.also("state", "eq", "active")) if isinstance(id, str) else []
         for record in known:

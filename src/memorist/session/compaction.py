@@ -27,6 +27,7 @@ from memorist.noun import line
 from memorist.records import Draft, Origin, Record, iso, utc
 from memorist.remember.authority import least
 from memorist.session.window import OVERHEAD
+from memorist.store.nouns import Glimpse
 from memorist.text.injection import gives_orders
 from memorist.text.question import names_in, small_talk
 from memorist.text.tokens import TokenCounter
@@ -56,7 +57,7 @@ POINT = re.compile(r"^- (user|assistant): (.+)$", re.MULTILINE)
 # ---------------------------------------------------------------- what stays
 
 
-def border(turns: Sequence[Record], keep: int) -> int:
+def border(turns: Sequence[Record | Glimpse], keep: int) -> int:
     """How many turns are summarised if the last `keep` stay: a result that stays keeps its call, if that is near."""
     cut = max(0, len(turns) - keep)
     calls = {

@@ -7,6 +7,7 @@ or its undoing, is another cycle.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from memorist import checks
@@ -29,8 +30,10 @@ from memorist.session.window import (
     Bounds,
     History,
     Pane,
+    State,
     Window,
     bounds,
+    counted_later,
     pane_of,
 )
 from memorist.store.where import Where
@@ -60,6 +63,9 @@ class Trim:
     raw: int | None  # turns, until the older ones are summarised in any case
     preserve: int  # tokens of marked turns that are older
     most: int = compaction.MOST  # tokens of the summary
+
+
+_beginning = Lock()
 
 
 class Windowed:
@@ -104,7 +110,7 @@ class Windowed:
         and beside it those that were marked as important, in up to `preserve` tokens. Undo the outcome's batch to see the
         turns again. Before that, what lasts is noted, unless `flush` was called since the last time."""
         trim = _trim(keep, RESULTS, None, preserve)
-        return self._rounds.compact(self._rounds.panes([], trim), trim)
+        return self._rounds.compact_all(trim)
 
     def flush(self, reply: str | None = None, reason: Reason = "manual") -> list[Outcome]:
         """Notes what lasts, before the turns that say it are summarised: what a model replied to the `ask` of a window, line by
@@ -114,9 +120,10 @@ class Windowed:
 
     @property
     def _rounds(self) -> "Cycle":
-        if self._cycle is None:
-            self._cycle = Cycle(cast("Session", self))
-        return self._cycle
+        with _beginning:
+            if self._cycle is None:
+                self._cycle = Cycle(cast("Session", self))
+            return self._cycle
 
 
 class Cycle:
@@ -129,18 +136,26 @@ class Cycle:
         told = by.where.also("scope", "eq", name.scope).also("home", "eq", name.home).also("state", "eq", "active")
         told = told.also("kind", "eq", "summary").also("data.covers", "ne", None)
         self._past = History(said, told, by.tools.count_tokens)
+        self._alone = RLock()  # threads that share a session see one window after the other
 
     def window(self, edges: Bounds, trim: Trim, system: str | None, query: str | None, writes: bool) -> Window:
         head = [] if system is None else [self._pane("system", checks.text(system, "system"), "system")]
-        panes, done = self.panes(head, trim), None
-        if writes and self._is_due(panes, edges, trim):
-            done = self._shrink(panes, edges, trim)
-            panes = self.panes(head, trim)
-        return self._window(panes, edges, done, query)
+        with self._alone:
+            panes, done = self.panes(head, trim), None
+            if writes and self._is_due(panes, edges, trim):
+                done = self._shrink(panes, edges, trim)
+                panes = self.panes(head, trim)
+            return self._window(panes, edges, done, query)
 
     def flush(self, reply: str | None, reason: str) -> list[Outcome]:
-        self._read()
-        return self._flush(reply, reason)
+        with self._alone:
+            self._read()
+            return self._flush(reply, reason)
+
+    def compact_all(self, trim: Trim) -> Outcome:
+        """Whatever its size is."""
+        with self._alone:
+            return self.compact(self.panes([], trim), trim)
 
     def _flush(self, reply: str | None, reason: str) -> list[Outcome]:
         self._session._hold()
@@ -186,7 +201,7 @@ class Cycle:
         return Pane(role, text, part, self._memory._caller.tools.count_tokens(text) + OVERHEAD, id)
 
     def _window(self, panes: list[Pane], edges: Bounds, done: Outcome | None, query: str | None) -> Window:
-        state = edges.state(_tokens(panes), self._is_flushed())
+        state = self._state(panes, edges, self._is_flushed())
         if state == "reject" and done is None:  # not before a compaction was tried
             state = "compact"
         because = ASKS[state] if done is None or done else f"{ASKS[state]}; it was not compacted: {done.because}"
@@ -194,7 +209,14 @@ class Cycle:
         if query is not None:
             memory = self._remembered(query, panes, edges)
             panes, receipt = self._with_memory(panes, memory), memory.receipt
-        return Window(tuple(panes), _tokens(panes), edges, state, because, done, ask, receipt)
+        return counted_later(Window(tuple(panes), 0, edges, state, because, done, ask, receipt))
+
+    def _state(self, panes: Sequence[Pane], edges: Bounds, flushed: bool = False) -> State:
+        """Told without counting the turns, if the length of their texts leaves no doubt that they fit."""
+        turns, most = len(self._past.turns), self._past.most
+        if most is not None and most + _tokens(panes[: len(panes) - turns]) < edges.flush:
+            return "fits"
+        return edges.state(_tokens(panes), flushed)
 
     def _remembered(self, query: str, panes: Sequence[Pane], edges: Bounds) -> Context:
         """Memory for the room that is left, without what stands in the window already."""
@@ -217,7 +239,7 @@ class Cycle:
 
     def _is_due(self, panes: Sequence[Pane], edges: Bounds, trim: Trim) -> bool:
         many = trim.raw is not None and len(self._past.turns) > trim.raw
-        return many or edges.state(_tokens(panes)) in ("compact", "reject")
+        return many or self._state(panes, edges) in ("compact", "reject")
 
     def _shrink(self, panes: Sequence[Pane], edges: Bounds, trim: Trim) -> Outcome:
         """A compaction that keeps the last turns if they fit, and as few of them as must be if not. If the store takes no
@@ -249,7 +271,7 @@ class Cycle:
         self._session._hold()
         if not self._is_flushed() and self._has_fresh():
             self._flush(None, "compaction_pending")
-        covered, earlier = past.turns[:cut], [] if past.summary is None else [past.summary]
+        covered, earlier = past.records(cut, self._memory._caller.store), [] if past.summary is None else [past.summary]
         told, kept = [*earlier, *covered], compaction.preserved([*past.kept, *covered], trim.preserve, past.count)
         text = compaction.summarise(told, past.count, trim.most)
         before = _tokens([pane for pane in panes if pane.part != "system"])
@@ -271,7 +293,7 @@ class Cycle:
         )  # fmt: skip
         teller = by.through(replace(by.access, origin=compaction.origin_of(told, by.access.origin)))
         with by.writer.transaction():
-            if not _versions([*told, *kept]) <= _versions(self._read().all):
+            if not _versions([*told, *kept]) <= self._read().versions:
                 return Outcome("unchanged", "a turn was changed meanwhile; compact it again", scope=self._name.scope)
             [stored] = gate.admit([draft], teller, self._name.place)
         return self._memory._tell(stored)
@@ -313,4 +335,4 @@ def _up_to(last: int | None, where: Where) -> Where:
 
 
 def _tokens(panes: Sequence[Pane]) -> int:
-    return sum(pane.tokens for pane in panes)
+    return sum([pane.tokens for pane in panes])

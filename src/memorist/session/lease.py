@@ -28,6 +28,10 @@ RECORD, WAITING = "record", "waiting"  # in a run's checkpoint: the id of the se
 Waiting = list[tuple[str, datetime]]  # who waits, and until when
 
 
+class Lapsed(Conflict):
+    """Nobody has the lease: it ran out, or was given back."""
+
+
 @dataclass(slots=True)
 class Lease:
     """The right to write one session."""
@@ -70,7 +74,7 @@ class Lease:
 
     def _must_hold(self) -> None:
         if not self.hold():
-            raise Conflict(f"{self.called} was ended or left meanwhile; open it again to go on")
+            raise Lapsed(f"{self.called} was ended or left meanwhile; open it again to go on")
 
     def _renew(self) -> None:
         with self.by.writer.transaction():
@@ -103,8 +107,8 @@ class Lease:
 
     def _claim(self, busy: str, give_up: datetime) -> bool:
         """Takes it, or a place in the queue."""
-        now = self.by.now()
         with self.by.writer.transaction():
+            now = self.by.now()  # not before: what another took meanwhile would seem to be of another clock
             run = current(self.job, self.by) or self._fresh(now)
             waiting = _waiting(run, now)
             others = _without(self.owner, waiting)

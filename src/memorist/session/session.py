@@ -26,11 +26,11 @@ from memorist.records import Context, Draft, Link, Moment, Outcome, Record, Repo
 from memorist.remember import gate
 from memorist.remember.authority import least
 from memorist.remember.changes import Caller, Changes
-from memorist.remember.turns import Uttered, call_of, role_of
+from memorist.remember.turns import MESSAGE, Uttered, call_of, key_of, role_of
 from memorist.session import close as ending
 from memorist.session.close import SHORT_WAIT
 from memorist.session.cycle import Windowed
-from memorist.session.lease import Lease
+from memorist.session.lease import Lapsed, Lease
 from memorist.session.name import CLOSED, KIND, OPEN, TURN, Name, mark, name_of, record_of, turns_of
 from memorist.store.where import Order
 
@@ -116,6 +116,7 @@ class Session(Windowed):
         self.agent = checks.optional_label(agent, "the agent")
         self._lease: Lease | None = None
         self._id, self._ended = "", False
+        self._rests = False  # it was closed, and nothing was said in it since
         self._begin(wait, busy)
 
     def __repr__(self) -> str:
@@ -150,7 +151,7 @@ class Session(Windowed):
         self, role: str, text: str, *, id: str | None = None, at: Moment | None = None, speaker: str | None = None
     ) -> Outcome:
         """Keeps what was said. With an `id` of yours the same message is kept once."""
-        told = {} if id is None else {"message": checks.label(id, "the id of a message")}
+        told = {} if id is None else {MESSAGE: checks.label(id, "the id of a message")}
         return self._say(Uttered(role_of(role), text, told), id, at, speaker)
 
     def tool_call(self, name: str, input: Any = None, id: str | None = None) -> Outcome:
@@ -162,7 +163,7 @@ class Session(Windowed):
         told = {} if id is None else {"result": checks.label(id, "the id of a call")}
         return self._say(Uttered("tool", output, told))
 
-    def note(self, text: str, kind: str = "note", **draft: Any) -> Outcome:
+    def note(self, /, text: str, kind: str = "note", **draft: Any) -> Outcome:
         """Keeps a note in the session's own scope: for its agents, and until it ends, unless it is pinned or promoted."""
         common = {"scope": self._name.scope, "home": self._name.home, "session": self.id, "agent": self.agent}
         return self._keep(gate.draft_of({**common, "text": text, "kind": kind, **draft}))
@@ -172,7 +173,7 @@ class Session(Windowed):
         most = None if limit is None else checks.whole(limit, "limit", 1, 1_000_000)
         return turns_of(self._name, self._memory._caller, most)
 
-    def context(self, query: str, **more: Any) -> Context:
+    def context(self, /, query: str, **more: Any) -> Context:
         """`Memory.context` for this session, its user and its agent."""
         whose = {} if self._name.user is None or "scope" in more else {"user": self._name.user}
         return self._memory.context(query, **{"session": self.id, "agent": self.agent, **whose, **more})
@@ -182,12 +183,21 @@ class Session(Windowed):
     ) -> Outcome:
         draft = Draft(
             said.text, TURN, self._name.place, data=said.data, session=self.id, role=said.role, agent=self.agent,
-            at=at, speaker=speaker, key=None if id is None else f"{self._name.key}/{id}",
+            at=at, speaker=speaker, key=None if id is None else key_of(self._name.key, id),
         )  # fmt: skip
         return self._keep(draft)
 
     def _keep(self, draft: Draft) -> Outcome:
-        self._hold()
+        """The transaction asks whether the session is ours; before it that is asked only where it may have to be opened again."""
+        if self._lease is None or self._ended or self._rests:
+            self._hold()
+        try:
+            return self._admitted(draft)
+        except Lapsed:
+            self._hold()
+            return self._admitted(draft)
+
+    def _admitted(self, draft: Draft) -> Outcome:
         try:
             by = self._holder
         except Refused:  # memory is off, which this tells in its way
@@ -218,14 +228,15 @@ class Session(Windowed):
         self._recover(by)
 
     def _opened(self, by: Caller) -> str:
-        """The id of its record: a new one, or the one that is resumed. What was closed in a hurry is ended first."""
+        """The id of its record: a new one, or that of before. What was closed in a hurry is ended first. What is closed stays so
+        until something is said in it: to read it, or to fork it, changes nothing."""
         known = record_of(self._name, by)
         if known is None:
             known = self._memory.remember_many([self._draft(self._parent)])[0].record
         elif known.data.get("state") != OPEN:
             if known.data.get("state") != CLOSED:
                 self._memory._tell_all(ending.end(known, by, self._memory.design.promotion))
-            mark(known.id, by, "resumed", state=OPEN)
+            self._rests = True
         if known is None:
             raise Refused(f"session {self.id} could not be kept; `review` lists what waits for a person")
         return known.id
@@ -253,6 +264,9 @@ class Session(Windowed):
             raise Conflict(f"session {self.id} was closed; open it again with memory.session({self.id!r:.60})")
         if self._lease is None or not self._lease.hold():
             self._begin(SHORT_WAIT, "drop")
+        if self._rests and self._lease is not None:
+            mark(self._id, self._holder, "resumed", state=OPEN)
+            self._rests = False
 
     @property
     def _holder(self) -> Caller:
@@ -261,14 +275,17 @@ class Session(Windowed):
         return by if self._lease is None else self._lease.holding(by)
 
     def fork(self, id: str | None = None, agent: str | None = None) -> "Session":
-        """Another session that begins with what was said and noted in this one; both go on by themselves."""
+        """Another session that begins with what was said and noted in this one; both go on by themselves. One that was closed
+        stays closed."""
+        if self._rests:
+            self.leave()
         return forked(self._memory, self._name, id, agent or self.agent)
 
     def leave(self) -> None:
         """Lets others write it, and leaves it open. It is ended once nobody came back for fifteen minutes."""
         self._memory._held.discard(self)
         if self._lease is not None:
-            self._lease.give_back(over=False)
+            self._lease.give_back(over=self._rests)
 
     def close(self, fast: bool = False) -> Report:
         """Ends it: what was found in it is kept, and promoted as the design says; a summary takes its place in the project.
@@ -282,6 +299,9 @@ class Session(Windowed):
             return Report(CLOSED, advice=str(off))
         if self._lease is None or not self._lease.hold():
             return Report(CLOSED, advice=f"session {self.id} was ended or left before")
+        if self._rests:
+            self._lease.give_back(over=True)
+            return Report(CLOSED, advice=f"session {self.id} was closed before, and nothing was said in it since")
         if not by.store.get([self._id], by.where.also("state", "eq", "active")):
             self._lease.give_back(over=True)
             return Report(CLOSED, advice=f"session {self.id} was erased or forgotten meanwhile")

@@ -6,23 +6,25 @@ arrived, and the summary before them, whenever it was written.
 
 Old results of tools are replaced by a line that says what is missing and where it is; the calls stay, because a model that does
 not see what it has done does it again. Three bounds watch the size: from `flush` on what matters should be noted, from `compact`
-on the older turns are summarised, and from `reject` on a window is of no use, but only after a compaction was tried.
+on the older turns are summarised, and from `reject` on a window is of no use, but only after a compaction was tried. Whether it
+is far below them can be told from the length of its texts; tokens are counted near the bounds, or when somebody asks for them.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, fields
 from itertools import groupby, pairwise
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from memorist import checks
 from memorist.errors import Invalid
 from memorist.noun import Noun, line
 from memorist.prompt.render import ROLES
 from memorist.records import Outcome, Record
+from memorist.store.nouns import Glimpse, parts
 from memorist.store.protocol import Store
 from memorist.store.where import Order, Where
-from memorist.text.tokens import TokenCounter
+from memorist.text.tokens import TokenCounter, at_most, count_tokens
 from memorist.text.visible import quoted
 
 RESULTS = 5  # of tools that are shown whole, the last ones
@@ -100,6 +102,12 @@ class Pane(Noun):
     def _line(self) -> str:
         return f"{self.part}, {self.role}, {self.tokens:,} tokens: {line(self.text)}"
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """What is not there yet: the tokens of a turn that nobody asked for."""
+            return _counted(self, name, lambda: count_tokens(self.text) + OVERHEAD)
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Window(Noun):
@@ -114,6 +122,12 @@ class Window(Noun):
     ask: str | None = None  # what to tell the model if it is time to note what lasts; its reply is for `flush`
     receipt: str | None = None  # of the memory in it, for `used`
 
+    TOLD_TOO: ClassVar[Mapping[str, Any]] = {"messages": list[dict[str, Any]]}  # beside the fields, by its type
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its fields, and the messages: whoever gets them as JSON sends them on as they are."""
+        return {**Noun.to_dict(self), "messages": self.messages}
+
     def __bool__(self) -> bool:
         return self.state != "reject"
 
@@ -121,6 +135,12 @@ class Window(Noun):
         return (
             f"{len(self.panes)} messages, {self.tokens:,} of {self.bounds.limit:,} tokens, {self.state}: {self.because}"
         )
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """What is not there yet: its tokens, if it was plain without them that it fits."""
+            return _counted(self, name, lambda: sum(pane.tokens for pane in self.panes))
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -138,6 +158,20 @@ class Window(Noun):
                 said += [*map(_answering, paired), *map(_as_text, alone)]
                 open_ids = set()
         return said
+
+
+def _counted(noun: Noun, name: str, count: Callable[[], int]) -> int:
+    if name != "tokens":
+        raise AttributeError(f"{type(noun).__name__} has no {name}", name=name, obj=noun)
+    tokens = count()
+    object.__setattr__(noun, name, tokens)
+    return tokens
+
+
+def counted_later(window: Window) -> Window:
+    """The same, and its tokens are those of its panes."""
+    object.__delattr__(window, "tokens")
+    return window
 
 
 def _sort(pane: Pane) -> str:
@@ -182,22 +216,51 @@ def _as_text(pane: Pane) -> dict[str, Any]:
 
 
 def pane_of(turn: Record, count: TokenCounter, part: Part = "turn") -> Pane:
-    call, result = turn.data.get("call"), turn.data.get("result")
-    return Pane(
-        _role(turn), turn.text, part, count(turn.text) + OVERHEAD, turn.id,
-        call if isinstance(call, Mapping) else None, result if isinstance(result, str) else None,
-    )  # fmt: skip
+    return _pane(glimpse_of(turn), count, part)
 
 
-def _role(turn: Record) -> str:
+def glimpse_of(turn: Record) -> Glimpse:
+    return Glimpse(
+        turn.number, turn.id, turn.version, turn.text, turn.provenance.role, turn.origin, turn.trust, turn.data
+    )
+
+
+def _pane(turn: Glimpse, count: TokenCounter, part: Part = "turn") -> Pane:
+    """Field by field, because there are ten thousand of them. A counter of the caller's is asked at once, ours later."""
+    pane, call, result = object.__new__(Pane), None, None
+    if turn.data:
+        call, result = _tool(turn.data)
+    _set_role(pane, _role(turn))
+    _set_text(pane, turn.text)
+    _set_part(pane, part)
+    _set_id(pane, turn.id)
+    _set_call(pane, call)
+    _set_result(pane, result)
+    _set_left_out(pane, False)
+    if count is not count_tokens:
+        _set_tokens(pane, count(turn.text) + OVERHEAD)
+    return pane
+
+
+def _tool(data: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str | None]:
+    """The call that a turn is, and the id of the call that it is the result of."""
+    call, result = data.get("call"), data.get("result")
+    return call if isinstance(call, Mapping) else None, result if isinstance(result, str) else None
+
+
+_set_role, _set_text, _set_part, _set_tokens, _set_id, _set_call, _set_result, _set_left_out = (
+    getattr(Pane, each.name).__set__ for each in fields(Pane)
+)
+
+
+def _role(turn: Glimpse) -> str:
     """Who said it. What nobody vouches for does not speak as the system, whatever it was stored as."""
-    role = turn.provenance.role
-    if role not in ROLES:
+    if turn.role not in ROLES:
         return "user" if turn.origin in ("user", "recorded") else "assistant"
-    return "assistant" if role == "system" and turn.trust == "low" else role
+    return "assistant" if turn.role == "system" and turn.trust == "low" else turn.role
 
 
-def left_out(turn: Record, whole: Pane, tool: str | None, count: TokenCounter) -> Pane:
+def left_out(turn: Record | Glimpse, whole: Pane, tool: str | None, count: TokenCounter) -> Pane:
     """What stands for an old result; the result itself, if that is no longer."""
     text = f"[The result of {line(tool or 'a tool', 60)} is left out here, {whole.tokens:,} tokens; memory {turn.number} has it.]"
     tokens = count(text) + OVERHEAD
@@ -211,15 +274,18 @@ def left_out(turn: Record, whole: Pane, tool: str | None, count: TokenCounter) -
 
 @dataclass(slots=True)
 class History:
-    """The turns of a session since its last compaction, with what stands for those before. They are read once; after that the
-    journal says whether one of them was changed, and only new ones are read."""
+    """The turns of a session since its last compaction, with what stands for those before. They are read once, and only what is
+    shown of them; after that the journal says whether one of them was changed, and only new ones are read."""
 
     said: Sequence[Where]  # its turns, after those of the sessions that it was forked from
     summaries: Where  # its compactions
     count: TokenCounter
     summary: Record | None = None
     kept: list[Record] = field(default_factory=list)  # of those that the summary stands for, shown as they are
-    turns: list[Record] = field(default_factory=list)
+    turns: list[Glimpse] = field(default_factory=list)
+    most: int | None = (
+        0  # that the turns cost, without counting them; a counter of the caller's tells nothing about that
+    )
     _panes: list[Pane] = field(default_factory=list)
     _short: dict[int, Pane] = field(default_factory=dict)  # place of a result of a tool → what may stand for it
     _tools: dict[str, str] = field(default_factory=dict)  # id of a call → name of the tool
@@ -236,13 +302,23 @@ class History:
             if now != self._seen:
                 after = self.turns[-1].number if self.turns else covered
                 for said in self.said:
-                    self._add(store.find(said.also("number", "gt", after), Order("number", ascending=True)))
+                    self._add(store.glimpses(said.also("number", "gt", after)))
             self._seen = now
 
     @property
-    def all(self) -> list[Record]:
-        """Everything that the view is made of."""
-        return [*([] if self.summary is None else [self.summary]), *self.kept, *self.turns]
+    def versions(self) -> set[tuple[str, int]]:
+        """Everything that the view is made of, by id and version."""
+        told = [*([] if self.summary is None else [self.summary]), *self.kept]
+        return {(each.id, each.version) for each in told} | {(turn.id, turn.version) for turn in self.turns}
+
+    def records(self, turns: int, store: Store) -> list[Record]:
+        """The first so many turns whole, as they are now."""
+        living = Where(self.summaries.access).also("state", "eq", "active")
+        return [
+            record
+            for some in parts([turn.id for turn in self.turns[:turns]], 500)
+            for record in store.get(some, living)
+        ]
 
     @property
     def cycle(self) -> str:
@@ -267,23 +343,26 @@ class History:
 
     def _begin(self, summary: Record | None, store: Store) -> None:
         self.summary, self.turns, self._panes, self._short, self._tools = summary, [], [], {}, {}
+        self.most = 0 if self.count is count_tokens else None
         named = summary.data.get("kept") if summary else None
         ids = [id for id in named if isinstance(id, str)] if isinstance(named, list | tuple) else []
         living = Where(self.summaries.access).also("state", "eq", "active").also("kind", "eq", "turn")
         self.kept = store.get(ids, living)
         self._ids, self._seen = {turn.id for turn in self.kept}, None
 
-    def _add(self, turns: Sequence[Record]) -> None:
+    def _add(self, turns: Sequence[Glimpse]) -> None:
         for turn in turns:
-            pane = pane_of(turn, self.count)
+            pane = _pane(turn, self.count)
             if pane.call:
                 self._tools[str(pane.call.get("id"))] = str(pane.call.get("name"))
             if pane.role == "tool":
                 tool = self._tools.get(pane.result or "")
                 self._short[len(self._panes)] = left_out(turn, pane, tool, self.count)
             self._panes.append(pane)
-            self._ids.add(turn.id)
+        self._ids.update([turn.id for turn in turns])
         self.turns += turns
+        if self.most is not None:
+            self.most += at_most([turn.text for turn in turns]) + OVERHEAD * len(turns)
 
     def panes(self, results: int = RESULTS) -> list[Pane]:
         """The turns as they are shown: of the results of tools, the last so many whole."""

@@ -252,10 +252,9 @@ class Anchored:
 # ---------------------------------------------------------------- the audit
 
 
-def newest_first(store: "Store") -> Iterator[Event]:
-    """The whole journal backwards, read as far as the caller iterates."""
-    before: int | None = None
-    while events := store.journal(before=before, limit=EVENTS_AT_ONCE):
+def newest_first(store: "Store", batch: str | None = None, before: int | None = None) -> Iterator[Event]:
+    """The journal backwards, all of it or a batch, from before that event on; read as far as the caller iterates."""
+    while events := store.journal(batch=batch, before=before, limit=EVENTS_AT_ONCE):
         yield from reversed(events)
         before = events[0].seq
 

@@ -200,9 +200,14 @@ class Meaning:
     # ------------------------------------------------------------ what waits
 
     def _told(self, asked: Mapping[OwnModel, Sequence[str]]) -> str | None:
-        """Where a model was named and is not all that answers: that, and what to do. The default says nothing."""
-        told = (self._not_yet(each, layers) for each, layers in asked.items() if each.choice.asked)
+        """Where a model was named and is not all that answers, or where the vectors of a layer cannot be read here: that, and
+        what to do. Otherwise the default says nothing."""
+        told = (self._not_yet(each, here) for each, here in asked.items() if each.choice.asked or self._is_blind(here))
         return "; ".join(filter(None, told)) or None
+
+    def _is_blind(self, layers: Sequence[str]) -> bool:
+        """Whether one of these layers has vectors of a model that this process does not have."""
+        return any(self._of(each) is None for each in _those(self.living(), layers, state="current"))
 
     def _not_yet(self, model: OwnModel, layers: Sequence[str]) -> str | None:
         wanted, living = model.wanted, self.living()
@@ -270,7 +275,7 @@ class Meaning:
         mine = _those(living, [layer])
         return mine[-1].model if mine else NONE if self.left() else None
 
-    def _otherwise(self, model: OwnModel, living: Sequence[Generation]) -> dict[str, str | None]:
+    def otherwise(self, model: OwnModel, living: Sequence[Generation]) -> dict[str, str | None]:
         """The layers that are to have this model and do not, with what they have."""
         aims = {layer: self.aim(layer, living) for layer in model.layers if model.wanted is not None}
         return {layer: aim for layer, aim in aims.items() if (aim or NONE) != model.wanted}
@@ -279,7 +284,7 @@ class Meaning:
         """The layers that this process may move to its model: to a first one always, and to another if it was named or
         follows on the one they have, but never back to one that a layer has left, unless somebody says `switch`. So every
         move is to a model that the layer never had, and two processes that want different ones cannot take turns."""
-        aims, wanted = self._otherwise(model, living), str(model.wanted)
+        aims, wanted = self.otherwise(model, living), str(model.wanted)
         if not aims or (wanted in self.left() and not switch):
             return ()
         named = switch or model.choice.asked
@@ -297,7 +302,7 @@ class Meaning:
 
     def _advice(self, model: OwnModel, living: Sequence[Generation]) -> Iterator[str]:
         moving, told = self.may_move(model, living), dict[tuple[str, bool], list[str]]()
-        for layer, aim in self._otherwise(model, living).items():
+        for layer, aim in self.otherwise(model, living).items():
             if aim is not None:
                 told.setdefault((aim, layer in moving), []).append(layer)
         for (aim, moves), layers in told.items():
@@ -332,6 +337,8 @@ class Generations:
     def __init__(self, meaning: Meaning) -> None:
         self.meaning = meaning
         self.store = meaning.store
+        # The living generations when every layer had its model, and which were ours: most writes find them so.
+        self._settled: tuple[list[Generation] | None, list[Generation]] = (None, [])
 
     # ------------------------------------------------------------ with a write
 
@@ -373,11 +380,17 @@ class Generations:
         return ready, bare
 
     def _ours_to_write(self) -> list[Generation]:
+        if self.meaning.living() == self._settled[0]:
+            return self._settled[1]
         try:
-            return self.ours()
+            found = self.ours()
         except ModelUnavailable as problem:
             self.meaning.failed(problem)
             return []
+        living = self.meaning.living()
+        if not any(self.meaning.otherwise(model, living) for model in self.meaning.models):
+            self._settled = (living, found)
+        return found
 
     def catch_up(self, numbers: Sequence[int]) -> None:
         """Embeds the rows of these records that a transaction left bare, in transactions of its own. Most changes leave none,

@@ -149,6 +149,19 @@ class Brief:
     home: str | None = None
 
 
+class Glimpse(NamedTuple):
+    """What a window shows of a turn: of ten thousand nothing else is read."""
+
+    number: int
+    id: str
+    version: int
+    text: str
+    role: str | None
+    origin: str
+    trust: str
+    data: Mapping[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """One run of a job: who does it until when, and how far it came; or a question that waits for a person, which is the
@@ -357,11 +370,12 @@ def from_row(
      at, created, updated, valid_from, valid_to, actor, surface, session, role, speaker, agent, task,
      narrative, source, origin, trust, season, fingerprint, version, superseded_by) = row  # fmt: skip
     _must_be_sound(row, counted[:7])
-    used = counted[6]
+    used, said = counted[6], from_micros(at)
+    made = said if created == at else from_micros(created)
     return Record(
         id, space, scope, kind, text,
         Times(
-            from_micros(at), from_micros(created), from_micros(updated),
+            said, made, made if updated == created else from_micros(updated),
             None if used is None else from_micros(used),
             None if valid_from is None else from_micros(valid_from),
             None if valid_to is None else from_micros(valid_to),

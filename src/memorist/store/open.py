@@ -15,6 +15,7 @@ from memorist.errors import Invalid, MemoristError, StoreUnavailable, unavailabl
 from memorist.store.files import clear_leftovers, is_of_the_dead, names_of, unfinished_prefix
 from memorist.store.nouns import Commit
 from memorist.store.where import canonical
+from memorist.text.visible import visible
 
 if TYPE_CHECKING:
     from memorist.store.protocol import Store
@@ -29,21 +30,26 @@ def open_store(name: str, wait: float) -> "Store":
     if "://" in name:
         raise Invalid(f"{name.partition('://')[0]}:// stores are not available; name a file, or ':memory:'")
     file = file_of(name)
-    store: Store
-    if file is not None and is_json(file):
-        from memorist.store.json_file.store import JsonFileStore
-
-        store = JsonFileStore(file, wait)
-    else:
-        from memorist.store.sqlite import SqliteStore
-
-        store = SqliteStore(file, wait)
+    try:
+        store = _opened(file, wait)
+    except OSError as problem:
+        raise unavailable(problem, visible(name)) from problem
     if store.writable:
         for link in names_of(file)[1:] if file else ():
             if (name := str(link.absolute())) not in _noted(store, LINKS):
                 _note(store, LINKS, new=[name])
         _clear_unfinished(store)
     return store
+
+
+def _opened(file: Path | None, wait: float) -> "Store":
+    if file is not None and is_json(file):
+        from memorist.store.json_file.store import JsonFileStore
+
+        return JsonFileStore(file, wait)
+    from memorist.store.sqlite import SqliteStore
+
+    return SqliteStore(file, wait)
 
 
 # ---------------------------------------------------------------- where copies of it may lie

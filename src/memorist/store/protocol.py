@@ -31,6 +31,7 @@ from memorist.store.nouns import (
     Erased,
     Fact,
     Generation,
+    Glimpse,
     KeyUse,
     Lesson,
     Near,
@@ -60,6 +61,9 @@ class Records(Protocol):
         """The visible ones among these full ids, or short numbers, in the order asked."""
 
     def find(self, where: Where, order: Order, limit: int | None = None) -> list[Record]: ...
+
+    def glimpses(self, where: Where) -> list[Glimpse]:
+        """What `find` finds, in the order of their numbers, as far as a window shows it."""
 
     def count(self, where: Where) -> dict[str, int]:
         """How many fit, by their scopes; scopes without any are left out."""

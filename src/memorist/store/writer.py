@@ -10,6 +10,7 @@ import logging
 import os
 import secrets
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,7 @@ from memorist.errors import Invalid, MemoristError, StoreUnavailable
 from memorist.records import Counters, Event, Link, Origin, Provenance, Record, Times, changed, new_id, to_micros
 from memorist.redact import Redactor, strings_in, texts_of
 from memorist.redact.own import NO_RULES, Own
+from memorist.store.audience import Audience
 from memorist.store.choices import forget_words
 from memorist.store.journal import Anchor, Audit, audit, jump
 from memorist.store.meaning import Ahead, Generations, Meaning, secret_of
@@ -38,6 +40,7 @@ from memorist.store.nouns import (
     seal,
 )
 from memorist.store.protocol import Store
+from memorist.store.room import Room
 from memorist.store.where import everywhere
 from memorist.text.twins import fingerprint
 
@@ -53,6 +56,7 @@ NOTES_AT_ONCE = 64  # receipts in the buffer before it is flushed
 RECEIPTS_AT_MOST = 10_000  # lines of the recall log
 NOTES_WAIT = 0.02  # seconds a question may wait to note that it was asked
 CLOSING_WAIT = 2.0
+TOLD_EVERY = 0.3  # seconds between two times that questions are written for somebody who listens
 OLDEST_RECEIPT = timedelta(days=90)
 FEW = 20  # events that a question looks at, to see whether the clock jumped
 A_WHILE = timedelta(minutes=1)  # so long what was found is good: every context asks
@@ -72,6 +76,7 @@ class Change:
     row: Clean | None = None  # the same record, where its row is written
     counters: Counters | None = None  # set when they changed
     used: datetime | None = None
+    door: Origin | None = None  # through which it is done, where that is not the one of the commit
 
 
 @dataclass(slots=True)
@@ -104,7 +109,12 @@ class Gone:
 
 class Writer:
     def __init__(
-        self, store: Store, clock: Callable[[], datetime], meaning: Meaning | None = None, own: Own = NO_RULES
+        self,
+        store: Store,
+        clock: Callable[[], datetime],
+        meaning: Meaning | None = None,
+        own: Own = NO_RULES,
+        min_free: int | None = None,
     ) -> None:
         self.store = store
         self._clock = clock
@@ -113,6 +123,7 @@ class Writer:
         self._harmless: set[str] = set()
         self._notes: list[Receipt] = []
         self._notes_lock = threading.Lock()
+        self._flushed = -TOLD_EVERY  # when the buffer was last written, or was to be
         self._log_begins: tuple[datetime, datetime | None] = YEAR_ONE, None  # as of when, and from when on
         self._anchor = Anchor(store.path)
         self.lost = self._anchor.lost(store)  # of what was acknowledged
@@ -120,6 +131,13 @@ class Writer:
             log.warning("%s: %s", store.path, self.lost)
         self._here = threading.local()  # the `transaction` and the `batch` of this thread, if it is inside one
         self.generations = Generations(meaning or Meaning(store))
+        self.room = Room(store.path, min_free)
+        self.audience = Audience(store.path)
+
+    @property
+    def waiting(self) -> int:
+        """How many lines of the recall log are in the buffer and not in the store yet."""
+        return len(self._notes)
 
     # ------------------------------------------------------------ cleaning
 
@@ -223,6 +241,8 @@ class Writer:
         what takes several transactions is still taken back by one undo."""
         if not changes:
             return batch or "", {}
+        if any(change.before is None for change in changes):
+            self.room.must_be()
         with self.transaction():
             rows = {c.row.id: c.row for c in changes if c.row is not None}
             sealed = self._sealed(changes, rows)
@@ -267,7 +287,8 @@ class Writer:
         actor, surface = self.redact(who.actor), self.redact(who.surface)
         events = []
         for seq, change in enumerate(changes, first):
-            id, because, before = change.record.id, self.redact(change.because), _salted(change.before, who)
+            id, because = change.record.id, self.redact(change.because)
+            before = _salted(change.before, change.door or who.origin)
             digests = (event_mac(sealed[id].key, before, because), sealed[id].checksum)
             events.append(Event(change.verb, id, now, actor, surface, batch, because, before, seq, *digests))
         link = next_link(previous, events)
@@ -396,23 +417,36 @@ class Writer:
     # ------------------------------------------------------------ noting what was merely seen
 
     def note(self, receipt: Receipt) -> None:
-        """Puts a recall into the buffer."""
+        """Puts a recall into the buffer, which is written at once if somebody listens, unless that was done just before."""
         line = self._with_redacted(receipt, ("query", "session", "actor", "surface"))
         if self._redactor.find("\n".join(strings_in(line.rendered))):
             line = replace(line, rendered=self._redact_data(line.rendered))
+        self.note_cleaned([line])
+
+    def note_cleaned(self, lines: Sequence[Receipt]) -> None:
+        """Puts recalls into the buffer that `note` has cleaned, here or in the process that they were `taken` from."""
         with self._notes_lock:
-            self._notes.append(line)
-            full = len(self._notes) % NOTES_AT_ONCE == 0  # after a try that failed, the next comes a bufferful later
-        if full:
+            before = len(self._notes) // NOTES_AT_ONCE
+            self._notes.extend(lines)
+            full = (
+                len(self._notes) // NOTES_AT_ONCE > before
+            )  # after a try that failed, the next comes a bufferful later
+        if full or (time.monotonic() - self._flushed >= TOLD_EVERY and self.audience):
             self.flush()
+
+    def taken(self) -> list[Receipt]:
+        """Takes all out of the buffer, for another process that has the same store open."""
+        with self._notes_lock:
+            notes, self._notes = self._notes, []
+        return notes
 
     def flush(self, wait: float = NOTES_WAIT) -> None:
         """Writes the buffer to the recall log and counts what was shown. A busy or full store keeps it buffered; what was
         asked before another process erased something is given up, because it may quote what was erased."""
-        with self._notes_lock:
-            notes, self._notes = self._notes, []
+        notes = self.taken()
         if not notes or not self.store.writable:
             return
+        self._flushed = time.monotonic()
         try:
             with self.store.transaction(durable=False, wait=wait):
                 erased = int(self.store.setting("erased") or to_micros(YEAR_ONE) - 1)
@@ -454,12 +488,12 @@ def looked_after(space: str) -> str:
     return f"upkeep {space}"
 
 
-def _salted(before: Mapping[str, Any] | None, who: Access) -> Mapping[str, Any] | None:
+def _salted(before: Mapping[str, Any] | None, origin: Origin) -> Mapping[str, Any] | None:
     """The previous values with the door of the one who changed them, where it is not an agent's. What tells of another record
     may be emptied when that one is erased; then its digest, whose key stays, must not be open to guesses."""
     if before is None:
         return None
-    door = {} if who.origin == "agent" else {DOOR: who.origin}
+    door = {} if origin == "agent" else {DOOR: origin}
     salt = {SALT: secrets.token_hex(8)} if "other" in before or "superseded" in before else {}
     return {**before, **door, **salt} if door or salt else before
 

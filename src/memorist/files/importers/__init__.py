@@ -26,8 +26,8 @@ from memorist.files.markdown import Entry
 from memorist.files.originals import id_at
 from memorist.files.streams import Damaged, Stream, elements, lines
 from memorist.memory import Memory
-from memorist.records import Draft, Link, utc
-from memorist.remember.turns import turns_of
+from memorist.records import Draft, Link, Outcome, utc
+from memorist.remember.turns import whole_of
 from memorist.session.name import CLOSED, KIND
 from memorist.text.question import without_injected
 from memorist.text.visible import is_blank, quoted
@@ -199,7 +199,9 @@ class _Reading:
         common = Draft(
             "", "turn", session=said.session, agent=self.name, key=key if named else f"{key}/{self.values.place}"
         )
-        for turn in turns_of([_without_injected(said.message)], common, whole=True):
+        for _, turn in whole_of([_without_injected(said.message)], common):
+            if isinstance(turn, Outcome) and not turn:
+                raise Invalid(turn.because)
             if isinstance(turn, Draft):
                 at = checks.moment(turn.at, "its time")
                 self.began = self.began or at

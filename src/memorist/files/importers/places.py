@@ -29,13 +29,25 @@ def transcripts(client: str, path: Path | None, root: Path, home: Path) -> list[
     return sorted(files, key=lambda source: source.path.name)
 
 
+def passed_over(client: str, home: Path) -> str | None:
+    """What is said of transcripts in that home that are packed: which project they are of, only their content tells."""
+    packed = below(home, (".zst",)) if client == "codex" else []
+    if not packed:
+        return None
+    what = "1 transcript is" if len(packed) == 1 else f"{len(packed):,} transcripts are"
+    some = f"{packed[0].shown}{' and others' if len(packed) > 1 else ''}"
+    return f"{what} packed, and not read: {some}; unpack those that you want, and import again"
+
+
 def _all(path: Path, client: str) -> list[Source]:
     if path.is_file():
         return [Source(path, readable(path.name))]
     if not path.is_dir():
         raise Invalid(f"there is no folder {readable(str(path))}; name the transcripts of {client}, or their folder")
-    # What sub-agents said is no part of the conversation.
-    return [source for source in below(path, (".jsonl",)) if "subagents" not in source.path.relative_to(path).parts]
+    # What sub-agents said is no part of the conversation. Of what is packed it is said that it is not read.
+    return [
+        source for source in below(path, (".jsonl", ".zst")) if "subagents" not in source.path.relative_to(path).parts
+    ]
 
 
 def _claude_code(root: Path, home: Path) -> Iterator[Source]:

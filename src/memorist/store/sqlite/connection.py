@@ -17,19 +17,20 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import apsw
 
 from memorist.access import Access
 from memorist.errors import Invalid, MemoristError, StoreDamaged, StoreUnavailable, unavailable
+from memorist.kinds import LAYERS
 from memorist.store.files import pause, size_of
 from memorist.store.fork import inside, must_be_ours, must_be_whole, watch
-from memorist.store.nouns import Generation, Shelf
+from memorist.store.nouns import Fact, Generation, Shelf
 from memorist.store.where import canonical
 
 PRAGMAS = """
@@ -45,7 +46,10 @@ PRAGMA synchronous = FULL;
 URI = apsw.SQLITE_OPEN_URI
 MOST_IN_RAM = 1 << 45  # bytes; SQLite would stop at one GB
 LISTS_AT_MOST = 100  # of readable shelves that are remembered
+KEYS_AT_MOST = 8  # filters, and sets of shelves, through which a view keeps what was read
 UNWRITTEN = (apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_TRUNCATE)
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 _databases = itertools.count(1)  # in RAM; their names are known to the whole process
 _inherited: list[Any] = []  # connections of a parent process: closing them here would drop the parent's locks
 
@@ -385,13 +389,43 @@ class Seen:
         return Seen(self.schema, max(shelves), shelves, {shelf: id for id, shelf in shelves.items()})
 
 
+class Stamp(NamedTuple):
+    """Tells whether anything was written since: by others, who change SQLite's version of the data, or over this connection.
+    Whatever replaces the whole file changes the version of the schema."""
+
+    connection: apsw.Connection
+    schema: int
+    data: int
+    changes: int
+
+    @classmethod
+    def of(cls, one: apsw.Connection) -> "Stamp":
+        return cls(
+            one,
+            one.execute("PRAGMA schema_version").get,
+            one.execute("PRAGMA data_version").get,
+            one.total_changes(),
+        )
+
+
 @dataclass(slots=True)
 class View:
-    """What a connection sees at one moment, as far as it was asked: no table is read twice for one question."""
+    """What a connection sees, as far as it was asked: no table is read twice for one question, nor for the next one where
+    nothing was written since."""
 
     seen: Seen
+    stamp: Stamp | None = None  # None: it is not to be kept
     sizes: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # of shelves: rows, terms, changes of vectors
     generations: list[Generation] = field(default_factory=list)
+    speakers: dict[tuple[int, int], list[str]] = field(default_factory=dict)  # of a shelf, at most so many
+    beginnings: dict[tuple[int, str, int], list[str]] = field(default_factory=dict)  # words of a shelf that begin so
+    lessons: dict[tuple[str, str | None], list[Any]] = field(default_factory=dict)  # of a space and a home in it
+    facts: dict[tuple[object, ...], dict[int, Fact | None]] = field(default_factory=dict)  # through a filter
+    frequencies: dict[str, int] = field(default_factory=dict)  # of terms, each with its shelf
+    holding: dict[tuple[str, int], list[int]] = field(default_factory=dict)  # rows of what was looked for in the index
+    held: int = 0  # so many rows
+    words: dict[int, str] = field(default_factory=dict)  # the terms of rows
+    rows: dict[str, dict[int, dict[int, str]]] = field(default_factory=dict)  # the same of records on some shelves
 
     def readable(self, shelves: Sequence[Shelf], access: Access) -> list[int]:
         """The numbers of those of these shelves that exist and may be read."""
@@ -402,10 +436,33 @@ class View:
         return [self.seen.ids[shelf] for shelf in shelves if shelf in self.seen.ids]
 
 
+def among(kept: dict[Key, dict[int, Value]], key: Key) -> dict[int, Value]:
+    """What a view has kept under this key; of few keys is something kept."""
+    if key not in kept and len(kept) >= KEYS_AT_MOST:
+        kept.clear()
+    return kept.setdefault(key, {})
+
+
+def kept_or_read(
+    kept: dict[Key, Value], keys: Sequence[Key], read: Callable[[list[Key]], Mapping[Key, Value]], most: int
+) -> dict[Key, Value]:
+    """What is known of these, in their order: what a view has kept, and the rest as it is read. So many are kept at most."""
+    fresh = [key for key in keys if key not in kept]
+    if not fresh:
+        return {key: kept[key] for key in keys}
+    found = read(fresh)
+    known = {key: kept[key] if key in kept else found[key] for key in keys if key in kept or key in found}
+    if len(kept) + len(found) > most:
+        kept.clear()
+    kept.update(found)
+    return known
+
+
 class _Here(threading.local):
     """What this thread saw in the moment that it reads."""
 
     view: View | None = None
+    last: View | None = None  # of an earlier moment; it holds while its stamp is that of now
     reading = False
 
 
@@ -437,7 +494,7 @@ class Shelves:
 
     def forget_view(self) -> None:
         """This thread writes: whatever becomes of it, what comes after it is looked at again."""
-        self._here.view = None
+        self._here.view = self._here.last = None
 
     def now(self, one: apsw.Connection) -> View:
         """What this thread can see now."""
@@ -446,21 +503,31 @@ class Shelves:
             return kept
         inside = one.in_transaction
         with one_moment(one):  # the file may be replaced by a backup between two looks
-            schema: int = one.execute("PRAGMA schema_version").get
-            seen = self._seen
-            if schema != seen.schema:
-                seen = self._seen = Seen(schema)
-            rows = one.execute("SELECT id, space, named, layer, home FROM shelves WHERE id > ?", (seen.newest,))
-            fresh = _shelves(one, rows, seen)
-            state = one.txn_state("main")
-        if fresh:
-            seen = seen.joined(fresh)
-            if state != apsw.SQLITE_TXN_WRITE:
-                self._seen = seen
-        view = View(seen)
-        if inside and self._here.reading and state == apsw.SQLITE_TXN_READ:
+            view = self._looked(one)
+        if inside and self._here.reading and view.stamp is not None:
             self._here.view = view
         return view
+
+    def _looked(self, one: apsw.Connection) -> View:
+        """What this thread saw last, where nothing was written since, or else a new look."""
+        stamp, last = Stamp.of(one), self._here.last
+        if one.txn_state("main") != apsw.SQLITE_TXN_READ:  # what it writes may be rolled back: nothing of it is kept
+            return View(self._seen_now(one, stamp.schema, keep=False))
+        if last is None or last.stamp != stamp:
+            last = self._here.last = View(self._seen_now(one, stamp.schema, keep=True), stamp)
+        return last
+
+    def _seen_now(self, one: apsw.Connection, schema: int, keep: bool) -> Seen:
+        seen = self._seen
+        if schema != seen.schema:
+            seen = self._seen = Seen(schema)
+        rows = one.execute("SELECT id, space, named, layer, home FROM shelves WHERE id > ?", (seen.newest,))
+        fresh = _shelves(one, rows, seen)
+        if fresh:
+            seen = seen.joined(fresh)
+            if keep:
+                self._seen = seen
+        return seen
 
     def _kept(self, one: apsw.Connection) -> View | None:
         """What was seen in the moment that this thread still reads."""
@@ -476,7 +543,7 @@ class Shelves:
         return [view.sizes.get(id, (0, 0, 0)) for id in ids]
 
     def generations(self, one: apsw.Connection) -> list[Generation]:
-        kept = self._kept(one)
+        kept = None if one.txn_state("main") == apsw.SQLITE_TXN_WRITE else self.now(one)
         if kept is not None and kept.generations:
             return kept.generations
         sql = "SELECT id, model, dimension, state, layers, lost FROM generations ORDER BY id"
@@ -505,15 +572,15 @@ class Shelves:
             found = one.last_insert_rowid()
         return found
 
-    def readable(self, view: View, access: Access) -> str:
-        """The numbers of all shelves this access may read, as JSON to bind."""
+    def readable(self, view: View, access: Access, layers: Collection[str] = LAYERS) -> str:
+        """The numbers of all shelves of these layers that this access may read, as JSON to bind."""
         seen = view.seen
         if seen is not self._seen:  # inside a transaction that added some: not to be kept
-            return _readable(seen.shelves, access)
-        key = (access.space, access.reads, access.home, seen.schema, len(seen.shelves))
+            return _readable(seen.shelves, access, layers)
+        key = (access.space, access.reads, access.home, seen.schema, len(seen.shelves), layers)
         found = self._lists.get(key)
         if found is None:
-            found = _readable(seen.shelves, access)
+            found = _readable(seen.shelves, access, layers)
             self._lists = {**self._lists, key: found} if len(self._lists) < LISTS_AT_MOST else {key: found}
         return found
 
@@ -527,5 +594,6 @@ def _shelves(one: apsw.Connection, rows: Iterable[Sequence[Any]], seen: Seen) ->
     return found
 
 
-def _readable(shelves: Mapping[int, Shelf], access: Access) -> str:
-    return json.dumps([id for id, s in shelves.items() if s.space == access.space and access.may_read(s.scope, s.home)])
+def _readable(shelves: Mapping[int, Shelf], access: Access, layers: Collection[str]) -> str:
+    here = ((id, s) for id, s in shelves.items() if s.space == access.space and s.layer in layers)
+    return json.dumps([id for id, s in here if access.may_read(s.scope, s.home)])

@@ -1,4 +1,5 @@
-"""Numbered SQL steps bring a store to the newest schema, each in one transaction together with its mark.
+"""Numbered SQL steps bring a store to the newest schema, each in one transaction together with its mark; a new store gets all
+of them in one, because every transaction waits for the disk.
 
 Rules: a store written by a newer memorist is refused and not touched; before the first step over existing data a backup
 is made and verified; a step never drops anything; the mark (`user_version`) and the table of applied steps must agree.
@@ -65,8 +66,9 @@ def migrate(connection: apsw.Connection, path: Path, steps: Sequence[Migration])
     version = version_of(connection, path, steps)
     if 0 < version < len(steps) and connection.readonly("main"):
         raise StoreUnavailable(f"{visible(str(path)[:300])}: {OLDER}")
-    for step in steps[version:]:
-        _apply(connection, path, steps, step, back_up=version > 0 and step.number == version + 1)
+    left = list(steps[version:])
+    for some in [[step] for step in left] if version > 0 else [left]:
+        _apply(connection, path, steps, some, back_up=version > 0 and some[0].number == version + 1)
 
 
 def version_of(connection: apsw.Connection, path: Path, steps: Sequence[Migration]) -> int:
@@ -96,21 +98,23 @@ def _version(connection: apsw.Connection, path: Path, steps: Sequence[Migration]
     return version
 
 
-def _apply(connection: apsw.Connection, path: Path, steps: Sequence[Migration], step: Migration, back_up: bool) -> None:
+def _apply(
+    connection: apsw.Connection, path: Path, steps: Sequence[Migration], some: Sequence[Migration], back_up: bool
+) -> None:
     connection.execute("BEGIN IMMEDIATE")
     with committed(connection):
-        if version_of(connection, path, steps) >= step.number:  # another process did it while we waited
-            return
+        done = version_of(connection, path, steps)  # another process may have got on while we waited
         # Under the lock: nobody writes, and nobody else makes the same backup. A store that another process is just
         # making has seen its first step and holds nothing yet.
-        if back_up and connection.execute("SELECT EXISTS (SELECT 1 FROM records)").get:
+        if back_up and done < some[0].number and connection.execute("SELECT EXISTS (SELECT 1 FROM records)").get:
             with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as reader:
-                copy_verified(reader, path.with_name(f"{path.name}.before-{step.number:04}.bak"))
-        connection.execute(step.sql)
-        row = (step.number, step.name, step.digest, datetime.now(UTC).isoformat())
-        connection.execute("INSERT INTO migrations VALUES (?, ?, ?, ?)", row)
-        connection.pragma("application_id", APPLICATION_ID)
-        connection.pragma("user_version", step.number)
+                copy_verified(reader, path.with_name(f"{path.name}.before-{some[0].number:04}.bak"))
+        for step in (step for step in some if step.number > done):
+            connection.execute(step.sql)
+            row = (step.number, step.name, step.digest, datetime.now(UTC).isoformat())
+            connection.execute("INSERT INTO migrations VALUES (?, ?, ?, ?)", row)
+            connection.pragma("application_id", APPLICATION_ID)
+            connection.pragma("user_version", step.number)
 
 
 def copy_verified(connection: apsw.Connection, target: Path) -> None:

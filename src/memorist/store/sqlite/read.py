@@ -1,4 +1,4 @@
-"""Reading an SQLite store: a `Where` as SQL; records by id, by filter, by words; and what ranking needs to know of them.
+"""Reading an SQLite store: records by id, by filter, by words; and what ranking needs to know of them.
 
 Nothing is read that the access does not allow: readable shelves are worked out once from the `Access` and bound into every
 query. Only names from the allow-list reach a statement, and every value is bound. Each indexed term is qualified with the number
@@ -7,18 +7,19 @@ answered from one moment: what was found is still there when it is read.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from functools import partial
+from types import MappingProxyType, NoneType
 from typing import Any
 
 import apsw
 
 from memorist.errors import MemoristError, StoreDamaged
-from memorist.kinds import LAYERS
-from memorist.records import Counters, Link, Record, from_micros, to_micros
+from memorist.kinds import ARCHIVE, LAYERS
+from memorist.records import Counters, Link, Record, from_micros
 from memorist.store.index import CHUNKS
 from memorist.store.nouns import (
     COLUMNS,
@@ -29,15 +30,27 @@ from memorist.store.nouns import (
     Brief,
     Fact,
     Generation,
+    Glimpse,
     Sealed,
     Shelf,
     footprint,
     from_row,
+    layer_of,
     parts,
     to_row,
 )
-from memorist.store.sqlite.connection import Connections, Shelves, explained, misplaced, one_moment
-from memorist.store.where import Clause, Order, Where, canonical, class_of, type_of
+from memorist.store.sqlite.connection import (
+    Connections,
+    Shelves,
+    View,
+    among,
+    explained,
+    kept_or_read,
+    misplaced,
+    one_moment,
+)
+from memorist.store.sqlite.filters import NAMED_BY, Fragment, order_sql, where_sql
+from memorist.store.where import Order, Where, canonical
 from memorist.text import bm25
 
 FROM = "FROM records r JOIN shelves s ON s.id = r.shelf LEFT JOIN counters c ON c.record = r.number"
@@ -52,9 +65,12 @@ LINKS = (
     " WHERE +a.shelf IN (SELECT value FROM json_each(?2)) AND +b.shelf IN (SELECT value FROM json_each(?2))"
     " AND ifnull(l.kind = ?3, 1)"
 )
-NAMED_BY = {"id", "number", "fingerprint", "superseded_by"}  # fields that name few records, and have an index
 NAMING = {(field, op) for field in NAMED_BY for op in ("eq", "in")}
 SELECTIVE = NAMING | {("session", "eq"), ("id", "gte")}  # what has an index better than the shelf's
+GLIMPSES = "SELECT r.number, r.id, r.version, r.text, r.role, r.origin, r.trust, r.data"
+GLIMPSED: tuple[set[type], ...] = ({int}, {str}, {int}, {str}, {str, NoneType}, {str}, {str}, {str, NoneType})
+NO_DATA: Mapping[str, Any] = MappingProxyType({})
+_glimpse: Callable[[tuple[Any, ...]], Glimpse] = partial(tuple.__new__, Glimpse)  # half the price of `_make`
 ROWS_AT_ONCE = 500
 BRIEFS_AT_ONCE = 5000
 
@@ -92,153 +108,32 @@ HELD = (  # words of a record on each shelf that counts some
     f" AND w.id < (r.number + 1) * {CHUNKS} WHERE r.shelf = s.id AND w.length > 0 LIMIT 1) FROM shelves s"
     " WHERE s.id IN (SELECT value FROM json_each(?)) AND s.length > 0"
 )
+VOCABULARY = "SELECT term FROM word_frequency WHERE term >= ?1 AND term < ?1 || char(1114111) LIMIT ?2"
+BEGINNINGS_AT_MOST = 400  # that are kept, as the following
+TERMS_AT_MOST = 2000  # with how often they occur
+WORDS_AT_MOST = 2000  # rows with their terms
+FACTS_AT_MOST = 4000
+HELD_AT_MOST = 50_000  # rows of which is known that they hold a term
 THERE = "SELECT count(*) FROM json_each(?) j CROSS JOIN words w ON w.id = j.value"
 IS_INDEXED = "SELECT EXISTS (SELECT 1 FROM word_frequency WHERE term = ?)"
 UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)  # rows of nobody, missing values
 
-Fragment = tuple[str, list[Any]]
-NEVER: Fragment = ("0", [])
-EXPRESSIONS = {
-    "scope": "+s.named",
-    "home": "s.home",
-    "last_used": "c.last_used",
-    "verified": "(r.trust <> 'low' OR r.status = 'confirmed')",
-}
-COMPARE = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
-ALWAYS_SHOWN = ("convention", "summary", "narrative")  # kinds that are looked up for every prompt, and are few
-JSON_TYPES = {
-    "number": "'integer','real'",
-    "text": "'text'",
-    "bool": "'true','false'",
-    "list": "'array'",
-    "dict": "'object'",
-}
-
-
-# ---------------------------------------------------------------- a filter as SQL: must mean what `Where.matches` means
-
-
-def where_sql(where: Where) -> Fragment:
-    """The clauses as one condition over `r` (records), `c` (counters, may be absent) and `s` (shelves)."""
-    parts = [_clause(clause) for clause in where.clauses]
-    condition = " AND ".join(f"({sql})" for sql, _ in parts) or "1"
-    return condition, [value for _, values in parts for value in values]
-
-
-def order_sql(order: Order) -> str:
-    way = "ASC" if order.ascending else "DESC"
-    return f"{column(order.field)} {way}, r.number {way}"
-
-
-def column(field: str) -> str:
-    """The SQL expression of an allow-listed field."""
-    if field in COUNTERS:
-        return f"ifnull(c.{field}, 0)"
-    # Without the plus SQLite would prepare the statement again for each value, in case an index fits that one better.
-    return EXPRESSIONS.get(field, f"r.{field}")
-
-
-def _clause(clause: Clause) -> Fragment:
-    kind = type_of(clause.field)
-    if clause.op == "ne":
-        sql, values = _clause(Clause(clause.field, "eq", clause.value))
-        return f"NOT ifnull(({sql}), 0)", values  # what is missing is something else
-    if clause.op == "in" and clause.field in NAMED_BY and all(_is_plain(each, kind) for each in clause.value):
-        return f"{column(clause.field)} IN (SELECT value FROM json_each(?))", [canonical(clause.value)]
-    if clause.op == "in":
-        return _either([Clause(clause.field, "eq", each) for each in clause.value])
-    if kind == "any":
-        return _data(clause)
-    if kind == "list":
-        return _list(clause)
-    return _plain(clause, kind)
-
-
-def _is_plain(value: Any, kind: str) -> bool:
-    """Whether JSON hands it over as it is: a text would end at its first NUL."""
-    return class_of(value) == kind and "\0" not in str(value)
-
-
-def _either(clauses: list[Clause]) -> Fragment:
-    parts = [_clause(clause) for clause in clauses] or [NEVER]
-    return " OR ".join(f"({sql})" for sql, _ in parts), [value for _, values in parts for value in values]
-
-
-def _plain(clause: Clause, kind: str) -> Fragment:
-    value, expression = clause.value, column(clause.field)
-    if clause.op == "eq" and value is None:
-        return f"{expression} IS NULL", []
-    if clause.op == "any" or class_of(value) != kind:
-        return NEVER
-    if clause.op == "eq" and kind == "bool":
-        return f"{expression} = {int(value)}", []  # written out, so that the index of what is pinned can be used
-    if clause.op == "eq" and clause.field == "kind" and value in ALWAYS_SHOWN:
-        return f"{expression} = '{value}'", []  # for their index as well
-    if clause.op == "eq":
-        return f"{expression} = ?", [_bound(value)]  # not IS: an index of what is there cannot answer that
-    if clause.op == "ends":
-        return f"substr({expression}, -?) = ?", [len(value), value]
-    if clause.field in NAMED_BY:  # what is missing is no answer either way, and this can use their index
-        return f"{expression} {COMPARE[clause.op]} ?", [_bound(value)]
-    return f"ifnull({expression} {COMPARE[clause.op]} ?, 0)", [_bound(value)]
-
-
-def _list(clause: Clause) -> Fragment:
-    if clause.op == "eq":
-        if class_of(clause.value) != "list":
-            return NEVER
-        return f"ifnull({column(clause.field)}, '[]') = ?", [canonical(clause.value)]
-    if clause.op != "any":
-        return NEVER
-    wanted = [value for value in clause.value if isinstance(value, str)]
-    sql = f"EXISTS (SELECT 1 FROM json_each({column(clause.field)}) WHERE value IN (SELECT value FROM json_each(?)))"
-    return sql, [canonical(wanted)]
-
-
-def _data(clause: Clause) -> Fragment:
-    key, value = clause.field[5:], clause.value
-    if clause.op == "any":
-        return _data_any(key, value)
-    if value is None:
-        held = "EXISTS (SELECT 1 FROM json_each(r.data) j WHERE j.key = ? AND j.type <> 'null')"
-        return (f"NOT {held}", [key]) if clause.op == "eq" else NEVER
-    sort = class_of(value)
-    if sort not in JSON_TYPES or (clause.op != "eq" and sort in ("list", "dict")):
-        return NEVER
-    compare = "=" if clause.op == "eq" else COMPARE[clause.op]
-    sql = (
-        "EXISTS (SELECT 1 FROM json_each(r.data) j"
-        f" WHERE j.key = ? AND j.type IN ({JSON_TYPES[sort]}) AND j.value {compare} ?)"
-    )
-    return sql, [key, canonical(value) if sort in ("list", "dict") else _bound(value)]
-
-
-def _data_any(key: str, wanted: tuple[Any, ...]) -> Fragment:
-    parts: list[str] = []
-    values: list[Any] = [key]
-    for value in wanted:
-        sort = class_of(value)
-        if sort == "none":
-            parts.append("v.type = 'null'")
-        elif sort in JSON_TYPES:
-            parts.append(f"(v.type IN ({JSON_TYPES[sort]}) AND v.value = ?)")
-            values.append(canonical(value) if sort in ("list", "dict") else _bound(value))
-    sql = (
-        "EXISTS (SELECT 1 FROM json_each(r.data) j,"
-        " json_each(CASE j.type WHEN 'array' THEN j.value ELSE '[]' END) v"
-        f" WHERE j.key = ? AND j.type = 'array' AND ({' OR '.join(parts) or '0'}))"
-    )
-    return sql, values
-
-
-def _bound(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return to_micros(value)
-    return int(value) if isinstance(value, bool) else value
+NO_SHELF = "[]"
 
 
 def _has(where: Where, some: AbstractSet[tuple[str, str]]) -> bool:
     return any((clause.field, clause.op) in some for clause in where.clauses)
+
+
+def _layers(where: Where) -> tuple[str, ...]:
+    """Those on which something can lie that passes the filter: kinds that are asked for lie on their own, or in the archive."""
+    layers: tuple[str, ...] = LAYERS
+    for clause in where.clauses:
+        if clause.field == "kind" and clause.op in ("eq", "in"):
+            kinds = (clause.value,) if clause.op == "eq" else tuple(clause.value)
+            own = {ARCHIVE, *(layer_of(kind, "active") for kind in kinds if isinstance(kind, str))}
+            layers = tuple(layer for layer in layers if layer in own)
+    return layers
 
 
 # ---------------------------------------------------------------- words
@@ -250,24 +145,30 @@ class WordIndex:
     def __init__(
         self,
         connection: apsw.Connection,
+        view: View,
         shelves: Sequence[int],
         sizes: Sequence[tuple[int, int, int]] = (),
         terms: Sequence[str] = (),
         where: Where | None = None,
     ) -> None:
         self._one = connection
+        self._view = view
         self._shelves = shelves
         self._sizes = sizes
         self._frequencies = dict.fromkeys(terms, 0)
-        if terms:
-            sql = "SELECT j.value, f.doc FROM json_each(?) j CROSS JOIN word_frequency f ON f.term = j.value"
-            written = canonical([f"{shelf}·{term}" for shelf in shelves for term in self._frequencies])
-            for term, rows in connection.execute(sql, (written,)):
-                self._frequencies[term.partition("·")[2]] += rows
+        written = [f"{shelf}·{term}" for shelf in shelves for term in self._frequencies]
+        for term, rows in kept_or_read(view.frequencies, written, self._count, TERMS_AT_MOST).items():
+            self._frequencies[term.partition("·")[2]] += rows
         condition, self._values = where_sql(where) if where else ("", [])
         self._contents = "SELECT w.id, w.prepared FROM json_each(?) j CROSS JOIN words w ON w.id = j.value"
-        if where and where.clauses:
+        self._filtered = bool(where and where.clauses)
+        if self._filtered:
             self._contents += JOINED + condition
+
+    def _count(self, written: list[str]) -> dict[str, int]:
+        """How many rows hold each of these terms."""
+        sql = "SELECT j.value, f.doc FROM json_each(?) j CROSS JOIN word_frequency f ON f.term = j.value"
+        return {**dict.fromkeys(written, 0), **dict(self._one.execute(sql, (canonical(written),)))}
 
     def rows_and_length(self) -> tuple[int, int]:
         return sum(rows for rows, _, _ in self._sizes), sum(length for _, length, _ in self._sizes)
@@ -284,13 +185,29 @@ class WordIndex:
         rows: list[int] = []
         for some in parts(self._shelves, SHELVES_AT_ONCE):
             either = " OR ".join(f'"{shelf}·{term}"' for shelf in some)
-            rows += json.loads(self._one.execute(sql, (either, most)).get)
+            rows += self._found(sql, either, most)
         return rows if len(self._shelves) <= SHELVES_AT_ONCE else sorted(rows, reverse=True)[:most]
+
+    def _found(self, sql: str, either: str, most: int) -> list[int]:
+        kept, key = self._view.holding, (either, most)
+        if key in kept:
+            return kept[key]
+        rows: list[int] = json.loads(self._one.execute(sql, key).get)
+        self._view.held += len(rows) + 1
+        if self._view.held > HELD_AT_MOST:
+            self._view.held = 0
+            kept.clear()
+        else:
+            kept[key] = rows
+        return rows
 
     def record(self, row: int) -> int:
         return row // CHUNKS
 
     def contents(self, rows: Sequence[int]) -> Mapping[int, str]:
+        return self._read(rows) if self._filtered else kept_or_read(self._view.words, rows, self._read, WORDS_AT_MOST)
+
+    def _read(self, rows: Sequence[int]) -> dict[int, str]:
         found = dict(self._one.execute(self._contents, (canonical(rows), *self._values)))
         if len(found) < len(rows):  # a filter may leave some out, but all of them must be there
             left_out = [row for row in rows if row not in found]
@@ -300,11 +217,19 @@ class WordIndex:
 
     def rows_of(self, records: Sequence[int]) -> Mapping[int, str]:
         """The terms of these records' rows on these shelves."""
+        kept = among(self._view.rows, canonical(self._shelves))
+        found = kept_or_read(kept, records, self._rows_of, WORDS_AT_MOST)
+        return {row: held for each in found.values() for row, held in each.items()}
+
+    def _rows_of(self, records: Sequence[int]) -> dict[int, dict[int, str]]:
         sql = (
             f"SELECT w.id, w.prepared FROM json_each(?) j CROSS JOIN words w ON w.id >= j.value * {CHUNKS}"
             f" AND w.id < (j.value + 1) * {CHUNKS} WHERE w.shelf IN (SELECT value FROM json_each(?))"
         )
-        return dict(self._one.execute(sql, (canonical(list(records)), canonical(list(self._shelves)))))
+        found: dict[int, dict[int, str]] = {record: {} for record in records}
+        for row, held in self._one.execute(sql, (canonical(records), canonical(self._shelves))):
+            found[row // CHUNKS][row] = held
+        return found
 
     def best(self, scored: Sequence[bm25.Scored], limit: int) -> dict[int, float]:
         """The best score of each of the first `limit` records, and of others that helped before: votes may lift them."""
@@ -318,6 +243,18 @@ class WordIndex:
             if record not in voted:
                 del found[record]
         return found
+
+
+def _beginning(one: apsw.Connection, view: View, shelf: int, prefix: str, limit: int) -> list[str]:
+    """The words of a shelf that begin so, in order."""
+    key = shelf, prefix, limit
+    if key not in view.beginnings:
+        if len(view.beginnings) >= BEGINNINGS_AT_MOST:
+            view.beginnings.clear()
+        begin = f"{shelf}·"
+        words = one.execute(VOCABULARY, (begin + prefix, limit))
+        view.beginnings[key] = sorted([term.removeprefix(begin) for (term,) in words])
+    return view.beginnings[key]
 
 
 def rebuild(connection: apsw.Connection) -> None:
@@ -341,10 +278,13 @@ def ascending(rows: list[Any], last: int) -> list[Any]:
 
 def of_types(rows: Iterable[Any], *wanted: Any) -> list[Any]:
     """The rows, if each value has the type of its column: the schema is strict, a page that was put elsewhere is not."""
-    found = list(rows)
+    found, sound = list(rows), set[tuple[type, ...]]()
     for row in found:
-        if not all(map(isinstance, row, wanted)):
-            raise misplaced("a column holds a value of another type")
+        shape = tuple(map(type, row))
+        if shape not in sound:  # most rows are alike
+            if not all(map(isinstance, row, wanted)):
+                raise misplaced("a column holds a value of another type")
+            sound.add(shape)
     return found
 
 
@@ -408,7 +348,7 @@ class Reader:
 
     def _readable(self, where: Where) -> str:
         with self._connections as one:
-            return self._shelves.readable(self._shelves.now(one), where.access)
+            return self._shelves.readable(self._shelves.now(one), where.access, _layers(where))
 
     def find(self, where: Where, order: Order, limit: int | None = None) -> list[Record]:
         if _has(where, NAMING):  # so few that no shelf is looked up for them
@@ -416,14 +356,41 @@ class Reader:
             found = self._records(f"{SELECT} WHERE {condition} ORDER BY {order_sql(order)}", values)
             return [record for record in found if where.matches(record)][:limit]
         with self._connections as one, one_moment(one):
-            condition, values = self._condition(where)
+            if self._readable(where) == NO_SHELF:
+                return []
+            chosen, values = self._first(where, order) if limit == 1 else self._chosen(where, order, limit)
             # The order is found over narrow rows; only those that are asked for are read whole.
-            chosen = f"SELECT r.number {FROM} WHERE {condition} ORDER BY {order_sql(order)} LIMIT ?"
-            sql = f"{SELECT} WHERE r.number IN ({chosen}) ORDER BY {order_sql(order)}"
+            sql = f"{SELECT} WHERE r.number IN ({chosen}) ORDER BY {order_sql(order)} LIMIT ?"
             found = self._records(sql, [*values, -1 if limit is None else limit])
             if not found and limit != 0:
                 self._must_be_empty(one, where)
             return found
+
+    def glimpses(self, where: Where) -> list[Glimpse]:
+        with self._connections as one, one_moment(one):
+            condition, values = self._condition(where)
+            rows = self._rows(f"{GLIMPSES} {FROM} WHERE {condition} ORDER BY r.number", values)
+        for column, types in zip(
+            zip(*ascending(rows, 0), strict=True), GLIMPSED, strict=False
+        ):  # no column without rows
+            if not types.issuperset(map(type, column)):
+                raise misplaced("a column holds a value of another type")
+        with SOUND_ROWS:
+            return [_glimpse((*row[:7], json.loads(row[7]) if row[7] else NO_DATA)) for row in rows]
+
+    def _chosen(self, where: Where, order: Order, limit: int | None) -> Fragment:
+        condition, values = self._condition(where)
+        sql = f"SELECT r.number {FROM} WHERE {condition} ORDER BY {order_sql(order)} LIMIT ?"
+        return sql, [*values, -1 if limit is None else limit]
+
+    def _first(self, where: Where, order: Order) -> Fragment:
+        """The first of each shelf: there its index has the order by time, and whoever asks whether there is any waits for one
+        row and not for all of them."""
+        if _has(where, SELECTIVE):
+            return self._chosen(where, order, 1)
+        condition, values = where_sql(where)
+        one = f"SELECT r.number {FROM} WHERE r.shelf = j.value AND {condition} ORDER BY {order_sql(order)} LIMIT 1"
+        return f"SELECT ({one}) FROM json_each(?) j", [*values, self._readable(where)]
 
     def count(self, where: Where) -> dict[str, int]:
         with self._connections as one, one_moment(one):
@@ -465,6 +432,8 @@ class Reader:
             ends, order = f" AND (l.a IN {numbers} OR l.b IN {numbers})", "a.id, l.kind, b.id"
         sql = f"{LINKS}{ends} ORDER BY {order}"
         with self._connections as one, one_moment(one):
+            if not one.execute("SELECT EXISTS (SELECT 1 FROM links)").get:  # as in most stores
+                return []
             rows = one.execute(sql, (canonical(list(ids or ())), self._readable(where), kind))
             found = [Link(*row) for row in of_types(rows, str, str, str, float, str | None)]
             return self._seen_links(found, where)[:limit]
@@ -561,23 +530,27 @@ class Reader:
     ) -> WordIndex | None:
         view = self._shelves.now(one)
         ids = view.readable(shelves, where.access)
-        return WordIndex(one, ids, self._shelves.sizes(one, view, ids), terms, where) if ids and terms else None
+        return WordIndex(one, view, ids, self._shelves.sizes(one, view, ids), terms, where) if ids and terms else None
 
     def score(self, yardstick: bm25.Yardstick, shelves: Sequence[Shelf], numbers: Sequence[int]) -> dict[int, float]:
+        if yardstick.holders is not None:  # the others need not be read
+            numbers = [number for number in numbers if number in yardstick.holders]
         if not yardstick.weights or not numbers:
             return {}
         with self._connections as one, one_moment(one):
-            index = WordIndex(one, self._shelves.now(one).ids(shelves))
+            view = self._shelves.now(one)
+            index = WordIndex(one, view, view.ids(shelves))
             with SOUND:
                 return bm25.scores(yardstick, index, index.rows_of(numbers))
 
     def vocabulary(self, prefix: str, shelves: Sequence[Shelf], where: Where, limit: int) -> list[str]:
-        sql = "SELECT term FROM word_frequency WHERE term >= ?1 AND term < ?1 || char(1114111) LIMIT ?2"
-        found = set[str]()
+        found = list[str]()
         with self._connections as one, one_moment(one):
-            for id in self._shelves.now(one).readable(shelves, where.access):
-                found |= {term.partition("·")[2] for (term,) in one.execute(sql, (f"{id}·{prefix}", limit))}
-        return sorted(found)[:limit]
+            view = self._shelves.now(one)
+            ids = view.readable(shelves, where.access)
+            for id in ids:
+                found += _beginning(one, view, id, prefix, limit)
+        return found if len(ids) <= 1 else sorted(set(found))[:limit]
 
     # ------------------------------------------------------------ what ranking needs to know
 
@@ -586,13 +559,23 @@ class Reader:
         sql = f"{FACTS} WHERE {ON_SHELVES} AND {condition}"
         with self._connections as one, one_moment(one):  # else a shelf made meanwhile is not among those looked at
             view = self._shelves.now(one)
-            ids = view.readable(shelves, where.access)
-            found = of_types(one.execute(sql, (canonical(list(numbers)), canonical(ids), *values)), *FACT_TYPES)
-        return [Fact(number, view.seen.shelves[shelf], *rest) for number, shelf, *rest in found]
+            through = canonical(view.readable(shelves, where.access)), *values
+
+            def read(some: Sequence[int]) -> dict[int, Fact | None]:
+                rows = of_types(one.execute(sql, (canonical(some), *through)), *FACT_TYPES)
+                return {**dict.fromkeys(some), **{row[0]: Fact(row[0], known[row[1]], *row[2:]) for row in rows}}
+
+            known, kept = view.seen.shelves, among(view.facts, (sql, *through))
+            found = kept_or_read(kept, numbers, read, FACTS_AT_MOST)
+        return [fact for fact in found.values() if fact is not None]
 
     def speakers(self, shelves: Sequence[Shelf], most: int) -> list[str]:
         found = set[str]()
         with self._connections as one, one_moment(one):
-            for id in self._shelves.now(one).ids(shelves):
-                found |= {speaker for (speaker,) in of_types(one.execute(SPEAKERS, (id, most)), str)}
+            view = self._shelves.now(one)
+            for id in view.ids(shelves):
+                if (id, most) not in view.speakers:
+                    rows = of_types(one.execute(SPEAKERS, (id, most)), str)
+                    view.speakers[id, most] = [speaker for (speaker,) in rows]
+                found.update(view.speakers[id, most])
         return sorted(found)[:most]

@@ -26,7 +26,8 @@ from memorist.models.embed import direction, split
 from memorist.store.index import CHUNKS
 from memorist.store.nouns import Generation, Near, Shelf
 from memorist.store.sqlite.connection import View, one_moment
-from memorist.store.sqlite.read import AMONG, ON_SHELVES, Reader, where_sql
+from memorist.store.sqlite.filters import where_sql
+from memorist.store.sqlite.read import AMONG, ON_SHELVES, Reader
 from memorist.store.sqlite.vectors import DAMAGED, GROUP, PARTS
 from memorist.store.where import Clause, Where, canonical
 
@@ -84,8 +85,8 @@ class Scan:
         self._scales = np.empty(rows, np.float32)
         self._bits: NDArray[Any] | None = None  # one column per row; made when a large shelf is first searched
         self._places: dict[int, NDArray[Any]] = {}  # of each block, where its rows lie
-        self._further: dict[int, set[int]] = {}  # of records with long texts: the blocks behind their first
         self._block_at = np.empty(rows, np.int64)
+        self._rising: tuple[Whole, NDArray[Any] | None] | None = None  # the rows in order; None after a change
 
     @property
     def size(self) -> int:
@@ -99,19 +100,17 @@ class Scan:
         other._take(self, self.count)
         other.count = self.count
         other._places = {number: places.copy() for number, places in self._places.items()}
-        other._further = {group: set(blocks) for group, blocks in self._further.items()}
         return other
 
     # ------------------------------------------------------------ what it holds
 
     def clear(self) -> None:
-        self.count, self._places, self._further = 0, {}, {}
+        self.count, self._places, self._rising = 0, {}, None
 
     def fill(self, blocks: Iterable[Block]) -> None:
         """Puts many blocks in, each of them once; some may be there already."""
         fresh: list[Block] = []
         for block in blocks:
-            self._note(block.number)
             if block.number in self._places:
                 self.put(block)
             else:
@@ -123,7 +122,6 @@ class Scan:
 
     def put(self, block: Block) -> None:
         """Puts a block in the place of what it was; an empty one takes it away."""
-        self._note(block.number)
         rows = np.frombuffer(block.rows, "<i8")
         places = self._places.get(block.number, _nothing())
         added = len(rows) - len(places)
@@ -141,11 +139,6 @@ class Scan:
         else:
             self._places.pop(block.number, None)
 
-    def _note(self, number: int) -> None:
-        group, part = divmod(number, PARTS)
-        if part:
-            self._further.setdefault(group, set()).add(number)
-
     def _append(self, blocks: Sequence[Block]) -> None:
         rows = np.frombuffer(b"".join(block.rows for block in blocks), "<i8")
         sizes = [len(block.rows) // 8 for block in blocks]
@@ -159,6 +152,7 @@ class Scan:
 
     def _write(self, places: Any, rows: "Whole", packed: bytes) -> None:
         codes, scales = split(packed, self.dimension)
+        self._rising = None
         self._rows[places] = rows
         self._codes[places] = codes
         self._scales[places] = scales
@@ -168,6 +162,7 @@ class Scan:
     def _close_gaps(self, gaps: "NDArray[Any]") -> None:
         """Moves the last rows to where rows went, so that no place is empty. The gaps are of one block, which has let go of
         them already."""
+        self._rising = None
         for gap in sorted(map(int, gaps), reverse=True):
             self.count -= 1
             last = self.count
@@ -209,19 +204,25 @@ class Scan:
         return Looked(self._rows[likely], cosines, self.count, *_moments(sample), complete=False)
 
     def of(self, question: "Floats", numbers: Sequence[int]) -> dict[int, float]:
-        groups = {number // GROUP for number in numbers}
-        held = [places for group in groups if (places := self._places.get(group * PARTS)) is not None]
-        further = groups.intersection(self._further) if self._further else ()
-        held += [self._places[block] for group in further for block in self._further[group] if block in self._places]
-        places = np.concatenate([_nothing(), *held])
-        wanted = np.array(sorted(set(numbers)), np.int64)  # np.unique would load numpy.ma
-        owners = self._rows[places] // CHUNKS
-        asked = wanted[np.searchsorted(wanted, owners).clip(max=len(wanted) - 1)] == owners if len(wanted) else []
-        places, owners = places[asked], owners[asked]
+        rows, order = self._in_order()
+        wanted = np.array(sorted(set(numbers)), np.int64) * CHUNKS  # np.unique would load numpy.ma
+        first, end = np.searchsorted(rows, wanted), np.searchsorted(rows, wanted + CHUNKS)
+        counts = end - first
+        found = np.repeat(end - np.cumsum(counts), counts) + np.arange(counts.sum())
+        cosines = self._cosines(question, found if order is None else order[found])
         best: dict[int, float] = {}
-        for number, cosine in zip(owners.tolist(), self._cosines(question, places).tolist(), strict=True):
+        for row, cosine in zip(rows[found].tolist(), cosines.tolist(), strict=True):
+            number = row // CHUNKS
             best[number] = max(cosine, best.get(number, cosine))
         return best
+
+    def _in_order(self) -> "tuple[Whole, NDArray[Any] | None]":
+        """All rows, rising, and where each lies; None where they lie so, as in most stores. Worked out after each change."""
+        if self._rising is None:
+            rows = self._rows[: self.count]
+            order = None if (rows[1:] > rows[:-1]).all() else np.argsort(rows, kind="stable")  # quick: most rise
+            self._rising = rows if order is None else rows[order], order
+        return self._rising
 
     def directions(self, numbers: Sequence[int]) -> "Iterator[Floats]":
         """The vectors of the first rows of these records, as far as they are here."""

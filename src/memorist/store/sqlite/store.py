@@ -51,7 +51,16 @@ from memorist.store.nouns import (
     shelf_of,
     tally,
 )
-from memorist.store.sqlite.connection import SET, Connections, Shelves, can_have_a_log, explained, misplaced, upsert
+from memorist.store.sqlite.connection import (
+    SET,
+    Connections,
+    Shelves,
+    can_have_a_log,
+    explained,
+    misplaced,
+    one_moment,
+    upsert,
+)
 from memorist.store.sqlite.migrate import (
     DELETE_TOPICS,
     INSERT_TOPICS,
@@ -347,8 +356,12 @@ class SqliteStore(VectorMatcher, VectorKeeper):
 
     def lessons(self, space: str, home: str | None = None) -> list[Lesson]:
         sql, values = LEARNT.format("1" if home is None else "l.home = ?2"), (space,) if home is None else (space, home)
-        with SOUND_ROWS:
-            return [_lesson(row) for row in self._rows(sql, values)]
+        with self._connections as one, one_moment(one):
+            kept = self._shelves.now(one).lessons
+            if (space, home) not in kept:
+                with SOUND_ROWS:
+                    kept[space, home] = [_lesson(row) for row in self._rows(sql, values)]
+            return list(kept[space, home])
 
     def log(self, receipts: Sequence[Receipt], most: int, oldest: datetime) -> None:
         counted = self._counted(list(chain.from_iterable(line.ids for line in receipts)))

@@ -1,0 +1,51 @@
+"""How much room there is beside the store: where it becomes scarce, nothing is stored or revised, and all else goes on."""
+
+import shutil
+import time
+from os import PathLike
+from pathlib import Path
+
+from memorist.errors import StoreUnavailable
+
+LOOKED = 1.0  # seconds for which an answer is good: every commit asks
+# Bytes that a server leaves free unless the settings say otherwise. Nobody watches it, and others write to the same disk: so much
+# is enough to erase and to fold the log in, and for the system to keep its own logs.
+SERVERS_LEAVE = 64 << 20
+
+
+class Room:
+    """The free space of the disk that a store is on, and how much of it must stay free."""
+
+    def __init__(self, path: str | PathLike[str] | None, least: int | None) -> None:
+        self._folder = None if path is None else Path(path).parent
+        self._least = least
+        self._looked, self._enough = -LOOKED, True
+
+    def leave(self, usual: int) -> int:
+        """So much stays free where no setting says how much. → what stays free"""
+        self._least = usual if self._least is None else self._least
+        return self._least
+
+    def free(self) -> int | None:
+        """In bytes; None for a store in RAM, and where the system does not tell."""
+        try:
+            return None if self._folder is None else shutil.disk_usage(self._folder).free
+        except OSError:
+            return None
+
+    def told(self) -> dict[str, int]:
+        """For the status."""
+        free = self.free()
+        return {} if free is None else {"disk_free": free}
+
+    def must_be(self) -> None:
+        """Raises where less is free than must stay so."""
+        if self._least is None or (self._enough and time.monotonic() - self._looked < LOOKED):
+            return
+        free = self.free()
+        self._enough, self._looked = free is None or free >= self._least, time.monotonic()
+        if free is not None and not self._enough:
+            raise StoreUnavailable(
+                f"only {free >> 20:,} MB of the disk are free, and min_free is {self._least >> 20:,} MB: nothing is stored or "
+                "revised, while reading, forgetting and erasing go on; free space, or set min_free lower"
+            )
