@@ -14,12 +14,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from memorist import designs, errors, kinds
     from memorist.access import Access
+    from memorist.aio import AsyncMemory
+    from memorist.client import AsyncClient, Client
     from memorist.memory import Memory
     from memorist.records import Context, Draft, Hit, Link, Outcome, Recall, Record, Scope
 
 __version__ = "0.1.0"
 __all__ = [
     "Access",
+    "AsyncClient",
+    "AsyncMemory",
+    "Client",
     "Context",
     "Draft",
     "Hit",
@@ -34,7 +39,8 @@ __all__ = [
     "kinds",
 ]
 
-_HOMES = {"Access": "access", "Memory": "memory"}  # everything else lives in records; modules are their own homes
+# Where a public name lives; all others live in records, and modules are their own homes.
+_HOMES = {"Access": "access", "AsyncMemory": "aio", "Memory": "memory", "AsyncClient": "client", "Client": "client"}
 
 
 def __getattr__(name: str) -> Any:

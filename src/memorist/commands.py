@@ -4,24 +4,29 @@ A surface takes the parameters of a verb from the signature of `Memory` and the 
 name, arguments and meaning at a shell as in Python.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
-from memorist.kinds import KINDS
+from memorist.kinds import KEPT_BY, KINDS
 
 Part = Literal["writing", "reading", "keeping"]
 
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """A method of `Memory`. `command` is its name at a shell; None where a shell needs no such command."""
+    """A method of `Memory`. `command` is its name at a shell, `http` its method and path there, `tool` its name for agents (MCP);
+    None where a surface needs no such name. What stands in braces in a path is an argument; the others are a query (GET,
+    DELETE) or a JSON object."""
 
     name: str
     command: str | None
     part: Part
     help: str
+    http: str | None
+    tool: str | None = None
+    lacks: tuple[str, ...] = ()  # arguments that this way to it does not take
 
     @property
     def writes(self) -> bool:
@@ -91,8 +96,77 @@ _SPELLED = {  # all others as they are, with dashes
     "session": None, "sessions": "session list", "narrate": "narrative add", "narratives": "narrative list",
     "add_task": "task add", "move_task": "task move", "tasks": "task list",
 }  # fmt: skip
-VERBS: Mapping[str, Verb] = MappingProxyType(
-    {name: Verb(name, _SPELLED.get(name, name.replace("_", "-")), part, help) for name, part, help in _TABLE}
+_ROUTES = {  # all others are POST /v1/NAME, with dashes
+    "remember": "POST /v1/memories", "remember_many": "POST /v1/memories/batch", "revise": "PATCH /v1/memories/{id}",
+    "pin": "POST /v1/memories/{id}/pin", "unpin": "POST /v1/memories/{id}/unpin", "tag": "POST /v1/memories/{id}/tags",
+    "feedback": "POST /v1/memories/{id}/feedback", "restore": "POST /v1/memories/{id}/restore",
+    "get": "GET /v1/memories/{id}", "links": "GET /v1/memories/{id}/links", "history": "GET /v1/memories/{id}/history",
+    "list": "GET /v1/memories", "count": "GET /v1/count", "timeline": "GET /v1/timeline", "log": "GET /v1/log",
+    "link": "POST /v1/links", "unlink": "DELETE /v1/links", "conflicts": "GET /v1/conflicts",
+    "receipt": "GET /v1/receipts/{id}", "used": "POST /v1/receipts/{receipt}/used",
+    "alias": "POST /v1/aliases", "aliases": "GET /v1/aliases",
+    "projects": "GET /v1/projects", "rename_project": "POST /v1/projects/rename",
+    "merge_project": "POST /v1/projects/merge", "assign": "POST /v1/projects/assign",
+    "session": "POST /v1/sessions", "sessions": "GET /v1/sessions",
+    "narrate": "POST /v1/narratives", "narratives": "GET /v1/narratives",
+    "add_task": "POST /v1/tasks", "move_task": "POST /v1/tasks/{id}/move", "tasks": "GET /v1/tasks",
+    "audit": "GET /v1/audit", "status": "GET /v1/status",
+    "through": None,  # the key of a request says through which access it looks
+    "close": None,  # that is the server's to decide
+}  # fmt: skip
+_TOOLS = {  # all others are memory_NAME
+    "recall": "memory_search", "remember": "memory_add", "remember_many": "memory_add_many", "revise": "memory_update",
+    "session": None,  # it stays open; its steps are tools of their own
+    # A person looks after the whole store, and a server opens and closes it.
+    **dict.fromkeys(("rename_project", "merge_project", "assign", "upkeep", "rescan", "compact", "audit", "backup", "doctor")),
+    **dict.fromkeys(("through", "close")),
+}  # fmt: skip
+# Second ways to the same verbs, where every client expects them.
+ALSO = {"DELETE /v1/memories/{id}": "forget", "GET /v1/review": "review", "GET /v1/search": "recall"}
+_WRITES_WITH = {"review": ("decide",)}  # arguments without which a verb only reads
+
+
+def _verb(name: str, part: Part, help: str) -> Verb:
+    dashed = name.replace("_", "-")
+    route, tool = _ROUTES.get(name, f"POST /v1/{dashed}"), _TOOLS.get(name, f"memory_{name}")
+    return Verb(name, _SPELLED.get(name, dashed), part, help, route, tool)
+
+
+VERBS: Mapping[str, Verb] = MappingProxyType({row[0]: _verb(*row) for row in _TABLE})
+
+
+def also(route: str) -> Verb:
+    """The verb of a second way. By GET it only reads, and takes nothing that would make it write."""
+    verb = VERBS[ALSO[route]]
+    return replace(verb, part="reading", lacks=_WRITES_WITH.get(verb.name, ())) if route.startswith("GET ") else verb
+
+
+def only_reads(verb: Verb, given: Container[str]) -> bool:
+    """Whether a call of it with these arguments changes nothing."""
+    return not verb.writes or (verb.name in _WRITES_WITH and not any(name in given for name in _WRITES_WITH[verb.name]))
+
+
+def _part(name: str, part: Part, help: str, http: str) -> Verb:
+    return Verb(f"session.{name}", None, part, help, http, f"memory_session_{name}")
+
+
+# What a `Session` can do, for surfaces that do not hold one open: each call opens it, does its part, and leaves it open.
+SESSION_PARTS: Mapping[str, Verb] = MappingProxyType(
+    {
+        verb.name: verb
+        for verb in (
+            _part("turns", "reading", "What was said in a conversation.", "GET /v1/sessions/{session}/turns"),
+            _part("turn", "writing", "Keeps what somebody said.", "POST /v1/sessions/{session}/turns"),
+            _part("note", "writing", "Keeps a note while it lasts.", "POST /v1/sessions/{session}/notes"),
+            _part("tool_call", "writing", "Keeps the call of a tool.", "POST /v1/sessions/{session}/calls"),
+            _part("tool_result", "writing", "Keeps what a call returned.", "POST /v1/sessions/{session}/results"),
+            _part("window", "writing", "What to show a model now.", "POST /v1/sessions/{session}/window"),
+            _part("compact", "writing", "Summarises its older turns.", "POST /v1/sessions/{session}/compact"),
+            _part("flush", "writing", "Notes what lasts.", "POST /v1/sessions/{session}/flush"),
+            _part("fork", "writing", "Begins another one with what was said.", "POST /v1/sessions/{session}/fork"),
+            _part("close", "writing", "Ends it, and keeps a summary.", "POST /v1/sessions/{session}/close"),
+        )
+    }
 )
 
 ARGUMENTS: Mapping[str, str] = MappingProxyType(
@@ -102,7 +176,7 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
         "b": "The second memory.",
         "text": "The text.",
         "query": "The question, in any words.",
-        "kind": f"Its kind: {', '.join(KINDS)}, or one of your own; default: fact.",
+        "kind": f"Its kind: {', '.join(name for name in KINDS if name not in KEPT_BY)}, or one of your own; default: fact.",
         "revise.kind": "Its new kind; `memorist remember --help` lists them.",
         "link.kind": "relates_to, supersedes, contradicts, derived_from or in_cluster.",
         "unlink.kind": "relates_to, supersedes, contradicts, derived_from or in_cluster.",

@@ -3,16 +3,18 @@ session, sessions, ingest · narrate, narratives · add_task, move_task, tasks.
 """
 
 import builtins
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from memorist import checks, remember
 from memorist import session as talk
 from memorist.engine import Engine
-from memorist.errors import Conflict, Invalid, MemoristError
+from memorist.errors import Conflict, Invalid, MemoristError, Refused
 from memorist.records import Draft, Outcome, Record, Reference, Scope
+from memorist.store.nouns import parts
 from memorist.store.talk import place_of
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ class Message(Protocol):
 Messages = Iterable[Mapping[str, Any] | Message] | Mapping[str, Any] | Message  # a conversation, or one message of it
 Busy = Literal["queue", "drop", "interrupt"]
 WAIT = 30.0  # seconds for another writer of a session
+BATCH = 250  # drafts in one transaction
 
 
 class Conversation(Engine):
@@ -76,7 +79,8 @@ class Conversation(Engine):
         busy: Busy = "queue",
     ) -> "Ingested":
         """Keeps a conversation as chat programs hand it to a model, calls and results of tools included. A message is known by
-        its id, or by its place: the same conversation can be handed in again when it has grown.
+        its id, or by its place: the same conversation can be handed in again when it has grown. One that cannot be kept is
+        refused, with the reason, and the others are kept.
 
         messages: as OpenAI, Anthropic, Google and LangChain write them, also as {"messages": […]}
         session: its name; a fresh one without it · user: whose conversation it is; it lies in their scope
@@ -84,14 +88,15 @@ class Conversation(Engine):
         """
         name = self._named(session, user)
         common = Draft("", scope=name.place, session=name.id, agent=agent, key=name.key)
-        turns = remember.turns.turns_of(messages, common, whole=True)
+        turns = remember.turns.whole_of(messages, common)
         ours = next((each for each in tuple(self._held) if each._name == name), None)
-        if ours is not None:  # it writes for us, and stays open
-            ours._hold()
-            return talk.session.Ingested(name.id, tuple(self._turns(turns)))
-        held = talk.session.Session(cast("Host", self), name, agent, WAIT, busy)
+        told = tuple(turn for _, turn in turns if isinstance(turn, Outcome))
+        if len(told) == len(turns):  # nothing to open a session for
+            return talk.session.Ingested(name.id, told)
+        held = ours or talk.session.Session(cast("Host", self), name, agent, WAIT, busy)
         try:
-            return talk.session.Ingested(name.id, tuple(self._turns(turns)))
+            held._hold()
+            return talk.session.Ingested(name.id, tuple(self._handed_in(turns)))
         except Conflict as problem:
             if remember.gate.OTHER_TEXT not in str(problem):
                 raise
@@ -100,7 +105,8 @@ class Conversation(Engine):
                 "give the messages ids, or add new ones with remember(messages, session=…)"
             ) from problem
         finally:
-            held.leave()
+            if ours is None:  # one that was open stays open
+                held.leave()
 
     def close(self) -> None:
         """Ends in a hurry the sessions that are still open, writes what was only noted, and closes."""
@@ -126,6 +132,31 @@ class Conversation(Engine):
         """What became of the turns, each in its place."""
         stored = iter(cast("Host", self).remember_many([turn for turn in turns if isinstance(turn, Draft)]))
         return [next(stored) if isinstance(turn, Draft) else turn for turn in turns]
+
+    def _handed_in(self, turns: "Sequence[tuple[int, Draft | Outcome]]") -> Iterator[Outcome]:
+        """What became of the turns, each in its place; what is refused names its message."""
+        stored = iter(self._admit([turn for _, turn in turns if isinstance(turn, Draft)], spare=True))
+        for number, turn in turns:
+            outcome = next(stored) if isinstance(turn, Draft) else turn
+            named = outcome.outcome != "refused" or not isinstance(turn, Draft)
+            yield outcome if named else replace(outcome, because=f"message {number}: {outcome.because}")
+
+    def _admit(self, wanted: "Sequence[Draft]", spare: bool = False) -> builtins.list[Outcome]:
+        """Keeps the drafts, a few hundred in one transaction and all in one batch; `spare` as in the gate."""
+        try:
+            caller = self._caller
+        except Refused as off:
+            return [Outcome("refused", str(off), scope=draft.scope or self.home) for draft in wanted]
+        outcomes: builtins.list[Outcome] = []
+        batch: str | None = None
+        for some in parts(wanted, BATCH):
+            first = len(outcomes) + 1
+            stored = remember.gate.admit(some, caller, self.home, batch, self.design.conflicts, first, spare)
+            outcomes += map(self._kept, some, stored)
+            batch = next((outcome.batch for outcome in outcomes if outcome.batch), None)
+        while len(wanted) > BATCH and caller.store.tidy():
+            pass
+        return outcomes
 
     # ------------------------------------------------------------ threads
 

@@ -75,6 +75,7 @@ class Setup:
     off_because: Callable[[], str | None]
     problems: tuple[str, ...] = ()  # of settings that do not hold
     directory: Path | None = None  # where the work is; None if a file was named
+    min_free: int | None = None  # bytes of the disk that stay free; None: a disk may be filled
 
     def told(self) -> tuple[str, ...]:
         """The problems, each of them logged."""
@@ -118,6 +119,7 @@ def setup_for(
         off_because=settings.off_because,
         problems=tuple(problems.values()),
         directory=directory,
+        min_free=None if here.min_free is None else checks.size(here.min_free, "min_free"),
     )
 
 
@@ -267,7 +269,7 @@ class Engine:
         models, self._own = _models(here, embed, embed_turns), _own_rules()
         store = open_store(here.db, checks.seconds(wait, "wait"))
         meaning = Meaning(store, *models, self._own)
-        self._writer = Writer(store, clock, meaning, self._own)
+        self._writer = Writer(store, clock, meaning, self._own, here.min_free)
         known = Kinds({**KINDS, **here.kinds, **(kinds or {})})
         self._tools = Tools(
             store, clock, count_tokens, known, meaning, confirm, here.judge(rerank), here.times,
@@ -465,10 +467,10 @@ class Engine:
     def _tell_all(self, report: Report) -> Report:
         if report.dry_run or not self.bus.is_heard:
             return report
-        records = self._tools.store.get([each.id for each in report.changed], everywhere(self.space))
         reasons = {each.id: each.because for each in report.changed}
-        for record in records:
-            self._tell_of(record, report.batch, report.verb, reasons[record.id])
+        for some in remember.edit.portions(list(reasons)):
+            for record in self._tools.store.get(some, everywhere(self.space)):
+                self._tell_of(record, report.batch, report.verb, reasons[record.id])
         return report
 
     def _tell_of(self, record: Record, batch: str | None, outcome: str, because: str) -> None:
@@ -491,10 +493,14 @@ class Engine:
         """What this access may know of a report about the whole space; all of it about a project that was moved from or to here."""
         if report.batch and checkouts.named_by(report.batch, self._tools.store):
             return report
-        ids = [*(each.id for each in report.changed), *report.left]
-        seen = {record.id for record in self._tools.store.get(ids, Where(self.access))}
+        seen = self._readable([*(each.id for each in report.changed), *report.left])
         changed = tuple(each for each in report.changed if each.id in seen)
         return replace(report, changed=changed, left={id: why for id, why in report.left.items() if id in seen})
+
+    def _readable(self, ids: Sequence[str]) -> set[str]:
+        """Those that this access may read, in portions: of an import there may be a hundred thousand."""
+        found = (self._tools.store.get(some, Where(self.access)) for some in remember.edit.portions(ids))
+        return {record.id for records in found for record in records}
 
     def _count_use(self) -> None:
         """Something was recalled or written: upkeep may be due, where the design starts it by uses or by hours."""
@@ -532,7 +538,8 @@ class Engine:
         if not answer and self.project.scope in answer.scopes:
             withheld = query.session is not None and f"session/{query.session}" not in answer.scopes
             told = [f"session {query.session} was held for a user; name that user (user=, --user)"] if withheld else []
-            said = [answer.empty_because, *told, *map(str, self._neighbours())]
+            unread = recall.pipeline.of_users(query, self.access, tools)
+            said = [answer.empty_because, *told, *unread, *map(str, self._neighbours())]
             answer = replace(answer, empty_because="; ".join(filter(None, said)))
         if logged:
             self._note(answer, took, query.session)
@@ -649,6 +656,8 @@ class Engine:
         done, used = size.pop("done"), size.pop("used")
         return {
             **size,
+            **self._writer.room.told(),
+            "buffered": self._writer.waiting,
             "created": self._began(),
             "promotions": sum(count for (verb, _), count in done.items() if verb == "promoted"),
             "evictions": sum(done.get((verb, upkeep.runner.UPKEEP), 0) for verb in ("evicted", "expired", "forgotten")),

@@ -130,6 +130,16 @@ ALIASES: Mapping[str, str] = MappingProxyType(
     }
 )
 
+# What verbs of their own keep, each with a shape that those rely on: who only hands in a text does not choose these.
+KEPT_BY: Mapping[str, str] = MappingProxyType(
+    {
+        "session": "`session` opens one",
+        "task": "`add_task` adds one",
+        "narrative": "`narrate` tells one",
+        "cluster": "upkeep finds them",
+    }
+)
+
 # A founding document's own names for two of ours: they stay what they were called, and questions mean both.
 LIKE: Mapping[str, str] = MappingProxyType({"discovery": "note", "task_progress": "progress"})
 

@@ -1,6 +1,8 @@
 """Modules that are loaded when they are first used, so that a command pays only for what it does."""
 
-from collections.abc import Callable, Collection
+import gc
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -14,6 +16,18 @@ def modules(package: str, names: Collection[str]) -> Callable[[str], Any]:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return load
+
+
+@contextmanager
+def for_good() -> Iterator[None]:
+    """Around what a server loads when it starts. It makes very much and drops next to nothing, so it is not searched for garbage:
+    neither meanwhile, which costs an eighth of the time, nor ever after."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 class Module:

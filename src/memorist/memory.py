@@ -26,7 +26,7 @@ from memorist import checks, prompt, recall, remember, upkeep
 from memorist.conversation import Conversation, Messages
 from memorist.design import Inject
 from memorist.engine import Filter, ends, over_at
-from memorist.errors import Invalid, Refused, StoreDamaged, StoreUnavailable
+from memorist.errors import Invalid, StoreDamaged, StoreUnavailable
 from memorist.kinds import KindName
 from memorist.records import (
     LIVING,
@@ -43,7 +43,7 @@ from memorist.records import (
     Report,
     SearchName,
 )
-from memorist.store.nouns import Diagnosis, parts
+from memorist.store.nouns import Diagnosis
 from memorist.store.open import noting_copy
 from memorist.store.where import order_of
 
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from memorist.store.checkouts import Holding
     from memorist.store.journal import Audit
 
-BATCH = 250  # drafts in one transaction of remember_many
 Role = Literal["user", "assistant", "system", "tool"] | str
 
 
@@ -139,21 +138,7 @@ class Memory(Conversation):
 
         many: texts, `Draft`s, or dicts of the arguments of `remember`; an error names the draft by its place
         """
-        wanted = remember.gate.drafts_of(many)
-        try:
-            caller = self._caller
-        except Refused as off:
-            return [Outcome("refused", str(off), scope=draft.scope or self.home) for draft in wanted]
-        outcomes: builtins.list[Outcome] = []
-        batch: str | None = None
-        for some in parts(wanted, BATCH):
-            first = len(outcomes) + 1
-            stored = remember.gate.admit(some, caller, self.home, batch, self.design.conflicts, first)
-            outcomes += map(self._kept, some, stored)
-            batch = next((outcome.batch for outcome in outcomes if outcome.batch), None)
-        while len(wanted) > BATCH and caller.store.tidy():
-            pass
-        return outcomes
+        return self._admit(remember.gate.drafts_of(many))
 
     def revise(
         self, id: Reference, text: str | None = None, *, title: str | None = None, kind: KindName | None = None,
@@ -249,7 +234,7 @@ class Memory(Conversation):
         return self._tell_all(remember.edit.use(receipt, answer, named, caller))
 
     @overload
-    def forget(self, id: Reference, *, because: str = ...) -> Outcome: ...
+    def forget(self, id: Reference, *, expected_version: int | None = ..., because: str = ...) -> Outcome: ...
     @overload
     def forget(self, *, where: Filter, dry_run: bool = ..., because: str = ...) -> Report: ...
     def forget(
@@ -258,12 +243,16 @@ class Memory(Conversation):
         *,
         where: Filter | None = None,
         dry_run: bool = False,
+        expected_version: int | None = None,
         because: str = "forgotten on request",
     ) -> Outcome | Report:
         """Hides the memory `id`, or all that match the filter `where`. They stay searchable in the archive, and `restore` brings
-        them back. With `dry_run` nothing happens; `because` is the reason, for the journal."""
+        them back. With `dry_run` nothing happens; `expected_version` is the version that the memory must still have; `because`
+        is the reason, for the journal."""
         reason = checks.label(because, "the reason")
-        archive = partial(remember.edit.archived, because=reason)
+        if where is not None and expected_version is not None:
+            raise Invalid("expected_version is of one memory; name it by its id, and leave the filter out")
+        archive = partial(remember.edit.archived, because=reason, version=expected_version)
         if where is None and id is not None and not dry_run:
             return self._edit(id, "forgotten", archive, reason)
         caller = self._caller
@@ -582,11 +571,11 @@ class Memory(Conversation):
         of = None if id is None else self._must_get(id)
         return recall.lookup.journal(wanted, of, last, limit, caller.store, caller.where)
 
-    def explain(self, query: str, **arguments: Any) -> Recall:
+    def explain(self, /, query: str, **arguments: Any) -> Recall:
         """A recall that is not logged and counts nothing, for looking at its trace: `query` and `arguments` as in `recall`."""
         return self._answer(recall.pipeline.Query.of(query, arguments))
 
-    def why_not(self, id: Reference, query: str, **arguments: Any) -> str:
+    def why_not(self, /, id: Reference, query: str, **arguments: Any) -> str:
         """Why the memory `id` is not among the hits: where it was lost, and the reason. `query` and `arguments` as in `recall`."""
         record, answer = self._must_get(id), self.explain(query, **arguments)
         chosen = arguments.get("kinds") is not None
@@ -609,7 +598,8 @@ class Memory(Conversation):
         caller = self._caller
         limit = None if seconds is None else checks.seconds(seconds, "seconds")
         jobs, policy = upkeep.runner.jobs_of(self.design), self.design.promotion
-        reports = upkeep.runner.run(jobs, caller, dry_run, limit, switch, policy=policy)
+        with self._slices.make_way():
+            reports = upkeep.runner.run(jobs, caller, dry_run, limit, switch, policy=policy)
         return [self._shown(self._tell_all(report)) for report in reports]
 
     def rescan(self, *, dry_run: bool = False) -> Report:

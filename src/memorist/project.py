@@ -53,6 +53,11 @@ class Project:
         """Whether the folder decided, and not a name."""
         return self.how in ("remote", "path")
 
+    @property
+    def own_root(self) -> Path | None:
+        """The folder that its files are named below; a project that was named may be named from anywhere, and has none."""
+        return None if self.how == "named" else self.root
+
 
 def resolve_project(named: str | None, directory: Path | None) -> Project:
     """The project of that name, else of that directory, else `project/default`.

@@ -9,9 +9,10 @@ import os
 import threading
 import time
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from operator import attrgetter
 from typing import Any, Literal, overload
 
@@ -146,6 +147,11 @@ def memories(count: int) -> str:
     return "1 memory" if count == 1 else f"{count:,} memories"
 
 
+def counted(count: int, what: str) -> str:
+    """So many of what is named with `{}` where an s stands if they are many: `line{} written`."""
+    return f"{count:,} {what.format('' if count == 1 else 's')}"
+
+
 def _scope_flaw(path: str) -> str | None:
     parts = path.split("/")
     if len(path) > Scope.LONGEST:
@@ -191,6 +197,11 @@ class Times(Noun):
     used: datetime | None = None
     valid_from: datetime | None = None
     valid_to: datetime | None = None
+
+    @property
+    def stated(self) -> datetime:
+        """Since when it says what it says: a revision keeps `at`, and its text holds from then on."""
+        return max(self.at, self.valid_from or self.at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,17 +264,27 @@ class Record(Noun):
         return f"[id:{self.number or self.id}]"
 
 
-_FIELDS = tuple(field.name for field in fields(Record))
-_PLACES = {name: place for place, name in enumerate(_FIELDS)}
-_values = attrgetter(*_FIELDS)
+@cache
+def _fields(kind: Any) -> tuple[Callable[[Any], tuple[Any, ...]], dict[str, int]]:
+    """How to read all fields of such a noun, and the place of each."""
+    names = [field.name for field in fields(kind)]
+    return attrgetter(*names), {name: place for place, name in enumerate(names)}
 
 
-def changed(record: Record, **changes: Any) -> Record:
-    """`dataclasses.replace` for records, at a quarter of its cost: it stands on the path of every write."""
-    values = list(_values(record))
+@overload
+def changed(noun: Record, **changes: Any) -> Record: ...  # of one that is clean, too: what changed is not
+@overload
+def changed(noun: "Draft", **changes: Any) -> "Draft": ...
+@overload
+def changed(noun: "Outcome", **changes: Any) -> "Outcome": ...
+def changed(noun: Any, **changes: Any) -> Any:
+    """`dataclasses.replace` for large nouns, at a quarter of its cost: it stands on the path of every write."""
+    kind: Any = type(noun)
+    values_of, places = _fields(kind)
+    values = list(values_of(noun))
     for name, value in changes.items():
-        values[_PLACES[name]] = value
-    return Record(*values)
+        values[places[name]] = value
+    return kind(*values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ process switched.
 
 Five settings tune a design, whichever is chosen: what a vote weighs, how much room memories may take, how much is pruned at
 once and when. The founding document spells them reinforceWeight, maxSize … in a table `memory`; both spellings are read. Two
-say whether memories lie in files too, and where: `files.mode` and `files.folder`.
+say whether memories lie in files too, and where: `files.mode` and `files.folder`. `url` names a server that the command line talks
+to instead of a file; the `token` for it is shown nowhere.
 """
 
 import os
@@ -73,6 +74,8 @@ class Settings:
     prune_schedule: str | None
     files_mode: str | None
     files_folder: str
+    min_free: str | None  # None: a disk may be filled to the last byte
+    url: str | None  # None: memories are in the file
     sources: Mapping[str, str]
     problems: Mapping[str, str]  # of each setting that does not hold, which and why
     refused: Mapping[str, str]  # those of them that have no substitute
@@ -119,6 +122,7 @@ def load(directory: Path | None = None) -> Settings:
     layers = _layers(directory)
     found = _all_of(layers)
     del found["off"]  # a switch that may turn at any moment: `off_because` asks each time
+    del found["token"]  # which is asked for when it is sent
     given = {key: value for key, (value, _) in found.items() if key != "db"}
     sources = MappingProxyType({key: source for key, (_, source) in found.items()})
     problems, refused = MappingProxyType(layers.problems), MappingProxyType(layers.refused)
@@ -145,14 +149,25 @@ def secret(variable: str) -> str | None:
     return _env(variable)
 
 
+def token() -> str | None:
+    """The token for the server of the setting `url`: of MEMORIST_TOKEN, else of the user's file."""
+    layers = _layers(None)
+    if "token" in layers.problems:
+        raise Invalid(layers.problems["token"])
+    found: str | None = _all_of(layers)["token"][0]
+    return found
+
+
 def get_setting(key: str, directory: Path | None = None) -> str | None:
     """One value as text; None where nothing is set."""
-    return shown(_all_of(_layers(directory))[known(key)][0])
+    return all_settings(directory)[known(key)][0]
 
 
 def all_settings(directory: Path | None = None) -> dict[str, tuple[str | None, str]]:
-    """Every setting as (text, source)."""
-    return {key: (shown(value), source) for key, (value, source) in _all_of(_layers(directory)).items()}
+    """Every setting as (text, source); of the token only whether there is one."""
+    found = _all_of(_layers(directory))
+    hidden = {key: HIDDEN for key in ("token",) if found[key][0] is not None}
+    return {key: (hidden.get(key) or shown(value), source) for key, (value, source) in found.items()}
 
 
 def set_setting(key: str, value: str, directory: Path | None = None) -> Path:
@@ -427,6 +442,28 @@ def _schedule(key: str, value: object) -> str:
     return cron.parse(value, key).text
 
 
+HERE = ("localhost", "127.0.0.1", "::1")
+HIDDEN = "(hidden)"
+
+
+def server(key: str, value: object) -> str:
+    """The address of a server, without a slash at its end. It holds no secret that a message could show."""
+    found = re.fullmatch(r"(https?)://([^/?#@\s]+)(/[!-~]*)?", str(value))
+    if found is None or {"?", "#"} & set(found[3] or ""):
+        raise Invalid(
+            f"{key} must be the address of a server, such as http://127.0.0.1:8765, without user, password or query; the "
+            "token goes into MEMORIST_TOKEN"
+        )
+    return f"{found[1]}://{found[2]}{(found[3] or '').rstrip('/')}"
+
+
+def checked_token(key: str, value: object) -> str:
+    """What a header can hold. An error about a token never shows it."""
+    if not isinstance(value, str) or not re.fullmatch("[!-~]+", value):
+        raise Invalid(f"{key} must be what `memorist key add` showed: no blanks, no line ends, nothing but ASCII")
+    return value
+
+
 _TOKENS = f"a whole number of tokens from 1 to {checks.LARGEST_PROMPT:,}"
 CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "db": _path,
@@ -449,6 +486,9 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "prune_schedule": _schedule,
     "files_mode": lambda key, value: checks.one_of(value, "files.mode", get_args(Files)),
     "files_folder": _must_be("the path of a folder", _is_path),
+    "min_free": lambda key, value: checks.size_text(checks.size(value, key)),
+    "url": server,
+    "token": checked_token,
 }
 PLACE = ("db", "space")  # where memories are
 MODELS = ("embed", "embed_turns", "rerank")  # what may be the folder of a model

@@ -15,7 +15,7 @@ import pytest
 from memorist.access import Access
 from memorist.errors import Invalid, Refused, StoreUnavailable
 from memorist.kinds import ARCHIVE, MEMORY, TURNS
-from memorist.records import Counters, Link, Record, Times
+from memorist.records import Counters, Link, Provenance, Record, Times
 from memorist.store.journal import broken
 from memorist.store.nouns import (
     LESSONS_AT_MOST,
@@ -517,6 +517,20 @@ class StoreContract(MeaningContract):
         assert store.journal(before=1) == [] and len(store.journal(record=one.id, before=4)) == 3
 
     # ------------------------------------------------------------ upkeep
+
+    def test_glimpses_are_what_find_finds(self, store: Store) -> None:
+        said = Provenance(session="s", role="tool")
+        stored(
+            store, a_record("b", kind="turn", data={"result": "c1"}, provenance=said, trust="low", origin="tool"),
+            a_record("a", kind="turn", provenance=Provenance(session="s")), a_record("c", kind="turn", scope="project/other"),
+            a_record("d"),
+        )  # fmt: skip
+        where = Where.of(replace(EVERYWHERE, reads=("project/atlas",)), {"kind": "turn"})
+        shown = [
+            (r.number, r.id, r.version, r.text, r.provenance.role, r.origin, r.trust, r.data)
+            for r in store.find(where, Order("number", ascending=True))
+        ]
+        assert [tuple(each) for each in store.glimpses(where)] == shown and len(shown) == 2
 
     def test_briefs_weigh_what_is_visible_and_fits(self, store: Store) -> None:
         text = "Überblick " * 9

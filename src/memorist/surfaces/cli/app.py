@@ -55,8 +55,15 @@ SHELL = {
     "config set": "Sets one setting for this user.",
     "config unset": "Removes one of your settings, so that the default holds again.",
     "config list": "Lists every setting, and where it comes from.",
+    "serve": "Serves the memory over HTTP, to this machine, or with keys to others.",
+    "key add": "Makes a key for a server, and shows it once.",
+    "key list": "Lists the keys of a server, without themselves.",
+    "key rotate": "Makes another key in the place of one, with the same rights.",
+    "key remove": "Removes a key; whoever has it is refused from then on.",
     "off": "Switches memory off: nothing is stored, nothing recalled.",
     "on": "Switches memory on again.",
+    "mcp": "Serves an agent on standard input and output (Model Context Protocol).",
+    "prompt": "Writes what to tell an agent about its memory: when to ask it, and what to keep.",
     "bench": "Measures how well your own store answers, without changing it.",
     "completion": "Writes a script that completes commands and options, for bash, zsh or fish.",
 }
@@ -79,6 +86,8 @@ MODULES = {
     "project": "project",
     **dict.fromkeys(("session", "ingest"), "session"),
     "model": "model",
+    **dict.fromkeys(("mcp", "prompt"), "mcp"),
+    **dict.fromkeys(("serve", "key"), "serve"),
     **dict.fromkeys(("narrative", "task"), "work"),
     **dict.fromkeys(SEEDS, "seeds"),
     **{name: name for name in ("bench", "completion", "index", "sync")},
@@ -105,13 +114,13 @@ ELSEWHERE = {
     "confirm": "review",
 }
 COMMANDS = {verb.command: verb for verb in VERBS.values() if verb.command and " " not in verb.command}
-PLACE_FLAGS = ("--db", "--project", "--scope", "--space")
+PLACE_FLAGS = ("--db", "--project", "--scope", "--space", "--url")
 ABOUT = """Usage: memorist COMMAND [ARGUMENTS] [OPTIONS]
 
   A memory for LLM agents: one SQLite file, no key, no network, no daemon.
 """
 END = """
-Every command takes --help; those on a store take --db, --project, --scope, --space and --json.
+Every command takes --help; those on a store take --db, --project, --scope, --space, --url and --json.
 `memorist --version` shows the version."""
 
 
@@ -131,7 +140,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    place, rest = _place_first(arguments)
+    first, rest = _place_first(arguments)
     while rest[:1] == ["help"]:
         rest = [*rest[1:], "--help"]
     if not rest or rest[0] in ("--help", "-h"):
@@ -141,7 +150,7 @@ def _run(arguments: list[str]) -> int:
         sys.stdout.write(_family(rest[0], longer) + "\n")
         return 0
     name, words = _named(rest)
-    words = [*place, *words]
+    words = [*first, *words]
     from memorist.surfaces.cli import arguments as given
     from memorist.surfaces.cli import verbs
 
@@ -152,8 +161,10 @@ def _run(arguments: list[str]) -> int:
         return 0
     from memorist.surfaces.cli import progress
 
+    place = verbs.Place.of(values)
+    verbs.must_reach(place, command, name in COMMANDS and name not in MODULES, values)
     with progress.shown(name):
-        return command.perform(verbs.Place.of(values), **values)
+        return command.perform(place, **values)
 
 
 def _place_first(arguments: list[str]) -> tuple[list[str], list[str]]:

@@ -16,7 +16,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
@@ -93,6 +93,12 @@ PLACE = (
     Option("project", "The project; that of this folder without it.", "--project", placeholder="NAME"),
     Option("scope", "Only there: global, or a name and an id such as user/ann.", "--scope", placeholder="SCOPE"),
     Option("space", "The space; the usual one without it.", "--space", placeholder="NAME"),
+    Option(
+        "url",
+        "A server that has the store, instead of a file; MEMORIST_TOKEN is the key for it.",
+        "--url",
+        placeholder="URL",
+    ),
     JSON,
 )
 HELP = Option("help", "Shows this and ends.", "--help", "flag")
@@ -183,8 +189,7 @@ def parse(command: Command, words: Sequence[str]) -> dict[str, Any]:
     try:
         pairs, rest = getopt.gnu_getopt(_with_values(words) if WATCH in command.options else list(words), short, long)
     except getopt.GetoptError as problem:
-        advice = _advice(problem.opt, flagged) if "not recognized" in problem.msg else ""
-        raise Invalid(f"{problem.msg}{advice}; see `memorist {command.name} --help`") from problem
+        raise Invalid(f"{_wrong(problem, command, flagged)}; see `memorist {command.name} --help`") from problem
     values: dict[str, Any] = {}
     for flag, said in pairs:
         flagged[flag].take(said, values)
@@ -195,6 +200,17 @@ def _with_values(words: Sequence[str]) -> list[str]:
     """The same, where `--watch` may stand without its value: getopt knows no option that may."""
     bare = [next is None or next.startswith("-") for _, next in zip_longest(words, words[1:])]
     return [f"{word}=" if word == WATCH.flag and alone else word for word, alone in zip(words, bare, strict=True)]
+
+
+def _wrong(problem: getopt.GetoptError, command: Command, flags: Iterable[str]) -> str:
+    """What is wrong with an option, and what to do; such as one that says where the store is, to a command that asks none."""
+    name = problem.opt
+    if "not recognized" not in problem.msg:
+        return problem.msg
+    if not any(option.name == name for option in PLACE):
+        return problem.msg + _advice(name, flags)
+    why = "works on this machine, and not on a server" if name == "url" else f"takes no --{name}"
+    return f"`memorist {command.name}` {why}; leave --{name} out"
 
 
 def _advice(word: str, flags: Iterable[str]) -> str:
@@ -365,6 +381,7 @@ def well_formed(argument: str, name: str) -> str:
 def moment(text: str, name: str) -> datetime:
     """A time in ISO form or in words. A day, or whatever is longer, means its first moment; without a zone it is local."""
     from memorist.records import zoned
+    from memorist.text.dates import in_words
 
     found: datetime | None
     try:
@@ -374,18 +391,6 @@ def moment(text: str, name: str) -> datetime:
     if found is None:
         raise Invalid(f"{name} takes a time such as 2026-05-01, {EXAMPLE}, yesterday or 'last week', not {text[:60]!r}")
     return zoned(found, name)
-
-
-def in_words(text: str, here: datetime) -> datetime | None:
-    """When "yesterday" or "last week" begins, seen from a local time. Nothing else may be in the text."""
-    from memorist.text.dates import spans
-
-    words = text.strip()
-    if words.lower() == "now":
-        return here
-    found = spans(words, here.replace(tzinfo=UTC))  # which reckons in UTC; days are those of the clock on the wall
-    whole = len(found) == 1 and found[0].text == words
-    return found[0].start.replace(tzinfo=None) if whole else None
 
 
 def json_object(text: str, name: str) -> dict[str, Any]:
@@ -400,6 +405,8 @@ def json_object(text: str, name: str) -> dict[str, Any]:
 
 def reference(text: str, name: str) -> str | datetime:
     """A memory, or a time where it looks like one."""
+    from memorist.text.dates import in_words
+
     is_time = LOOKS_LIKE_A_TIME.match(text) or in_words(text, datetime.now())
     return moment(text, name) if is_time else well_formed(text, name)
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,7 +39,6 @@ EDITORS = ("VISUAL", "EDITOR")
 SHOWN_PROBLEMS = 20  # the rest is counted
 SHOWN_SCOPES = 5
 VOUCH = "bring it back as it was, with its pins, votes and trust? Only do this with an export that you made yourself."
-NOT_ACTIVE = "forgotten or replaced where they come from; at a terminal your own export comes back whole, see --own"
 STYLES = {
     "jsonl": transfer.export,
     "markdown": transfer.export_markdown,
@@ -130,18 +130,19 @@ def import_command(
     with opened(place, narrowed=False) as memory:
         if own and not _vouched(memory, yes or dry_run):
             return arguments.declined()
-        how: dict[str, Any] = {"dry_run": dry_run, "own": own, "document": document, "heard": progress.come}
-        done = transfer.import_files(memory, _named(paths, memory), scope=place.scope, **how)
-        home = memory.home
-    screen = Screen.of(place.json)
-    if screen.json:
-        screen.document(done)
-    elif dry_run:
-        _show_drafts(done, place.scope or home, screen)
-    else:
-        _show_imported(done, own, screen)
-    _name_problems(done.problems)
-    return 1 if done.problems else 0
+        how: dict[str, Any] = {"scope": place.scope, "dry_run": dry_run, "own": own, "document": document}
+        told, home = _brought(memory, paths, how), memory.home
+    _show_all(told, own, place.scope or home, Screen.of(place.json))
+    problems = [problem for done in told for problem in done.problems]
+    _name_problems(problems)
+    return 1 if problems else 0
+
+
+def _brought(memory: Memory, paths: Sequence[str], how: Mapping[str, Any]) -> list[transfer.Imported]:
+    """What became of the files: of all of them together, or beside a server of each."""
+    if not isinstance(memory, Memory):
+        return memory.brought(paths, **how)
+    return [transfer.import_files(memory, _named(paths, memory), heard=progress.come, **how)]
 
 
 def _named(paths: Sequence[str], memory: Memory) -> Sequence[str | Source]:
@@ -152,9 +153,16 @@ def _named(paths: Sequence[str], memory: Memory) -> Sequence[str | Source]:
     if len(rest) > 1:
         raise Invalid(f"name one folder or file of {client}, or none for those of this project")
     path = Path(rest[0]).expanduser() if rest else None
+    home = _home(client)
+    if path is None and (said := places.passed_over(client, home)):
+        aside(said)
+    return places.transcripts(client, path, memory.project.root or Path.cwd(), home)
+
+
+def _home(client: str) -> Path:
     variable, usual = places.HOMES[client]
-    home = os.environ.get(variable) if variable else None
-    return places.transcripts(client, path, memory.project.root or Path.cwd(), Path(home or Path.home() / usual))
+    named = os.environ.get(variable) if variable else None
+    return Path(named or Path.home() / usual)
 
 
 def _name_problems(problems: Sequence[str]) -> None:
@@ -166,10 +174,21 @@ def _name_problems(problems: Sequence[str]) -> None:
 
 def _vouched(memory: Memory, unasked: bool) -> bool:
     """Whether the person at the terminal says that the export is their own; elsewhere the import refuses."""
-    if memory.access.origin == "user":
+    if memory.access.origin == "user" and isinstance(memory, Memory):
         memory.access = of_the_owner(memory.access)
         return unasked or arguments.agreed(VOUCH)
     return True
+
+
+def _show_all(told: Sequence[transfer.Imported], own: bool, home: str, screen: Screen) -> None:
+    if screen.json:
+        screen.document(told if len(told) > 1 else told[0])
+        return
+    for done in told:
+        if done.dry_run:
+            _show_drafts(done, home, screen)
+        else:
+            _show_imported(done, own, screen)
 
 
 def _show_imported(done: transfer.Imported, own: bool, screen: Screen) -> None:
@@ -178,8 +197,6 @@ def _show_imported(done: transfer.Imported, own: bool, screen: Screen) -> None:
     screen.line(f"{screen.styled('imported', 'good')} {number:,} {'file' if number == 1 else 'files'}: {counts}")
     for because, count in done.reasons.items():
         screen.line(f"  {count:,} unchanged: {one_line(because)}")
-    if left_out := done.outcomes.get("left out"):
-        screen.line(f"  {left_out:,} left out: {NOT_ACTIVE}")
     for note in done.notes:
         screen.line(f"  {one_line(note)}")
     if done.batch:
@@ -192,6 +209,8 @@ def _show_drafts(done: transfer.Imported, home: str, screen: Screen) -> None:
     days = [zoned(draft.at).date().isoformat() if draft.at else "" for draft in drafts]
     rows = [(d.kind, day, d.scope or home, d.title or "", d.text) for d, day in zip(drafts, days, strict=True)]
     screen.rows(("kind", "happened", "scope", "title", "text"), rows)
+    for note in done.notes:
+        screen.line(one_line(note))
     aside(f"{memories(done.found)} would be imported")
 
 
@@ -206,11 +225,8 @@ def export_command(
     all: bool = False,
 ) -> int:
     _refuse_odd(style, all, place)
-    with opened(place) as memory:
-        if all:
-            memory.access = of_the_owner(memory.access)
-        lines = STYLES[style](memory, where, everything=all)
-        screen = Screen.of(place.json)
+    with opened(place, narrowed=not place.server) as memory:
+        lines, screen = _exported(memory, style, where, all, place.scope), Screen.of(place.json)
         if path not in (None, "-"):
             target, written = Path(str(path)).expanduser(), _Written(memory.status()["records"])
             _write_new(target, written.noting(lines), memory)
@@ -223,9 +239,21 @@ def export_command(
             )
         else:
             _write_out(lines, screen)
-        if not all:
+        if not all and isinstance(memory, Memory):
             _name_left_out(memory, where or {})
     return 0
+
+
+def _exported(
+    memory: Memory, style: str, where: Mapping[str, Any] | None, all: bool, scope: str | None
+) -> Iterator[str]:
+    if not isinstance(memory, Memory):
+        if scope is not None and "scope" in (where or {}):
+            raise Invalid("scope is given as an option and in --where; give it once")
+        return memory.exported(style, where if scope is None else {**(where or {}), "scope": scope}, all)
+    if all:
+        memory.access = of_the_owner(memory.access)
+    return STYLES[style](memory, where, everything=all)
 
 
 @dataclass(slots=True)
@@ -266,7 +294,7 @@ def _name_left_out(memory: Memory, where: Mapping[str, Any]) -> None:
 def _write_new(target: Path, lines: Iterator[str], memory: Memory) -> None:
     if os.path.lexists(target):
         raise Invalid(f"{target} is there already; name a new file")
-    with noting_copy(memory._tools.store, target):
+    with noting_copy(memory._tools.store, target) if isinstance(memory, Memory) else nullcontext():
         write_new(target, lines)
 
 

@@ -13,6 +13,7 @@ from memorist.commands import ARGUMENTS, meaning
 from memorist.errors import NotFound
 from memorist.memory import Memory
 from memorist.records import Outcome, Record, Report
+from memorist.remember.gate import scope_of
 from memorist.remember.promotion import WAITS
 from memorist.session.session import Host, Session, forked
 from memorist.store.where import Order
@@ -23,13 +24,14 @@ from memorist.surfaces.cli.verbs import PATIENCE, Place, exit_code, opened
 
 SHOWN_TURNS = 50
 SHOWN_UNOPENED = 20
+SHOWN_REFUSED = 20
 
 
 def list_sessions(place: Place, **given: Any) -> int:
     with opened(place, wait=PATIENCE["reading"]) as memory:
         found = memory.sessions(**given)
         rows = [_row(memory, each) for each in found]
-        if "state" not in given:
+        if "state" not in given and isinstance(memory, Memory):
             rows += _unopened(memory, given.get("limit", SHOWN_UNOPENED))
     if not rows:
         aside("no conversation is kept here that fits; `memorist ingest` keeps one, `memorist session turn` begins one")
@@ -41,7 +43,7 @@ def _row(memory: Memory, record: Record) -> tuple[str, ...]:
     brought = "source" in said  # by an import, which says when it was and what it was called
     about = record.text.removeprefix(f"Session {record.title} of {agent}: ") if brought else ""
     moment = record.times.at if brought else record.times.updated
-    state, turns = str(said["state"]), _turns(memory, str(record.title), record.scope)
+    state, turns = str(said.get("state", "unopened")), _turns(memory, str(record.title), record.scope)
     return str(record.title), state, turns, _minute(moment), agent, said.get("parent") or "", about
 
 
@@ -68,17 +70,19 @@ def _minute(moment: datetime) -> str:
     return moment.astimezone().strftime("%Y-%m-%d %H:%M")
 
 
-def show_session(place: Place, session: str, limit: int = SHOWN_TURNS) -> int:
-    from memorist.session.name import name_of, record_of, turns_of
+def show_session(place: Place, session: str, limit: int = SHOWN_TURNS, user: str | None = None) -> int:
+    from memorist.session.name import record_of, turns_of
 
     with opened(place, wait=PATIENCE["reading"]) as memory:
-        by = memory._caller
-        name = name_of(session, None, memory.home, by)
-        record, turns = record_of(name, by), turns_of(name, by, limit)
+        if isinstance(memory, Memory):
+            by, name = memory._caller, memory._named(session, user)
+            record, turns = record_of(name, by), turns_of(name, by, limit)
+        else:
+            record, turns = memory.talk(session, limit, user)
         if record is None and not turns:
-            raise NotFound(f"there is no session {session!r:.60} here; `memorist session list` lists them")
+            raise _unknown(session, user)
     lines = [f"[id:{turn.number}] {turn.provenance.role}: {one_line(turn.text)}" for turn in turns]
-    head = [f"{record.title}: {record.data['state']}"] if record else []
+    head = [f"{record.title}: {record.data.get('state', 'unopened')}"] if record else []
     return Screen.of(place.json).answer({"session": record, "turns": turns}, *head, *lines)
 
 
@@ -93,20 +97,28 @@ def held(place: Place, id: str | None, **given: Any) -> Iterator[tuple[Memory, S
             session.leave()
 
 
-def turn(place: Place, session: str, role: str, text: str | None = None, agent: str | None = None, **given: Any) -> int:
+def turn(
+    place: Place,
+    session: str,
+    role: str,
+    text: str | None = None,
+    agent: str | None = None,
+    user: str | None = None,
+    **given: Any,
+) -> int:
     said = arguments.text_or_stdin(text, "text", required=True) or ""
-    with held(place, session, agent=agent) as (memory, open):
+    with held(place, session, agent=agent, user=user) as (memory, open):
         return _told(memory, open.turn(role, said, **given), place)
 
 
-def note(place: Place, session: str, text: str | None = None, kind: str = "note", agent: str | None = None) -> int:
+def note(place: Place, session: str, text: str | None = None, kind: str = "note", **who: Any) -> int:
     said = arguments.text_or_stdin(text, "text", required=True) or ""
-    with held(place, session, agent=agent) as (memory, open):
+    with held(place, session, **who) as (memory, open):
         return _told(memory, open.note(said, kind), place)
 
 
-def close(place: Place, session: str, fast: bool = False) -> int:
-    with held(place, _known(place, session)) as (memory, open):
+def close(place: Place, session: str, fast: bool = False, user: str | None = None) -> int:
+    with held(place, _known(place, session, user), user=user) as (memory, open):
         report = open.close(fast)
         screen = Screen.of(place.json)
         show.show(show.Result("finish", report, memory, {}, False), screen)
@@ -118,30 +130,37 @@ def close(place: Place, session: str, fast: bool = False) -> int:
 def _show_kept(memory: Memory, report: Report, screen: Screen) -> None:
     """What there is of a conversation once it has ended, the summary first."""
     ids = dict.fromkeys([*(each.id for each in report.changed), *report.left])
-    kept = [record for record in memory._tools.store.get(list(ids), memory._caller.where) if record.state == "active"]
+    kept = [record for record in show.by_id(memory, ids).values() if record.state == "active"]
     for record in sorted(kept, key=lambda each: (each.kind != "summary", each.number)):
         screen.line(f"  [id:{record.number}] {record.kind}: {one_line(record.text)}")
     if any(because == WAITS for because in report.left.values()):
         screen.line(screen.styled("`memorist promote ID` keeps a finding for the project", "dim"))
 
 
-def fork(place: Place, session: str, new: str | None = None, agent: str | None = None) -> int:
-    from memorist.session.name import name_of
-
-    _known(place, session)
+def fork(place: Place, session: str, new: str | None = None, agent: str | None = None, user: str | None = None) -> int:
+    _known(place, session, user)
     with opened(place, wait=PATIENCE["writing"]) as memory:
-        other = forked(cast("Host", memory), name_of(session, None, memory.home, memory._caller), new, agent)
-        other.leave()
-        record = other.record
+        if isinstance(memory, Memory):
+            other = forked(cast("Host", memory), memory._named(session, user), new, agent)
+            other.leave()
+            record = other.record
+        else:
+            record = memory.part(session, "fork", user, id=new, agent=agent)
     return Screen.of(place.json).answer(record, f"{record.title}: forked from {session}")
 
 
-def _known(place: Place, session: str) -> str:
+def _known(place: Place, session: str, user: str | None) -> str:
     """What was never begun is not closed or forked: a slip must not make a session."""
     with opened(place, wait=PATIENCE["reading"]) as memory:
-        if not memory.count({"kind": "session", "session": session}):
-            raise NotFound(f"there is no session {session!r:.60} here; `memorist session list` lists them")
+        where = scope_of(None, user) or memory.home
+        if not memory.count({"kind": "session", "session": session, "scope": where}):
+            raise _unknown(session, user)
     return session
+
+
+def _unknown(session: str, user: str | None) -> NotFound:
+    whose = "" if user is None else f" of {user!r:.60}"
+    return NotFound(f"there is no session {session!r:.60}{whose} here; `memorist session list` lists them")
 
 
 def ingest(place: Place, messages: str, **given: Any) -> int:
@@ -149,6 +168,11 @@ def ingest(place: Place, messages: str, **given: Any) -> int:
     with opened(place, wait=PATIENCE["writing"]) as memory:
         done = memory.ingest(read, **given)
     Screen.of(place.json).answer(done, done._line())
+    refused = [each.because for each in done.outcomes if each.outcome == "refused"]
+    for because in refused[:SHOWN_REFUSED]:
+        aside(because)
+    if len(refused) > SHOWN_REFUSED:
+        aside(f"and {len(refused) - SHOWN_REFUSED:,} more were refused; --json lists all of them")
     return exit_code(list(done.outcomes))
 
 
@@ -161,6 +185,7 @@ SESSION = Option("session", "The conversation, by its name.", needed=True)
 ROLE = Option("role", "user, assistant, system or tool.", needed=True)
 TEXT = Option("text", "What was said or is to be noted; standard input without it.")
 AGENT = Option("agent", meaning("session", "agent"), "--agent")
+USER = Option("user", meaning("session", "user"), "--user")
 MESSAGE = Option("id", "The id of the message: sent again, it is kept once.", "--id")
 AT = Option("at", ARGUMENTS["at"], "--at", "time")
 SPEAKER = Option("speaker", ARGUMENTS["speaker"], "--speaker")
@@ -172,10 +197,10 @@ NEW = Option("new", "The name of the fork; a new one without it.")
 LIMIT = Option("limit", f"How many turns at most, the last ones; default: {SHOWN_TURNS}.", "--limit", "whole")
 commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
     "session list": (options_of("sessions"), list_sessions),
-    "session show": ((SESSION, LIMIT, *PLACE), show_session),
-    "session turn": ((SESSION, ROLE, TEXT, MESSAGE, AT, SPEAKER, AGENT, *PLACE), turn),
-    "session note": ((SESSION, TEXT, KIND, AGENT, *PLACE), note),
-    "session close": ((SESSION, FAST, *PLACE), close),
-    "session fork": ((SESSION, NEW, AGENT, *PLACE), fork),
+    "session show": ((SESSION, LIMIT, USER, *PLACE), show_session),
+    "session turn": ((SESSION, ROLE, TEXT, MESSAGE, AT, SPEAKER, AGENT, USER, *PLACE), turn),
+    "session note": ((SESSION, TEXT, KIND, AGENT, USER, *PLACE), note),
+    "session close": ((SESSION, FAST, USER, *PLACE), close),
+    "session fork": ((SESSION, NEW, AGENT, USER, *PLACE), fork),
     "ingest": (options_of("ingest"), ingest),
 }

@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from memorist.access import EVERY_PROJECT
 from memorist.commands import EVENTS
 from memorist.noun import plain
-from memorist.records import Context, Event, Hit, Link, Outcome, Recall, Record, Report, memories
-from memorist.store.where import Where
+from memorist.records import Context, Event, Hit, Link, Outcome, Recall, Record, Report, State, memories
+from memorist.store.nouns import parts
 from memorist.surfaces import settings
 from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
 from memorist.text.injection import LABEL, suspect
@@ -161,7 +161,7 @@ def _beside(found: Recall, memory: "Memory") -> _Beside:
     shown = {hit.id: hit.record for hit in found}
     missing = [id for hit in found for id in (*hit.conflicts, *hit.replaces) if id not in shown]
     newer = {old: hit.id for hit in reversed(found) for old in hit.replaces}
-    return _Beside({**shown, **(_by_id(memory, missing) if missing else {})}, shown, newer)
+    return _Beside({**shown, **(by_id(memory, missing) if missing else {})}, shown, newer)
 
 
 def _relations(hit: Hit, others: _Beside) -> Iterator[str]:
@@ -308,7 +308,7 @@ def _marked(record: Record) -> str:
 
 def _links(result: Result, screen: Screen) -> None:
     links: Sequence[Link] = result.value
-    known = _by_id(result.memory, [id for link in links for id in (link.a, link.b)])
+    known = by_id(result.memory, [id for link in links for id in (link.a, link.b)])
     asked = result.memory._must_get(result.arguments["id"]).id
     rows = [_link(link, asked, known) for link in links]
     screen.rows(("memory", "relation", "memory", "weight", "the other one", "evidence"), rows)
@@ -323,9 +323,16 @@ def _link(link: Link, asked: str, known: Mapping[str, Record]) -> Sequence[str]:
     return a, link.kind, b, f"{link.weight:g}", other.text if other else "", link.evidence or ""
 
 
-def _by_id(memory: "Memory", ids: Iterable[str]) -> dict[str, Record]:
+NAMED_AT_ONCE = 200  # ids in one question, which may have to fit into an address
+
+
+def by_id(memory: "Memory", ids: Iterable[str]) -> dict[str, Record]:
     """Those that may be read, in whatever state; any number of them."""
-    return {record.id: record for record in memory._tools.store.get(list(dict.fromkeys(ids)), Where(memory.access))}
+    some = parts(list(dict.fromkeys(ids)), NAMED_AT_ONCE)
+    found = (
+        memory.list({"id": {"$in": each}, "state": {"$in": [*get_args(State)]}}, limit=NAMED_AT_ONCE) for each in some
+    )
+    return {record.id: record for records in found for record in records}
 
 
 def _aliases(result: Result, screen: Screen) -> None:
@@ -341,7 +348,7 @@ def _events(result: Result, screen: Screen) -> None:
 
 def _log(result: Result, screen: Screen) -> None:
     events: Sequence[Event] = result.value
-    known = _by_id(result.memory, (event.record for event in events))
+    known = by_id(result.memory, (event.record for event in events))
     numbers = {id: f"[id:{record.number}]" for id, record in known.items()}
     rows = [
         (str(e.seq), _minute(e.at), numbers.get(e.record, ""), e.verb, _who(e), e.because or "", e.batch)
@@ -472,7 +479,7 @@ def _conflicts(result: Result, screen: Screen) -> None:
     for each in found:
         screen.line(f"{screen.styled(each.kind, 'bad')}, {each.severity}: {one_line(each.reason)}")
         for record in (each.a, each.b):
-            said = screen.styled(f"({_day(record.times.at)}, {record.origin})", "dim")
+            said = screen.styled(f"({_day(record.times.stated)}, {record.origin})", "dim")
             screen.line(f"  {_mark(record.number, screen)} {said} {one_line(record.text)}")
     how = "`memorist resolve A B KEEP` says which one holds; KEEP is its number, or both"
     aside(how if found else "no memories are known to contradict each other")

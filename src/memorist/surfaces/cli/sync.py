@@ -6,12 +6,14 @@ pipe, they come in as what a file says: unconfirmed, and proposals where somebod
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from memorist.errors import MemoristError
 from memorist.files.follow import Follower, target_of
 from memorist.files.memory_md import MEMORY_MD, Edit, Synced, sync
 from memorist.memory import Memory
+from memorist.records import counted
 from memorist.surfaces.cli import arguments, watch
 from memorist.surfaces.cli.arguments import PLACE, Option
 from memorist.surfaces.cli.screen import Screen, aside, one_line
@@ -49,8 +51,14 @@ def _file(memory: Memory, path: str | None) -> Path:
     """The page that is named, else the one among the project's files, else one in its folder."""
     if path is not None:
         return Path(path).expanduser()
-    target = target_of(memory)
-    return (target.folder if target else memory.project.root or Path.cwd()) / MEMORY_MD
+    target, beside = target_of(memory), (memory.project.root or Path.cwd()) / MEMORY_MD
+    if target is None:
+        return beside
+    page = target.folder / MEMORY_MD
+    if beside.is_file() and beside.resolve() != page.resolve():
+        name = one_line(str(beside), longest=sys.maxsize)
+        aside(f"{name} is another page, which this does not read; `memorist sync {MEMORY_MD}` there does")
+    return page
 
 
 def _follow(memory: Memory) -> None:
@@ -75,11 +83,15 @@ def _in_full(sign: str, text: str) -> str:
     return f"{sign} {one_line(text, longest=sys.maxsize)}"
 
 
+def _in_short(done: Synced) -> str:
+    counts = (("edit{} came in", done.edits), ("line{} written", done.written), ("folded away", done.folded))
+    said = ", ".join(counted(len(some), what) for what, some in counts if some)
+    return said or ("written" if done.changed else "nothing to do")
+
+
 def _told(done: Synced, screen: Screen) -> int:
     """What was done. → the exit code"""
-    counts = (("edits came in", done.edits), ("lines written", done.written), ("folded away", done.folded))
-    said = ", ".join(f"{len(some):,} {what}" for what, some in counts if some) or "nothing to do"
-    lines = [f"{screen.styled('synced', 'good')} {one_line(done.path)}: {said}"]
+    lines = [f"{screen.styled('synced', 'good')} {one_line(done.path)}: {_in_short(done)}"]
     if done.batch:
         lines.append(f"`memorist undo {done.batch}` takes the edits back")
     if done.proposals:
@@ -92,15 +104,15 @@ def _told(done: Synced, screen: Screen) -> int:
 
 
 def _stay(memory: Memory, file: Path, place: Place) -> int:
-    """Syncs whenever the page or the store has changed, and the page has been quiet for a moment: an editor may be writing."""
-    screen, known, before = Screen.of(place.json), None, None
+    """Syncs whenever the page or the store has changed, and the page has been quiet for a moment: an editor may be writing. What
+    is known is how both stood before a sync, so that what others did meanwhile is looked at again."""
+    attempt, known, before = _Attempt(Screen.of(place.json)), None, None
     with watch._until_stopped() as stop:
         aside(f"watching {file}; stop with Ctrl-C")
         while not stop.is_set():
             now = _stand(memory, file)
-            if now == before != known:
-                _try(lambda: sync(memory, file, scope=place.scope), screen)
-                known = now = _stand(memory, file)
+            if now == before != known and attempt.works(lambda: sync(memory, file, scope=place.scope)):
+                known = now
             before = now
             stop.wait(A_LOOK)
     return 0
@@ -115,14 +127,25 @@ def _stand(memory: Memory, file: Path) -> tuple[int, ...]:
     return (head.last if head else 0, about.st_mtime_ns, about.st_size, about.st_ino)
 
 
-def _try(work: Callable[[], Synced], screen: Screen) -> None:
-    """What is in the way now may be gone the next time."""
-    try:
-        done = work()
+@dataclass(slots=True)
+class _Attempt:
+    """What is in the way now may be gone the next time; it is told once."""
+
+    screen: Screen
+    problem: str = ""
+
+    def works(self, work: Callable[[], Synced]) -> bool:
+        try:
+            done = work()
+        except MemoristError as problem:
+            if str(problem) != self.problem:
+                aside(str(problem))
+            self.problem = str(problem)
+            return False
         if done.changed or done.edits or done.problems:
-            _told(done, screen)
-    except MemoristError as problem:
-        aside(str(problem))
+            _told(done, self.screen)
+        self.problem = ""
+        return True
 
 
 SYNC = (

@@ -10,7 +10,7 @@ be asked, so what needs consent waits in the queue.
 import logging
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from memorist.errors import Invalid, MemoristError, Refused
 from memorist.kinds import KINDS
 from memorist.memory import Memory
 from memorist.records import Draft, Outcome, Record, Report
-from memorist.store.where import order_of
+from memorist.store.where import Where, order_of
 from memorist.surfaces import settings
 from memorist.surfaces.cli import arguments, progress, show
 from memorist.surfaces.cli.screen import Screen, aside
@@ -37,13 +37,26 @@ CONSENT_CODE = 11  # the exit code when something waits for a person
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What `--db`, `--project`, `--scope`, `--space` and `--json` said."""
+    """What `--db`, `--project`, `--scope`, `--space`, `--url` and `--json` said."""
 
     db: str | None = None
     project: str | None = None
     scope: str | None = None
     space: str | None = None
+    url: str | None = None
     json: bool = False
+
+    @property
+    def server(self) -> str | None:
+        """The address of the server that is meant; None if it is a file."""
+        if self.db is not None and self.url is not None:
+            raise Invalid("--db names a file and --url a server; give one of them")
+        if self.db is not None or self.url is not None:
+            return self.url
+        found = settings.load()
+        if "url" in found.problems:  # the file beside it would be the wrong place
+            raise Invalid(found.problems["url"])
+        return found.url
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> "Place":
@@ -51,11 +64,15 @@ class Place:
         return cls(**{option.name: values.pop(option.name) for option in arguments.PLACE if option.name in values})
 
 
-@contextmanager
 def opened(
     place: Place, *, narrowed: bool = True, wait: float = PATIENCE["keeping"], confirm: Confirmer | None = None
-) -> Iterator[Memory]:
+) -> AbstractContextManager[Memory]:
     """The memory at that place, through this door. The person at the terminal is asked, unless `confirm` knows better."""
+    return _reached(place, narrowed) if place.server else _opened(place, narrowed, wait, confirm)
+
+
+@contextmanager
+def _opened(place: Place, narrowed: bool, wait: float, confirm: Confirmer | None) -> Iterator[Memory]:
     person = arguments.at_terminal()
     confirm = confirm or (_asked if person else None)
     with (
@@ -75,6 +92,26 @@ def opened(
         yield memory
         if memory._tools.store.head() != before:
             follow(memory)
+
+
+@contextmanager
+def _reached(place: Place, narrowed: bool) -> Iterator[Memory]:
+    """The memory behind a server, which looks like one of this machine."""
+    from memorist.surfaces.cli import remote
+
+    if place.scope is not None and narrowed:
+        raise Invalid("what a server shows is narrowed by its key; --scope is for verbs that take one")
+    with _warnings(), remote.opened(place) as there:
+        yield there
+
+
+def must_reach(place: Place, command: arguments.Command, is_verb: bool, values: Mapping[str, Any]) -> None:
+    """Refuses a command beside a server that needs the files of this machine."""
+    if any(option.name == "url" for option in command.options) and place.server:
+        from memorist.surfaces.cli import remote
+
+        by = "leave --url out" if place.url else "`memorist config unset url` ends the setting that names a server"
+        remote.must_reach(command.name, is_verb, values, by)
 
 
 def follow(memory: Memory) -> None:
@@ -137,7 +174,7 @@ def _perform(verb: Verb, place: Place, **given: Any) -> int:
             return arguments.declined()
         answer = _batch(memory, given) if batch else _each(memory, verb.name, given)
         show.show(show.Result(verb.name, answer, memory, given, why), Screen.of(place.json))
-        if verb.name == "upkeep":
+        if verb.name == "upkeep" and not place.server:
             follow(memory)  # also what other processes wrote
         sys.stdout.flush()  # before the recall log is written, which may have to wait
     return exit_code(answer)
@@ -197,7 +234,7 @@ def _name_all(memory: Memory, verb: str, given: dict[str, Any]) -> None:
     if len(named) == 1:
         given["id"] = named[0]
     elif named:
-        given["id"] = list(dict.fromkeys(memory._must_get(each).id for each in named))
+        given["id"] = list(dict.fromkeys(memory.get(each).id for each in named))
         if "where" in arguments.parameters_of(verb):
             given["where"] = {"id": {"$in": given.pop("id")}}
 
@@ -212,17 +249,21 @@ def _each(memory: Memory, verb: str, given: Mapping[str, Any]) -> Any:
 
 def _list(memory: Memory, where: Any = None, order: str = "at", limit: int = 100, all: bool = False) -> list[Record]:
     """`Memory.list`, but what was said does not bury what is known: unless the filter speaks of kinds or of who said it."""
-    whole = narrowed = memory._where(where)
-    if all or any(map(whole.speaks_of, SAYS_WHICH)):
+    if all or any(map(Where.of(memory.access, where).speaks_of, SAYS_WHICH)):
         return memory.list(where, order=order, limit=limit)
+    found, hidden = (_listed if isinstance(memory, Memory) else type(memory).listed)(memory, where, order, limit)
+    if hidden:
+        aside(f"{hidden:,} turns, sessions, tasks and the like are not shown; --all lists them too")
+    return found
+
+
+def _listed(memory: Memory, where: Any, order: str, limit: int) -> tuple[list[Record], int]:
+    whole = narrowed = memory._where(where)
     for kind in (kind.name for kind in KINDS.values() if not kind.recalled):
         narrowed = narrowed.also("kind", "ne", kind)
     store, most = memory._caller.store, checks.whole(limit, "limit", 1, 1_000_000)
     found = memory._read(store.find(narrowed, order_of(order), most))
-    hidden = sum(store.count(whole).values()) - sum(store.count(narrowed).values())
-    if hidden:
-        aside(f"{hidden:,} turns, sessions, tasks and the like are not shown; --all lists them too")
-    return found
+    return found, sum(store.count(whole).values()) - sum(store.count(narrowed).values())
 
 
 def _call(memory: Memory, verb: str, given: dict[str, Any]) -> Any:
@@ -240,7 +281,10 @@ def _batch(memory: Memory, defaults: dict[str, Any]) -> list[Outcome]:
         raise Invalid("--batch reads its texts from standard input; leave the text out")
     if arguments.at_terminal():
         raise Invalid("--batch reads one draft per line from standard input; pipe them in")
-    return memory.remember_many([_checked(number, each, memory) for number, each in arguments.drafts(defaults)])
+    drafts = arguments.drafts(defaults)
+    if not isinstance(memory, Memory):  # a server looks at all of them before it stores any
+        return memory.remember_many([each for _, each in drafts])
+    return memory.remember_many([_checked(number, each, memory) for number, each in drafts])
 
 
 def _checked(line: int, given: dict[str, Any], memory: Memory) -> Draft:

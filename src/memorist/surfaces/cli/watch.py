@@ -96,8 +96,8 @@ def follow(place: Place, arguments: dict[str, Any]) -> int:
 
 @dataclass(slots=True)
 class Recalls:
-    """The recall log of this project, as it grows. What a process asked comes when it writes its buffer out: at once for a prompt,
-    else after a few questions or when it closes."""
+    """The recall log of this project, as it grows. Whoever asks something, in whichever process, writes it there at once as long as
+    this is looked at (`store/audience.py`)."""
 
     memory: "Memory"
     wanted: Wanted
@@ -116,6 +116,7 @@ class Recalls:
 
     def new(self) -> list[dict[str, Any]]:
         """The lines that came since the last look, oldest first, as far as this access may read what they tell."""
+        self.memory._writer.audience.listen()
         lines = self._latest()
         came = [line for line in reversed(lines) if line.id not in self.known]
         self.known = dict(islice(dict.fromkeys([*(line.id for line in lines), *self.known]).items(), RECEIPTS_AT_MOST))

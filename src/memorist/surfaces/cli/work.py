@@ -54,7 +54,8 @@ def show_narrative(place: Place, id: str) -> int:
 def list_tasks(place: Place, **given: Any) -> int:
     with opened(place, wait=PATIENCE["reading"]) as memory:
         found = memory.tasks(**given)
-        ready = {task.id for task in ready_among(found, memory._caller)}
+        waiting = ready_among(found, memory._caller) if isinstance(memory, Memory) else memory.tasks(ready=True)
+        ready = {task.id for task in waiting}
     if not found:
         aside("no open task fits")
     rows = [(name_of(task), _status(task, ready), *_told(task), task.title or task.text) for task in found]

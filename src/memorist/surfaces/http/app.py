@@ -1,0 +1,338 @@
+"""The application: every verb as a route, what a server has beside them, and the door in front of all.
+
+Routes are FastAPI's, and say in their OpenAPI what `contract.py` read from the table of verbs. Other applications that speak
+for the same memory, such as an MCP server, are mounted behind the same door (`MOUNTED`).
+"""
+
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import StreamingResponse
+from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
+from prometheus_client import Counter as Counted
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.routing import Route
+
+from memorist import __version__
+from memorist.commands import ALSO, SESSION_PARTS, VERBS, Verb, also
+from memorist.errors import Invalid, MemoristError
+from memorist.surfaces import wire
+from memorist.surfaces.http import contract, more
+from memorist.surfaces.http.guard import Guard, ServerLimits, Visitor
+from memorist.surfaces.http.keys import KeyRing
+from memorist.surfaces.http.straight import Straight
+from memorist.surfaces.http.verbs import Answers, HttpCall, Reply, perform
+from memorist.surfaces.http.work import Memories, Work
+from memorist.surfaces.http.workers import Workers
+from memorist.surfaces.mcp import tools
+from memorist.surfaces.wire import TurnedAway
+
+USUAL_LIMITS = ServerLimits()
+Endpoint = Callable[[Request], Awaitable[Response]]
+Mounted = Callable[[Work], Any]
+
+
+def _mcp(profile: str, work: Work) -> Any:
+    from memorist.surfaces.mcp.mounted import McpMount
+
+    return McpMount(work, profile)
+
+
+# What else is served behind the same door: a path, and a function that makes an ASGI application of the work of a server. In
+# `scope["memorist"]` such an application finds the `Visitor`, and `work.memories.seen_by(visitor, project)` is their memory.
+MOUNTED: dict[str, Mounted] = {}
+if find_spec("mcp"):  # at /mcp the usual tools, and each profile by its name
+    MOUNTED |= {"/mcp": partial(_mcp, tools.DEFAULT)} | {f"/mcp/{name}": partial(_mcp, name) for name in tools.PROFILES}
+TEXT = {"text/plain": {"schema": {"type": "string"}}}
+ANY_JSON: dict[str, Any] = {"application/json": {"schema": {}}}
+LINES = {"application/x-ndjson": {"schema": {"type": "string"}}, "text/markdown": {"schema": {"type": "string"}}}
+RECORDS = {"application/json": {"schema": {"type": "array", "items": {"$ref": "#/components/schemas/Record"}}}}
+OFTEN = ("recall", "remember", "context", "get", "session.turn")
+WITH_SLASHES = ("session", "project")  # names that may hold a slash
+
+
+def routes() -> list[tuple[Verb, str, str]]:
+    """Every verb with its method and its path, those first that are asked for most: they are tried in this order."""
+    known = {**VERBS, **SESSION_PARTS}
+    named = [(verb.http, verb) for verb in known.values() if verb.http] + [(at, also(at)) for at in ALSO]
+    named.sort(key=lambda each: each[1].name not in OFTEN)
+    return [(verb, *spelled.split(" ", 1)) for spelled, verb in named]  # type: ignore[misc]
+
+
+class Meters:
+    """What is counted, for Prometheus."""
+
+    def __init__(self, work: Work) -> None:
+        self.registry = CollectorRegistry()
+        labels = ("route", "status")
+        self._requests = Counted("memorist_requests", "Requests answered.", labels, registry=self.registry)
+        self._seconds = Histogram(
+            "memorist_request_seconds", "Seconds a request took.", ("route",), registry=self.registry
+        )
+        waiting = Gauge("memorist_in_lane", "Requests worked on or waiting.", ("lane",), registry=self.registry)
+        for lane in (*work.lanes.values(), *([work.workers] if work.workers else ())):
+            waiting.labels(lane.name).set_function(lambda lane=lane: lane.inside)  # type: ignore[misc]
+        free = Gauge("memorist_disk_free_bytes", "Bytes left on the disk of the store.", registry=self.registry)
+        free.set_function(lambda: work.disk.free or 0)
+        self.followers = Gauge("memorist_followers", "Clients that follow events.", registry=self.registry)
+
+    def seen(self, route: str, status: int, seconds: float) -> None:
+        self._requests.labels(route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def written(self) -> bytes:
+        return generate_latest(self.registry)
+
+
+class _Following(StreamingResponse):
+    """A stream that tells when it is over, whoever ended it, and even if it never began."""
+
+    def __init__(self, content: AsyncIterator[bytes], over: Callable[[], None], media_type: str) -> None:
+        super().__init__(content, media_type=media_type)
+        self._over = over
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._over()
+
+
+class Application:
+    """One server's application: `asgi` is what a server runs."""
+
+    def __init__(
+        self,
+        memories: Memories,
+        ring: KeyRing | None = None,
+        *,
+        required: bool = False,
+        names: tuple[str, ...] = (),
+        limits: ServerLimits = USUAL_LIMITS,
+        workers: Workers | None = None,
+    ) -> None:
+        self.work, self.answers = Work(memories, limits, workers), Answers()
+        self.figures, self._ring = Meters(self.work), ring
+        self._followers: Counter[str | None] = Counter()  # by the name of their key
+        self._mounted = {path: make(self.work) for path, make in MOUNTED.items()}
+        self.api = FastAPI(
+            title="memorist", version=__version__, lifespan=self._lifespan, docs_url=None, redoc_url=None,
+            redirect_slashes=False, openapi_url="/openapi.json",
+            description="A memory for LLM agents. Arguments and answers are those of the library.",
+        )  # fmt: skip
+        self._add_verbs()
+        self._add_others()
+        for path, app in self._mounted.items():
+            self.api.router.routes.append(Route(path, app))  # at this very path, not at those below it
+        self.api.add_exception_handler(HTTPException, self._no_route)
+        self.api.add_exception_handler(MemoristError, _as_problem)
+        self.api.add_exception_handler(OSError, _as_problem)
+        self.api.add_exception_handler(ClientDisconnect, _went)
+        self.api.add_exception_handler(
+            Exception, _as_problem
+        )  # which is raised again after that, and logged by the door
+        self._document: dict[str, Any] | None = None
+        self.api.openapi = self.openapi  # type: ignore[method-assign]
+        straight = Straight(self.api, routes(), WITH_SLASHES, lambda asked: perform(asked, self.work, self.answers))
+        self.asgi = Guard(straight, ring, required, names, limits, self.figures.seen)
+
+    @asynccontextmanager
+    async def _lifespan(self, api: FastAPI) -> AsyncIterator[None]:
+        """What is mounted begins and ends with the server; then what was begun is finished, and the memories are closed."""
+        async with AsyncExitStack() as stack:
+            for app in self._mounted.values():
+                lifespan = getattr(getattr(app, "router", None), "lifespan_context", None)
+                if lifespan is not None:
+                    await stack.enter_async_context(lifespan(app))
+            yield
+            self.work.closing.set()
+        self.work.close()
+
+    def openapi(self) -> dict[str, Any]:
+        """The document, with the nouns of all answers."""
+        if self._document is None:
+            document = FastAPI.openapi(self.api)
+            schemas = {**contract.NOUNS, "Problem": contract.PROBLEM}
+            document.setdefault("components", {})["schemas"] = schemas
+            document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+            document["security"] = [{"key": []}, {}]
+            self._document = document
+        return self._document
+
+    # ------------------------------------------------------------ verbs
+
+    def _add_verbs(self) -> None:
+        for verb, method, path in routes():
+            self._add(
+                verb.help, method, _converted(path), self._endpoint(verb, path), contract.operation(verb, method, path)
+            )
+
+    def _add(self, summary: str, method: str, path: str, endpoint: Endpoint, said: Mapping[str, Any]) -> None:
+        named = re.sub(r"\W+", "_", f"{method}{path}".lower()).strip("_")
+        self.api.add_api_route(
+            path, endpoint, methods=[method], operation_id=named, summary=summary, response_class=Response,
+            openapi_extra=dict(said), name=named,
+        )  # fmt: skip
+
+    def _endpoint(self, verb: Verb, path: str) -> Endpoint:
+        async def endpoint(request: Request) -> Response:
+            asked = HttpCall(
+                verb, request.method, request.url.path, dict(request.path_params), _query(request), _headers(request),
+                await request.body(), _visitor(request),
+            )  # fmt: skip
+            return _response(await perform(asked, self.work, self.answers))
+
+        return endpoint
+
+    async def _no_route(self, request: Request, problem: Exception) -> Response:
+        status = getattr(problem, "status_code", 404)
+        if status == 405:
+            allowed = self._allowed(request.url.path)
+            turned = TurnedAway("no_such_method", f"this path takes {', '.join(allowed)}, not {request.method[:20]}")
+            reply = Reply.of_problem(turned, _visitor(request).request_id)
+            return _response(Reply(reply.status, reply.body, {**reply.headers, "allow": ", ".join(allowed)}))
+        code = "malformed" if status == 400 else "no_such_path"
+        said = "there is no such path; /openapi.json lists them" if status != 400 else "the request cannot be read"
+        return _response(Reply.of_problem(TurnedAway(code, said), _visitor(request).request_id))
+
+    def _allowed(self, path: str) -> list[str]:
+        """The methods that a path has."""
+        found = (route for route in self.api.routes if isinstance(route, Route) and route.path_regex.match(path))
+        return sorted({method for route in found for method in route.methods or ()})
+
+    # ------------------------------------------------------------ the others
+
+    def _add_others(self) -> None:
+        asked, flag = contract.asked_for, ["true", "false"]
+        style = asked("style", "string", "jsonl, canonical or markdown; jsonl without it.", enum=[*more.STYLES])
+        where = asked("where", "string", "A filter as a JSON object.")
+        every = asked("all", "string", "All that may be read, not only this project.", enum=flag)
+        self._add("Memories as lines of JSON.", "GET", "/v1/export", self._export,
+                  contract.other([style, where, every, contract.PROJECT], LINES))  # fmt: skip
+        scope = asked("scope", "string", "Where all of it goes.")
+        dry, document = (asked(name, "string", "true or false.", enum=flag) for name in ("dry_run", "document"))
+        name = asked("name", "string", "What the file is called.")
+        lines = {
+            "application/x-ndjson": {"schema": {"type": "string"}},
+            "text/markdown": {"schema": {"type": "string"}},
+        }
+        self._add("Brings memories in from a file.", "POST", "/v1/import", self._import,
+                  contract.other([scope, dry, document, name, contract.PROJECT], _answer_of("Imported"), lines))  # fmt: skip
+        self._add("What happens, as it happens.", "GET", "/v1/events", self._events,
+                  contract.other([contract.PROJECT], {"text/event-stream": {"schema": {"type": "string"}}}))  # fmt: skip
+        query = asked("query", "string", "A question; all of it without one.")
+        type = asked("type", "string", "Only items of this type, such as decision.")
+        limit = asked("limit", "integer", "How many at most; default: 100.")
+        whose = {"name": "project", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+        self._add("What was extracted from the files of a project.", "GET", "/v1/projects/{project:path}/knowledge",
+                  self._knowledge, contract.other([whose, query, type, limit], RECORDS))  # fmt: skip
+        call = {"type": "object", "properties": {"tool": {"enum": [*more.TOOLS]}, "input": {"type": "object"}},
+                "required": ["tool", "input"], "additionalProperties": False}  # fmt: skip
+        self._add("The tools of a founding document, by their own names.", "POST", "/api/tools/call", self._tool,
+                  contract.other([contract.PROJECT], ANY_JSON, {"application/json": {"schema": call}}))  # fmt: skip
+        self._add("Whether the server is well.", "GET", "/healthz", self._health, contract.other([], ANY_JSON))
+        self._add("Figures for Prometheus.", "GET", "/metrics", self._metrics, contract.other([], TEXT))
+
+    async def _export(self, request: Request) -> Response:
+        project, said = more.query_of(_query(request), "style", "where", "all")
+        flow = more.Outflow(self.work, _visitor(request), project, said)
+        type = flow.type
+        return StreamingResponse(await flow.begun(), media_type=type)
+
+    async def _import(self, request: Request) -> Response:
+        type = request.headers.get("content-type", "")
+        return _response(await more.bring(request.stream(), type, _query(request), _visitor(request), self.work))
+
+    async def _events(self, request: Request) -> Response:
+        project, _ = more.query_of(_query(request))
+        said = request.headers.get("last-event-id")
+        if said is not None and not re.fullmatch(r"\d{1,15}", said):
+            raise Invalid("Last-Event-ID is the number of an event")
+        visitor = _visitor(request)
+        follower = more.EventStream(self.work, visitor, project, None if said is None else int(said), self._ring)
+        await self.work.lanes["reading"].do(follower.must_be_let_in)
+        return _Following(follower.lines(), self._followed(visitor), media_type="text/event-stream")
+
+    def _followed(self, visitor: Visitor) -> Callable[[], None]:
+        """Takes a place among those who follow, of which one key has a few only; gives what gives it back."""
+        limits, name = self.work.limits, visitor.key.name if visitor.key else None
+        mine = self._followers[name]
+        if self._followers.total() >= limits.followers or (name is not None and mine >= limits.followers_of_key):
+            raise TurnedAway("busy", "too many clients follow already, of all or with this key; try again later", 5)
+        self._followers[name] += 1
+        self.figures.followers.inc()
+
+        def gone() -> None:
+            self._followers[name] -= 1
+            self.figures.followers.dec()
+
+        return gone
+
+    async def _knowledge(self, request: Request) -> Response:
+        visitor, query = _visitor(request), _query(request)
+        project = request.path_params["project"]
+        return _response(
+            await self.work.lanes["reading"].do(lambda: more.knowledge(self.work, visitor, project, query))
+        )
+
+    async def _tool(self, request: Request) -> Response:
+        visitor, query, type = _visitor(request), _query(request), request.headers.get("content-type")
+        body, lanes = await request.body(), self.work.lanes
+        tool, given = await lanes["reading"].do(lambda: more.tool_named(type, body, self.work.limits.depth))
+        lane = lanes["reading" if tool in more.READING_TOOLS else "writing"]
+        return _response(await lane.do(lambda: more.tool_called(self.work, visitor, query, tool, given)))
+
+    async def _health(self, request: Request) -> Response:
+        found = await self.work.health_lately()
+        return _response(Reply.of(found, 503 if found["store"] != "ok" else 200))
+
+    async def _metrics(self, request: Request) -> Response:
+        return Response(self.figures.written(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+# ---------------------------------------------------------------- between Starlette's requests and ours
+
+
+def _converted(path: str) -> str:
+    return re.sub(r"\{(\w+)\}", lambda found: f"{{{found[1]}:path}}" if found[1] in WITH_SLASHES else found[0], path)
+
+
+def _visitor(request: Request) -> Visitor:
+    found: Visitor = request.scope["memorist"]
+    return found
+
+
+def _query(request: Request) -> str:
+    said: bytes = request.scope["query_string"]
+    return said.decode("latin-1")
+
+
+def _headers(request: Request) -> dict[str, str]:
+    return {name: value for name, value in request.headers.items()}
+
+
+def _response(reply: Reply) -> Response:
+    return Response(reply.body, reply.status, dict(reply.headers))
+
+
+async def _as_problem(request: Request, problem: Exception) -> Response:
+    return _response(Reply.of_problem(problem, _visitor(request).request_id))
+
+
+async def _went(request: Request, problem: Exception) -> Response:
+    """Nobody is left to hear it; the figures and the log have 499, for it was not the server's fault."""
+    return Response(status_code=499)
+
+
+def _answer_of(name: str) -> dict[str, Any]:
+    from memorist.files.transfer import Imported
+
+    wire.shape(Imported, contract.NOUNS, "#/components/schemas/")
+    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}

@@ -1,0 +1,87 @@
+"""The short way of a request to its verb.
+
+FastAPI describes the routes, and answers whatever is no verb. Its own way to an endpoint, through its middleware, a list of all
+routes and the injection of nothing, costs as much as all the rest of a request; a verb needs a look into a table.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from memorist.commands import Verb
+from memorist.surfaces.http.guard import App, Receive, Send
+from memorist.surfaces.http.verbs import HttpCall, Reply
+from memorist.surfaces.wire import TurnedAway
+
+ONCE = {b"if-match": "If-Match", b"idempotency-key": "Idempotency-Key", b"content-type": "Content-Type"}
+Perform = Callable[[HttpCall], Awaitable[Reply]]
+
+
+class Straight:
+    """An application whose verbs are called without it."""
+
+    def __init__(self, app: App, routes: Iterable[tuple[Verb, str, str]], slashes: Iterable[str], do: Perform) -> None:
+        self._app, self._do = app, do
+        self._plain: dict[tuple[str, str], Verb] = {}
+        self._placed: dict[str, list[tuple[re.Pattern[str], Verb, str]]] = {}
+        for verb, method, path in routes:
+            if "{" not in path:
+                self._plain[method, path] = verb
+                continue
+            named = re.sub(r"\{(\w+)\}", lambda found: _group(found[1], found[1] in slashes), path)
+            self._placed.setdefault(method, []).append((re.compile(named), verb, path))
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        found = self._found(scope["method"], scope["path"]) if scope["type"] == "http" else None
+        if found is None:
+            await self._app(scope, receive, send)
+            return
+        verb, path, placed = found
+        scope["route"] = SimpleNamespace(path=path)  # for the figures
+        body = await _whole(receive)
+        if body is None:  # the client went away before all of it was there
+            return
+        reply = await self._do(
+            HttpCall(
+                verb, scope["method"], scope["path"], placed, scope["query_string"].decode("latin-1"), _headers(scope), body,
+                scope["memorist"],
+            )
+        )  # fmt: skip
+        headers = [(name.encode(), value.encode("latin-1")) for name, value in reply.headers.items()]
+        if reply.status != 304:
+            headers.append((b"content-length", str(len(reply.body)).encode()))
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        await send({"type": "http.response.body", "body": reply.body})
+
+    def _found(self, method: str, path: str) -> tuple[Verb, str, Mapping[str, str]] | None:
+        verb = self._plain.get((method, path))
+        if verb is not None:
+            return verb, path, {}
+        matches = ((pattern.fullmatch(path), verb, route) for pattern, verb, route in self._placed.get(method, ()))
+        return next(((verb, route, match.groupdict()) for match, verb, route in matches if match), None)
+
+
+def _group(name: str, slashes: bool) -> str:
+    return f"(?P<{name}>{'.+' if slashes else '[^/]+'})"
+
+
+async def _whole(receive: Receive) -> bytes | None:
+    """The body; None if the client went away."""
+    pieces: list[bytes] = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        pieces.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(pieces)
+
+
+def _headers(scope: Any) -> dict[str, str]:
+    found = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    if len(found) < len(scope["headers"]):  # which of two would hold must not depend on who reads them
+        names = [name for name, _ in scope["headers"]]
+        if twice := [said for name, said in ONCE.items() if names.count(name) > 1]:
+            raise TurnedAway("malformed", f"{twice[0]} was sent more than once; send it once")
+    return found

@@ -1,0 +1,412 @@
+"""A verb as a route: what a request says, to the facade and back.
+
+All that costs time, reading JSON included, is done in a thread of the verb's lane; the loop of the server only passes bytes on.
+An answer is what the facade gave, in JSON. What waits for a person is answered with 202, because that is what
+202 means, and the body is the outcome itself (docs/why/0046-the-http-api.md).
+"""
+
+import base64
+import hashlib
+import json
+import re
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode
+
+from memorist.commands import Verb
+from memorist.errors import Conflict, Invalid, MemoristError, OutOfScope
+from memorist.memory import Memory
+from memorist.noun import as_json
+from memorist.records import Outcome, Record
+from memorist.store.where import Order
+from memorist.surfaces import wire
+from memorist.surfaces.http.guard import Visitor, told
+from memorist.surfaces.http.work import ASKING, Work, lane_of, needs_notes
+from memorist.surfaces.wire import TurnedAway
+
+JSON_TYPE = "application/json"
+PAGED_FROM_FRONT = ("list", "sessions", "narratives", "tasks", "conflicts")  # the first comes first
+PAGED_FROM_END = ("log", "timeline", "session.turns")  # the last ones, oldest first: the next page is what came before
+FURTHEST = {
+    "timeline": 10_000,
+    "narratives": 10_000,
+    "conflicts": 10_000,
+    "tasks": 100_000,
+}  # what the facade reads at once
+FURTHEST_USUALLY = 1_000_000
+ADDING = ("remember", "narrate", "add_task", *(f"session.{part}" for part in (*wire.BEGINS, "compact")))  # one memory
+LONGEST_SESSION_WAIT = 30.0  # seconds that a request may wait for another writer of a session
+BACKUPS = "backups"  # the folder beside the store in which a server makes them
+BACKUP_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+OF_THE_WHOLE_STORE = ("backup", "compact")  # which make a copy of it
+REMEMBERED_ANSWERS = 1000
+REMEMBERED_BYTES = 32 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class HttpCall:
+    """What a request says, before any of it is read."""
+
+    verb: Verb
+    method: str
+    path: str
+    placed: Mapping[str, str]  # what stands in the path
+    query: str
+    headers: Mapping[str, str]
+    body: bytes
+    visitor: Visitor
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer, ready to be sent."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, value: Any, status: int = 200, **headers: str) -> "Reply":
+        return cls(status, as_json(value).encode(), {"content-type": JSON_TYPE, **headers})
+
+    @classmethod
+    def of_problem(cls, error: BaseException, request_id: str) -> "Reply":
+        status, headers, body = told(error, request_id)
+        return cls(status, body, {name.decode(): value.decode() for name, value in headers})
+
+
+# ---------------------------------------------------------------- from a request to the facade and back
+
+
+async def perform(asked: HttpCall, work: Work, answers: "Answers") -> Reply:
+    """The answer to a request."""
+    workers, reading = work.workers, work.lanes["reading"]
+    if workers is not None and asked.verb.name in ASKING and workers.take(reading.inside):
+        return await workers.answered(asked)
+    key = asked.headers.get("idempotency-key")
+    if key is None or not asked.verb.writes or "key" in wire.parameters(asked.verb.name):
+        return await work.lanes[lane_of(asked.verb)].do(lambda: answered(asked, work))
+    found = answers.begin(asked, key)
+    if found is not None:
+        return found
+    reply: Reply | None = None
+    try:
+        reply = await work.lanes[lane_of(asked.verb)].do(lambda: answered(asked, work))
+        return reply
+    finally:
+        answers.end(asked, key, reply)
+
+
+def answered(asked: HttpCall, work: Work) -> Reply:
+    """Reads the request, calls the verb, writes the answer: in a thread."""
+    try:
+        project, cursor, given = _said(asked, work.limits.depth)
+        arguments = wire.arguments(asked.verb.name, given)
+        _bounded(asked, arguments, work)
+        with work.memories.seen_by(asked.visitor, project, needs_notes(asked.verb)) as memory:
+            if _is_paged(asked, arguments):
+                return _page(asked, memory, arguments, cursor)
+            value = wire.call(memory, asked.verb.name, arguments)
+            if asked.verb.writes:
+                work.files.wrote(memory)
+            return _reply(asked, _for_them(asked, value))
+    except (MemoristError, OSError) as problem:
+        return Reply.of_problem(problem, asked.visitor.request_id)
+
+
+def _for_them(asked: HttpCall, value: Any) -> Any:
+    """The answer; where things lie on this machine is told to those only who look after it."""
+    return value if asked.visitor.is_keeper else wire.without_places(asked.verb.name, value)
+
+
+def _reply(asked: HttpCall, value: Any) -> Reply:
+    headers = {}
+    record = value if isinstance(value, Record) else getattr(value, "record", None)
+    if isinstance(record, Record) and asked.verb.name in ("get", "remember", "revise"):
+        headers["etag"] = f'"{record.version}"'
+        if asked.verb.name == "get" and headers["etag"] in _tags(asked.headers.get("if-none-match", "")):
+            return Reply(304, b"", headers)
+    added = _added(asked, value)
+    return Reply.of(value, 201 if added else 202 if waits(value) else 200, **headers, **added)
+
+
+def _added(asked: HttpCall, value: Any) -> dict[str, str]:
+    """Of a memory that was added, where it is, in the project that the request named; else nothing."""
+    if asked.verb.name not in ADDING or not isinstance(value, Outcome) or value.outcome != "added":
+        return {}
+    named = [pair for pair in pairs_of(asked.query) if pair[0] == "project"]
+    return {"location": f"/v1/memories/{value.id}" + (f"?{urlencode(named)}" if named else "")}
+
+
+def waits(value: Any) -> bool:
+    """Whether something of it waits for a person."""
+    values = value if isinstance(value, list) else [value]
+    return any(
+        each.outcome == "needs_consent" if isinstance(each, Outcome) else getattr(each, "pending", None) is not None
+        for each in values
+    )
+
+
+def _tags(header: str) -> list[str]:
+    return [tag.strip().removeprefix("W/") for tag in header.split(",")]
+
+
+# ---------------------------------------------------------------- what it says
+
+
+def _said(asked: HttpCall, depth: int) -> tuple[str | None, str | None, dict[str, Any]]:
+    """The project it is about, the cursor, and the arguments of the verb."""
+    rest, project, cursor = [], None, None
+    paged = asked.verb.name in (*PAGED_FROM_FRONT, *PAGED_FROM_END)
+    for name, value in pairs_of(asked.query):
+        if name == "project":
+            project = value
+        elif name == "cursor" and paged:
+            cursor = value
+        else:
+            rest.append((name, value))
+    given = _in_body(asked, rest, depth) if asked.method not in ("GET", "DELETE") else _in_query(asked, rest, depth)
+    if lacking := [name for name in asked.verb.lacks if name in given]:
+        raise Invalid(f"{asked.method} only reads, and takes no {lacking[0]}; send it by {asked.verb.http}")
+    return project, cursor, _with_headers(asked, _placed(asked, given))
+
+
+def _in_body(asked: HttpCall, rest: list[tuple[str, str]], depth: int) -> dict[str, Any]:
+    if rest:
+        raise Invalid(f"{rest[0][0]!r:.60} is no part of this query; arguments are fields of a JSON object")
+    return read_json(asked.headers.get("content-type"), asked.body, depth)
+
+
+def _in_query(asked: HttpCall, rest: list[tuple[str, str]], depth: int) -> dict[str, Any]:
+    if asked.body.strip():
+        raise Invalid(f"{asked.method} takes its arguments as a query; leave the body out, it would be ignored")
+    return wire.queried(asked.verb.name, rest, depth)
+
+
+def pairs_of(query: str) -> list[tuple[str, str]]:
+    """The names and values of a query, which must be UTF-8."""
+    try:
+        return parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=1000)
+    except ValueError as problem:
+        raise TurnedAway("malformed", f"the query cannot be read: {problem}") from problem
+
+
+def _placed(asked: HttpCall, given: dict[str, Any]) -> dict[str, Any]:
+    for name in asked.placed:
+        if name in given:
+            raise Invalid(f"{name} stands in the path; leave it out")
+    return {**given, **asked.placed}
+
+
+def _with_headers(asked: HttpCall, given: dict[str, Any]) -> dict[str, Any]:
+    """What headers say that HTTP has for an argument: a version that must still hold, and an idempotency key."""
+    match, key = asked.headers.get("if-match"), asked.headers.get("idempotency-key")
+    takes = wire.parameters(asked.verb.name)
+    if match is not None:
+        given = _joined(given, "expected_version", _version(match), "If-Match", takes)
+    if key is not None and asked.verb.writes:
+        if not key.strip() or len(key) > 256:
+            raise Invalid("an Idempotency-Key has 1 to 256 characters")
+        if "key" in takes:
+            given = _joined(given, "key", key, "Idempotency-Key", takes)
+    return given
+
+
+def _joined(given: dict[str, Any], name: str, value: Any, header: str, takes: Mapping[str, Any]) -> dict[str, Any]:
+    if name not in takes:
+        raise Invalid(f"this request takes no {header}; it would be ignored")
+    if value is None:
+        return given
+    if given.get(name) not in (None, value):
+        raise Invalid(f"{header} and {name} say different things; leave one out")
+    return {**given, name: value}
+
+
+def _version(match: str) -> int | None:
+    """The version that an If-Match names; None for any."""
+    found = re.fullmatch(r'"(\d{1,15})"', match.strip())
+    if match.strip() == "*":
+        return None
+    if found is None:
+        raise Invalid(f'If-Match takes the ETag of the memory, such as "3", not {match!r:.60}')
+    return int(found[1])
+
+
+def read_json(type: str | None, body: bytes, depth: int) -> dict[str, Any]:
+    """The JSON object of a body."""
+    if not body.strip():
+        return {}
+    sort = (type or "").partition(";")[0].strip().lower()
+    if sort != JSON_TYPE:
+        said = f"not {sort[:60] or 'nothing'!r}"
+        raise TurnedAway("no_json", f"a body is {JSON_TYPE}; say so in its Content-Type, {said}")
+    found = wire.parsed(body, "the body", depth)
+    if not isinstance(found, dict):
+        raise TurnedAway("malformed", "the body is a JSON object of arguments, such as {}")
+    return found
+
+
+def _bounded(asked: HttpCall, arguments: dict[str, Any], work: Work) -> None:
+    """What a program on this machine may do, and one elsewhere may not: wait long, name files of the server, fill its disk."""
+    verb = asked.verb.name
+    if verb == "session" and arguments.get("wait", 0) > LONGEST_SESSION_WAIT:
+        raise Invalid(f"over HTTP a session is waited for up to {LONGEST_SESSION_WAIT:g} seconds; ask again after that")
+    if verb in OF_THE_WHOLE_STORE and not asked.visitor.is_keeper:
+        raise OutOfScope(f"{verb} is about the whole store, with all its projects; it takes a key with the role admin")
+    if verb in OF_THE_WHOLE_STORE or arguments.get("repair"):
+        work.disk.must_have_room(work.memories.size)
+    elif asked.verb.writes and asked.visitor.may_write:
+        work.disk.must_have_room()
+    if verb == "backup":
+        arguments["path"] = str(_backup(arguments["path"], work.memories.path))
+
+
+def _backup(name: str, store: Path | None) -> Path:
+    if not BACKUP_NAME.fullmatch(name):
+        raise Invalid(f"over HTTP a backup has a plain name such as 'monday.db', not {name!r:.60}")
+    if store is None:
+        raise Invalid("a store in RAM has no place for a backup; use /v1/export")
+    folder = store.parent / BACKUPS
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if (folder / name).exists():
+        raise Invalid(f"there is a backup {name} already; choose another name")
+    return folder / name
+
+
+# ---------------------------------------------------------------- pages
+
+
+def _is_paged(asked: HttpCall, arguments: Mapping[str, Any]) -> bool:
+    name = asked.verb.name
+    if name in PAGED_FROM_FRONT:
+        return True
+    return name in PAGED_FROM_END and arguments.get("around") is None and _limit(name, arguments) is not None
+
+
+def _limit(verb: str, arguments: Mapping[str, Any]) -> int | None:
+    limit: int | None = arguments.get("limit", wire.parameters(verb)["limit"].default)
+    return limit
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Where a page begins: so many rows were passed; memories with a number above `newest` came later, and are not counted."""
+
+    passed: int = 0
+    newest: int = 0
+
+    def written(self, question: str) -> str:
+        said = f"{question}.{self.passed}.{self.newest}"
+        return base64.urlsafe_b64encode(said.encode()).decode().rstrip("=")
+
+    @classmethod
+    def read(cls, cursor: str | None, question: str) -> "Mark":
+        if cursor is None:
+            return cls()
+        try:
+            said = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode("ascii")
+        except ValueError:
+            said = ""
+        found = re.fullmatch(r"([0-9a-f]{16})\.(\d{1,9})\.(\d{1,15})", said)
+        if found is None or found[1] != question:
+            raise Invalid(
+                "this cursor is of another question, or none; begin without it, and follow the Link of each page"
+            )
+        return cls(int(found[2]), int(found[3]))
+
+
+def _page(asked: HttpCall, memory: Memory, arguments: dict[str, Any], cursor: str | None) -> Reply:
+    """One page of a list, as the facade gives it; where there is more, the address of the next page in `Link`."""
+    verb, limit = asked.verb.name, _limit(asked.verb.name, arguments) or 0
+    rest = {name: value for name, value in arguments.items() if name != "limit"}
+    question = hashlib.sha256(json.dumps([verb, rest], sort_keys=True).encode()).hexdigest()[:16]
+    mark = Mark.read(cursor, question)
+    last = mark.passed + limit
+    is_far = limit < 1 or last >= FURTHEST.get(verb, FURTHEST_USUALLY)  # then the facade says so, or there is no more
+    found = wire.call(memory, verb, {**_up_to(verb, rest, mark.newest), "limit": last if is_far else last + 1})
+    reached = len(found) - mark.passed
+    rows = found[mark.passed : last] if verb in PAGED_FROM_FRONT else found[max(0, reached - limit) : max(0, reached)]
+    if reached <= limit:
+        return Reply.of(rows)
+    newest = mark.newest or (_newest(memory) if verb == "list" else 0)
+    return Reply.of(rows, link=_link(asked, Mark(last, newest).written(question)))
+
+
+def _link(asked: HttpCall, cursor: str) -> str:
+    pairs = [(name, value) for name, value in parse_qsl(asked.query, keep_blank_values=True) if name != "cursor"]
+    return f'<{quote(asked.path)}?{urlencode([*pairs, ("cursor", cursor)])}>; rel="next"'
+
+
+def _up_to(verb: str, arguments: dict[str, Any], newest: int) -> dict[str, Any]:
+    """The same question about what was there when it was first asked; unless its filter speaks of numbers itself."""
+    where = arguments.get("where") or {}
+    if verb != "list" or not newest or "number" in where:
+        return arguments
+    return {**arguments, "where": {**where, "number": {"$lte": newest}}}
+
+
+def _newest(memory: Memory) -> int:
+    found = memory._tools.store.find(memory._caller.where, Order("number"), 1)
+    return found[0].number if found else 0
+
+
+# ---------------------------------------------------------------- answers that are given again
+
+
+@dataclass(slots=True)
+class Remembered:
+    """What a write with an idempotency key was, and how it was answered; None while it is worked on."""
+
+    digest: str
+    reply: Reply | None = None
+
+
+class Answers:
+    """The last answers to writes that came with an Idempotency-Key and whose verb has no key of its own. They are kept while the
+    server runs; `remember` and `add_task` keep theirs in the store."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, str], Remembered] = OrderedDict()
+        self._bytes = 0
+
+    def begin(self, asked: HttpCall, key: str) -> Reply | None:
+        """The answer that was given before, or None if this is the first time."""
+        who, digest = self._who(asked, key), _digest(asked)
+        found = self._kept.get(who)
+        if found is None:
+            self._kept[who] = Remembered(digest)
+            return None
+        if found.digest != digest:
+            said = "this Idempotency-Key was used for another request; choose a new one"
+            return Reply.of_problem(Conflict(said), asked.visitor.request_id)
+        if found.reply is None:
+            said = "a request with this Idempotency-Key is being worked on; ask again in a moment"
+            return Reply.of_problem(Conflict(said), asked.visitor.request_id)
+        return Reply(found.reply.status, found.reply.body, {**found.reply.headers, "idempotent-replayed": "true"})
+
+    def end(self, asked: HttpCall, key: str, reply: Reply | None) -> None:
+        """Keeps the answer; what failed on our side may be tried again."""
+        who = self._who(asked, key)
+        if reply is None or reply.status >= 400:
+            self._kept.pop(who, None)
+            return
+        self._kept[who].reply = reply
+        self._bytes += len(reply.body)
+        while len(self._kept) > REMEMBERED_ANSWERS or self._bytes > REMEMBERED_BYTES:
+            oldest = next((each for each, kept in self._kept.items() if kept.reply is not None), None)
+            if oldest is None:
+                return
+            gone = self._kept.pop(oldest).reply
+            self._bytes -= len(gone.body) if gone else 0
+
+    @staticmethod
+    def _who(asked: HttpCall, key: str) -> tuple[str, str]:
+        return asked.visitor.key.name if asked.visitor.key else "", key
+
+
+def _digest(asked: HttpCall) -> str:
+    said = "\0".join((asked.method, asked.path, asked.query)).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(said + b"\0" + asked.body).hexdigest()

@@ -1,0 +1,370 @@
+"""Where the work of a server is done.
+
+A request waits for a place in its lane: those that read never wait for those that write, and what takes long (an import, upkeep,
+an audit), waits for another writer of a session, or is as slow as a client reads (an export) keeps neither from theirs. A lane has
+so many threads and so many places to wait; when they are taken, a client is told to come back. Memories are opened when they are
+needed, one for each space and project, and kept for the next request.
+"""
+
+import asyncio
+import logging
+import shutil
+import tempfile
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from memorist.commands import Verb
+from memorist.errors import Invalid, MemoristError
+from memorist.memory import Memory
+from memorist.store.nouns import Receipt
+from memorist.store.room import SERVERS_LEAVE
+from memorist.surfaces import wire
+from memorist.surfaces.http.files import FilesBehind
+from memorist.surfaces.http.guard import ServerLimits, Visitor
+from memorist.surfaces.http.keys import ApiKey
+from memorist.surfaces.wire import TurnedAway
+
+if TYPE_CHECKING:
+    from memorist.surfaces.http.workers import Workers
+
+T = TypeVar("T")
+THREADS = {"reading": 8, "writing": 4, "waiting": 8, "long": 3, "exporting": 3}  # by lane
+ASKING = ("recall", "context", "explain", "why_not")  # verbs for workers, where there are any
+TAKES_LONG = ("audit", "backup", "compact", "doctor", "rescan", "upkeep", "merge_project", "rename_project", "erase")
+READS_NOTES = ("receipt", "log", "status")  # of the verbs that are quick, and write nothing
+DISK_LOOK = 1.0  # seconds between two looks at the disk
+HEALTH_LOOK = 1.0  # seconds for which an answer about health holds
+IN_RAM = ":memory:"
+log = logging.getLogger("memorist.http")
+
+
+def lane_of(verb: Verb) -> str:
+    if verb.name in TAKES_LONG:
+        return "long"
+    if verb.writes and (verb.name in ("session", "ingest") or verb.name.startswith("session.")):
+        return "waiting"  # for whoever else has the session open, up to half a minute
+    return "writing" if verb.writes else "reading"
+
+
+def needs_notes(verb: Verb) -> bool:
+    """Whether it tells of questions, or of what they showed, or changes it; any other waits for no writer."""
+    return lane_of(verb) != "reading" or verb.name in READS_NOTES
+
+
+@dataclass(slots=True)
+class WorkLane:
+    """A pool of threads with a bounded queue. Used from the loop of the server only."""
+
+    name: str
+    most: int  # that wait beside those which are worked on
+    pool: ThreadPoolExecutor
+    inside: int = 0
+
+    @classmethod
+    def of(cls, name: str, most: int) -> "WorkLane":
+        return cls(name, most + THREADS[name], ThreadPoolExecutor(THREADS[name], f"memorist-{name}"))
+
+    async def do(self, work: Callable[[], T]) -> T:
+        """Does it in a thread of the lane. A client that goes away does not stop what was begun."""
+        if self.inside >= self.most:
+            raise TurnedAway("busy", f"{self.most} requests of this kind wait already; try again in a moment", 1)
+        self.inside += 1
+        doing = asyncio.get_running_loop().run_in_executor(self.pool, work)
+        doing.add_done_callback(self._done)
+        return await asyncio.shield(doing)
+
+    def _done(self, doing: "asyncio.Future[T]") -> None:
+        self.inside -= 1
+        if not doing.cancelled():
+            doing.exception()  # nobody may be left to hear of it
+
+
+@dataclass(slots=True)
+class _Open:
+    memory: Memory | None = None
+    users: int = 0
+    retired: bool = False  # closed by the last who uses it
+    opening: threading.Lock = field(default_factory=threading.Lock)
+
+    def close(self) -> None:
+        if self.memory is not None:
+            self.memory.close()
+
+
+class Memories:
+    """The open memories of one store, by space and project. The least used are closed when there are too many. `usual`: bytes
+    of the disk that stay free, unless the settings say how many; `least_free` says which holds."""
+
+    kind: type[Memory] = Memory
+
+    def __init__(
+        self, db: str | None, project: str | None, space: str | None, most: int, usual: int = SERVERS_LEAVE
+    ) -> None:
+        self._db, self._most, self._usual = db, most, usual
+        self._lock = threading.Lock()
+        self._open: OrderedDict[tuple[str, str], _Open] = OrderedDict()
+        self._inbox: deque[tuple[Visitor, str | None, Sequence[Mapping[str, Any]]]] = deque()
+        self._noting = threading.Lock()
+        self._ending: list[threading.Thread] = []  # that close what waits for a busy store
+        self._own = (project, space)
+        self._first: tuple[str, str] | None = None
+        first = self._made(project, space)
+        self._first = (first.space, str(first.project.scope))
+        self.usual = str(first.project.scope)
+        self.space, self.path, self.in_ram = first.space, first._tools.store.path, first._tools.store.path is None
+        self._open[self._first] = _Open(first)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the store's file, and of what is not moved into it yet."""
+        files = [] if self.path is None else [self.path, self.path.with_name(f"{self.path.name}-wal")]
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    @contextmanager
+    def seen_by(self, visitor: Visitor, project: str | None, noted: bool = True) -> Iterator[Memory]:
+        """The memory of a request, with the rights of whoever makes it. What workers were asked before is noted by then, unless
+        it is nothing to this request (`needs_notes`): then it waits for no writer."""
+        if noted and (self._inbox or self._noting.locked()):
+            self.note_now()
+        with self._seen_by(visitor, project) as memory:
+            yield memory
+
+    @contextmanager
+    def _seen_by(self, visitor: Visitor, project: str | None) -> Iterator[Memory]:
+        key = visitor.key
+        if key is None:
+            with self._held(self.space, self._named(project)) as memory:
+                yield memory.through(replace(memory.access, origin="agent", surface="http"))
+            return
+        scope = key.project(project, self.usual)
+        with self._held(key.space, scope) as memory:
+            yield memory.through(key.access(str(memory.project.scope)))
+
+    @contextmanager
+    def kept_by_server(self, space: str, scope: str) -> Iterator[Memory]:
+        """The memory of a project for what the server itself does there, whoever caused it."""
+        with self._held(space, scope) as memory:
+            yield memory.through(replace(memory.access, origin="agent", surface="http"))
+
+    def note_later(self, visitor: Visitor, project: str | None, notes: Sequence[Mapping[str, Any]]) -> int:
+        """Takes in the receipts of a question to a worker, in JSON's terms; tells how many questions wait to be noted. It keeps
+        nobody waiting."""
+        self._inbox.append((visitor, project, notes))
+        return len(self._inbox)
+
+    def note_now(self) -> None:
+        """Notes what waits for it, and counts the questions as uses: in a thread."""
+        with self._noting:  # whoever comes meanwhile waits until it is noted
+            asked: dict[tuple[ApiKey | None, str | None], list[Sequence[Mapping[str, Any]]]] = {}
+            while self._inbox:
+                visitor, project, notes = self._inbox.popleft()
+                asked.setdefault((visitor.key, project), []).append(notes)
+            for (key, project), questions in asked.items():
+                self._note(Visitor("", key), project, questions)
+
+    def _note(self, visitor: Visitor, project: str | None, questions: Sequence[Sequence[Mapping[str, Any]]]) -> None:
+        """Notes the questions of one key in one project."""
+        notes = [note for each in questions for note in each]
+        try:
+            with self._seen_by(visitor, project) as memory:
+                memory._writer.note_cleaned([wire.noun(Receipt, note) for note in notes])
+                memory._writer.flush()  # once, and for whoever opens another memory of the project
+                for _ in questions:
+                    memory._count_use()
+        except (MemoristError, OSError) as problem:
+            log.warning("%d lines of the recall log were given up: %s", len(notes), problem)
+        except Exception:  # whoever asks for something else has no part in it
+            log.exception("%d lines of the recall log were given up", len(notes))
+
+    def _named(self, project: str | None) -> str:
+        from memorist.project import resolve_project
+
+        return self.usual if project is None else str(resolve_project(project, None).scope)
+
+    @contextmanager
+    def _held(self, space: str, project: str) -> Iterator[Memory]:
+        entry = self._take(space, project)
+        try:
+            with entry.opening:  # those who want another memory do not wait for this one
+                if entry.memory is None:
+                    entry.memory = self._opened(space, project)
+            yield entry.memory
+        finally:
+            self._give_back(entry)
+
+    def _opened(self, space: str, project: str) -> Memory:
+        if self.in_ram:
+            raise Invalid("a store in RAM is served for one project in one space only")
+        named, there = self._own if (space, project) == self._first else (project, space)
+        return self._made(named, there)
+
+    def _made(self, project: str | None, space: str | None) -> Memory:
+        memory = self.kind(self._db, project=project, space=space)
+        self.least_free = memory._writer.room.leave(self._usual)
+        return memory
+
+    def _take(self, space: str, project: str) -> _Open:
+        with self._lock:
+            entry = self._open.setdefault((space, project), _Open())
+            self._open.move_to_end((space, project))
+            entry.users += 1
+            idle = [name for name, each in self._open.items() if not each.users and name != self._first]
+            gone = [self._open.pop(name) for name in idle[: max(0, len(self._open) - self._most)]]
+        for each in gone:
+            self._put_away(each)
+        return entry
+
+    def _put_away(self, entry: _Open) -> None:
+        """Closes a memory that is used no more. What a busy store does not take at once waits for it in a thread of its own."""
+        if entry.memory is not None and entry.memory._writer.waiting:
+            entry.memory._writer.flush()
+        if entry.memory is None or not entry.memory._writer.waiting:
+            entry.close()
+            return
+        ending = threading.Thread(target=entry.close, name="memorist-closing")
+        ending.start()
+        with self._lock:
+            self._ending = [*(each for each in self._ending if each.is_alive()), ending]
+
+    def _give_back(self, entry: _Open) -> None:
+        with self._lock:
+            entry.users -= 1
+            over = entry.retired and not entry.users
+        if over:
+            self._put_away(entry)
+
+    def write_notes(self) -> None:
+        """Writes what was asked of any open memory to the recall log: somebody listens."""
+        with self._lock:
+            found = [each for each in self._open.values() if each.memory is not None and each.memory._writer.waiting]
+            for each in found:
+                each.users += 1
+        for each in found:
+            try:
+                if each.memory is not None:
+                    each.memory._writer.flush()
+            finally:
+                self._give_back(each)
+
+    def reopen(self) -> None:
+        """Lets every memory be opened anew, with the settings as they are now; those in use once they are free."""
+        if not self.in_ram:
+            self._retire()
+
+    def close(self) -> None:
+        """Writes what is buffered, and closes. What is still worked on is closed by whoever works on it."""
+        self.note_now()
+        self._retire()
+        for ending in self._ending:
+            ending.join()
+
+    def _retire(self) -> None:
+        with self._lock:
+            old = [*self._open.values()]
+            self._open.clear()
+            for each in old:
+                each.retired = True
+            idle = [each for each in old if not each.users]
+        for each in idle:
+            self._put_away(each)
+
+
+@dataclass(slots=True)
+class Disk:
+    """Whether there is room to write. What is low is looked at again soon; reading goes on meanwhile."""
+
+    path: Path | None
+    memories: Memories
+    _looked: float = -DISK_LOOK
+    _free: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def free(self) -> int | None:
+        """Bytes; None for a store that lies in no file."""
+        if self.path is None:
+            return None
+        with self._lock:
+            if time.monotonic() - self._looked >= DISK_LOOK:
+                self._free, self._looked = shutil.disk_usage(self.path.parent).free, time.monotonic()
+            return self._free
+
+    @property
+    def is_low(self) -> bool:
+        free = self.free
+        return free is not None and free < self.memories.least_free
+
+    def must_have_room(self, more: int = 0) -> None:
+        """Refuses what would write, or write so many bytes more than a little."""
+        free = self.free
+        if free is not None and free - more < self.memories.least_free:
+            least = f"{self.memories.least_free + more >> 20:,} MB"
+            said = f"the disk of the store has less than {least} left: nothing is written, reading goes on"
+            raise TurnedAway("disk_low", f"{said}; free some space, or set min_free lower")
+
+
+class Work:
+    """The lanes, the memories and the disk of one server; and its workers, if it has any."""
+
+    def __init__(self, memories: Memories, limits: ServerLimits, workers: "Workers | None" = None) -> None:
+        self.memories, self.limits, self.workers = memories, limits, workers
+        self.lanes = {name: WorkLane.of(name, limits.waiting) for name in THREADS}
+        self.disk = Disk(memories.path, memories)
+        self._asking, self._asked, self._health = asyncio.Lock(), -HEALTH_LOOK, dict[str, str]()
+        self.spools = 0  # imports that are on their way
+        self.files = FilesBehind(memories)
+        self.closing = asyncio.Event()  # set when the server ends: whoever follows events is sent home
+
+    @contextmanager
+    def spool(self) -> Iterator[str]:
+        """A private folder for a file that is brought in, on the disk whose room is looked after."""
+        if self.spools >= self.limits.imports:
+            raise TurnedAway("busy", f"{self.spools} imports are on their way already; try again later", 5)
+        self.spools += 1
+        try:
+            beside = None if self.memories.path is None else self.memories.path.parent
+            with tempfile.TemporaryDirectory(prefix=".memorist-", dir=beside) as folder:
+                yield folder
+        finally:
+            self.spools -= 1
+
+    def reopen(self) -> None:
+        """Reads the settings again, here and in the workers."""
+        self.memories.reopen()
+        if self.workers is not None:
+            self.workers.reopen()
+
+    def close(self) -> None:
+        """Finishes what was begun, and closes."""
+        for lane in self.lanes.values():
+            lane.pool.shutdown(wait=True)
+        self.files.close()
+        self.memories.close()
+
+    async def health_lately(self) -> dict[str, str]:
+        """Its health, at most a second old: anybody may ask, as often as they like, and takes nobody's place in a lane."""
+        async with self._asking:
+            if time.monotonic() - self._asked >= HEALTH_LOOK:
+                self._health = await asyncio.to_thread(self.health)
+                self._asked = time.monotonic()
+            return self._health
+
+    def health(self) -> dict[str, str]:
+        """Each part in a word, as far as anybody may know."""
+        try:
+            with self.memories.seen_by(Visitor(""), None, noted=False) as memory:
+                memory._tools.store.head()
+                switched = "off" if memory._off_because() else "on"
+            store = "ok"
+        except MemoristError:
+            store, switched = "unavailable", "unknown"
+        disk = "low" if self.disk.is_low else "ok"
+        parts = {"store": store, "disk": disk, "memory": switched}
+        return {"status": "ok" if store == "ok" and disk == "ok" else "degraded", **parts}

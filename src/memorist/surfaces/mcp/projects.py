@@ -1,0 +1,150 @@
+"""Which project a call means, among those that the server was started for; its memory is opened when it is first asked for.
+
+The project is the one that was named, else that of the client's folder (its roots), else that of the directory the server was
+started in, else `default`. Any other name is answered as an empty project would answer: with what holds everywhere, and nothing
+that tells whether there is such a project. Nothing is written there.
+
+Through this door comes an agent's word, whatever a text says of itself.
+"""
+
+import os
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import anyio
+from anyio import to_thread
+
+from memorist.access import access_for
+from memorist.errors import Invalid
+from memorist.memory import Memory
+from memorist.project import resolve_project
+from memorist.surfaces.http.guard import Visitor
+from memorist.surfaces.http.work import Memories
+from memorist.text.visible import quoted
+
+MOST_OPEN = 16  # memories that stay open
+CALLS_AT_ONCE = {
+    "reading": 8,
+    "writing": 2,
+    "waiting": 4,
+    "long": 1,
+}  # calls of each lane at a time; none waits for another lane
+SURFACE = "mcp"
+NOWHERE = f"unserved-{secrets.token_hex(8)}"  # a project that has nothing, and gets nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The memory a call is about, and the name its answer gives the project. `real` is false where there is no such project
+    here: then nothing is written, and where the memory names itself, the answer says the name that was asked for."""
+
+    memory: Memory
+    name: str
+    real: bool = True
+
+    def renamed(self, said: str) -> str:
+        """What a text says, with the project under the name that was asked for."""
+        return said if self.real else said.replace(self.memory.project.name, self.name)
+
+
+class Places(Protocol):
+    """Where calls are answered: the projects of one server, and the threads that do its work."""
+
+    @property
+    def wants_folder(self) -> bool:
+        """Whether the client's folder decides which project is meant: nothing else has said so."""
+        ...
+
+    def settle(self, folder: Path | None) -> None:
+        """The client works in that folder. It is asked once, before the first call is answered."""
+        ...
+
+    def served(self, asked: Any, request: Any) -> Any:
+        """The project that is meant: a context, in which it is open."""
+        ...
+
+    async def do(self, work: Callable[[], Any], lane: str) -> Any:
+        """Does it in a thread of that lane."""
+        ...
+
+
+class Projects:
+    """The projects of a server for one client, on one store. `enter` changes the directory, once, to the client's folder."""
+
+    def __init__(
+        self,
+        db: str | None = None,
+        space: str | None = None,
+        names: Sequence[str] = (),
+        every: bool = False,
+        reader: bool = False,
+        enter: Callable[[Path], None] = os.chdir,
+    ) -> None:
+        self._db, self._space, self._every, self._reader, self._enter = db, space, every, reader, enter
+        self._names = {str(resolve_project(name, None).scope) for name in names}
+        self._first = names[0] if names else None
+        self._lock = threading.Lock()
+        self._memories: Memories | None = None
+        self._lanes = {lane: anyio.CapacityLimiter(most) for lane, most in CALLS_AT_ONCE.items()}
+
+    @property
+    def wants_folder(self) -> bool:
+        return self._first is None and self._db is None and self._memories is None
+
+    def settle(self, folder: Path | None) -> None:
+        with self._lock:
+            if folder is not None and self.wants_folder and folder.is_dir():
+                self._enter(folder)
+
+    @contextmanager
+    def served(self, asked: Any, request: Any = None) -> Iterator[Served]:
+        opened = self._opened()
+        scope = scope_asked(asked, opened.usual)
+        real = self._every or scope in (opened.usual, *self._names)
+        with opened.seen_by(Visitor(""), _named(opened, scope) if real else NOWHERE) as memory:
+            yield seen(memory, scope, real, self._reader)
+
+    async def do(self, work: Callable[[], Any], lane: str) -> Any:
+        return await to_thread.run_sync(work, limiter=self._lanes[lane])
+
+    def close(self) -> None:
+        with self._lock:
+            if self._memories is not None:
+                self._memories.close()
+                self._memories = None
+
+    def _opened(self) -> Memories:
+        with self._lock:
+            if self._memories is None:
+                self._memories = Memories(self._db, self._first, self._space, MOST_OPEN)
+            return self._memories
+
+
+def scope_asked(asked: Any, usual: str) -> str:
+    """The scope of the project that a call names, in any of its spellings; the usual one if it names none."""
+    if asked is None or asked in (usual, usual.removeprefix("project/")):
+        return usual
+    if not isinstance(asked, str):
+        raise Invalid(f"project must be the name of a project, not {quoted(asked)}")
+    return str(resolve_project(asked, None).scope)
+
+
+def _named(opened: Memories, scope: str) -> str | None:
+    """How a project is asked for: the usual one by no name, because it may be known by its folder."""
+    return None if scope == opened.usual else scope
+
+
+def seen(memory: Memory, scope: str, real: bool, reader: bool) -> Served:
+    """The memory as an agent may use it, who reads only where it is told to, and where there is no such project."""
+    who = replace(memory.access, surface=SURFACE)
+    if not real:
+        role = "skill" if who.role == "skill" else "reader"  # who may read nothing reads nothing there either
+        who = replace(access_for(role, memory.project.scope), space=who.space, actor=who.actor, surface=SURFACE)
+    elif reader:
+        who = replace(who, role="reader", writes=())
+    return Served(memory.through(who), scope.removeprefix("project/"), real)

@@ -1,0 +1,412 @@
+"""The Model Context Protocol, spoken by the official SDK, which is imported here and nowhere else.
+
+One server for both transports and for all versions of the protocol from 2024-11-05 on. Calls run in threads, a few at a time;
+those that only read do not wait for those that write. On standard output there is nothing but the protocol: what else would be
+printed there goes to standard error.
+
+A person who can be asked (elicitation) is asked before something is destroyed. That confirms the caller's own act and nothing
+more: the text stays an agent's word, and what needs the user's consent waits in the queue, unless the person who started the
+server said that these answers are theirs (`trust`).
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Any
+from urllib.parse import unquote, urlsplit
+from urllib.request import url2pathname
+
+import anyio
+import mcp_types as types
+from mcp.server import CacheHint, Server, ServerRequestContext
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from memorist import __version__
+from memorist.commands import SESSION_PARTS, VERBS, only_reads
+from memorist.errors import MemoristError
+from memorist.surfaces.http.work import lane_of
+from memorist.surfaces.mcp import shapes, tools, words
+from memorist.surfaces.mcp.calls import Calls, Opening, ToolAnswer
+from memorist.surfaces.mcp.projects import Places, Projects
+from memorist.surfaces.mcp.tools import Tool
+
+Context = ServerRequestContext[Any, Any]
+Handle = Callable[[Any, Any, Any], Coroutine[Any, Any, None]]
+ROOTS_WAIT = 5.0  # seconds for a client to name its folder
+LISTED = 50  # memories among the resources
+AN_HOUR = 60 * 60 * 1000  # milliseconds
+# What resources and prompts ask the engine, answered as tools are.
+_LIST = Tool("resources/list", "", "", "latest", "records", {"limit": ""}, by="resources", types={"limit": {}})
+_READ = Tool("resources/read", "", "", "get", "memory", {"id": ""})
+_BEGIN = Tool("prompts/get", "", "", "context", "context", {"query": ""})
+CONFIRM, APPROVE = "confirm", "approve"
+AGREES = {
+    "type": "object",
+    "properties": {"confirm": {"type": "boolean", "title": "Yes, do it", "default": False}},
+    "required": ["confirm"],
+}
+DECLINED = "the person said no, so nothing was done; go on without it"
+LATER = "a person has to agree first, and the question waits for them: `memorist review` decides it; go on without it"
+
+
+@dataclass(slots=True)
+class McpDoor:
+    """One server: its tools, its projects, and how it calls them."""
+
+    places: Places
+    profile: str = tools.DEFAULT
+    trust: bool = False
+    wrote: Callable[[Any], None] = lambda memory: None
+    offered: Mapping[str, Tool] = field(init=False)
+    calls: Calls = field(init=False)
+    _rooted: bool = field(init=False, default=False)
+    _settling: anyio.Lock = field(init=False, default_factory=anyio.Lock)
+
+    def __post_init__(self) -> None:
+        self.offered = tools.profile(self.profile)
+        self.calls = Calls(self.offered, self.wrote)
+
+    def server(self) -> Server[Any]:
+        """The server that the SDK runs."""
+        made: Server[Any] = Server(
+            "memorist",
+            version=__version__,
+            title="memorist",
+            description="A memory for LLM agents: one SQLite file, no key, no network, no daemon.",
+            instructions=words.instructions(self.profile),
+            cache_hints={
+                "tools/list": CacheHint(AN_HOUR, "public"),
+                "prompts/list": CacheHint(AN_HOUR, "public"),
+                "resources/templates/list": CacheHint(AN_HOUR, "public"),
+            },
+            get_tool_input_schema=self._input,
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_templates,
+            on_read_resource=self._read_resource,
+            on_list_prompts=self._list_prompts,
+            on_get_prompt=self._get_prompt,
+        )
+        security = RequestStateSecurity(keys=[os.urandom(32)], bind_principal=_bearer)
+        made.middleware.append(RequestStateBoundary(security, default_audience="memorist"))
+        return made
+
+    # ------------------------------------------------------------ tools
+
+    def _input(self, name: str) -> Mapping[str, Any] | None:
+        return self.offered[name].input if name in self.offered else None
+
+    async def _list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_shown(tool) for tool in self.offered.values()])
+
+    async def _call_tool(
+        self, ctx: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        tool = self._named(params.name)
+        given = dict(params.arguments or {})
+        served = await self._served(ctx, given.pop("project", None))
+        asked = _Asked(ctx, params)
+        if asked.state is not None:  # the answer to a question about what waits for a person
+            return await self._decide(asked, asked.state, served)
+        question = await self._question(tool, given, served) if asked.possible else None
+        agreed = True if question is None else await asked.ask(CONFIRM, question)
+        if isinstance(agreed, types.InputRequiredResult):
+            return agreed
+        if not agreed:
+            return _result(await self._do(partial(self.calls.told, "declined", DECLINED, served)))
+        done = await self._do(partial(self.calls.answer, tool, given, served), lane(tool, given))
+        if done.pending and self.trust and asked.possible:
+            return await self._settle(asked, done, served, agreed=question is not None)
+        return _result(done)
+
+    async def _question(self, tool: Tool, given: Mapping[str, Any], served: Opening) -> str | None:
+        """What to ask a person before something is destroyed."""
+        if tool.act != "destroys":
+            return None
+        asked = await self._do(partial(self.calls.question, tool, given, served))
+        return asked if isinstance(asked, str) else None
+
+    def _named(self, name: str) -> Tool:
+        if name not in self.offered:
+            known = ", ".join(self.offered)
+            raise MCPError(types.INVALID_PARAMS, f"there is no tool {name[:60]!r} here; tools are {known}")
+        return self.offered[name]
+
+    async def _settle(
+        self, asked: "_Asked", done: ToolAnswer, served: Opening, agreed: bool
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        """What waits for a person, asked at once; whoever confirmed the act itself has agreed already."""
+        pending = str(done.pending)
+        answer: Any = True if agreed else await asked.ask(APPROVE, str(done.said.get("because")), pending)
+        if isinstance(answer, types.InputRequiredResult):
+            return answer
+        return await self._decided(pending, answer, served, done)
+
+    async def _decide(self, asked: "_Asked", pending: str, served: Opening) -> types.CallToolResult:
+        answer = asked.given(APPROVE)
+        waits = await self._do(partial(self.calls.told, "needs_consent", LATER, served, pending))
+        return await self._decided(pending, answer if self.trust else None, served, waits)
+
+    async def _decided(
+        self, pending: str, answer: bool | None, served: Opening, waits: ToolAnswer
+    ) -> types.CallToolResult:
+        """None: the person did not decide, so it waits on."""
+        if answer is None:
+            return _result(waits)
+        return _result(await self._do(partial(self.calls.decided, pending, answer, served), "writing"))
+
+    # ------------------------------------------------------------ resources
+
+    async def _list_resources(
+        self, ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        """The latest memories of the project."""
+        served = await self._served(ctx, None)
+        found = await self._do(partial(self.calls.answer, _LIST, {"limit": LISTED}, served))
+        if found.failed:
+            raise MCPError(types.INTERNAL_ERROR, found.text)
+        return types.ListResourcesResult(
+            resources=[
+                types.Resource(
+                    uri=f"{shapes.URI}{each['id']}", name=f"[id:{each['id']}] {each['kind']}",
+                    title=shapes.titled(each.get("title") or each["text"]), description=f"A memory of {each['at'][:10]}.",
+                    mime_type="application/json",
+                )
+                for each in found.said["memories"]
+            ]
+        )  # fmt: skip
+
+    async def _list_templates(
+        self, ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        template = types.ResourceTemplate(
+            uri_template=f"{shapes.URI}{{id}}", name="memory", title="One memory",
+            description="A memory in full, by the id of a hit.", mime_type="application/json",
+        )  # fmt: skip
+        return types.ListResourceTemplatesResult(resource_templates=[template])
+
+    async def _read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        uri = str(params.uri)
+        served = await self._served(ctx, None)
+        wanted = {"id": unquote(uri.removeprefix(shapes.URI))}
+        found = uri.startswith(shapes.URI) and await self._do(partial(self.calls.answer, _READ, wanted, served))
+        if not found or found.failed:
+            said = found.text if found else f"resources are {shapes.URI}ID, with the id of a memory"
+            raise MCPError(types.INVALID_PARAMS, f"Resource not found: {said}", {"uri": uri})
+        content = types.TextResourceContents(uri=uri, mime_type="application/json", text=found.text)
+        return types.ReadResourceResult(contents=[content])
+
+    # ------------------------------------------------------------ prompts
+
+    async def _list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        return types.ListPromptsResult(
+            prompts=[
+                types.Prompt(
+                    name=each.name, title=each.title, description=each.says,
+                    arguments=[
+                        types.PromptArgument(name=name, description=said, required=True)
+                        for name, said in each.takes.items()
+                    ],
+                )
+                for each in words.PROMPTS
+            ]
+        )  # fmt: skip
+
+    async def _get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        offer = next((each for each in words.PROMPTS if each.name == params.name), None)
+        if offer is None:
+            known = ", ".join(each.name for each in words.PROMPTS)
+            raise MCPError(types.INVALID_PARAMS, f"there is no prompt {params.name[:60]!r}; prompts are {known}")
+        given = dict(params.arguments or {})
+        if given.keys() != offer.takes.keys():
+            raise MCPError(types.INVALID_PARAMS, f"{offer.name} takes {', '.join(offer.takes) or 'no arguments'}")
+        text = words.protocol(self.profile) if offer.name == "recall_protocol" else words.KEEP
+        if offer.name == "start_task":
+            text = await self._begun(ctx, given["task"])
+        said = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
+        return types.GetPromptResult(description=offer.says, messages=[said])
+
+    async def _begun(self, ctx: Context, task: str) -> str:
+        """The task, and what memory holds about it."""
+        served = await self._served(ctx, None)
+        found = await self._do(partial(self.calls.answer, _BEGIN, {"query": task}, served))
+        known = found.said.get("text")
+        where = f" in project {found.said['project']}" if "project" in found.said else ""
+        return (
+            f"{task}\n\nWhat memory holds about it{where}:\n{known}"
+            if known
+            else f"{task}\n\nMemory holds nothing about it{where}."
+        )
+
+    # ------------------------------------------------------------ threads and folders
+
+    async def _served(self, ctx: Context, asked: str | None) -> Opening:
+        """How to open the project that a call means. The client is asked for its folder, once, where that decides."""
+        if self.places.wants_folder:
+            async with self._settling:  # calls that come together wait for the same answer
+                if self.places.wants_folder and not self._rooted:
+                    self.places.settle(await _folder_of(ctx))
+                self._rooted = True
+        return partial(self.places.served, asked, ctx.request)
+
+    async def _do(self, work: Callable[[], Any], lane: str = "reading") -> Any:
+        """In a thread. A server that has too much to do says so as any tool says what is wrong."""
+        try:
+            return await self.places.do(work, lane)
+        except MemoristError as busy:
+            return self.calls.failure(busy, None)
+
+
+def lane(tool: Tool, given: Mapping[str, Any]) -> str:
+    """Where a call is worked on: that of its verb; a tool of another kind is as quick as what it does."""
+    verb = (VERBS.get(tool.verb) or SESSION_PARTS.get(tool.verb)) if tool.by == "memory" else None
+    if verb is None:
+        return "reading" if tool.act == "reads" else "writing"
+    return "reading" if only_reads(verb, given) else lane_of(verb)
+
+
+def _shown(tool: Tool) -> types.Tool:
+    hints = types.ToolAnnotations.model_validate(tool.hints, by_name=False)
+    return types.Tool(
+        name=tool.name, title=tool.title, description=tool.says, input_schema=tool.input, output_schema=tool.output,
+        annotations=hints,
+    )  # fmt: skip
+
+
+def _result(answer: ToolAnswer) -> types.CallToolResult:
+    text = types.TextContent(type="text", text=answer.text)
+    return types.CallToolResult(
+        content=[text], structured_content=None if answer.failed else answer.said, is_error=answer.failed
+    )
+
+
+# ---------------------------------------------------------------- asking a person
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A call by a client that may have a person to ask. The older versions of the protocol ask and wait; since 2026-07-28 the
+    question is the answer, and the call comes again with what the person said."""
+
+    ctx: Context
+    params: types.CallToolRequestParams
+
+    @property
+    def state(self) -> str | None:
+        return self.params.request_state
+
+    @property
+    def possible(self) -> bool:
+        able = self.ctx.session.client_capabilities
+        form = able.elicitation if able is not None else None
+        if form is None or (form.url is not None and form.form is None):
+            return False
+        return self._again or self.ctx.session.can_send_request
+
+    @property
+    def _again(self) -> bool:
+        return self.ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+    async def ask(self, key: str, question: str, state: str | None = None) -> types.InputRequiredResult | bool | None:
+        """True or False; None if the person did not decide."""
+        if not self._again:
+            said = await self.ctx.session.elicit_form(question, AGREES, self.ctx.request_id)
+            return _agreed(said.action, said.content)
+        if self.params.input_responses and key in self.params.input_responses:
+            return self.given(key)
+        form = types.ElicitRequest(params=types.ElicitRequestFormParams(message=question, requested_schema=AGREES))
+        return types.InputRequiredResult(input_requests={key: form}, request_state=state)
+
+    def given(self, key: str) -> bool | None:
+        """What the person said, as the call brought it."""
+        said = (self.params.input_responses or {}).get(key)
+        return _agreed(said.action, said.content) if isinstance(said, types.ElicitResult) else None
+
+
+def _agreed(action: str, content: Mapping[str, Any] | None) -> bool | None:
+    if action == "accept":
+        return (content or {}).get("confirm") is True
+    return False if action == "decline" else None
+
+
+async def _folder_of(ctx: Context) -> Path | None:
+    """The first folder among the client's roots, if it has any and says so in time."""
+    able = ctx.session.client_capabilities
+    if able is None or able.roots is None or not ctx.session.can_send_request:
+        return None
+    try:
+        found = await ctx.session.send_request(types.ListRootsRequest(), types.ListRootsResult, ROOTS_WAIT)
+    except (MCPError, TimeoutError, ValueError):
+        return None
+    paths = [urlsplit(str(root.uri)) for root in found.roots]
+    return next((Path(url2pathname(each.path)) for each in paths if each.scheme == "file"), None)
+
+
+# ---------------------------------------------------------------- HTTP
+
+
+def over_http(door: McpDoor, most: int) -> tuple[Handle, Callable[[], AbstractAsyncContextManager[None]]]:
+    """What answers requests of streamable HTTP, and the context in which it does. Whoever mounts it checks Host, Origin and
+    keys before; `most` is how many bytes a request may have. A session belongs to the key that began it: for any other it
+    is not there."""
+    sessions = StreamableHTTPSessionManager(
+        door.server(),
+        security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        max_request_body_size=most,
+    )
+
+    async def handle(scope: Any, receive: Any, send: Any) -> None:
+        name = _key_of(scope)
+        owner = None if name is None else AuthenticatedUser(AccessToken(token="", client_id=name, scopes=[]))
+        await sessions.handle_request({**scope, "user": owner}, receive, send)
+
+    return handle, sessions.run
+
+
+def _bearer(ctx: Context) -> str | None:
+    """Whose request it is: what one client was asked, another cannot answer."""
+    return _key_of(ctx.request.scope) if ctx.request is not None else None
+
+
+def _key_of(scope: Mapping[str, Any]) -> str | None:
+    visitor = scope.get("memorist")
+    return visitor.key.name if visitor is not None and visitor.key is not None else None
+
+
+# ---------------------------------------------------------------- standard input and output
+
+
+def stdio(door: McpDoor, projects: Projects) -> None:
+    """Serves one client until it closes its end, or until SIGTERM or Ctrl-C. What was acknowledged is stored."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        projects.close()
+        sys.stderr.flush()
+        os._exit(128 + number)  # the thread that waits for standard input cannot be woken up
+
+    for name in ("SIGTERM", "SIGINT"):
+        signal.signal(getattr(signal, name), stop)
+    try:
+        anyio.run(_serve, door)
+    finally:
+        projects.close()
+
+
+async def _serve(door: McpDoor) -> None:
+    server = door.server()
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
