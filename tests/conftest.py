@@ -1,14 +1,17 @@
 """What every test shares: an environment of its own, so that no test sees or touches the developer's memory."""
 
+import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from memorist import Memory
+from memorist.models.encoder import LayeredEmbedder
 from memorist.testing import MovableClock
 
 TORTURE = os.environ.get("MEMORIST_TORTURE") == "1"
@@ -19,10 +22,42 @@ settings.load_profile("memorist")
 
 HOMES = count()
 
+VECTORS_KEPT = 20_000
+computed = LayeredEmbedder.embed
+_vectors: dict[tuple[str, str], Any] = {}  # by the name of the embedder, and the text
+
+
+def pytest_collection_finish() -> None:
+    """The tests stay until the end, sixteen thousand of them: whoever looks for garbage need not look through them each time."""
+    gc.collect()
+    gc.freeze()
+
 
 def rounds(full: int, share: float = 0.04) -> int:
     """The promised number in `make torture`, a few percent of it in `make test`."""
     return full if TORTURE else max(1, int(full * share))
+
+
+def _once(embedder: LayeredEmbedder, texts: Sequence[str]) -> Any:
+    """As `LayeredEmbedder.embed`, for every text once: its vector is the same bit for bit in whatever company it comes."""
+    import numpy as np
+
+    known = {text: kept for text in texts if (kept := _vectors.get((embedder.name, text))) is not None}
+    if new := [text for text in dict.fromkeys(texts) if text not in known]:
+        known |= dict(zip(new, computed(embedder, new), strict=True))
+        if len(_vectors) > VECTORS_KEPT:
+            _vectors.clear()
+        _vectors.update({(embedder.name, text): vector for text, vector in known.items()})
+    return np.stack([known[text] for text in texts]) if len(texts) else computed(embedder, texts)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def vectors_are_computed_once() -> Iterator[None]:
+    """Three stores get the same texts, and hundreds of tests the same few: most of the time of `make test` went into their
+    vectors. The tests of the encoder itself take this away (`computed`)."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LayeredEmbedder, "embed", _once)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -51,6 +86,10 @@ def _move_home(factory: pytest.TempPathFactory, patch: pytest.MonkeyPatch) -> No
 @pytest.fixture
 def clock() -> MovableClock:
     return MovableClock()
+
+
+# For what is decided before any store is asked: one memory shows it.
+in_ram = pytest.mark.parametrize("memory", ["ram"], indirect=True)
 
 
 @pytest.fixture(params=["sqlite", "ram", "json"])

@@ -23,7 +23,7 @@ def grows_too_fast(run: Callable[[int], None], size: int, tries: int = 4) -> str
 
 
 def _once(run: Callable[[int], None], size: int) -> float:
-    gc.collect()
+    gc.collect(1)  # what the last run left: all that lives in a process of thousands of tests would take longer
     gc.disable()
     try:
         started = time.process_time()

@@ -87,7 +87,7 @@ def told(look: Callable[[], object]) -> str:
         return str(problem)
 
 
-@pytest.mark.covers("W2-10", "S2-16")
+@pytest.mark.covers("W2-10", "S2-16", "N2-7")
 def test_project_a_sees_nothing_of_its_neighbours(admin: Memory) -> None:
     a = admin.through(access_for("project", "project/a"))
     a.remember("The sparrow of a")

@@ -233,7 +233,8 @@ def old_store(path: Path) -> Path:
             one.execute("DROP TABLE lessons")
             for table, column in (("recalls", "home"), ("generations", "layers"), ("generations", "lost")):
                 one.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-            one.execute("DELETE FROM migrations WHERE name IN ('0006_layers', '0007_lessons')")
+            one.execute("DROP INDEX records_of_a_thread")
+            one.execute("DELETE FROM migrations WHERE name IN ('0006_layers', '0007_lessons', '0008_threads')")
             one.execute("PRAGMA user_version = 5")
     return path
 
@@ -359,7 +360,21 @@ def test_an_answer_says_that_the_named_model_does_not_answer_yet(memory: Memory)
     assert one.recall("nest tree", search="sessions").notes == (), "it has nothing to do with turns"
     [note] = using(memory, A).recall("nest tree").notes
     assert "--switch" in note
-    assert using(memory, unasked(A)).recall("nest tree").notes == (), "nobody named it"
+    [note] = using(memory, unasked(A)).recall("nest tree").notes
+    assert "--switch" in note, "nobody named it, and yet it cannot read the vectors that are here"
+
+
+def test_an_answer_says_that_the_vectors_of_an_earlier_version_are_not_read(tmp_path: Path) -> None:
+    old = HashEmbedder("a", 256, on_files=True)
+    old.name = "layered-256@0123456789abcdef"
+    with Memory(tmp_path / "memory.db", embed=old) as memory:
+        memory.remember_many(NESTS)
+    with Memory(tmp_path / "memory.db") as memory:
+        [note] = memory.recall("nest tree").notes
+        assert "20 rows wait; until then words alone find them" in note
+        while memory._tools.meaning.waiting(1):
+            memory.upkeep()
+        assert memory.recall("nest tree").notes == ()
 
 
 def test_it_says_which_model_answers_meanwhile(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ def test_all_other_lines_are_read_and_the_bad_one_is_reported(file: Path) -> Non
     assert problem.startswith("monday.jsonl:3: is not JSON")
 
 
+@pytest.mark.covers("N2-1", "S2-8")
 def test_a_torn_end_costs_nothing_because_the_row_is_the_truth(file: Path, tmp_path: Path) -> None:
     whole = file.read_bytes()
     file.write_bytes(whole[:-25])  # the process was killed in the middle of its last line

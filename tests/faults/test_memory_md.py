@@ -153,7 +153,8 @@ class Day:
         return self.random.randint(min(6, len(lines)), len(lines))
 
     def _new(self, who: str) -> str:
-        line = self.said(who)
+        before, behind = self.random.choice([("", ""), ("", ""), ("[decision] ", " #river #bird"), ("", " #river")])
+        line = f"{before}{self.said(who)}{behind}"
         self.lines.add(line)
         return line
 

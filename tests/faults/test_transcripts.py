@@ -15,12 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from conftest import TORTURE, rounds
+from conftest import rounds
 from faults.processes import Child, needs_fork
-from memorist import Memory
 from memorist.errors import StoreUnavailable
-from memorist.files.follow import Follower
-from memorist.files.transcripts import append, file_of, memory_of, read
+from memorist.files.transcripts import append, memory_of, read
 from memorist.store.lock import locked
 
 pytestmark = [needs_fork, pytest.mark.covers("P14")]
@@ -94,30 +92,3 @@ def test_no_acknowledged_line_is_damaged(tmp_path: Path, count: int, size: int) 
     torn = file.with_name("s.jsonl.torn")
     for part in torn.read_bytes().splitlines() if torn.exists() else ():
         assert len(part) < size and part.startswith(b'{"memory"'[: len(part)])
-
-
-@pytest.mark.skipif(not TORTURE, reason="it needs a disk of its own")
-@pytest.mark.covers("P5")
-def test_on_a_disk_that_is_really_full_the_row_is_kept_and_the_line_comes_later(tmp_path: Path) -> None:
-    from faults.disks import fill, own_disk
-
-    path, small = tmp_path / "m.db", tmp_path / "small"
-    small.mkdir()
-
-    def work(say: Callable[[object], None]) -> None:
-        own_disk(small, "1m")
-        with Memory(path, project="atlas") as memory:
-            memory.remember([{"role": "user", "content": "one"}], session="s")
-            Follower(memory, small / "files").follow()
-            fill(small / "ballast")
-            memory.remember([{"role": "user", "content": "two " * 5000}], session="s")
-            with pytest.raises(StoreUnavailable, match=r"disk is full.*memories are stored"):
-                Follower(memory, small / "files").follow()
-            assert [line["content"] for line in read(file_of(small / "files", "s")).lines] == ["one"]
-            (small / "ballast").unlink()
-            Follower(memory, small / "files").follow()
-            assert len(read(file_of(small / "files", "s")).lines) == 2
-        say("whole")
-
-    child = Child(work)
-    assert list(child.lines()) == ["whole"] and child.end() == 0

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import rounds
+from conftest import TORTURE, rounds
 from faults.processes import Child, needs_fork
 from memorist import Memory
 from memorist.designs import HEBBIAN
@@ -21,7 +21,7 @@ from memorist.records import now_utc
 from memorist.testing import MovableClock
 from memorist.upkeep.retain import Prune
 
-COUNT = 1500
+COUNT = 1500 if TORTURE else 600
 SMALL = replace(HEBBIAN, upkeep=(Prune(max_bytes=100_000),))
 
 
@@ -29,7 +29,7 @@ SMALL = replace(HEBBIAN, upkeep=(Prune(max_bytes=100_000),))
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("original") / "memory.db"
     with Memory(path, project="atlas", clock=MovableClock(now_utc() - timedelta(days=2))) as memory:
-        memory.remember_many([f"Nest {n} lies in tree {n * 7} with {n % 5} eggs" for n in range(COUNT)])
+        memory.remember_many([f"Nest {n} lies in tree {n * 7} with {n % 5} fledglings" for n in range(COUNT)])
     return path
 
 
@@ -97,6 +97,7 @@ def test_a_killed_erasure_leaves_each_memory_whole_or_gone(original: Path, tmp_p
         for start in range(1, COUNT, 150):
             memory.erase(where={"number": {"$gte": start, "$lt": start + 150}})
 
+    assert b"fledgl" in original.read_bytes()
     for turn in range(rounds(50)):
         path = tmp_path / str(turn) / "memory.db"
         path.parent.mkdir()
@@ -113,4 +114,5 @@ def test_a_killed_erasure_leaves_each_memory_whole_or_gone(original: Path, tmp_p
             memory.compact()
             assert [finding for finding in memory.doctor() if not finding.ok] == []
         left = b"".join(file.read_bytes() for file in path.parent.iterdir())
-        assert b"eggs" not in left and b"Nest 7 " not in left
+        # an l is in no id: those of 1,500 memories hold any four letters of their own alphabet by chance, once in some runs
+        assert b"fledgl" not in left and b"Nest 7 " not in left

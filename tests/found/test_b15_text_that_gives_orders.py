@@ -2,14 +2,13 @@
 German and under every design; ordinary notes are not, and nothing is cut."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import warm
 from memorist import Memory, seeds
 from memorist.designs import DESIGNS
 from memorist.testing import MovableClock
@@ -200,10 +199,6 @@ def test_a_prompt_shows_it(memory: Memory, style: str) -> None:
 
 
 def memorist(folder: Path, *words: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "memorist", *words, "--db", str(folder / "m.db")],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = warm.run_in_text([*words, "--db", str(folder / "m.db")])
+    assert done.returncode == 0, done.stderr
     return done.stdout

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from conftest import in_ram
 from memorist import Draft, Memory
 from memorist.errors import Conflict, Invalid
 from memorist.records import utc
@@ -101,6 +102,7 @@ def test_the_ends_of_the_calendar_are_told() -> None:
 # ---------------------------------------------------------------- batches
 
 
+@in_ram
 @pytest.mark.parametrize(
     ("bad", "says"),
     [

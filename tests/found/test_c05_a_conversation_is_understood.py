@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from conftest import in_ram
 from memorist import Draft, Memory, Outcome
 from memorist.errors import Conflict, Invalid
 from memorist.records import Record
@@ -182,6 +183,7 @@ def test_an_empty_conversation_is_nothing_to_do(memory: Memory) -> None:
     assert memory.remember([], session="s1") == [] and memory.remember((), session="s1") == []
 
 
+@in_ram
 @pytest.mark.parametrize(
     ("messages", "arguments", "says"),
     [

@@ -8,9 +8,10 @@ import pytest
 
 from memorist import Memory
 from memorist.commands import ARGUMENTS
-from memorist.kinds import KINDS
+from memorist.kinds import KEPT_BY, KINDS
 from memorist.surfaces.cli.app import COMMANDS, ELSEWHERE, SHELL
-from memorist.surfaces.cli.arguments import ON_SEVERAL, in_words, moment
+from memorist.surfaces.cli.arguments import ON_SEVERAL, moment
+from memorist.text.dates import in_words
 from surfaces.conftest import Cli
 
 pytestmark = pytest.mark.covers("D1")
@@ -79,7 +80,10 @@ def test_the_right_value_is_offered(cli: Cli, words: tuple[str, ...], meant: str
 
 def test_the_help_lists_every_kind(cli: Cli) -> None:
     listed = ARGUMENTS["kind"].removeprefix("Its kind: ").partition(", or one")[0].split(", ")
-    assert listed == list(KINDS) and "tool_output" in cli.inside("remember", "--help").out
+    assert (
+        listed == [kind for kind in KINDS if kind not in KEPT_BY]
+        and "tool_output" in cli.inside("remember", "--help").out
+    )
 
 
 def test_a_verb_that_the_journal_does_not_have_gets_those_it_has(cli: Cli) -> None:

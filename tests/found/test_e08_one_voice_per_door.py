@@ -45,7 +45,7 @@ def question(name: str, thing: str) -> str:
     return f"Where does the {name} service keep its {thing}?"
 
 
-ASKED = [told(number) for number in random.Random(7).sample(range(KNOWN), rounds(200, 0.2))]
+ASKED = [told(number) for number in random.Random(7).sample(range(KNOWN), rounds(200, 0.1))]
 
 
 def lies(attacker: int) -> list[Draft]:
@@ -155,7 +155,7 @@ def test_a_bulk_confirmed_import_answers_as_ever(memory: Memory) -> None:
 def test_what_has_little_to_do_with_it_keeps_no_import_away(memory: Memory) -> None:
     """A verified memory is a candidate where it may be the answer, and not because it exists."""
     imported(memory, 12)
-    memory.remember_many([f"Meeting {n} was about the budget of the choir" for n in range(20)])
+    memory.remember_many([f"Meeting {n} was about the budget of the choir" for n in range(20, 40)])
     answer = memory.recall("Which oil does pump 7 need before the next pump?", limit=5)
     assert "Pump 7:" in answer[0].record.text
     assert sum("grade" in hit.record.text for hit in answer) >= 4, [hit.record.text for hit in answer]
@@ -176,7 +176,7 @@ def test_what_stands_behind_says_so(memory: Memory) -> None:
 def test_where_a_verified_memory_answers_a_door_has_one_word(memory: Memory) -> None:
     memory.remember("The pump is oiled with grade 4 oil")
     imported(memory, 12)
-    answer = memory.explain("Which oil does the pump need?", limit=5)
+    answer = memory.explain("Which oil for the next pump?", limit=5)
     assert [hit.record.origin for hit in answer] == ["agent", "import"]
     lost = [reason for step in answer.trace for reason in step.dropped.values() if "has had its word" in reason]
     assert lost

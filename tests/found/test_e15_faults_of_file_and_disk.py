@@ -166,8 +166,19 @@ def test_an_error_of_the_system_is_told_with_the_next_step(number: int, said: st
 @pytest.fixture
 def few_files() -> Iterator[Callable[[], None]]:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    yield lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (len(list(Path("/proc/self/fd").iterdir())) - 1, hard))
+    held: list[int] = []
+
+    def few() -> None:
+        """The limit is one of numbers, so the free ones below it are taken first."""
+        most = max(int(each.name) for each in Path("/proc/self/fd").iterdir())
+        while not held or held[-1] < most:
+            held.append(os.open(os.devnull, os.O_RDONLY))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (held[-1] + 1, hard))
+
+    yield few
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    for each in held:
+        os.close(each)
 
 
 @pytest.mark.covers("E15", "P23")

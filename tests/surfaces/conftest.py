@@ -5,7 +5,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,11 +12,12 @@ from typing import Any
 
 import pytest
 
+import warm
 from memorist.errors import Invalid
 from memorist.surfaces import settings
 from memorist.surfaces.cli.app import run
 
-PROGRAM = [sys.executable, "-m", "memorist"]
+PROGRAM = warm.PROGRAM
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,7 @@ class Cli:
 
     def __call__(self, *arguments: str | bytes, stdin: str | bytes = b"", **environment: str | None) -> Ended:
         raw = stdin.encode() if isinstance(stdin, str) else stdin
-        done = subprocess.run(
-            [*PROGRAM, *arguments],
-            input=raw,
-            capture_output=True,
-            cwd=self.folder,
-            env=self.env(environment),
-            timeout=60,
-        )
+        done = warm.run(arguments, cwd=self.folder, env=self.env(environment), input=raw)
         return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def by_hand(self, *arguments: str, typed: str = "y\n") -> Ended:
@@ -95,13 +88,12 @@ class Cli:
         import pty
 
         ours, theirs = pty.openpty()
-        child = self.start(
-            *arguments,
-            environment={"COLUMNS": "120", "NO_COLOR": None, **environment},
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-        )
+        plain = {"COLUMNS": "120", "NO_COLOR": None, **environment}
+        child: warm.Forked | subprocess.Popen[bytes]
+        if warm.forks(self.env(plain)):
+            child = warm.Forked(arguments, self.folder, self.env(plain), (theirs,) * 3)
+        else:
+            child = self.start(*arguments, environment=plain, stdin=theirs, stdout=theirs, stderr=theirs)
         os.close(theirs)
         if typed:
             os.write(ours, typed.encode())

@@ -2,10 +2,11 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+import warm
 
 pytestmark = pytest.mark.covers("S2-3", "P18")
 
@@ -19,15 +20,13 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def memorist(work: Path, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "memorist", *words], cwd=work, input=stdin, capture_output=True, text=True, timeout=60
-    )
+def memorist(work: Path, *words: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
+    done = warm.run_in_text(words, cwd=work, input=stdin)
     assert done.returncode == 0, done.stderr
     return done
 
 
-def say(work: Path, text: str) -> subprocess.CompletedProcess[str]:
+def say(work: Path, text: str) -> "subprocess.CompletedProcess[str]":
     return memorist(
         work, "remember", "--messages", "-", "--session", "s", stdin=json.dumps([{"role": "user", "content": text}])
     )

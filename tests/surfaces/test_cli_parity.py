@@ -50,14 +50,17 @@ def test_many_are_remembered_by_an_option_of_remember() -> None:
 
 
 NOT_ON_A_STORE = ("off", "on", "completion", "model add", "model remove")
+PROTOCOL = {"mcp": {"--db", "--project", "--space"}, "prompt": {"--tools"}}  # what they write is not for a screen
+SERVES = {"serve": {"--db", "--project", "--space", "--json"}}  # requests name their scopes
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_on_a_store_takes_the_place_and_says_what_it_takes(name: str) -> None:
     command: Command = app.command_named(name)
     flags = {option.flag for option in command.options}
-    on_a_store = not name.startswith(("config", "design")) and name not in NOT_ON_A_STORE
-    assert flags >= ({"--db", "--project", "--scope", "--space", "--json"} if on_a_store else {"--json"})
+    on_a_store = not name.startswith(("config", "design", "key")) and name not in NOT_ON_A_STORE
+    usual = {"--db", "--project", "--scope", "--space", "--json"} if on_a_store else {"--json"}
+    assert flags >= (PROTOCOL | SERVES).get(name, usual)
     shown = arguments.help_of(command)
     assert f"Usage: memorist {name}" in shown
     assert all(option.shown in shown and option.help in shown for option in command.options)

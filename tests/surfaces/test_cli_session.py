@@ -42,6 +42,15 @@ def test_the_end_of_a_conversation_names_its_summary_and_findings(cli: Cli) -> N
     assert cli.inside("promote", found).out.startswith(f"changed [id:{found}]: promoted")
 
 
+def test_a_session_that_nothing_opened_is_listed_all_the_same(cli: Cli) -> None:
+    cli.inside(
+        "remember", "A talk about the harbour", "--kind", "session", "--title", "harbour", "--session", "harbour"
+    )
+    row = cli.inside("session", "list").out.split("\t")
+    assert row[:3] == ["harbour", "unopened", "0"]
+    assert cli.inside("session", "show", "harbour").out.startswith("harbour: unopened")
+
+
 def test_every_conversation_is_listed_and_an_imported_one_by_its_title_and_day(cli: Cli) -> None:
     empty = cli.inside("session", "list")
     assert (empty.code, empty.out) == (0, "") and "no conversation is kept here" in empty.err
@@ -90,3 +99,27 @@ def test_a_file_of_messages_is_ingested_once(cli: Cli) -> None:
     file.write_text(json.dumps({"model": "m", "messages": messages}, indent=1))
     assert cli.inside("ingest", "talk.json", "--session", "s3").out.strip() == "session s3: 2 added, 0 known already"
     assert "museum" in cli.inside("recall", "when does the museum open?", "--search", "sessions").out
+
+
+def test_a_users_conversation_is_kept_shown_forked_and_closed(cli: Cli) -> None:
+    ann = ("--user", "ann")
+    assert cli.inside("session", "turn", "s1", "user", "My knee hurts", *ann).code == 0
+    assert cli.inside("session", "note", "s1", "It is the left one", *ann).code == 0
+    assert "user: My knee hurts" in cli.inside("session", "show", "s1", *ann).out
+    assert cli.inside("session", "fork", "s1", "s2", *ann).out.strip() == "s2: forked from s1"
+    assert len(cli.inside("session", "show", "s2", "--json", *ann).json["turns"]) == 1
+    assert cli.inside("session", "close", "s1", *ann).code == 0
+    assert cli.inside("session", "show", "s1", *ann).out.startswith("s1: closed")
+    bob = cli.inside("session", "show", "s9", "--user", "bob")
+    assert bob.code == 3 and "there is no session 's9' of 'bob'" in bob.err
+
+
+def test_a_bad_message_of_a_file_is_named(cli: Cli) -> None:
+    messages = [
+        {"role": "user", "content": "one"},
+        {"role": "wizard", "content": "two"},
+        {"role": "user", "content": "three"},
+    ]
+    done = cli.inside("ingest", "-", "--session", "s1", stdin=json.dumps(messages))
+    assert done.out.strip() == "session s1: 2 added, 0 known already, 1 left out" and done.code == 5
+    assert "message 2 has the role 'wizard'" in done.err

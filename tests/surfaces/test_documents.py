@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+import warm
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
@@ -91,7 +94,7 @@ needs_sh = pytest.mark.skipif(shutil.which("sh") is None, reason="the pages are 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    return Place(tmp_path, f'"{sys.executable}" -m memorist')
+    return Place(tmp_path, shlex.join(warm.program()))
 
 
 @needs_sh

@@ -148,6 +148,54 @@ def test_one_look_leaves_nothing_out(tmp_path: Path, monkeypatch: pytest.MonkeyP
             assert told == [f"question {round} {number}" for number in range(17)] and recalls.new() == []
 
 
+def test_who_asks_writes_it_down_at_once_only_while_somebody_listens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "memory.db"
+    with Memory(path, embed="none") as asking, Memory(path, embed="none") as listening:
+        asking.recall("nobody hears this yet")
+        assert asking.status()["buffered"] == 1 and not (tmp_path / "memory.db.heard").exists()
+        recalls = Recalls.of(listening, {})
+        asking.recall("and this at once")
+        assert asking.status()["buffered"] == 0
+        assert [line["query"] for line in recalls.new()][-1] == "and this at once"
+        monkeypatch.setattr("memorist.store.audience.HEARD", 0.0)  # the listener has not looked for a while
+        asking.recall("nobody hears this any more")
+        assert asking.status()["buffered"] == 1
+        assert os.name != "posix" or (tmp_path / "memory.db.heard").stat().st_mode & 0o077 == 0
+        assert (tmp_path / "memory.db.heard").read_bytes() == b""
+
+
+def test_many_questions_are_written_together_though_somebody_listens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memorist.store.writer.TOLD_EVERY", 60.0)
+    with Memory(tmp_path / "memory.db", embed="none") as memory:
+        memory._writer._flushed = -60.0
+        recalls = Recalls.of(memory, {})
+        for number in range(5):
+            memory.recall(f"question {number}")
+        assert [line["query"] for line in recalls.new()] == ["question 0"] and memory.status()["buffered"] == 4
+        monkeypatch.setattr("memorist.store.writer.TOLD_EVERY", 0.0)  # a while later
+        memory.recall("question 5")
+        assert [line["query"] for line in recalls.new()] == [f"question {number}" for number in range(1, 6)]
+
+
+def test_where_nothing_can_be_written_questions_are_heard_of_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> None:
+        raise PermissionError(path)
+
+    monkeypatch.setattr("memorist.store.audience.create_private", refuse)
+    with Memory(tmp_path / "memory.db", embed="none") as memory:
+        recalls = Recalls.of(memory, {})
+        memory.recall("which Postgres runs?")
+        assert memory.status()["buffered"] == 1 and recalls.new() == []
+        memory._writer.flush()
+        assert [line["query"] for line in recalls.new()] == ["which Postgres runs?"]
+
+
 @pytest.mark.skipif(not hasattr(os, "kill") or sys.platform == "win32", reason="needs signals")
 def test_it_follows_another_process(tmp_path: Path) -> None:
     fill(tmp_path)
@@ -160,6 +208,9 @@ def test_it_follows_another_process(tmp_path: Path) -> None:
         subprocess.run([*words[:3], "pin", "1", *words[3:]], check=True, capture_output=True)
         came = [json.loads(following.stdout.readline()) for _ in range(2)]
         assert {(line["verb"], line["surface"]) for line in came} == {("recalled", "cli"), ("pinned", "cli")}
+        with Memory(tmp_path / "memory.db", project="atlas", embed="none") as memory:
+            memory.recall("asked by a program that goes on")
+            assert json.loads(following.stdout.readline())["query"] == "asked by a program that goes on"
     finally:
         following.send_signal(signal.SIGTERM)
         following.communicate(timeout=30)

@@ -2,13 +2,12 @@
 
 import os
 import stat
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import warm
 from memorist import Memory
 from memorist.store.files import create_private, replace_private
 from memorist.surfaces import settings
@@ -17,7 +16,6 @@ pytestmark = [
     pytest.mark.covers("Z17"),
     pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's"),
 ]
-PROGRAM = [sys.executable, "-m", "memorist"]
 
 
 @pytest.fixture(autouse=True)
@@ -116,18 +114,10 @@ def test_the_command_line(root: Path) -> None:
     """Every command that writes, one after another, in a fresh home."""
     work = root / "work"
     work.mkdir(mode=0o700)
-    environment = {"PATH": os.environ.get("PATH", ""), "HOME": str(root)}
+    environment = {"PATH": os.environ.get("PATH", ""), "HOME": str(root), **warm.of_the_start(os.environ)}
 
     def run(*words: str, stdin: str = "") -> None:
-        done = subprocess.run(
-            [*PROGRAM, *words],
-            input=stdin.encode(),
-            capture_output=True,
-            cwd=work,
-            env=environment,
-            timeout=120,
-            umask=0,
-        )
+        done = warm.run(words, input=stdin.encode(), cwd=work, env=environment, timeout=120)
         assert done.returncode == 0, (words, done.stderr)
 
     run("remember", "Trains run on time")

@@ -20,6 +20,7 @@ from memorist import Memory
 from memorist.errors import Invalid, MemoristError, StoreUnavailable
 from memorist.files import streams
 from memorist.files.importers import Values
+from memorist.files.importers.places import transcripts
 from memorist.files.sources import Source
 from memorist.files.streams import Ids, Stream
 from memorist.files.transfer import import_files
@@ -119,6 +120,50 @@ def test_a_million_entries_are_refused_before_their_table_is_read(memory: Memory
     assert "too many" in refused(memory, tmp_path / "a.zip")
     (tmp_path / "a.zip").write_bytes(raw[:end] + b"PK\x06\x07" + bytes(16) + raw[end:])
     assert "too many" in refused(memory, tmp_path / "a.zip"), "a larger table beside the small one"
+
+
+def as_zip64(path: Path, table: int | None = None, place: int | None = None, between: bytes = b"") -> Path:
+    """The same archive with the two ends of a Zip64, as some programs write every archive."""
+    raw = path.read_bytes()
+    end = raw.index(b"PK\x05\x06")
+    count, size, start = struct.unpack_from("<HLL", raw, end + 10)
+    second = struct.pack("<4sQHHLLQQQQ", b"PK\x06\x06", 44, 45, 45, 0, 0, count, count, table or size, start)
+    locator = struct.pack("<4sLQL", b"PK\x06\x07", 0, end if place is None else place, 1)
+    last = struct.pack("<4sHHHHLLH", b"PK\x05\x06", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
+    path.write_bytes(raw[:end] + second + between + locator + last)
+    return path
+
+
+def test_a_zip64_is_read_within_the_same_bounds(memory: Memory, tmp_path: Path) -> None:
+    archive = packed(tmp_path / "a.zip", GOOD)
+    good = archive.read_bytes()
+    for wrong in ({"table": 60_000_000}, {"table": 1 << 40}, {"place": 3}, {"between": b"PK\x06\x06" + bytes(52)}):
+        archive.write_bytes(good)
+        assert "too many" in refused(memory, as_zip64(archive, **wrong))  # type: ignore[arg-type]
+    bomb = packed(tmp_path / "b.zip", ("conversations.json", b"[" + b" " * (40 << 20) + b"]"))
+    assert "swells" in refused(memory, as_zip64(bomb))
+    archive.write_bytes(good)
+    assert import_files(memory, [as_zip64(archive)]).outcomes["added"] == 2
+
+
+@pytest.mark.parametrize(
+    ("head", "how"),
+    [(b"\x28\xb5\x2f\xfd", "zstd"), (b"\x1f\x8b\x08", "gzip"), (b"\xfd7zXZ\0", "xz"), (b"BZh9", "bzip2")],
+)
+@pytest.mark.parametrize("name", ["rollout.jsonl.zst", "notes.md", "conversations.json"])
+def test_what_is_packed_otherwise_is_refused_with_what_to_do(
+    memory: Memory, tmp_path: Path, head: bytes, how: str, name: str
+) -> None:
+    (tmp_path / name).write_bytes(head + bytes(range(256)))
+    assert f"{name} is packed with {how}, which is not read; unpack it" in refused(memory, tmp_path / name)
+
+
+def test_a_packed_transcript_in_a_folder_is_named(memory: Memory, tmp_path: Path) -> None:
+    (tmp_path / "b.jsonl.zst").write_bytes(b"\x28\xb5\x2f\xfd")
+    (tmp_path / "a.jsonl").write_text(json.dumps({"type": "user", "message": {"role": "user", "content": "How hot?"},
+        "uuid": "1", "sessionId": "s", "timestamp": "2026-03-04T08:00:00Z"}) + "\n")  # fmt: skip
+    done = import_files(memory, transcripts("claude-code", tmp_path, tmp_path, tmp_path))
+    assert done.outcomes["added"] == 2 and "b.jsonl.zst is packed with zstd" in done.problems[0]
 
 
 def test_archives_in_archives_and_others_are_refused(memory: Memory, tmp_path: Path) -> None:

@@ -4,13 +4,14 @@ Numbers 1-9, 13, 20, 21 and 23 on the library, in a file and in RAM; 1-9, 13 and
 its own. A refusal says the fact and the next step on one line; a command line adds an exit code and no traceback.
 """
 
+import contextlib
+import io
 import itertools
 import json
 import math
 import os
 import signal
 import subprocess
-import sys
 import time
 import unicodedata
 from collections.abc import Callable, Iterable
@@ -20,10 +21,12 @@ from typing import Any
 
 import pytest
 
+import warm
 from conftest import rounds
 from memorist import Memory
 from memorist.errors import Conflict, Invalid, MemoristError, NotFound
 from memorist.store.nouns import Commit
+from memorist.surfaces.cli.app import run
 from memorist.testing import MovableClock
 
 TEXT_FIELDS = ("title", "session", "role", "speaker", "agent", "task", "season")
@@ -569,7 +572,7 @@ def test_23_a_hub_of_many_links_is_read_and_added_to(tmp_path: Path) -> None:
 
 # ---------------------------------------------------------------- the command line
 
-PROGRAM = [sys.executable, "-m", "memorist"]
+PROGRAM = warm.PROGRAM
 
 
 class Shell:
@@ -582,10 +585,8 @@ class Shell:
     def __call__(
         self, *words: str | bytes, stdin: bytes = b"", **environment: str
     ) -> "subprocess.CompletedProcess[bytes]":
-        return subprocess.run(
-            [*PROGRAM, *words[:1], "--db", str(self.db), *words[1:]],
-            input=stdin, capture_output=True, cwd=self.folder, env={**os.environ, **environment}, timeout=120,
-        )  # fmt: skip
+        words = (*words[:1], "--db", str(self.db), *words[1:])
+        return warm.run(words, input=stdin, cwd=self.folder, env={**os.environ, **environment}, timeout=120)
 
     def refuses(self, *words: str | bytes, stdin: bytes = b"", **environment: str) -> str:
         """Ends with a code of its own, one line on standard error, nothing on standard output, no traceback."""
@@ -603,8 +604,11 @@ class Shell:
         assert self.texts()[0] == text
 
     def texts(self) -> list[str]:
-        done = self("list", "--json", "--order", "number")
-        return [record["text"] for record in json.loads(done.stdout)]
+        """What is stored; it is asked in this process, because only what was handed in is in question."""
+        out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+        with contextlib.chdir(self.folder), contextlib.redirect_stdout(out):
+            assert run(["list", "--db", str(self.db), "--json", "--order", "number"]) == 0
+        return [record["text"] for record in json.loads(out.buffer.getvalue())]  # type: ignore[attr-defined]
 
 
 @pytest.fixture

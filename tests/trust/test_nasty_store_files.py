@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 import unicodedata
@@ -21,6 +20,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+import warm
 from faults.processes import Child, needs_fork
 from memorist import Memory
 from memorist.errors import MemoristError, StoreDamaged, StoreTooNew, StoreUnavailable
@@ -87,8 +87,7 @@ def assert_clear(said: str) -> None:
 
 
 def memorist(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "memorist", *words, "--db", str(path), "--project", "atlas"]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    return warm.run_in_text([*words, "--db", str(path), "--project", "atlas"])
 
 
 @pytest.mark.covers("P11", "P13", "P22")

@@ -35,6 +35,9 @@ CHANGES = [
     ("My bank is Sparkasse", "My bank is now Revolut"),
     ("The backend is written in Python", "The backend is now written in Go"),
     ("The name of the project is Atlas", "The project was renamed to Orion"),
+    ("Log retention is 30 days", "Log retention is now 90 days"),
+    ("The retention of logs is 30 days", "The retention of logs is 90 days"),
+    ("Deploys happen on Wednesdays", "Deploys now happen on Fridays"),
 ]
 
 
@@ -54,6 +57,38 @@ def test_hardly_ever_is_one_retired_by_the_other() -> None:
 def test_what_did_change_still_supersedes(old: str, new: str) -> None:
     found = between(old, new)
     assert found is not None and found.clear
+
+
+@pytest.mark.covers("S3-24")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Deploys happen on Wednesdays", "Deploys happen on Fridays"),
+        ("Backups run on Sundays", "Backups run on Mondays"),
+        ("The retro takes place on Fridays", "The retro takes place on Mondays"),
+        ("Timeout is 30 seconds", "Timeout is 60 seconds"),
+        ("Log retention is 30 days", "Log retention is 90 days"),
+        ("Session timeout is 15 minutes", "Session timeout is 30 minutes"),
+        ("API rate limit = 100", "API rate limit = 500"),
+    ],
+)
+def test_what_may_have_changed_is_flagged_and_both_stay(old: str, new: str) -> None:
+    with Memory(":memory:", embed="none") as memory:
+        memory.remember_many([old, new])
+        assert len(memory.conflicts()) == 1 and memory.count() == 2
+
+
+@pytest.mark.covers("S3-24")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Node version is 18 in CI", "Node version is 20 in production"),
+        ("Daily rate is 800 for Acme", "Daily rate is 950 for Globex"),
+        ("Password length is at least 12", "Password length is at most 64"),
+    ],
+)
+def test_a_measure_of_something_else_is_not_even_flagged(old: str, new: str) -> None:
+    assert between(old, new) is None and between(new, old) is None
 
 
 def test_a_correction_need_not_say_so_in_words() -> None:

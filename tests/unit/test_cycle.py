@@ -1,18 +1,27 @@
 """The cycle of an open session, in both stores: what its window shows, when it is compacted, and what is noted before that."""
 
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memorist import Memory
 from memorist.access import access_for
-from memorist.errors import Conflict, Invalid
+from memorist.errors import Conflict, Invalid, StoreDamaged
+from memorist.session import window as window_module
 from memorist.session.compaction import REQUEST
 from memorist.session.session import Session
+from memorist.store.nouns import Glimpse
+from memorist.store.sqlite.read import GLIMPSES
+from memorist.store.where import Where
 from memorist.testing import MovableClock
+from memorist.text.tokens import count_tokens
 
 LARGE = 1_000_000
 ANSWER = "```memory\n## Key Decisions\n- {}\n```"
@@ -65,6 +74,113 @@ def test_a_window_stores_nothing(memory: Memory) -> None:
     events = len(memory.log(limit=1000))
     assert session.window(LARGE, system="Be kind.") == session.window(LARGE, system="Be kind.")
     assert len(memory.log(limit=1000)) == events
+
+
+def test_threads_that_share_a_session_see_each_turn_once(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    session, store = memory.session("s"), memory._tools.store
+    talk(session, 30)
+    read = store.glimpses
+
+    def slowly(where: Where) -> list[Glimpse]:
+        found = read(where)
+        time.sleep(0.05)  # so that the others come meanwhile
+        return found
+
+    monkeypatch.setattr(store, "glimpses", slowly)
+    with ThreadPoolExecutor(4) as pool:
+        windows = [future.result() for future in [pool.submit(session.window, LARGE) for _ in range(4)]]
+    assert [len(window.panes) for window in windows] == [30] * 4
+    assert all(window == windows[0] for window in windows) and len(session.window(LARGE).panes) == 30
+
+
+WORDS = st.text("abc\n ÄÖ漢", max_size=12).map("said {}.".format)
+STEPS = st.one_of(
+    st.tuples(st.sampled_from(["user", "assistant", "system"]), WORDS),
+    st.tuples(st.just("tool"), WORDS),
+    st.tuples(st.just("forget"), st.integers(0, 30)),
+    st.tuples(st.just("compact"), st.integers(1, 6)),
+    st.tuples(st.just("window"), st.sampled_from([40, 120, LARGE])),
+)
+
+
+@pytest.mark.covers("S2-2", "S2-11", "W2-3")
+@given(st.lists(STEPS, max_size=25))
+def test_a_window_that_grew_is_the_one_that_a_fresh_look_gives(steps: list[tuple[str, Any]]) -> None:
+    with Memory(":memory:", project="atlas", embed="none", clock=MovableClock()) as memory:
+        session = memory.session("s")
+        for n, (what, told) in enumerate(steps):
+            if what == "tool":
+                session.tool_call("read", {"path": told}, id=f"c{n}")
+                session.tool_result(f"c{n}", told * 9)
+            elif what == "forget":
+                for turn in session.turns()[told : told + 1]:
+                    memory.erase(turn.id)
+            elif what == "compact":
+                session.compact(keep=told)
+            elif what == "window":
+                session.window(told, results=1)
+            else:
+                session.turn(what, told)
+            grown = session.window(LARGE, results=1, dry_run=True)
+            session._cycle = None
+            assert session.window(LARGE, results=1, dry_run=True) == grown
+
+
+@pytest.mark.covers("P11")
+@pytest.mark.parametrize("column", range(8))
+def test_a_row_that_holds_something_else_is_damage_and_no_message(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, column: int
+) -> None:
+    session, store = memory.session("s"), memory._tools.store
+    talk(session, 3)
+    read = store._rows  # type: ignore[attr-defined]
+
+    def otherwise(sql: str, values: Any) -> list[Any]:
+        found = read(sql, values)
+        return [(*row[:column], 0.5, *row[column + 1 :]) for row in found] if sql.startswith(GLIMPSES) else found
+
+    monkeypatch.setattr(store, "_rows", otherwise)
+    with pytest.raises(StoreDamaged):
+        session.window(LARGE)
+
+
+@pytest.mark.covers("S2-2", "W2-2")
+@given(st.lists(STEPS, max_size=12), st.lists(st.integers(10, 900), min_size=1, max_size=5), st.integers(1, 30))
+def test_what_a_bound_decides_is_what_counting_decides(
+    steps: list[tuple[str, Any]], limits: list[int], often: int
+) -> None:
+    """A counter of the caller's is asked about every turn; ours only where the length of the texts leaves a doubt."""
+    with Memory(":memory:", project="atlas", embed="none", clock=MovableClock()) as memory:
+        session, asked = memory.session("s"), list[str]()
+        for n, (what, told) in enumerate(steps):
+            if what == "tool":
+                session.tool_call("read", {"path": told}, id=f"c{n}")
+                session.tool_result(f"c{n}", told * often)
+            elif what == "compact":
+                session.compact(keep=told)
+            elif isinstance(told, str):
+                session.turn(what, told * often)
+        shown = [session.window(limit, results=1, dry_run=True) for limit in limits]
+        memory._tools = replace(memory._tools, count_tokens=lambda text: asked.append(text) or count_tokens(text))
+        session._cycle = None
+        counted = [session.window(limit, results=1, dry_run=True) for limit in limits]
+        assert shown == counted
+        assert [window.messages for window in shown] == [window.messages for window in counted]
+        assert {turn.text for turn in session._rounds._past.turns} <= set(asked)
+
+
+@pytest.mark.covers("S2-2")
+def test_turns_that_plainly_fit_are_counted_when_somebody_asks(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = memory.session("s")
+    talk(session, 20)
+    asked = list[str]()
+    monkeypatch.setattr("memorist.session.window.count_tokens", lambda text: asked.append(text) or count_tokens(text))
+    memory._tools = replace(memory._tools, count_tokens=window_module.count_tokens)
+    window = session.window(LARGE)
+    assert window.state == "fits" and len(window.messages) == 20 and not asked
+    assert window.tokens == sum(pane.tokens for pane in window.panes) > 0
+    assert len(asked) == 20  # and no text twice
+    assert session.window(window.tokens, dry_run=True).state == "compact" and len(asked) == 20
 
 
 @pytest.mark.covers("S2-11", "C2-5")
@@ -336,6 +452,7 @@ def test_two_sessions_of_one_name_in_two_projects_do_not_see_each_other(tmp_path
         assert parts(two) == ["turn"] * 4
 
 
+@pytest.mark.covers("N2-1")
 def test_a_store_that_takes_no_writes_still_gives_a_window_and_says_why(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -380,7 +497,7 @@ def test_a_flush_is_asked_for_once_in_each_cycle(memory: Memory) -> None:
     assert session.window(int(session.window(LARGE).tokens / 0.75)).state == "flush"  # the next cycle
 
 
-@pytest.mark.covers("S2-13", "N2-3")
+@pytest.mark.covers("S2-13", "N2-3", "N2-7")
 def test_a_compaction_flushes_once_and_not_again_what_was_flushed(memory: Memory) -> None:
     heard: list[str] = []
     memory.bus.listen(lambda event, facts: heard.append(str(facts["reason"])), "memory:flush")

@@ -23,6 +23,8 @@ from memorist.errors import Invalid, MemoristError, OutOfScope, Refused, StoreUn
 from memorist.files import follow as following
 from memorist.files import transcripts
 from memorist.files.follow import Follower, follow, listen
+from memorist.files.memory_page import MemoryPage
+from memorist.files.projections import Since
 from memorist.files.transcripts import file_of, read
 from memorist.store import folders
 from memorist.store.lock import locked
@@ -72,6 +74,34 @@ def test_a_second_time_changes_no_byte(memory: Memory, tmp_path: Path) -> None:
     Follower(memory, folder).follow()
     Follower(memory, folder).sync()
     assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()} == seen
+
+
+def test_a_turn_costs_its_line_and_the_page_misses_no_memory(
+    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, written, write = tmp_path / "files", list[int](), MemoryPage.write
+    follower = Follower(memory, folder)
+
+    def counted(page: MemoryPage, memory: Memory, since: Since) -> list[str]:
+        written.append(1)
+        return write(page, memory, since)
+
+    monkeypatch.setattr(MemoryPage, "write", counted)
+    memory.remember("The gate is open", kind="decision")
+    follower.follow()
+    assert len(written) == 1
+    for number in range(4):
+        say(memory, f"turn {number}")
+        follower.follow()
+    assert len(written) == 1 and said(folder) == [f"turn {number}" for number in range(4)]
+    memory.remember("The lock is shut", kind="decision")
+    say(memory, "turn 4")
+    follower.follow()
+    page = (folder / "MEMORY.md").read_text(encoding="utf-8")
+    assert len(written) == 2 and "The gate is open" in page and "The lock is shut" in page
+    before = contents(folder)
+    follower.sync()
+    assert contents(folder) == before
 
 
 def test_what_is_no_turn_moves_only_the_position(memory: Memory, tmp_path: Path) -> None:
@@ -157,6 +187,7 @@ def test_lines_of_others_are_kept(memory: Memory, tmp_path: Path) -> None:
     assert note in file_of(tmp_path / "files", "s").read_bytes()
 
 
+@pytest.mark.covers("S2-8")
 @pytest.mark.parametrize("lost", ["sessions/s.jsonl", "sessions.json", ".memorist/follow.json", ".memorist", "."])
 def test_what_somebody_removed_is_written_again(memory: Memory, tmp_path: Path, lost: str) -> None:
     folder = tmp_path / "files"
@@ -370,7 +401,7 @@ def killed_at(patch: pytest.MonkeyPatch, step: str) -> None:
 STEPS = ("_tell_store", "append", "line", "_save", "_keep")
 
 
-@pytest.mark.covers("P14")
+@pytest.mark.covers("P14", "S2-8")
 def test_after_any_crash_the_files_are_those_of_the_rows(tmp_path: Path) -> None:
     chance = random.Random("crash")
     for number in range(rounds(500)):
@@ -527,6 +558,23 @@ def test_a_full_path_has_a_folder_for_each_project(tmp_path: Path) -> None:
             done = follow(memory)
             assert done is not None and said(done.folder) == [f"of {project}"]
     assert len(list((tmp_path / "all").iterdir())) == 3
+
+
+def test_a_folder_that_a_renamed_project_leaves_behind_is_told(tmp_path: Path) -> None:
+    base = tmp_path / "files"
+    with Memory(tmp_path / "m.db", project="one", embed="none") as memory:
+        memory.remember("hello", kind="turn", role="user", session="monday")
+        Follower(memory, base / "one").follow()
+        memory.through(access_for("admin", "project/one", origin="user")).rename_project("one", "two")
+    with Memory(tmp_path / "m.db", project="two", embed="none") as memory:
+        follower = Follower(memory, base / "two")
+        for told in (follower.follow().told, follower.sync().told):
+            (said,) = told
+            assert str(base / "one") in said and "project/one, which is project/two now" in said and "remove" in said
+        memory.remember("again", kind="turn", role="user", session="monday")
+        assert follower.follow().told == (), "and not with every line"
+        shutil.rmtree(base / "one")
+        assert follower.sync().told == ()
 
 
 def test_a_project_without_a_folder_is_told_to_name_one(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def freshness(memory: Memory) -> str | None:
     return hit.freshness
 
 
-@pytest.mark.covers("S2-15")
+@pytest.mark.covers("S2-15", "N2-8")
 def test_a_changed_file_makes_a_memory_stale_and_a_missing_one_unverifiable(memory: Memory, project: Path) -> None:
     memory.remember(SAID, files=["src/sign.py"])
     assert freshness(memory) == "fresh"

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -10,6 +10,7 @@ from memorist import Draft, Memory
 from memorist.errors import Conflict, Invalid, OutOfScope
 from memorist.noun import plain
 from memorist.records import Origin
+from memorist.store.nouns import Commit
 from memorist.testing import MovableClock
 
 
@@ -99,6 +100,23 @@ def test_a_retry_with_its_key_is_stored_once(memory: Memory) -> None:
     turn = memory.remember("ok", kind="turn", key="t1")
     assert memory.remember("ok", kind="turn", key="t1").id == turn.id
     assert memory.count() == 2
+
+
+@pytest.mark.covers("P2")
+def test_a_turn_that_an_older_version_stored_under_its_key_is_known_again(memory: Memory) -> None:
+    """Version 0.1.0 took the agent and the time of a turn into the digest of its draft."""
+    turn: dict[str, Any] = {"kind": "turn", "role": "user", "agent": "coder", "at": "2026-01-01"}
+    first = memory.remember("hello there", key="k1", **turn)
+    drafted = repr(Draft("hello there", scope=memory.home, **turn)) + "{}"
+    writer, store = memory._writer, memory._tools.store
+    use = store.key_use(writer.digest(f'key ["default","{memory.home}","k1"]'))
+    assert use is not None
+    with store.transaction():
+        store.write(Commit(keys=[replace(use, draft=writer.digest(f"draft {drafted}"))]))
+    assert memory.remember("hello there", key="k1", **turn).id == first.id
+    with pytest.raises(Conflict, match="another text"):
+        memory.remember("hello you", key="k1", **turn)
+    assert memory.count() == 1
 
 
 def test_a_key_used_for_another_text_is_a_conflict_and_changes_nothing(memory: Memory) -> None:

@@ -377,6 +377,36 @@ def test_mem0(
     assert brought(content, "mem0.json").outcomes == {"unchanged": 2}
 
 
+def test_an_import_says_whose_its_memories_are_and_an_empty_answer_that_users_have_some(
+    memory: Memory, brought: Callable[..., Imported]
+) -> None:
+    done = brought(json.dumps(MEM0[:1]), "mem0.json")
+    assert done.notes == ("1 belongs to user/ann: ask with --user ann, in Python with user='ann'",)
+    empty = memory.recall("who likes green tea?")
+    assert not empty and "; there are memories in scopes of users, which" in str(empty.empty_because)
+    assert "ann" not in str(empty.empty_because), "one user is not told of another"
+    assert memory.recall("who likes green tea?", user="ann")[0].record.text == "Likes green tea"
+    assert "scopes of users" not in str(memory.recall("thanks!").empty_because), "nothing was asked"
+    for told in (memory.recall("zebra", user="ann"), memory.recall("zebra", scope="project/atlas")):
+        assert "scopes of users" not in str(told.empty_because)
+    narrow = memory.through(replace(memory.access, reads=("project/atlas",)))
+    assert "scopes of users" not in str(narrow.recall("who likes green tea?").empty_because)
+
+
+def test_what_users_said_is_not_told_of_as_memories(memory: Memory) -> None:
+    memory.ingest([{"role": "user", "content": "I like green tea"}], session="s1", user="ann")
+    assert "scopes of users" not in str(memory.recall("zebra").empty_because)
+
+
+def test_of_many_users_the_first_are_named_and_the_rest_is_counted(
+    memory: Memory, brought: Callable[..., Imported], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memorist.files.transfer.MOST_USERS", 8)
+    many = [{"id": f"x{n}", "memory": f"Fact {n}", "user_id": f"user{n}"} for n in range(20)]
+    done = brought(json.dumps(many), "mem0.json")
+    assert len(done.notes) == 6 and done.notes[-1].startswith("15 more belong to other users")
+
+
 OWN = [
     {"id": "1", "role": "user", "content": "List the files", "timestamp": "2026-03-05T08:00:00Z"},
     {"id": "k", "role": "tool_call", "name": "ls", "input": {"path": "."}, "timestamp": "2026-03-05T08:00:01Z"},
@@ -550,3 +580,23 @@ def test_from_the_command_line(home: Path, monkeypatch: pytest.MonkeyPatch, caps
     assert run(["import", "gemini"]) != 0 and "name a folder" in capsys.readouterr().err
     (home / "work" / "codex").write_text("a document that is called so")
     assert run(["import", "codex"]) == 0, "a file of that name is meant"
+
+
+def test_packed_transcripts_of_codex_are_named_once(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whose they are cannot be told, so they are no problem of this import."""
+    monkeypatch.chdir(home / "work")
+    day = home / "codex" / "sessions" / "2026" / "03" / "02"
+    put(day / "rollout-1.jsonl", [codex("session_meta", id="x-2", cwd=str(home / "work")), *CODEX[1:]])
+    for name in ("rollout-2.jsonl.zst", "rollout-3.jsonl.zst"):
+        (day / name).write_bytes(b"\x28\xb5\x2f\xfd")
+    assert run(["import", "codex"]) == 0
+    said = capsys.readouterr()
+    assert "5 added" in said.out and said.err.count("2 transcripts are packed, and not read: ") == 1
+    assert "rollout-2.jsonl.zst and others; unpack" in said.err
+    (day / "rollout-1.jsonl").unlink()
+    (day / "rollout-2.jsonl.zst").unlink()
+    assert run(["import", "codex"]) != 0
+    said = capsys.readouterr()
+    assert "1 transcript is packed, and not read: " in said.err and "holds no transcripts of codex" in said.err

@@ -84,6 +84,32 @@ def test_an_item_has_an_id_of_its_own(memory: Memory) -> None:
     assert len(found) == len("dec_") + 16
 
 
+@pytest.mark.covers("C2-4", "S2-9")
+def test_what_names_an_entity_is_found_by_its_name_in_every_file(memory: Memory, project: Path) -> None:
+    """The founding program kept a link for each mention; here a question by the name is what leads from one to the other."""
+    (project / "PLAN.md").write_text(
+        "The pipeline runs on Borealis Station.\n\nDECISION: Borealis Station moves in May\n"
+    )
+    (project / "src" / "sign.py").write_text("# TODO: sign what Borealis Station sends\n# TODO: rename the module\n")
+    index(memory)
+    [entity] = [record for record in extracted(memory) if record.kind == "entity"]
+    found = {hit.text for hit in memory.recall(entity.text.partition(":")[0], search="items", limit=20)}
+    assert found == {entity.text, "Borealis Station moves in May", "sign what Borealis Station sends"}
+
+
+@pytest.mark.covers("S2-10", "S2-6")
+def test_only_the_extraction_writes_items(memory: Memory) -> None:
+    """Neither an agent nor a file that is synced can plant one that the files do not say."""
+    index(memory)
+    items = items_json(extracted(memory))
+    [real] = [record for record in extracted(memory) if record.kind == "decision"]
+    for origin in ("agent", "file", "user"):
+        door = memory.through(replace(memory.access, origin=origin))
+        planted = door.remember(f"Staging runs MySQL, says {origin}", files=real.files, data=dict(real.data))
+        assert planted.id and items_json(extracted(memory)) == items
+    assert index(memory).outcomes == {"unchanged": 4}
+
+
 @pytest.mark.covers("S2-6")
 def test_extracted_again_what_stands_there_keeps_its_id_and_votes(memory: Memory, project: Path) -> None:
     index(memory)

@@ -19,13 +19,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from conftest import rounds
+from conftest import computed, rounds
 from memorist import Memory
 from memorist.errors import ModelUnavailable
 from memorist.models import embed, encoder
 from memorist.models.embed import FOLDER, built_in, chosen
 from memorist.models.encoder import WINDOW, LayeredEmbedder
-from tools.make_encoder.install import flat, install
+from tools.make_encoder.install import as_bytes, flat, install
 
 Weights = dict[str, Any]
 INNER = 768
@@ -51,7 +51,11 @@ def weights(layers: int, plain: bool = False) -> Weights:
         return (dice.standard_normal(shape) * size).astype(np.float16)
 
     made = {"scale": np.float16(9.7), "pos": some(128, 256, size=0.3), "out.weight": some(256, 256)}
-    made |= {"gate.weight": some(1, 256), "gate.bias": some(1)}
+    made |= {"gate.weight": some(1, 256), "gate.bias": some(1), "lift.weight": some(256, 64)}
+    whole_bytes = dice.integers(-127, 128, (len(embed.loaded_table().rows), 64))
+    whole_bytes[0] = 127
+    whole_bytes[101] *= not plain  # what [CLS] is told is added to its place
+    made["more.weight"] = (whole_bytes * 2.0**-6).astype(np.float16)  # so that bytes hold it whole
     norms = ["n"]
     for number in range(layers):
         name = f"layers.{number}"
@@ -75,7 +79,7 @@ def by_the_book(text: str, weights: Weights, heads: int = 4) -> Any:
         if not some:
             continue
         rows = table.rows[[101, *some]].astype(np.float64) * table.scales[[101, *some]].astype(np.float64)[:, None]
-        x = rows * w["scale"] + w["pos"][: len(rows)]
+        x = rows * w["scale"] + w["pos"][: len(rows)] + w["more.weight"][[101, *some]] @ w["lift.weight"].T
         for number in range(sum(name.endswith("qkv.weight") for name in w)):
             x = book_layer(x, w, f"layers.{number}", heads)
         x = book_norm(x, w, "n")[1:]
@@ -109,17 +113,26 @@ def installed(folder: Path, made: Weights, patch: pytest.MonkeyPatch) -> Layered
     np.savez(folder / "trained.npz", turn=np.zeros(2), **made)
     install(folder / "trained.npz", folder, 4, None, None, None)
     patch.setattr(encoder, "FOLDER", folder)
-    encoder.about.cache_clear()
-    encoder._layers.cache_clear()
+    forget()
     return LayeredEmbedder()
+
+
+@pytest.fixture(autouse=True)
+def every_vector_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LayeredEmbedder, "embed", computed)
+
+
+def forget() -> None:
+    """What was read of a package is read again."""
+    for read in (encoder.about, encoder._layers, encoder._beside):
+        read.cache_clear()
 
 
 @pytest.fixture
 def layered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LayeredEmbedder]:
     """An embedder of two layers that were never trained: every law but meaning holds for it."""
     yield installed(tmp_path, weights(2), monkeypatch)
-    encoder.about.cache_clear()
-    encoder._layers.cache_clear()
+    forget()
 
 
 # ---------------------------------------------------------------- what was trained
@@ -143,6 +156,7 @@ def test_a_weight_that_does_not_fit_is_not_installed() -> None:
     made = {name: np.asarray(value, np.float64) for name, value in weights(1).items()}
     made["layers.0.o.weight"][0, 0] = 1e6
     with pytest.raises(SystemExit, match="too large"):
+        as_bytes(made)
         flat(made, 1, 4)
 
 
@@ -155,7 +169,7 @@ def test_the_file_is_the_one_described_and_belongs_to_this_table() -> None:
     digests = {name: hashlib.sha256((FOLDER / name).read_bytes()).hexdigest() for name in described["files"]}
     assert digests == described["files"]
     assert described["table"] == embed.about()["identity"]
-    joined = f"{described['table']} {digests['layered-256.npy']}"
+    joined = " ".join([described["table"], *digests.values()])
     assert hashlib.sha256(joined.encode()).hexdigest() == described["identity"]
     assert LayeredEmbedder().name == f"layered-256@{described['identity'][:12]}"
 
@@ -174,14 +188,17 @@ def unfolded() -> Weights:
         "gate.bias": 2 * learnt.gate_add,
     }
     made |= {"out.weight": np.hstack(list(learnt.out)).T, "out.bias": learnt.out_add}
+    told = encoder._beside().astype(np.float64)
+    told[101] = 0  # that of [CLS] stands in its place
+    made |= {"more.weight": told, "lift.weight": learnt.lift.T}
     norms = ["n"]
     eight = np.repeat([8.0, 1.0, 1.0], 256)  # the scores are divided by it; the package has that in the questions
     for number, layer in enumerate(learnt.layers):
         parts = {
             "qkv": (np.hstack(list(layer.attend[:, 0])).T * eight[:, None], layer.attend_add.ravel() * eight),
-            "o": (np.vstack(list(layer.join[:, 0])).T, layer.join_add),
+            "o": (whole(layer.join).T, layer.join_add),
             "f1": (np.hstack(list(layer.up[:, 0])).T, layer.up_add.ravel()),
-            "f2": (np.vstack(list(layer.down[:, 0])).T * 2, layer.down_add),
+            "f2": (whole(layer.down).T * 2, layer.down_add),
         }
         for part, (weight, bias) in parts.items():
             made |= {f"layers.{number}.{part}.weight": weight, f"layers.{number}.{part}.bias": bias}
@@ -189,6 +206,11 @@ def unfolded() -> Weights:
     for name in norms:
         made |= {f"{name}.weight": np.ones(256), f"{name}.bias": np.zeros(256)}
     return made
+
+
+def whole(strips: Any) -> Any:
+    """A matrix that lies in strips, one stretch of its rows behind the other."""
+    return np.vstack([np.hstack(list(stretch[:, 0])) for stretch in strips])
 
 
 def test_the_layers_of_the_package_are_computed_by_the_book() -> None:

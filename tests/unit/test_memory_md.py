@@ -11,6 +11,7 @@ import pytest
 from memorist import Memory
 from memorist.errors import Conflict, OutOfScope, Refused
 from memorist.files.conflict import erase
+from memorist.files.labels import Labelled
 from memorist.files.memory_md import Limits, sync
 from memorist.files.memory_page import MemoryPage
 from memorist.files.page import STARTING
@@ -157,7 +158,7 @@ def test_lines_of_a_person_are_memories_of_the_kind_of_their_section(memory: Mem
     typed = text_of(page)
     assert len(sync(memory, page).edits) == 3 and text_of(page) == typed, "what a person typed is not touched"
     found = {record.text: record for record in memory.list()}
-    ship = found["Ship on Tuesdays #release"]
+    ship = found["Ship on Tuesdays"]
     assert (ship.kind, ship.times.at.date().isoformat(), ship.tags) == ("decision", "2026-03-04", ("release",))
     assert found["Dark themes"].kind == "preference"
     assert found["call Ann"].data == {"section": "Pending Actions"}
@@ -476,3 +477,152 @@ def test_the_page_of_a_project_follows_whoever_follows(memory: Memory, page: Pat
     [fact] = memory.list()
     memory.erase(fact.id)
     assert follower.erase(narrow, SimpleNamespace(ids={fact.id}, traces=())) == [] and "8080" not in text_of(page)
+
+
+# ---------------------------------------------------------------- labels that people write
+
+
+NOTE = """\
+---
+title: Storage
+permalink: storage
+---
+
+## Observations
+
+- [decision] Use Postgres for orders #db #storage
+- Ask in #general
+"""
+
+
+def noted(memory: Memory, page: Path) -> Any:
+    page.parent.mkdir(exist_ok=True)
+    page.write_text(NOTE, encoding="utf-8")
+    sync(memory, page)
+    return next(record for record in memory.list() if record.text.startswith("Use"))
+
+
+@pytest.mark.covers("W2-5", "P18")
+def test_a_category_and_tags_become_kind_and_tags_and_the_line_stays(memory: Memory, page: Path) -> None:
+    page.parent.mkdir()
+    page.write_text(NOTE, encoding="utf-8")
+    shown = [edit.text for edit in sync(memory, page, dry_run=True).edits]
+    assert shown == ["[decision] Use Postgres for orders #db #storage", "Ask in #general"], "all that is adopted"
+    record = noted(memory, page)
+    assert (record.text, record.kind, record.tags) == ("Use Postgres for orders", "decision", ("db", "storage"))
+    assert texts(memory) == {"Use Postgres for orders", "Ask in #general"}
+    assert text_of(page) == NOTE
+    again = sync(memory, page)
+    assert not again.changed and not again.edits and not again.written
+    memory.remember("Something else, so that all is compared again")
+    sync(memory, page)
+    assert text_of(page).startswith(NOTE.split("title")[0]) and all(line in text_of(page) for line in NOTE.splitlines())
+    assert memory.get(record.id).version == record.version
+
+
+@pytest.mark.covers("W2-5")
+def test_an_edit_of_a_labelled_line_is_an_edit_of_its_text_and_labels(memory: Memory, page: Path) -> None:
+    record = noted(memory, page)
+    change(page, "for orders #db", "for invoices #db")
+    sync(memory, page)
+    now = memory.get(record.id)
+    assert (now.text, now.kind, now.tags) == ("Use Postgres for invoices", "decision", ("db", "storage"))
+    change(page, "- [decision] Use Postgres for invoices #db", "- [warning] Use Postgres for invoices #sql #db")
+    done = sync(memory, page)
+    now = memory.get(record.id)
+    assert (now.text, now.kind, now.tags) == ("Use Postgres for invoices", "warning", ("db", "storage", "sql"))
+    assert [edit.verb for edit in done.edits] == [
+        "revised"
+    ] and "- [warning] Use Postgres for invoices #sql" in text_of(page)
+    assert not sync(memory, page).edits
+
+
+@pytest.mark.covers("W2-5")
+def test_a_labelled_line_whose_memory_is_revised_keeps_its_labels(memory: Memory, page: Path) -> None:
+    record = noted(memory, page)
+    memory.revise(record.id, "Use SQLite for orders")
+    sync(memory, page)
+    assert f"- [decision] Use SQLite for orders #db #storage <!-- m:{record.id[1:]} -->\n" in text_of(page)
+    assert memory.get(record.id).text == "Use SQLite for orders" and not sync(memory, page).changed
+
+
+@pytest.mark.covers("W2-5", "G1")
+def test_a_labelled_line_is_erased_with_its_memory(memory: Memory, page: Path) -> None:
+    record = noted(memory, page)
+    person(memory).erase(record.id)
+    sync(memory, page)
+    assert "Postgres" not in text_of(page) and "- Ask in #general\n" in text_of(page)
+
+
+@pytest.mark.covers("P18")
+def test_a_line_that_came_in_with_its_labels_in_the_text_stays_as_it_is(
+    memory: Memory, page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As earlier versions stored it."""
+    with monkeypatch.context() as before:
+        before.setattr("memorist.files.page.labelled", Labelled)
+        page.parent.mkdir(exist_ok=True)
+        page.write_text(NOTE, encoding="utf-8")
+        sync(memory, page)
+    memory.remember("Something else, so that all is compared again")
+    assert not sync(memory, page).edits and "[decision] Use Postgres for orders #db #storage" in texts(memory)
+    change(page, "Postgres", "SQLite")
+    sync(memory, page)
+    assert "[decision] Use SQLite for orders #db #storage" in texts(memory) and not sync(memory, page).edits
+
+
+@pytest.mark.covers("W2-5", "P18")
+def test_two_lines_with_one_statement_are_one_memory_with_the_tags_of_both(memory: Memory, page: Path) -> None:
+    page.parent.mkdir()
+    page.write_text("## Notes\n- [decision] Use Go #a\n- Use Go #b\n- Use Go #c\n", encoding="utf-8")
+    sync(memory, page)
+    [record] = memory.list()
+    assert (record.text, record.kind, record.tags) == ("Use Go", "decision", ("a", "b", "c"))
+    for _ in range(2):
+        again = sync(memory, page)
+        assert not (again.edits or again.written or again.changed)
+        memory.remember("A note elsewhere, so that all is compared again", scope="user/ann")
+    change(page, "- [decision] Use Go #a\n", "")
+    sync(memory, page)
+    assert memory.get(record.id).state == "active", "another line still says it"
+
+
+@pytest.mark.covers("W2-5", "P18")
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("decision", "[decision] Use {}"),
+        ("fact", "Ship with {} #ops #ci"),
+        ("fact", "[fact] {} is blue #ops (mostly)"),
+        ("warning", "[warning] {} breaks"),
+    ],
+)
+def test_a_label_in_the_memorys_own_text_is_written_once(memory: Memory, page: Path, kind: Any, text: str) -> None:
+    record = memory.remember(text.format("Postgres"), kind=kind, tags=["ops", "ci"])
+    sync(memory, page)
+    for name in ("MySQL", "SQLite"):
+        memory.revise(str(record.id), text.format(name))
+        sync(memory, page)
+        [line] = [line for line in text_of(page).splitlines() if name in line]
+        assert text.format(name) in line and line.count("[") <= 1 and line.count("#ops") <= 1
+        assert not sync(memory, page).changed and texts(memory) == {text.format(name)}
+
+
+@pytest.mark.covers("P17")
+def test_a_line_that_is_back_after_a_sync_was_killed_is_not_lost(
+    memory: Memory, page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its memory was forgotten, and that was not noted; whoever typed it has put it back."""
+    noted(memory, page)
+
+    def killed(*_: Any) -> bool:
+        raise InterruptedError
+
+    change(page, "- Ask in #general\n", "")
+    with monkeypatch.context() as patch, pytest.raises(InterruptedError):
+        patch.setattr("memorist.files.memory_md._Sync._commit", killed)
+        sync(memory, page)
+    page.write_text(NOTE, encoding="utf-8")
+    done = sync(memory, page)
+    files = [page, *map(Path, done.conflicts)]
+    assert "- Ask in #general\n" in "".join(map(text_of, files))

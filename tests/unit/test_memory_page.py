@@ -1,5 +1,6 @@
 """A page that people and programs write together: no line of it is ever lost, and what is a memory is found again."""
 
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,9 +11,10 @@ from hypothesis import strategies as st
 from conftest import rounds
 from memorist import Memory
 from memorist.errors import Conflict
+from memorist.files.markdown import memories_in
 from memorist.files.memory_md import sync
 from memorist.files.merge import merged
-from memorist.files.page import Edits, item_of, parse, says_the_same
+from memorist.files.page import Edits, item_of, labels_beside, parse, says_the_same
 from memorist.records import Record, Times, now_utc
 from memorist.text.visible import is_blank
 
@@ -111,14 +113,72 @@ def test_properties_of_others_stay_and_ours_move_on() -> None:
     assert edits.done(NOW, 20) == text.replace("version: 7", "version: 8") + "\n- x\n"
 
 
+@pytest.mark.covers("W2-5")
 def test_notes_of_basic_memory_are_understood() -> None:
     page = parse(
         "---\ntitle: Search\n---\n\n- [decision] Use FTS5 #search (fast)\n- part_of [[Engine]]\n- [tip] Keep it small\n"
     )
     first, relation, tip = page.entries()
     draft = first.draft("project/atlas")
-    assert (draft.kind, draft.tags, draft.text) == ("decision", ("search",), "[decision] Use FTS5 #search (fast)")
+    assert (draft.kind, draft.tags, draft.text) == ("decision", ("search",), "Use FTS5 (fast)")
     assert relation.says_nothing and tip.draft("project/atlas").kind == "fact"
+    assert tip.draft("project/atlas").text == "[tip] Keep it small", "it names no kind"
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "tags", "text"),
+    [
+        ("- [decision] Use Postgres #db #storage", "decision", ("db", "storage"), "Use Postgres"),
+        ("- 2026-05-01: [Warning] Mind the gap #rail", "warning", ("rail",), "Mind the gap"),
+        ("- [decision] 2026-05-01: Use Postgres", "decision", (), "Use Postgres"),
+        ("- Use Postgres #db\n  - because it lasts\n  #not-this", "fact", ("db", "not-this"),
+         "Use Postgres\n- because it lasts\n#not-this"),
+        ("We use Postgres for all\nthat lasts. #db", "fact", ("db",), "We use Postgres for all\nthat lasts."),
+        ("We use Postgres\n#db #storage", "fact", ("db", "storage"), "We use Postgres"),
+        ("- Ask in #general", "fact", ("general",), "Ask in #general"),
+        ("- Alerts: #ops", "fact", ("ops",), "Alerts: #ops"),
+        ("- The #frontend team decides", "fact", ("frontend",), "The #frontend team decides"),
+        ("- #db #storage", "fact", ("db", "storage"), "#db #storage"),
+        ("- [x] done #soon", "fact", ("soon",), "[x] done"),
+        ("- Written in C# or F#", "fact", (), "Written in C# or F#"),
+        ("- Closes #12", "fact", (), "Closes #12"),
+        ("- [Anna](https://x.example) is here", "fact", (), "[Anna](https://x.example) is here"),
+        (f"- Long #{'x' * 101}", "fact", ("x" * 100,), f"Long #{'x' * 101}"),
+    ],
+)  # fmt: skip
+def test_categories_and_tags_are_labels_and_no_part_of_the_text(
+    line: str, kind: str, tags: tuple[str, ...], text: str
+) -> None:
+    (found,) = parse(f"{line}\n").entries()
+    draft = found.draft("project/atlas")
+    assert (draft.kind, draft.tags, draft.text) == (kind, tags, text)
+
+
+WORDS = st.lists(
+    st.sampled_from(("Use", "Postgres", "in", "#db", "C#", "(fast)", "[x]", "3.", "naïve")), min_size=1, max_size=5
+)
+
+
+@settings(max_examples=rounds(2000, 0.05))
+@given(
+    st.sampled_from(("- ", "* ", "  1. ", "")), st.sampled_from(("", "2026-05-01: ")),
+    st.sampled_from(("", "[decision] ", "[tip] ")), WORDS.map(" ".join), st.sampled_from(("", " #db", " #db #storage")),
+    st.sampled_from(("", "\n  - more", "\n  #x")), WORDS,
+)  # fmt: skip
+def test_a_line_says_what_became_of_it_and_keeps_its_labels_with_another_text(
+    sign: str, day: str, category: str, text: str, tags: str, below: str, words: list[str]
+) -> None:
+    """Whatever a person writes: its memory says the same, and where that has another text, the line that says so does too."""
+    (found, *more) = parse(f"{sign}{day}{category}{text}{tags}{below}\n").entries()
+    if more or found.says_nothing:
+        return
+    draft = found.draft("project/atlas")
+    one = replace(record(draft.text, draft.kind or "fact"), tags=draft.tags)
+    assert says_the_same(found, one) and not labels_beside(found, one)
+    new = replace(one, text=" ".join(["other", *words]))
+    (line,) = parse("\n".join(item_of(new, found)) + "\n").entries()
+    assert says_the_same(line, new) and line.mark == new.id
+    assert set(line.labelled.behind) >= set(found.labelled.behind) or not {"#db", "in"}.isdisjoint(words)
 
 
 LINES = st.lists(st.sampled_from("abcde"), max_size=8)
@@ -157,3 +217,17 @@ def test_any_page_is_synced_without_loss_and_the_second_time_nothing_happens(tex
         kept = [line.text for line in parse(text).lines if not is_blank(line.text)]
         assert all(any(line == other for other in lines) for line in kept)
         assert not sync(memory, page).changed and not sync(memory, page).changed and page.read_bytes() == after
+
+
+def test_code_of_a_decision_begins_on_its_own_line() -> None:
+    page = parse("\n".join(item_of(record("```\n# no heading\n```", "decision"))) + "\n- next\n")
+    assert [passage.text for passage in page.entries()][1:] == ["next"] and not page.sections
+
+
+@pytest.mark.parametrize(
+    ("line", "title"), [("## C#", "C#"), ("## Risks ##", "Risks"), ("## ##", ""), ("# **Bold**:", "Bold")]
+)
+def test_a_heading_is_read_the_same_on_a_page_and_in_a_file(line: str, title: str) -> None:
+    assert parse(line).sections[0].title == title
+    (entry,) = memories_in(f"{line}\n\n- said\n", "notes.md", NOW)
+    assert (entry.draft.title or "") == title

@@ -257,6 +257,11 @@ def test_a_narrative_is_its_own_source(memory: Memory) -> None:
     person = memory.through(replace(memory.access, origin="user"))
     said = person.remember("The queue is called weir"), memory.remember("An agent noted it")
     assert [source_of(outcome.record) for outcome in said if outcome.record] == ["conversation", "agent"]
+    memory.extract([{"role": "user", "content": "We decided to use Postgres for the queue."}], session="s")
+    found = memory.list({"session": "s", "kind": "decision"})
+    assert found and {source_of(record) for record in found} == {"extraction"}
+    brought = memory.through(replace(memory.access, origin="import")).remember("The queue came from elsewhere").record
+    assert brought and source_of(brought) == "migration"
 
 
 # ---------------------------------------------------------------- trust and rights

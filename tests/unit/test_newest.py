@@ -74,6 +74,35 @@ def test_the_newer_one_comes_first(memory: Memory, old: str, new: str, question:
     assert hits[0] == new
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "question"),
+    [
+        (
+            "Rent for the garage is 60 a month",
+            "The landlord raised it, we pay 75 since June",
+            "what do we pay for the garage?",
+        ),
+        (
+            "Backups run nightly on the old server",
+            "Everything is copied to the cloud since March, hourly now",
+            "how often is everything backed up?",
+        ),
+        (
+            "Invoices go to Ms Okoro",
+            "Accounting moved to Priya, send bills there from now on",
+            "who gets the bills and invoices?",
+        ),
+    ],
+)
+def test_a_change_in_other_words_comes_first_but_contradicts_nothing(
+    memory: Memory, old: str, new: str, question: str
+) -> None:
+    told(memory, old, "The cellar key hangs behind the door", new)
+    first, second = memory.recall(question)[:2]
+    assert (first.record.text, second.record.text) == (new, old)
+    assert (first.replaces, memory.conflicts()) == ((), [])
+
+
 def test_the_answer_names_what_was_replaced(memory: Memory) -> None:
     memory.design = replace(memory.design, conflicts="flag")
     old, new = told(memory, "User prefers dark mode", "User now prefers light mode instead")
@@ -150,3 +179,44 @@ def test_a_refinement_and_one_of_several_versions_retire_nothing(memory: Memory)
     told(memory, "Paul lives in Berlin", "Paul lives in Berlin-Mitte")
     told(memory, "Tests run on Python 3.11", "Tests run on Python 3.12")
     assert [record.state for record in memory.list()] == ["active"] * 4
+
+
+def test_a_memory_that_was_corrected_later_is_not_outdated_by_an_older_value() -> None:
+    clock = MovableClock(START)
+    with Memory(":memory:", clock=clock) as memory:
+        memory.design = replace(memory.design, conflicts="flag")
+        corrected = memory.remember("The gateway of the shop listens on port 8080").id or ""
+        clock.move(days=10)
+        other = memory.remember("The gateway of the shop listens on port 9443").id or ""
+        clock.move(days=10)
+        memory.revise(corrected, "The gateway of the shop listens on port 9444")
+        clock.move(days=10)
+        first, second = memory.recall("which port does the gateway of the shop listen on?")
+        assert (first.record.id, second.record.id) == (corrected, other)
+        assert (first.replaces, "outdated" in first.why, "outdated" in second.why) == ((other,), False, True)
+        page = memory.context("which port does the gateway of the shop listen on?").text
+        assert "[1, outdated]" not in page
+        told = [line for line in page.splitlines() if line.startswith("!")]
+        assert all("[1] (2026-03-21, " in line and "[2] (2026-03-11, " in line for line in told)
+
+
+@pytest.mark.parametrize("pinned", [True, False])
+def test_two_that_nobody_vouches_for_do_not_lift_each_other_over_the_users_word(memory: Memory, pinned: bool) -> None:
+    user = memory.through(replace(memory.access, origin="user"))
+    mine = user.remember("The rate limit of the gateway is 100 requests a minute")
+    if pinned:
+        user.pin(mine.id)
+    tool = memory.through(replace(memory.access, origin="tool"))
+    for limit in (9000, 9500):
+        tool.remember(f"The gateway rate limit is {limit} requests a minute")
+    for limit in (1, 5):
+        assert memory.recall("what is the rate limit of the gateway?", limit=limit)[0].id == mine.id
+
+
+def test_one_that_is_lifted_keeps_what_it_was_found_by_and_all_it_contradicts(memory: Memory) -> None:
+    memory.remember("The rate limit of the gateway is 100 requests a minute")
+    newest = memory.remember("The rate limit of the gateway was raised to 950 now")
+    other = memory.remember("Gateways have no limit")
+    memory.link(newest.id, other.id, "contradicts")
+    [hit] = memory.recall("what is the rate limit of the gateway in requests a minute?", limit=1)
+    assert hit.id == newest.id and len(hit.conflicts) == 2 and {"recency", "kind", "newest"} <= hit.why.keys()

@@ -306,3 +306,42 @@ def test_its_folder_is_laid_out_on_request(notebook: Notebook, tmp_path: Path) -
     (tmp_path / "agent" / "AGENT.md").write_text("mine", encoding="utf-8")
     notebook.lay_out(tmp_path / "agent")
     assert (tmp_path / "agent" / "AGENT.md").read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.covers("S2-23")
+@pytest.mark.parametrize(
+    ("config", "inner"),
+    [
+        ({"memoryPath": "<agent>/MEMORY.md", "sessionsPath": "<agent>/sessions/"}, "."),
+        ({"memoryPath": "bob/MEMORY.md"}, "bob"),
+        ({"sessionsPath": "crew/bob/sessions"}, "crew/bob"),
+        ({"memoryPath": "bob/MEMORY.md", "sessionsPath": "bob/sessions/"}, "bob"),
+    ],
+)
+def test_the_page_and_the_transcripts_lie_where_the_configuration_says(
+    open_memory: Memory, tmp_path: Path, config: dict[str, str], inner: str
+) -> None:
+    open_memory.remember("The build is fast")
+    open_memory.remember("hello", kind="turn", role="user", session="monday")
+    seeds.notebook(open_memory, config).lay_out(tmp_path / "agent")
+    place = tmp_path / "agent" / inner
+    assert "The build is fast" in (place / "MEMORY.md").read_text() and (place / "sessions" / "monday.jsonl").exists()
+
+
+@pytest.mark.covers("S2-23")
+@pytest.mark.parametrize(
+    ("config", "because"),
+    [
+        ({"memoryPath": "Brain.md"}, "memorist sync PATH"),
+        ({"memoryPath": "/etc/MEMORY.md"}, "lay_out"),
+        ({"memoryPath": "~/MEMORY.md"}, "lay_out"),
+        ({"memoryPath": "C:/MEMORY.md"}, "lay_out"),
+        ({"sessionsPath": "../sessions/"}, "lay_out"),
+        ({"sessionsPath": "talks/"}, "it is sessions/"),
+        ({"memoryPath": "a/MEMORY.md", "sessionsPath": "b/sessions/"}, "two folders, a and b"),
+        ({"memoryPath": 7}, "must be text"),
+    ],
+)
+def test_a_place_that_cannot_be_had_is_refused_with_what_to_do(config: dict[str, Any], because: str) -> None:
+    with pytest.raises(Invalid, match=re.escape(because)):
+        config_of(config)

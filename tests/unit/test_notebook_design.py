@@ -1,5 +1,6 @@
 """The notebook design: the founding document's own numbers, and its weaknesses, which must not come back."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -14,6 +15,7 @@ from memorist.design import Design
 from memorist.designs import DESIGNS, NOTEBOOK
 from memorist.designs.notebook import HYBRID
 from memorist.designs.own import load, text_of
+from memorist.files.transfer import export, import_files
 from memorist.kinds import OTHER_SECTION, SECTIONS
 from memorist.recall.pipeline import Candidate, Search
 from memorist.recall.stages.blend import FuseRanks
@@ -216,6 +218,29 @@ def test_every_fact_that_was_written_survives_a_reset(tmp_path: Path) -> None:
         assert {record.text for record in memory.list(limit=10_000)} == facts
         assert all(memory.recall(fact, limit=1)[0].text == fact for fact in sorted(facts)[:20])
         assert {event.record for event in memory.log(limit=10_000)} == {r.id for r in memory.list(limit=10_000)}
+
+
+@pytest.mark.covers("N2-6", "C2-6")
+@pytest.mark.parametrize("chosen", [{"tags": ["handbook"]}, {"files": ["docs/guide.md"]}], ids=["tag", "path"])
+def test_a_context_pack_is_of_some_paths_or_tags_and_cites_each_piece(
+    tmp_path: Path, chosen: dict[str, list[str]]
+) -> None:
+    with Memory(tmp_path / "one.db", project="atlas", embed="none") as memory:
+        for name, tag, cranes in (("docs/guide.md", "handbook", "three"), ("notes/old.md", "draft", "two")):
+            text, lines = f"A quorum of cranes is {cranes} of them.", {"lines": [11, 20]}
+            memory.remember(text, kind="document", files=[name], tags=[tag], data=lines)
+        made = memory.context("how many cranes make the quorum?", where=chosen, deadline=60)
+        assert [hit.record.files for hit in made.items] == [("docs/guide.md",)]
+        assert "docs/guide.md:11-20]" in made.text and "two of them" not in made.text
+        first, piece, last = export(memory, chosen)
+    assert json.loads(first)["project"] == "project/atlas" and json.loads(last)["count"] == 1  # its manifest
+    said = json.loads(piece)
+    assert (said["files"], said["data"]["lines"]) == (["docs/guide.md"], [11, 20])  # and its citations
+    for name, packed in (("whole", (first, piece, last)), ("cut", (first, last))):
+        (tmp_path / f"{name}.jsonl").write_text("".join(packed), encoding="utf-8")
+        with Memory(tmp_path / f"{name}.db", project="atlas", embed="none") as other:
+            done = import_files(other, [tmp_path / f"{name}.jsonl"])
+            assert bool(done.problems) == (name == "cut")
 
 
 @pytest.mark.covers("N2-9")

@@ -13,6 +13,7 @@ from memorist.design import Promotion
 from memorist.designs import BALANCED
 from memorist.errors import Conflict, Invalid, OutOfScope, Refused
 from memorist.records import Outcome
+from memorist.remember import promotion
 from memorist.remember.promotion import POINTS, PRESETS, Preset, Weighed, preset_named
 from memorist.testing import MovableClock
 
@@ -440,3 +441,64 @@ def test_old_findings_do_not_keep_new_ones_from_being_weighed(memory: Memory, mo
     for number, tool in enumerate(("Postgres 16", "Redis 7", "Kafka 3")):
         memory.extract(f"We decided to use {tool} for staging.", session=f"s{number}")
     assert sorted(each.number for each in weigh(memory)) == [2, 3]
+
+
+# ---------------------------------------------------------------- many texts at once
+
+SAID = (
+    DECISION,
+    "We decided to use MariaDB 11 for staging.",
+    "We use MariaDB for staging.",
+    "We don't use MariaDB for staging.",
+    "Remember that CI is slow on Mondays.",
+    "I always run the tests before a push. We always squash before we merge.",
+    "Edited src/pay.py by hand",
+    "Read src/pay.py from the start",
+    "Fine.",
+)
+HEARD = st.tuples(
+    st.sampled_from(SAID),
+    st.sampled_from(["user", "assistant", "tool"]),
+    st.sampled_from([None, "claude", "gemini", "codex"]),
+    st.sampled_from(["user", "recorded", "agent", "web"]),
+)
+
+
+def kept(memory: Memory, session: str) -> list[tuple[Any, ...]]:
+    """What a session holds, in its order, with everything that a door decides."""
+    found = sorted(memory.list(where={"scope": f"session/{session}"}, limit=1000), key=lambda record: record.number)
+    said = {record.id: record.text for record in found}
+    return [
+        (
+            record.text, record.kind, record.origin, record.trust, record.status, record.counters, record.data,
+            replace(record.provenance, session=None),
+            [(event.verb, (event.before or {}).get("door")) for event in memory.history(record.id) if event.verb != "found again"],
+            sorted((link.kind, said[link.b]) for link in memory.links(record.id) if link.a == record.id),
+        )
+        for record in found
+    ]  # fmt: skip
+
+
+@pytest.mark.covers("S3-4", "S3-19", "S3-27")
+@given(st.lists(HEARD, max_size=12))
+def test_texts_heard_together_leave_what_they_leave_one_by_one(said: list[tuple[Any, ...]]) -> None:
+    with Memory(":memory:", project="atlas", embed="none", clock=MovableClock()) as memory:
+        by = memory._caller
+        for session, at_once in (("together", len(said) or 1), ("alone", 1)):
+            heard = [
+                promotion.Overheard(text, role, agent, number, by.through(replace(by.access, origin=origin)))
+                for number, (text, role, agent, origin) in enumerate(said)
+            ]
+            for start in range(0, len(heard), at_once):
+                promotion.keep_all(heard[start : start + at_once], session, "project/atlas")
+        assert kept(memory, "together") == kept(memory, "alone")
+        assert memory.audit().ok
+
+
+@pytest.mark.covers("S3-19")
+def test_three_agents_who_find_the_same_at_once_all_count(memory: Memory) -> None:
+    by = memory._caller
+    heard = [promotion.Overheard(DECISION, None, agent, None, by) for agent in ("claude", "gemini", "codex")]
+    promotion.keep_all(heard, "s1", "project/atlas")
+    [found] = weigh(memory)
+    assert (found.agents, memory.count()) == (3, 1)

@@ -43,7 +43,7 @@ def test_every_run_leaves_a_trace_of_its_stages(memory: Memory) -> None:
     steps = [step.stage for step in memory.explain("lunch").trace]
     assert steps == [
         "Understand", "Recognise", "Learnt", "Gather", "Blend", "Believed", "Abstain", "Weigh", "Suspect", "Rerank",
-        "MarkConflicts", "NewestFirst", "Lessons", "DropUnlikely", "Corrected", "OneVoice", "KeepBest",
+        "MarkConflicts", "NewestFirst", "Lessons", "Answered", "DropUnlikely", "Corrected", "OneVoice", "KeepBest",
     ]  # fmt: skip
 
 
@@ -98,7 +98,7 @@ def test_why_not_tells_of_a_memory_that_was_no_candidate(memory: Memory) -> None
     memory.remember_many([f"lunch number {n} is at noon in town {n}" for n in range(120)])
     said = memory.why_not(1, "where is lunch at noon?")
     assert "was not found" in said and "shares no telling word" in said and "nearer in meaning" in said
-    others = [memory.why_not(n, "lunch number is at noon", limit=1) for n in range(2, 122, 8)]
+    others = [memory.why_not(n, "lunch number is at noon", limit=1) for n in range(2, 122)]
     assert any("it shares lunch, number, noon with the question, but" in said for said in others)
 
 
@@ -175,9 +175,9 @@ def test_among_many_that_fit_alike_the_one_that_helped_comes_first(tmp_path: Pat
 
 
 def test_pinned_fresh_and_important_memories_weigh_more(memory: Memory, clock: MovableClock) -> None:
-    old = memory.remember("lunch place alpha").id
+    old = memory.remember("lunch place north").id
     clock.move(days=200)
-    fresh = memory.remember("lunch place bravo").id
+    fresh = memory.remember("lunch place south").id
     assert [hit.record.id for hit in memory.recall("lunch place")] == [fresh, old]
     assert old is not None
     memory.pin(old)

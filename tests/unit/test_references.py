@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from conftest import in_ram
 from memorist import Memory
 from memorist.errors import Invalid, NotFound
 
@@ -40,6 +41,7 @@ def two(memory: Memory) -> Memory:
     return memory
 
 
+@in_ram
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("given", GIVEN)
 def test_a_verb_takes_what_a_verb_gave(two: Memory, verb: str, given: str) -> None:
@@ -61,6 +63,7 @@ def test_lists_and_conflicts_take_them_too(memory: Memory) -> None:
     assert memory.resolve(dispute.a, dispute.b, keep=dispute.a).id == dispute.a.id
 
 
+@in_ram
 @pytest.mark.parametrize("given", [True, None, [1, 2], (1,), 1.0, b"1", {"id": 1}, object()])
 def test_anything_else_is_told_with_the_way(two: Memory, given: Any) -> None:
     with pytest.raises(

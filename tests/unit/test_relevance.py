@@ -1,6 +1,7 @@
 """A relevance is a property of the question, the memory and the shelves: of nothing else."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -68,6 +69,20 @@ def test_the_relevance_of_a_hit_is_the_same_at_every_limit_and_more_is_a_superse
     assert [hit.record.text for hit in few] == [hit.record.text for hit in many][: len(few)]
     shared = relevances(many)
     assert all(shared[text] == relevance for text, relevance in relevances(few).items())
+
+
+@pytest.mark.parametrize("others", [0, 5, 20, 60, 200])
+def test_what_was_replaced_in_other_words_is_answered_alike_at_every_limit_and_size(others: int) -> None:
+    crowd = [f"Gateway {n} has dark walls and a limit of {n + 3} shelves" for n in range(others)]
+    with Memory(":memory:", project="home") as memory:
+        [old, *_, new] = memory.remember_many(
+            ["The rate limit of the gateway is 100 requests a minute", *crowd, "It is 250 a minute now"]
+        )
+        memory.link(new.id, old.id, "contradicts")
+        answers = [memory.recall("what is the rate limit of the gateway?", limit=limit) for limit in (1, 2, 5, 50)]
+        assert [hit.id for hit in answers[1]] == [new.id, old.id]
+        for few, many in pairwise(answers):
+            assert relevances(few).items() <= relevances(many).items()
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -175,3 +190,50 @@ def test_a_number_is_not_covered_by_the_beginning_of_another() -> None:
     longer, other, same = Coverage("ticket 41").of(["Ticket 413 is lost", "Ticket 77 is lost", "Ticket 41 is lost"])
     assert max(longer, other) < 0.9 and same == pytest.approx(1.0, abs=1e-5)
     assert Coverage("ticket 413").of(["Ticket 413 is lost"])[0] == pytest.approx(1.0, abs=1e-5)
+
+
+# ---------------------------------------------------------------- talk and documents
+
+TALK = [
+    ("user", "We decided on Kafka as the broker for events, because replay matters."),
+    ("assistant", "Sure, noted."),
+    ("user", "ok"),
+    ("user", "I am vegetarian and live in Graz."),
+    ("user", "By the way, where did you put the spare key of the shed?"),
+    ("assistant", "Behind the red flower pot."),
+]
+
+
+def test_turns_that_have_nothing_of_the_question_are_left_out() -> None:
+    with Memory(":memory:") as memory:
+        memory.remember([{"role": role, "content": text} for role, text in TALK], session="s")
+        for search in ("memory", "sessions"):
+            found = memory.recall("vegetarian Graz", search=search, limit=20)
+            assert [hit.record.text for hit in found] == [TALK[3][1]]
+            assert len(memory.recall("vegetarian Graz", search=search, limit=20, min_relevance=0)) == len(TALK)
+        near = memory.recall("which message queue do we use?", search="sessions")
+        assert near[0].record.text == TALK[0][1], "a paraphrase on which no word agrees is still found"
+
+
+def test_an_answer_stays_with_the_turn_that_it_answers_and_a_named_time_keeps_its_turns() -> None:
+    with Memory(":memory:") as memory:
+        memory.remember([{"role": role, "content": text} for role, text in TALK], session="s")
+        key = memory.recall("where is the spare key of the shed?", search="sessions", limit=20)
+        assert TALK[5][1] in [hit.record.text for hit in key]
+        assert len(memory.recall("what did I say today?", search="sessions", limit=20)) >= 4
+
+
+def test_a_document_that_has_nothing_of_the_question_is_no_answer() -> None:
+    with Memory(":memory:") as memory:
+        memory.remember_many(["Staging runs Postgres 16", "Anna likes espresso", "The deploy key is in the vault"])
+        text = "Invoices are archived in the cellar of the main building, sorted by year and customer."
+        memory.remember(text, kind="document")
+        silent = memory.recall("favourite pizza topping", search="sources")
+        assert not silent and "no word of the question" in (silent.empty_because or "")
+        assert text not in memory.context("favourite pizza topping").text
+        assert [
+            hit.record.text for hit in memory.recall("favourite pizza topping", search="sources", min_relevance=0)
+        ] == [text]
+        for question in ("where are invoices kept?", "where do we store old bills?"):
+            assert [hit.record.text for hit in memory.recall(question, search="sources")] == [text]
+            assert text in memory.context(question).text

@@ -11,7 +11,7 @@ from typing import Any
 import apsw
 import pytest
 
-from conftest import rounds
+from conftest import in_ram, rounds
 from memorist import Memory
 from memorist.access import access_for
 from memorist.design import Budget, Lane
@@ -52,6 +52,7 @@ def test_a_style_says_more_than_a_client(filled: Memory) -> None:
     assert filled.context("which database?", client="gemini", style="json").text.startswith("{")
 
 
+@in_ram
 @pytest.mark.parametrize(
     ("argument", "allowed"),
     [
@@ -315,10 +316,10 @@ def test_a_window_can_be_told_in_three_ways(filled: Memory) -> None:
 
 @pytest.mark.covers("N0-4", "C0-1")
 def test_a_role_looks_at_its_own_things_first(memory: Memory, clock: MovableClock) -> None:
-    memory.remember("The checkout retries twice, says the plan", kind="note")
-    memory.remember("The checkout retries twice, says the root cause", kind="note", tags=["bug_root_cause"])
-    memory.remember("The checkout retries twice, says the file", kind="note", files=["src/checkout.py"])
-    memory.remember("The checkout retries twice, says the warning", kind="warning")
+    memory.remember("When checkout retries twice, look at the plan", kind="note")
+    memory.remember("Checkout retries twice because of its root cause", kind="note", tags=["bug_root_cause"])
+    memory.remember("That checkout retries twice is in this file", kind="note", files=["src/checkout.py"])
+    memory.remember("If checkout retries twice, heed the warning", kind="warning")
 
     def first(**arguments: Any) -> str:
         return memory.context("checkout retries twice", **arguments).items[0].record.text.split()[-1]

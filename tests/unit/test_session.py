@@ -1,5 +1,6 @@
 """Sessions: what is said is kept as it comes, by one writer at a time; their end, and what is left when there was none."""
 
+import re
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -17,12 +18,12 @@ from memorist import Memory
 from memorist.design import Promotion
 from memorist.designs import BALANCED
 from memorist.errors import Conflict, Invalid, OutOfScope, Refused, StoreUnavailable
-from memorist.records import Record
+from memorist.records import Draft, Outcome, Record
 from memorist.remember import gate
 from memorist.session import close
 from memorist.session.lease import LENGTH, MOST_WAITING
 from memorist.session.session import Session
-from memorist.store.sqlite.read import where_sql
+from memorist.store.sqlite.filters import where_sql
 from memorist.store.where import Clause, Where
 from memorist.testing import MovableClock
 
@@ -510,8 +511,40 @@ def test_a_session_closed_in_a_hurry_is_ended_before_it_goes_on(memory: Memory) 
     talk(session, "one", "two")
     session.close(fast=True)
     with memory.session("s1") as again:
-        assert again.record.data["state"] == "open" and memory.count({"kind": "summary"}) == 1
+        assert again.record.data["state"] == "closed" and memory.count({"kind": "summary"}) == 1
         again.turn("user", "three")
+        assert again.record.data["state"] == "open"
+    assert again.record.data["state"] == "closed"
+
+
+def test_to_read_or_to_fork_a_closed_session_leaves_it_as_it_was(memory: Memory) -> None:
+    """With its last change, its place in the list, and free for others to write."""
+    for id in ("mon", "tue"):
+        with memory.session(id) as session:
+            talk(session, id)
+    before, events = {r.title: r for r in memory.sessions()}, len(memory.log(limit=1000))
+    read = memory.session("mon")
+    assert [turn.text for turn in read.turns()][-1:] == ["mon"]
+    read.leave()
+    assert "closed before" in str(memory.session("mon").close().advice)
+    assert ({r.title: r for r in memory.sessions()}, len(memory.log(limit=1000))) == (before, events)
+    with memory.session("mon").fork("wed") as fork:
+        fork.turn("user", "only there")
+        assert [record.title for record in memory.sessions(state="open")] == ["wed"]
+        assert {r.title: r for r in memory.sessions(state="closed")} == before
+        with memory.session("mon", busy="drop") as again:  # nobody holds it
+            again.turn("user", "only here")
+            assert again.record.data["state"] == "open"
+    assert {r.data["state"] for r in memory.sessions()} == {"closed"}
+
+
+def test_a_session_that_rests_goes_on_after_a_fork(memory: Memory) -> None:
+    with memory.session("mon") as session:
+        talk(session)
+    with memory.session("mon") as again, again.fork("tue"):
+        again.turn("user", "one more")
+        assert again.record.data["state"] == "open"
+    assert [turn.text for turn in again.turns()][-1] == "one more" and again.record.data["state"] == "closed"
 
 
 def test_what_fails_inside_ends_in_a_hurry(memory: Memory) -> None:
@@ -620,13 +653,13 @@ def test_who_is_interrupted_between_asking_and_writing_writes_nothing(
     first: Memory, other: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = first.session("s1")
-    hold = session._hold
+    admitted = session._admitted
 
-    def then_interrupted() -> None:
-        hold()
+    def interrupted_before(draft: Draft) -> Outcome:
         other.session("s1", busy="interrupt")
+        return admitted(draft)
 
-    monkeypatch.setattr(session, "_hold", then_interrupted)
+    monkeypatch.setattr(session, "_admitted", interrupted_before)
     with pytest.raises(Conflict, match="took session s1 over"):
         session.turn("user", "Too late.")
     assert session.turns() == []
@@ -904,11 +937,93 @@ def test_a_users_session_is_shown_what_is_known_of_the_user(memory: Memory) -> N
         assert "dark chocolate" not in session.context("which chocolate?").text
 
 
-@pytest.mark.parametrize("bad", ["text", [{"content": "no role"}], [{"role": "wizard", "content": "?"}], [1], 5])
+@pytest.mark.parametrize("bad", ["text", 5, None, b"text"])
 def test_what_is_no_conversation_is_refused_and_leaves_nothing(memory: Memory, bad: Any) -> None:
     with pytest.raises(Invalid):
         memory.ingest(bad, session="s1")
     assert memory.count() == 0
+
+
+BAD_MESSAGES: list[tuple[Any, str]] = [
+    ({"content": "no role"}, r"message 2 is .* not \{"),
+    ({"role": "wizard", "content": "?"}, "message 2 has the role 'wizard'; roles are user, human"),
+    (1, "message 2 is 1"),
+    ({"role": "user", "content": 5}, "content of message 2 must be a text or a list of blocks"),
+    ({"role": "user", "content": [5]}, "message 2 has a block 5; blocks are dicts"),
+    ({"role": "user", "content": "when?", "timestamp": "soon"}, "timestamp of message 2 must be seconds since 1970"),
+    ({"role": "user", "content": "x" * 3_000_000}, "message 2: the text .* characters"),
+    ({"role": "user", "content": "who?", "name": "n" * 9_999}, "message 2: the speaker"),
+    ({"role": "user", "content": "which?", "id": "i" * 99_999}, "message 2: the key"),
+]  # fmt: skip
+
+
+def test_a_store_that_fails_refuses_no_message(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the caller would take for refused what is only to be handed in again."""
+
+    def fail(record: Any) -> Any:
+        raise StoreUnavailable("the disk is gone")
+
+    monkeypatch.setattr(memory._writer, "clean", fail)
+    with pytest.raises(StoreUnavailable):
+        memory.ingest([{"role": "user", "content": "Hello"}, {"role": "user", "content": "Bye"}], session="s1")
+
+
+@pytest.mark.parametrize(("bad", "says"), BAD_MESSAGES)
+def test_one_bad_message_is_refused_and_the_others_are_kept(memory: Memory, bad: Any, says: str) -> None:
+    good = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "three"}]
+    done = memory.ingest([good[0], bad, good[1]], session="s1")
+    assert [outcome.outcome for outcome in done.outcomes] == ["added", "refused", "added"]
+    assert re.search(says, done.outcomes[1].because, re.DOTALL) and not done
+    assert [text for _, text in said(memory, "s1")] == ["one", "three"]
+    mended = memory.ingest([good[0], {"role": "user", "content": "two"}, good[1]], session="s1")
+    assert [outcome.outcome for outcome in mended.outcomes] == ["repeated", "added", "repeated"]
+
+
+@pytest.mark.parametrize("bad", [bad for bad, _ in BAD_MESSAGES[:6]])
+def test_a_conversation_of_bad_messages_opens_no_session(memory: Memory, bad: Any) -> None:
+    assert [outcome.outcome for outcome in memory.ingest([bad, bad], session="s1").outcomes] == ["refused"] * 2
+    assert memory.count() == 0
+
+
+def test_a_bad_message_in_a_long_conversation_costs_no_other(memory: Memory) -> None:
+    messages: list[Any] = [{"role": "user", "content": f"turn {n}"} for n in range(600)]
+    messages[1] = messages[300] = {"role": "user", "content": "x", "name": "n" * 9_999}
+    done = memory.ingest(messages, session="s1")
+    assert (done.added, memory.count({"kind": "turn"})) == (598, 598)
+    assert [place for place, each in enumerate(done.outcomes) if each.outcome == "refused"] == [1, 300]
+    assert memory.ingest(messages, session="s1").repeated == 598
+
+
+def test_a_message_is_the_same_whoever_hands_it_in_and_when(memory: Memory) -> None:
+    """By its id or its place; it keeps the agent and the time with which it came first."""
+    for session, named in (("s1", {"id": "a"}), ("s2", {})):
+        message = {"role": "user", "content": "one", **named}
+        memory.ingest([{**message, "timestamp": "2026-05-01T09:00Z"}], session=session, agent="claude")
+        again = memory.ingest([message, {"role": "user", "content": "two", "id": "b"}], session=session, agent="codex")
+        assert [outcome.outcome for outcome in again.outcomes] == ["repeated", "added"]
+        first = again.outcomes[0].record
+        assert first is not None and (first.provenance.agent, first.times.at.day) == ("claude", 1)
+
+
+def test_an_id_that_looks_like_a_place_is_no_place(memory: Memory) -> None:
+    done = memory.ingest(
+        [{"role": "user", "content": "one", "id": "2"}, {"role": "user", "content": "two"}], session="s1"
+    )
+    assert done.added == 2
+    calls = {"role": "assistant", "content": "Let me look.", "tool_calls": [{"id": "c", "function": {"name": "look"}}]}
+    done = memory.ingest([{**calls, "id": "a"}, {"role": "user", "content": "x", "id": "2/id:a"}], session="s2")
+    assert done.added == 3
+    with memory.session("s1") as session:
+        assert session.turn("user", "one", id="2").outcome == "repeated", "a session knows it by the same id"
+
+
+def test_another_text_with_the_id_of_a_message_is_refused_by_itself(memory: Memory) -> None:
+    memory.ingest([{"role": "user", "content": "one", "id": "a"}], session="s1")
+    edited = [{"role": "user", "content": "ONE", "id": "a"}, {"role": "user", "content": "two", "id": "b"}]
+    done = memory.ingest([*edited, {"role": "user", "content": "three", "id": "b"}], session="s1")
+    assert [outcome.outcome for outcome in done.outcomes] == ["refused", "added", "refused"]
+    assert "message 3: its id was used for another text" in done.outcomes[2].because
+    assert [text for _, text in said(memory, "s1")] == ["one", "two"]
 
 
 def test_a_users_messages_lie_with_the_user_and_one_undo_takes_them_back(memory: Memory) -> None:
@@ -964,6 +1079,25 @@ def wait(clock: MovableClock, memory: Memory, days: int) -> None:
     for _ in range(days // 5):
         clock.move(days=5)
         memory.remember(f"a tick at {clock()}", kind="reasoning")
+
+
+@pytest.mark.covers("N1-12")
+def test_what_came_in_is_kept_until_a_session_has_ended(first: Memory, other: Memory, clock: MovableClock) -> None:
+    """Stored before anything is made of it, for whoever reads next; and never archived before it was read."""
+    from memorist.upkeep.sessions import RetainSessions
+
+    first.design = replace(BALANCED, upkeep=(RetainSessions(7),))
+    first.remember([{"role": "user", "content": DECISION}], session="inbox")
+    assert other.count({"session": "inbox", "kind": "turn"}) == 1
+    wait(clock, first, 20)
+    first.upkeep()
+    assert first.count({"session": "inbox", "kind": "turn"}) == 1, "no session has read it"
+    with first.session("inbox"):
+        pass
+    assert first.count({"session": "inbox", "kind": "decision", "scope": "session/inbox"}) == 1
+    wait(clock, first, 10)
+    first.upkeep()
+    assert first.count({"session": "inbox", "kind": "turn"}) == 0
 
 
 @pytest.mark.covers("S2-4")

@@ -50,6 +50,23 @@ def test_what_nobody_referred_to_is_asked_about_and_stays(memory: Memory, clock:
     assert memory.get(str(old.id)).state == "archived" and memory.get(str(shown.id)).state == "active"
 
 
+@pytest.mark.covers("N2-8", "S2-14")
+def test_a_notebook_asks_by_itself_when_a_day_has_passed(clock: MovableClock) -> None:
+    with Memory(":memory:", project="atlas", clock=clock, design="notebook", embed="none") as memory:
+        memory.remember("Use the old cluster", kind="decision")
+        with memory.session("old") as session:
+            session.turn("user", "hello there")
+        for days in (60, 60, 5):
+            pass_by(memory, clock, days)
+            memory._slices.join(10)
+            memory._slices._rests_until = 0.0
+        memory.recall("which cluster?")
+        memory._slices.join(10)
+        [question] = memory.review()
+        assert "Use the old cluster" in question.summary  # type: ignore[union-attr]
+        assert memory.count({"session": "old", "kind": "turn"}) == 0, "an old session is archived by itself, too"
+
+
 @pytest.mark.covers("S2-14")
 def test_who_denies_it_refers_to_it(memory: Memory, clock: MovableClock) -> None:
     old = memory.remember("Use the old cluster", kind="decision")

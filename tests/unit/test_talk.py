@@ -403,7 +403,7 @@ def test_beside_turns_too_more_is_a_superset(memory: Memory, question: str) -> N
 
 def test_turns_that_answer_no_better_stay_out(memory: Memory) -> None:
     stored(memory)
-    found = memory.recall("What is the colour of Keller's door?")
+    found = memory.recall("What is the colour of Keller's garden door?")
     [step] = [step for step in found.trace if step.stage == "Turns"]
     assert found and step.note == "conversations answer this no better than memories"
     assert not any("conversation" in hit.why for hit in found)
@@ -466,3 +466,61 @@ def test_a_time_that_cannot_be_read_is_an_error_that_names_the_message(memory: M
     with pytest.raises(Invalid, match="the timestamp of message 2 "):
         memory.remember(said, session="s")
     assert not memory.recall("One", search="sessions")
+
+
+# ---------------------------------------------------------------- what was answered
+
+PORT = "Which port does billing listen on?"
+GREP = "billing port listen 8080\nbilling listen port config\nport billing listen on"
+
+
+def worked(memory: Memory, *answer: str, session: str = "w") -> None:
+    """A question, the call of a tool, what it printed, and what an assistant said around it."""
+    with memory.session(session) as s:
+        s.turn("user", PORT)
+        if len(answer) > 1:
+            s.turn("assistant", answer[0])
+        s.tool_call("grep", {"pattern": "billing port listen"}, id="c1")
+        s.tool_result("c1", GREP)
+        if answer:
+            s.turn("assistant", answer[-1])
+        s.turn("user", "Thanks, and the weather is nice")
+        s.turn("assistant", "Yes, the sun is out.")
+
+
+@pytest.mark.covers("S2-18")
+@pytest.mark.parametrize("answer", [["Billing is on 8080."], ["Let me look.", "Billing is on 8080."]])
+def test_what_was_answered_comes_before_what_a_tool_printed_and_the_question(memory: Memory, answer: list[str]) -> None:
+    worked(memory, *answer)
+    others(memory, 6)
+    found = asked(memory, PORT)
+    assert texts(found)[0] == "Billing is on 8080." and "answers" in found[0].why
+    lowered = {hit.text: hit.why for hit in found}
+    assert "tool" in lowered[GREP] and "asked" in lowered.get(PORT, {"asked": 0})
+    assert not {"Yes, the sun is out.", "Let me look."} & set(texts(found))
+
+
+def test_without_an_answer_a_result_of_a_tool_is_found(memory: Memory) -> None:
+    worked(memory)
+    assert GREP in texts(asked(memory, PORT))
+    assert "answers" not in {name for hit in asked(memory, PORT) for name in hit.why}
+
+
+def test_people_come_before_tools_that_say_the_same(memory: Memory) -> None:
+    for role in ("tool", "assistant"):
+        memory.remember("The quarterly report is due on May 4", kind="turn", session=role, role=role)
+    found = asked(memory, "When is the quarterly report due?")
+    assert [hit.record.provenance.role for hit in found] == ["assistant", "tool"]
+
+
+def test_a_question_that_only_shares_words_keeps_its_place(memory: Memory) -> None:
+    talk(memory, "a", "2026-03-02", "Which port does billing listen on, and who owns the hall in Ghent?", "Ask Ann.")
+    found = asked(memory, PORT)
+    assert "asked" not in found[0].why and "answers" not in {name for hit in found for name in hit.why}
+
+
+def test_an_answer_that_was_forgotten_does_not_come_back(memory: Memory) -> None:
+    worked(memory, "Billing is on 8080.")
+    [answer] = [turn for turn in memory.list({"kind": "turn"}) if turn.text == "Billing is on 8080."]
+    memory.forget(answer.id)
+    assert "Billing is on 8080." not in texts(asked(memory, PORT))

@@ -131,7 +131,7 @@ def test_an_illegal_step_names_the_legal_ones(memory: Memory, was: str) -> None:
         memory.move_task(task, "done")  # type: ignore[arg-type]
 
 
-@pytest.mark.covers("S2-7")
+@pytest.mark.covers("S2-7", "S2-10")
 def test_no_other_verb_changes_a_status(memory: Memory) -> None:
     task = added(memory, "Lock the session", milestone="M1")
     for data in (

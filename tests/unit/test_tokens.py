@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memorist.text.tokens import _PIECE, _price, count_tokens
+from memorist.text.tokens import _PIECE, _price, at_most, count_tokens
 
 PROPERTY = settings(deadline=None)
 
@@ -67,3 +67,29 @@ def test_every_visible_text_costs_something(text: str) -> None:
 def test_a_word_costs_what_its_pieces_cost_wherever_the_text_is_cut(text: str) -> None:
     """The prices of words are remembered; the price of a text is that of its pieces all the same."""
     assert count_tokens(text) == -(-sum(map(_price, _PIECE.findall(text))) // 100)
+
+
+EDGES = [
+    "a" * 33,
+    "aa a " * 9,
+    "1 " * 9,
+    "1a" * 9,
+    "\n a" * 9,
+    "  a" * 9,
+    "aB" * 9,
+    "é" * 9,
+    "👍" * 9,
+    "\t" * 9,
+    "\ud800" * 3,
+]
+
+
+@PROPERTY
+@given(st.lists(pieces | st.text(max_size=20) | st.sampled_from(EDGES), max_size=8))
+def test_the_bound_of_some_texts_is_never_less_than_they_cost(texts: list[str]) -> None:
+    assert at_most(texts) >= sum(map(count_tokens, texts))
+
+
+def test_the_bound_of_prose_is_about_twice_what_it_costs() -> None:
+    prose = ["The staging database moved to Postgres 16 last week, because replicas were slow."] * 50
+    assert at_most(prose) < 2.5 * sum(map(count_tokens, prose))

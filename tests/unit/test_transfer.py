@@ -215,6 +215,7 @@ def test_an_export_moves_memories_to_another_store(memory: Memory, other: Memory
     file = written(tmp_path / "all.jsonl", "".join(export(memory, everything=True)))
     done = import_files(other, [file])
     assert done.outcomes == {"added": 3, "left out": 1} and not done.problems
+    assert any("1 left out: forgotten or replaced where they come from (1 archived); " in note for note in done.notes)
     for old in memory.list():
         new = other.get(old.id)
         same = ("id", "scope", "kind", "text", "title", "tags", "files", "importance", "confidence")

@@ -2,9 +2,10 @@
 
 import random
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,6 +16,8 @@ from memorist import Memory
 from memorist.access import Access, access_for
 from memorist.errors import Conflict, MemoristError, NotFound, Refused
 from memorist.files.transfer import export, import_files
+from memorist.records import Draft
+from memorist.remember.undo import _Undo
 from memorist.testing import MovableClock
 
 WORDS = "amber birch cedar delta ember fjord grove harbour".split()
@@ -209,3 +212,86 @@ def test_what_somebody_else_took_back_is_not_offered_again(memory: Memory) -> No
     memory.through(replace(memory.access, actor="bob")).undo(pinned)
     memory.undo()
     assert memory.count() == 0
+
+
+@pytest.mark.covers("E2")
+@pytest.mark.parametrize("named", [True, False])
+def test_a_large_batch_is_taken_back_in_parts_that_do_not_grow_with_it(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, named: bool
+) -> None:
+    """Of an import of a hundred thousand memories nothing is read at once but their ids."""
+    store, most = memory._tools.store, list[int]()
+    batch = memory.remember_many(f"The {word} of number {n} is ready" for n in range(350) for word in WORDS[:2])[
+        0
+    ].batch
+    get, journal = store.get, store.journal
+
+    def counted(found: list[Any]) -> list[Any]:
+        most.append(len(found))
+        return found
+
+    monkeypatch.setattr(store, "get", lambda *asked: counted(get(*asked)))
+    monkeypatch.setattr(store, "journal", lambda **asked: counted(journal(**asked)))
+    report = memory.undo(batch if named else None)
+    assert len(report.changed) == 700 and memory.count() == 0
+    assert 1 < max(most) <= 500, "a part, and not all of it"
+    monkeypatch.undo()
+    memory.undo(report.batch)
+    assert memory.count() == 700
+
+
+@pytest.mark.covers("P4")
+def test_a_memory_that_a_large_undo_had_to_leave_does_not_hold_up_the_action_before(memory: Memory) -> None:
+    """It says what another says by now: the undo is finished, and was not cut off."""
+    owner = memory.through(access_for("project", "project/atlas", origin="user"))
+    owner.remember_many([f"Stop {n} lies there" for n in range(60)])
+    tagged = owner.remember_many([Draft(f"Nest {n} is empty", tags=("nest",)) for n in range(40)])
+    forgotten = owner.forget(where={"tags": ["nest"]})
+    agent = memory.through(replace(access_for("project", "project/atlas", origin="agent"), actor="bob"))
+    assert agent.remember("Nest 7 is empty").outcome == "added"
+    report = owner.undo(forgotten.batch)
+    assert (len(report.changed), list(report.left)) == (39, [tagged[7].id])
+    assert len(owner.undo().changed) == 39
+    assert owner.count({"state": "active"}) == 61
+    assert len(owner.undo().changed) == 60
+    assert owner.count({"state": "active"}) == 1
+    with pytest.raises(NotFound, match="no action of yours"):
+        owner.undo()
+
+
+def half_redone(memory: Memory, patch: pytest.MonkeyPatch) -> tuple[str, int]:
+    """Ninety memories beside one, taken back; bringing them back ends after one transaction. → their batch, how many are back."""
+    memory.remember("Alpha lies north")
+    batch = memory.remember_many([f"Stop {n} lies there" for n in range(90)])[0].batch
+    taken, step = memory.undo().batch, _Undo.step
+
+    def step_once(undoing: _Undo, ids: Sequence[str]) -> None:
+        if undoing.into:
+            raise KeyboardInterrupt
+        step(undoing, ids)
+
+    with patch.context() as cut, pytest.raises(KeyboardInterrupt):
+        cut.setattr(_Undo, "step", step_once)
+        memory.undo(taken)
+    back = memory.count({"state": "active"}) - 1
+    assert 0 < back < 90, "it ended in the middle"
+    return batch, back
+
+
+@pytest.mark.covers("P4")
+def test_an_undo_of_an_undo_that_was_cut_off_is_gone_on_with(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, back = half_redone(memory, monkeypatch)
+    assert len(memory.undo().changed) == 90 - back
+    assert memory.count({"state": "active"}) == 91
+    assert len(memory.undo().changed) == 90  # now the last action is the one that is back
+    assert len(memory.undo().changed) == 1
+
+
+@pytest.mark.covers("P4")
+def test_an_undo_of_an_undo_is_not_gone_on_with_once_it_was_taken_back(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch, back = half_redone(memory, monkeypatch)
+    assert len(memory.undo(batch).changed) == back
+    assert len(memory.undo().changed) == 1
+    assert memory.count({"state": "active"}) == 0

@@ -75,6 +75,16 @@ def test_a_stale_version_is_a_conflict(one: Memory) -> None:
     assert one.revise(1, "x y z", expected_version=2).outcome == "changed"
 
 
+def test_a_memory_that_changed_meanwhile_is_not_forgotten_unseen(one: Memory) -> None:
+    one.pin(1)
+    with pytest.raises(Conflict, match="at version 2, not 1"):
+        one.forget(1, expected_version=1)
+    with pytest.raises(Invalid, match="of one memory"):
+        one.forget(where={"kind": "fact"}, expected_version=1)  # type: ignore[call-overload]
+    assert one.get(1).state == "active"
+    assert one.forget(1, expected_version=2).outcome == "changed" and one.get(1).state == "archived"
+
+
 def test_a_turn_stays_as_it_was_said(memory: Memory) -> None:
     memory.remember("I moved to Oslo", kind="turn", role="user")
     with pytest.raises(Refused, match="stays as it was said"):

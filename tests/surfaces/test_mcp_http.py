@@ -1,0 +1,248 @@
+"""MCP over streamable HTTP under `memorist serve`: the same tools, behind the same door, with the rights of a key."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from memorist import Memory
+from memorist.surfaces.http.keys import KeyRing
+from surfaces.agents import ERAS, Agent, frame, hello, modern, within
+from surfaces.serving import LONG, served
+from surfaces.serving import Client as HttpClient
+
+
+@dataclass
+class Serving:
+    """A server in a process of its own, and the keys it knows."""
+
+    url: str
+    store: Path
+    process: subprocess.Popen[str]
+    keys: dict[str, str]
+
+    def talk(
+        self, work: Callable[[Agent], Awaitable[Any]], mode: str = ERAS[1], at: str = "/mcp", key: str = ""
+    ) -> Any:
+        headers = {"Authorization": f"Bearer {self.keys[key]}"} if key else {}
+        http = httpx2.AsyncClient(headers=headers, timeout=30)
+        return within(
+            lambda: Client(streamable_http_client(self.url + at, http_client=http), mode=mode), work, http.aclose
+        )
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    folder = tmp_path_factory.mktemp("served")
+    store, ring = folder / "memory.db", KeyRing(folder / "keys.json")
+    with Memory(store, project="secret") as memory:
+        memory.remember("The secret plan is kept in the red cabinet")
+        memory.remember("Ann keeps her logs for nine days", scope="user/ann")
+    keys = {
+        "atlas": ring.add("atlas", projects=["project/atlas"]),
+        "reader": ring.add("reader", projects=["project/atlas"], role="reader"),
+        "skill": ring.add("skill", projects=["project/atlas"], role="skill"),
+    }
+    words = ["serve", "--db", str(store), "--project", "here", "--port", "0", "--keys", str(ring.path), "--json"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "memorist", *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, env=dict(os.environ),
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        assert said, process.stderr and process.stderr.read()
+        yield Serving(json.loads(said)["url"], store, process, keys)
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_the_tools_work_over_http_in_both_eras(serving: Serving, mode: str) -> None:
+    async def work(agent: Agent) -> None:
+        assert len((await agent.client.list_tools()).tools) == 8
+        kept = await agent("memory_add", text="Staging runs Postgres 16")
+        assert kept["project"] == "here" and kept["id"]
+        found = await agent("memory_search", query="which database does staging run?")
+        assert found["hits"][0]["text"] == "Staging runs Postgres 16"
+        said = (await agent("memory_get", id=kept["id"]))["from"]
+        assert (said["origin"], said["surface"]) == ("agent", "mcp")
+        assert "Postgres" in (await agent.client.read_resource(f"memory://item/{kept['id']}")).contents[0].text  # type: ignore[union-attr]
+
+    serving.talk(work, mode)
+
+
+@pytest.mark.parametrize(
+    ("at", "names"), [("/mcp/read", 4), ("/mcp/openai", 2), ("/mcp/seed", 7), ("/mcp/sessions", 13)]
+)
+def test_every_profile_has_an_address(serving: Serving, at: str, names: int) -> None:
+    async def work(agent: Agent) -> int:
+        return len((await agent.client.list_tools()).tools)
+
+    assert serving.talk(work, at=at) == names
+
+
+def test_the_address_names_the_project_and_no_other_is_seen(serving: Serving) -> None:
+    async def work(agent: Agent) -> None:
+        assert (await agent("memory_add", text="Atlas deploys on Fridays"))["project"] == "atlas"
+        assert (await agent("memory_timeline", project="here"))["project"] == "here"
+        unseen = await agent("memory_search", query="where is the secret plan?", project="secret")
+        assert unseen["hits"] == [] and unseen["project"] == "secret"
+        assert "does not write" in await agent.error("memory_add", text="x y z", project="secret")
+
+    serving.talk(work, at="/mcp?project=atlas")
+
+
+def test_a_slip_in_the_address_is_told_and_writes_nothing(serving: Serving) -> None:
+    async def work(agent: Agent) -> None:
+        said = await agent.error("memory_add", text="Atlas deploys on Mondays")
+        assert said.startswith("invalid: 'projekt' is no part of this address") and "/mcp?project=atlas" in said
+
+    serving.talk(work, at="/mcp?projekt=atlas")
+
+
+def test_a_key_serves_its_projects_with_its_role(serving: Serving) -> None:
+    async def agent_of_atlas(agent: Agent) -> None:
+        kept = await agent("memory_add", text="Atlas keeps its logs for nine days")
+        assert kept["project"] == "atlas"
+        assert (await agent("memory_get", id=kept["id"]))["from"]["actor"] == "atlas"
+        for other in ("here", "secret", "nobody"):
+            assert (await agent("memory_search", query="where is the secret plan?", project=other))["hits"] == []
+            assert "does not write" in await agent.error("memory_add", text="x y z", project=other)
+
+    async def reader(agent: Agent) -> None:
+        assert (await agent("memory_search", query="how long does Atlas keep its logs?"))["hits"]
+        assert "out_of_scope" in await agent.error("memory_add", text="Readers write nothing")
+
+    async def skill(agent: Agent) -> None:
+        for project in ("atlas", "nobody", "secret"):
+            for tool, given in (("memory_search", {"query": "how long are logs kept?"}), ("memory_timeline", {})):
+                done = await agent.client.call_tool(tool, {**given, "project": project})
+                assert "nine days" not in str(done.content)
+        assert "out_of_scope" in await agent.error("memory_add", text="Skills write nothing")
+
+    serving.talk(agent_of_atlas, key="atlas")
+    serving.talk(reader, key="reader")
+    serving.talk(skill, key="skill")
+
+
+def test_a_session_is_there_only_for_the_key_that_began_it(serving: Serving) -> None:
+    bearer = {name: {"Authorization": f"Bearer {token}"} for name, token in serving.keys.items()} | {"": {}}
+    said = {"Accept": "application/json, text/event-stream"}
+    for owner, other in (("atlas", "skill"), ("atlas", ""), ("", "skill")):
+        with httpx2.Client(base_url=serving.url, headers=said, timeout=30) as http:
+            begun = http.post("/mcp", json=hello("2025-06-18")[0], headers=bearer[owner])
+            session = {"Mcp-Session-Id": begun.headers["mcp-session-id"]}
+            asked = frame("tools/list", id=2)
+            assert http.post("/mcp", json=asked, headers={**session, **bearer[other]}).status_code == 404
+            assert http.delete("/mcp", headers={**session, **bearer[other]}).status_code == 404
+            assert http.post("/mcp", json=asked, headers={**session, **bearer[owner]}).status_code == 200
+            assert http.delete("/mcp", headers={**session, **bearer[owner]}).status_code == 200
+
+
+def posted(url: str, body: Any, **headers: str) -> tuple[int, bytes]:
+    said = {"content-type": "application/json", "accept": "application/json, text/event-stream", **headers}
+    request = urllib.request.Request(url, json.dumps(body).encode(), said)
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as problem:
+        return problem.code, problem.read()
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Host": "evil.example"}, 403),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Authorization": "Bearer wrong"}, 401),
+    ],
+)
+def test_it_is_behind_the_same_door_as_the_rest(serving: Serving, headers: dict[str, str], status: int) -> None:
+    assert posted(serving.url + "/mcp", hello("2025-06-18")[0], **headers)[0] == status
+
+
+def called(client: HttpClient, at: str, tool: str, **given: Any) -> dict[str, Any]:
+    """The answer to one call, without a session of the protocol."""
+    got = client(
+        "POST", at, frame("tools/call", modern({"name": tool, "arguments": given})), accept="application/json, text/event-stream",
+        mcp_protocol_version="2026-07-28", mcp_method="tools/call", mcp_name=tool,
+    )  # fmt: skip
+    assert got.status == 200, got
+    body = got.body.decode()
+    told = json.loads(body.partition("data: ")[2] if body.startswith(("event", "data", ":")) else body)
+    return dict(told["result"])
+
+
+def test_those_who_wait_for_a_session_keep_nobody_from_reading_or_writing(tmp_path: Path) -> None:
+    """Another process has a conversation open: what is said in it waits, and all else is done meanwhile."""
+    with served(tmp_path / "memory.db", project="atlas") as found, ThreadPoolExecutor(4) as pool:
+        lanes, turn = (
+            found.server._application.work.lanes,
+            {"session": "busy1", "role": "user", "text": "Anybody there?"},
+        )
+        with Memory(tmp_path / "memory.db", project="atlas") as other, other.session("busy1") as held:
+            held.turn("user", "I am here")
+            said = [pool.submit(called, found.client, "/mcp/sessions", "memory_session_turn", **turn) for _ in range(4)]
+            until = time.monotonic() + LONG
+            while lanes["waiting"].inside < 4 and time.monotonic() < until:
+                time.sleep(0.02)
+            assert lanes["waiting"].inside == 4 and lanes["writing"].inside == 0
+            kept = called(found.client, "/mcp", "memory_add", text="Staging runs Postgres 16")
+            assert kept["structuredContent"]["outcome"] == "added"
+            turns = called(found.client, "/mcp/all", "memory_session_turns", session="busy1")
+            assert [each["text"] for each in turns["structuredContent"]["memories"]] == ["I am here"]
+            assert not any(each.done() for each in said)
+        assert all(each.result()["content"] for each in said)
+
+
+def test_an_agent_is_not_told_where_things_lie(tmp_path: Path) -> None:
+    with served(tmp_path / "memory.db", project="atlas") as found:
+        told = called(found.client, "/mcp/all", "memory_status")
+        assert told["structuredContent"]["records"] == 0 and str(tmp_path) not in str(told)
+        assert found.client("GET", "/v1/status").json["store"]  # whoever has this machine knows
+
+
+def test_what_is_no_frame_is_refused_and_the_server_goes_on(serving: Serving) -> None:
+    for body in ([], {}, 5, frame("no/such"), {"jsonrpc": "2.0"}, [frame("tools/list")] * 3):
+        assert 400 <= posted(serving.url + "/mcp", body)[0] < 500
+    assert posted(serving.url + "/mcp", hello("2025-06-18")[0])[0] == 200
+
+
+def test_a_server_with_a_client_that_listens_ends_when_it_is_told_to(tmp_path: Path) -> None:
+    words = ["serve", "--db", str(tmp_path / "own.db"), "--port", "0", "--json"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "memorist", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    url = json.loads(process.stdout.readline())["url"]
+    serving = Serving(url, tmp_path / "own.db", process, {})
+
+    async def work(agent: Agent) -> None:
+        await agent("memory_add", text="Staging runs Postgres 16")
+        process.terminate()
+        process.wait(20)
+
+    try:
+        serving.talk(work, mode="legacy")
+    finally:
+        process.kill()
+        process.communicate()
+    with Memory(tmp_path / "own.db") as memory:
+        assert memory.count() == 1
