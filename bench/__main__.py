@@ -12,10 +12,10 @@ from bench import notes, pages, quality, reliability, report, sets
 from bench.baselines import Embed, vectors_of
 from bench.growth import answering, growth
 from bench.imports import importing
+from bench.sessions import conversations
 from bench.speed import (
     Measure,
     command_line,
-    conversations,
     designs,
     erasing,
     isolation,

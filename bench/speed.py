@@ -161,41 +161,6 @@ def prompts(size: int) -> Iterator[Measure]:
     yield Measure(f"context beyond its recall, {size:,} memories", context - recall, "ms CPU", 5, detail=detail)
 
 
-def conversations(size: int) -> Iterator[Measure]:
-    """A long session, as an install without extras keeps it: handed in at once, turn by turn, and shown to a model."""
-    roles = ("user", "assistant")
-    messages = [{"role": roles[n % 2], "content": text} for n, text in enumerate(Corpus(16).memories(size))]
-    with folder() as place, Memory(place / "ours.db") as memory:
-        memory.remember("What is read at the first write counts as opening.")
-        spent = cpu_ms(lambda name: memory.ingest(messages, session=name), ["long"]) / 1000
-        yield Measure(f"ingest, {size:,} turns", size / spent, "per CPU-second", 3000, at_least=True)
-        some = list(Corpus(17).memories(max(1, size // 20)))
-        with memory.session("short") as short:
-            spent = cpu_ms(partial(short.turn, "user"), some) / 1000
-        yield Measure("single turns", len(some) / spent, "per CPU-second", 700, at_least=True)
-        yield from _windows(memory, size)
-
-
-def _windows(memory: Memory, size: int) -> Iterator[Measure]:
-    """The window of a session that is open, of one that was just opened, and what a compaction of everything costs."""
-    session, whole = memory.session("long"), 1_000_000
-    first = cpu_ms(lambda _: session.window(whole), [""])
-    shown = cpu_ms(lambda text: (session.turn("user", text), session.window(whole)), ["And then?"] * 10) / 10
-    said = cpu_ms(partial(session.turn, "user"), ["And then?"] * 10) / 10
-    detail = f"all of them as they are; {first:.0f} ms for the first window after opening"
-    yield Measure(f"window after a turn, {size:,} turns", shown - said, "ms CPU", 50, detail=detail)
-    compacting = cpu_ms(lambda _: session.compact(), [""]) / 1000
-    yield Measure(f"compaction of {size:,} turns", compacting, "s CPU", 10)
-    session.close(fast=True)
-    again = memory.session("long")
-    yield Measure(
-        f"first window after opening, {size:,} turns, compacted",
-        cpu_ms(lambda _: again.window(whole), [""]),
-        "ms CPU",
-        50,
-    )
-
-
 def erasing(size: int, canaries: int = 50) -> Iterator[Measure]:
     """Memories erased one by one, each proven gone, from a store with many others."""
     with folder() as place, Memory(place / "ours.db") as memory:
