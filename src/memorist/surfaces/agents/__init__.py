@@ -1,0 +1,6 @@
+"""Coding agents: what `memorist install` writes into their settings, and what `memorist hook` answers them.
+
+clients   which agents there are, where each keeps its settings, and in which shape it wants hooks and servers
+splice    JSON of others, changed in one place
+install   puts our lines into those settings, and takes exactly them out again
+"""

@@ -1,0 +1,180 @@
+"""Which agents there are, as data: where each keeps its settings, and in which shape it wants hooks and servers of tools.
+
+An entry is ours by its mark: a hook that runs `memorist hook CLIENT …`, a server called `memorist` that runs `memorist mcp`.
+"""
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from memorist.errors import Invalid
+
+NAME = "memorist"
+Moment = Literal["start", "prompt", "compact", "stop", "end", "helper"]
+SECONDS = 10  # after which an agent ends a hook; it is done in a fraction of one
+_HOOK = re.compile(r"""^"?(?:\S*[\\/])?memorist(?:\.exe)?"?\s+hook\s+([\w-]+)\s""")
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """A file with hooks: the list of each event lies below `hooks`."""
+
+    user: tuple[str, ...]  # below the agent's own folder
+    project: tuple[str, ...]  # below a project's
+    events: Mapping[Moment, str]
+    entry: Callable[[str], Any]
+    head: tuple[str, Any] | None = None  # a member that the file needs beside them
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """A file that lists servers of tools."""
+
+    user: tuple[str, ...]
+    project: tuple[str, ...] | None
+    path: tuple[str, ...]  # of the member that lists them
+    entry: Mapping[str, Any]
+    command: tuple[str, ...] | None = None  # the agent's own, which adds a server for this user
+    removal: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One agent. Its `folder` lies in the user's, unless the variable names another."""
+
+    name: str
+    title: str
+    program: str | None
+    folder: str
+    servers: Servers
+    variable: str | None = None
+    hooks: Hooks | None = None
+
+    def home(self) -> Path:
+        """Its own folder; where there is no user's folder either, that is said."""
+        named = self._named()
+        try:
+            return Path(named) if named else Path.home() / self.folder
+        except RuntimeError:
+            raise Invalid(f"there is no home folder to find the settings of {self.title} in; set HOME") from None
+
+    def _named(self) -> str | None:
+        return os.environ.get(self.variable) if self.variable else None
+
+    def file(self, of: "Hooks | Servers", project: Path | None) -> Path:
+        """Where the hooks or servers of this user are listed, or those of a project."""
+        if project is not None:
+            if of.project is None:
+                raise Invalid(f"{self.title} has no settings of a project; leave --project out")
+            return project.joinpath(*of.project)
+        # What lies beside its folder lies in it where the user named the folder.
+        parts = of.user[1:] if of.user[0] == ".." and self._named() else of.user
+        return Path(os.path.normpath(self.home().joinpath(*parts)))
+
+    def is_here(self) -> bool:
+        """Whether it is installed, as far as can be seen: its program, or its folder."""
+        return bool(self.program and shutil.which(self.program)) or self.home().is_dir()
+
+
+def is_hook(command: object, client: str) -> bool:
+    """Whether that command is a hook of ours for that agent, of this installation or another."""
+    found = _HOOK.match(f"{command} ") if isinstance(command, str) else None
+    return found is not None and found[1] == client
+
+
+def commands_in(entry: object) -> list[str]:
+    """The commands that an entry of an event runs, in either shape."""
+    if not isinstance(entry, Mapping):
+        return []
+    inner = entry.get("hooks")
+    each = [entry, *(inner if isinstance(inner, list) else [])]
+    return [hook["command"] for hook in each if isinstance(hook, Mapping) and isinstance(hook.get("command"), str)]
+
+
+def is_server(entry: object) -> bool:
+    """Whether that server is ours, of this installation or another."""
+    if not isinstance(entry, Mapping):
+        return False
+    command, args = entry.get("command"), entry.get("args", [])
+    words = [*command] if isinstance(command, list) else [command, *(args if isinstance(args, list) else [])]
+    return len(words) > 1 and Path(str(words[0])).stem == NAME and words[1] == "mcp"
+
+
+def _nested(**more: Any) -> Callable[[str], Any]:
+    return lambda command: {"hooks": [{"type": "command", **more, "command": command}]}
+
+
+def _desktop() -> str:
+    if sys.platform == "darwin":
+        return "Library/Application Support/Claude"
+    return "AppData/Roaming/Claude" if sys.platform == "win32" else ".config/Claude"
+
+
+def _code() -> str:
+    if sys.platform == "darwin":
+        return "Library/Application Support/Code/User"
+    return "AppData/Roaming/Code/User" if sys.platform == "win32" else ".config/Code/User"
+
+
+_STDIO = {"command": NAME, "args": ["mcp"]}
+_CLAUDE: Mapping[Moment, str] = {
+    "start": "SessionStart", "prompt": "UserPromptSubmit", "compact": "PreCompact", "stop": "Stop", "end": "SessionEnd",
+    "helper": "SubagentStart",
+}  # fmt: skip
+_GEMINI: Mapping[Moment, str] = {
+    "start": "SessionStart", "prompt": "BeforeAgent", "compact": "PreCompress", "stop": "AfterAgent", "end": "SessionEnd",
+}  # fmt: skip
+_CURSOR: Mapping[Moment, str] = {
+    "start": "sessionStart", "prompt": "beforeSubmitPrompt", "compact": "preCompact", "stop": "stop", "end": "sessionEnd",
+}  # fmt: skip
+
+_TABLE = (
+    Client(
+        "claude-code", "Claude Code", "claude", ".claude",
+        Servers(
+            ("..", ".claude.json"), (".mcp.json",), ("mcpServers",), {"type": "stdio", **_STDIO},
+            ("mcp", "add", "--scope", "user", NAME, "--", NAME, "mcp"), ("mcp", "remove", "--scope", "user", NAME),
+        ),
+        "CLAUDE_CONFIG_DIR",
+        Hooks(("settings.json",), (".claude", "settings.json"), _CLAUDE, _nested(timeout=SECONDS)),
+    ),
+    Client(
+        "codex", "Codex", "codex", ".codex",
+        Servers(
+            ("config.toml",), (".codex", "config.toml"), ("mcp_servers",), _STDIO,
+            ("mcp", "add", NAME, "--", NAME, "mcp"), ("mcp", "remove", NAME),
+        ),
+        "CODEX_HOME",
+        Hooks(("hooks.json",), (".codex", "hooks.json"), _CLAUDE, _nested(timeout=SECONDS)),
+    ),
+    Client(
+        "gemini", "Gemini CLI", "gemini", ".gemini",
+        Servers(("settings.json",), (".gemini", "settings.json"), ("mcpServers",), _STDIO),
+        None,
+        Hooks(("settings.json",), (".gemini", "settings.json"), _GEMINI, _nested(name=NAME, timeout=SECONDS * 1000)),
+    ),
+    Client(
+        "cursor", "Cursor", "cursor", ".cursor",
+        Servers(("mcp.json",), (".cursor", "mcp.json"), ("mcpServers",), _STDIO),
+        None,
+        Hooks(("hooks.json",), (".cursor", "hooks.json"), _CURSOR, lambda command: {"command": command}, ("version", 1)),
+    ),
+    Client(
+        "opencode", "OpenCode", "opencode", ".config/opencode",
+        Servers(("opencode.json",), ("opencode.json",), ("mcp",), {"type": "local", "command": [NAME, "mcp"], "enabled": True}),
+    ),
+    Client(
+        "claude-desktop", "Claude Desktop", None, _desktop(),
+        Servers(("claude_desktop_config.json",), None, ("mcpServers",), {"command": NAME, "args": ["mcp", "--project", "desk"]}),
+    ),
+    Client(
+        "vscode", "VS Code", "code", _code(),
+        Servers(("mcp.json",), (".vscode", "mcp.json"), ("servers",), {"type": "stdio", **_STDIO}),
+    ),
+)  # fmt: skip
+CLIENTS: Mapping[str, Client] = {client.name: client for client in _TABLE}

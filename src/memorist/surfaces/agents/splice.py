@@ -1,0 +1,221 @@
+"""JSON that belongs to somebody else, changed in one place: every other byte stays, comments and order included.
+
+Editors and agents keep their settings in JSON that people write by hand, with comments and commas at the end. Reading and
+writing it again would lose both. So a scanner notes where each value begins and ends, and an addition is put between two of
+these places, in the indentation and with the line ends that the file has.
+
+    put     a member, with the objects above it that are missing
+    append  an element of a list
+    take    a member or an element out again
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from memorist.errors import Invalid, Refused
+
+Step = str | int
+DEEPEST = 100
+SHORT = 100  # characters of a value that stands on one line
+_BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_ATOM = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null')
+_INDENT = re.compile(r"^([ \t]+)\S", re.MULTILINE)
+_CLOSING = {"{": "}", "[": "]"}
+
+
+@dataclass(slots=True)
+class _Node:
+    """A value and where it stands; `parts` are its members or elements, each with where it begins, its name included."""
+
+    value: Any
+    start: int
+    end: int = 0
+    parts: list[tuple[Step, int, "_Node"]] = field(default_factory=list)
+
+    def part(self, step: Step) -> tuple[int, "_Node"] | None:
+        return next(((start, node) for name, start, node in self.parts if name == step), None)
+
+
+def read(text: str, file: Path) -> Any:
+    """The value of such a file; an empty one is an empty object."""
+    return _scanned(text, file).value
+
+
+def put(text: str, path: Sequence[str], value: Any, file: Path) -> str:
+    """The text with a member more at that path. What is in the way of it is not replaced."""
+    node, depth = _scanned(text, file), 0
+    while depth < len(path) and (found := node.part(path[depth])):
+        node, depth = found[1], depth + 1
+    if depth == len(path):
+        raise Refused(f"{file} has {'.'.join(path)} already")
+    if not isinstance(node.value, dict):
+        raise Invalid(f"{'.'.join(path[:depth])} in {file} is no object, so nothing can be added to it; correct it")
+    for name in reversed(path[depth + 1 :]):
+        value = {name: value}
+    return _added(text, node, f"{json.dumps(path[depth], ensure_ascii=False)}: ", value)
+
+
+def append(text: str, path: Sequence[str], value: Any, file: Path) -> str:
+    """The text with an element more in the list at that path, which is made where it is missing."""
+    node = _at(_scanned(text, file), path)
+    if node is None:
+        return put(text, path, [value], file)
+    if not isinstance(node.value, list):
+        raise Invalid(f"{'.'.join(path)} in {file} is no list, so nothing can be added to it; correct it")
+    return _added(text, node, "", value)
+
+
+def take(text: str, path: Sequence[Step], file: Path) -> str:
+    """The text without what is at that path."""
+    above = _at(_scanned(text, file), path[:-1])
+    place = above.part(path[-1]) if above else None
+    if above is None or place is None:
+        return text
+    number = next(number for number, part in enumerate(above.parts) if part[0] == path[-1])
+    start, node = place
+    before = above.parts[number - 1][2].end if number else above.start + 1
+    begin = before + len(text[before:start].rstrip())
+    comma = _past_blanks(text, node.end)
+    if text[comma] == ",":
+        return _closed(text[:begin] + text[comma + 1 :], above.start)
+    separator = _past_blanks(text, before) if number else begin  # the last one takes the comma before it along
+    return _closed(text[:separator] + text[separator + 1 : begin] + text[node.end :], above.start)
+
+
+def _past_blanks(text: str, at: int) -> int:
+    """Where blanks and remarks end."""
+    found = _BLANK.match(text, at)
+    return found.end() if found else at
+
+
+def _closed(text: str, start: int) -> str:
+    """A container that holds nothing any more is written as an empty one."""
+    inside = text[start + 1 :].lstrip(" \t\r\n")
+    return text[: start + 1] + inside if inside[:1] in ("}", "]") else text
+
+
+def _at(node: _Node | None, path: Sequence[Step]) -> _Node | None:
+    for step in path:
+        found = node.part(step) if node else None
+        node = found[1] if found else None
+    return node
+
+
+def _added(text: str, node: _Node, name: str, value: Any) -> str:
+    """Behind the last part: its comma comes directly after it, and the new one before the blanks at the end, so that remarks stay
+    beside what they are about."""
+    unit = (_INDENT.search(text) or ["", "  "])[1]
+    line = "\r\n" if "\r\n" in text else "\n"
+    last = node.parts[-1][2].end if node.parts else node.start + 1
+    rest = text[last : node.end - 1]
+    body, blanks = rest.rstrip(), rest[len(rest.rstrip()) :]
+    outer = _indent_at(text, node.start)
+    alone = node.parts and "\n" not in text[node.start : node.end]
+    inner = _indent_at(text, node.parts[-1][1]) if node.parts and not alone else outer + unit
+    shown = _shown(value, "" if alone else unit).replace("\n", line + inner)
+    trailing = node.parts and "," in _without_remarks(body)
+    comma = "," if node.parts and not trailing else ""
+    gap = " " if alone else line + inner
+    end = blanks if node.parts and ("\n" in blanks or alone) else line + outer
+    new = f"{comma}{body}{gap}{name}{shown}{',' if trailing else ''}{end}"
+    return text[:last] + new + text[node.end - 1 :]
+
+
+def _shown(value: Any, unit: str) -> str:
+    """As people write it: what is short stands on one line."""
+    alone = json.dumps(value, ensure_ascii=False)
+    if not unit or len(alone) <= SHORT or not isinstance(value, dict | list):
+        return alone
+    if isinstance(value, list):
+        parts = [_shown(each, unit) for each in value]
+    else:
+        parts = [f"{json.dumps(name, ensure_ascii=False)}: {_shown(each, unit)}" for name, each in value.items()]
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    inner = ",\n".join(parts).replace("\n", "\n" + unit)
+    return f"{opening}\n{unit}{inner}\n{closing}"
+
+
+def _without_remarks(text: str) -> str:
+    return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
+
+
+def _indent_at(text: str, place: int) -> str:
+    """The blanks at the beginning of that line."""
+    begin = text.rfind("\n", 0, place) + 1
+    return text[begin:place][: len(text[begin:place]) - len(text[begin:place].lstrip(" \t"))]
+
+
+# ---------------------------------------------------------------- the scanner
+
+
+def _scanned(text: str, file: Path) -> _Node:
+    scanner = _Scanner(text, file)
+    if not text[scanner.blank(0) :]:
+        raise Invalid(f"{file} is empty; write {{}} into it, or remove it")
+    node = scanner.value(scanner.blank(0), 0)
+    if scanner.blank(node.end) != len(text):
+        raise scanner.wrong(scanner.blank(node.end), "it goes on where it should end")
+    return node
+
+
+@dataclass(frozen=True, slots=True)
+class _Scanner:
+    text: str
+    file: Path
+
+    def blank(self, at: int) -> int:
+        return _past_blanks(self.text, at)
+
+    def wrong(self, at: int, what: str) -> Invalid:
+        line = self.text.count("\n", 0, at) + 1
+        return Invalid(f"{self.file}, line {line}: {what}; correct it, nothing was changed")
+
+    def value(self, at: int, depth: int) -> _Node:
+        if depth > DEEPEST:
+            raise self.wrong(at, f"more than {DEEPEST} values inside one another")
+        if self.text[at : at + 1] in _CLOSING:
+            return self.container(at, depth)
+        atom = _ATOM.match(self.text, at)
+        if atom is None:
+            raise self.wrong(at, "a value is missing or not written as JSON has it")
+        try:
+            return _Node(json.loads(atom[0]), at, atom.end())
+        except ValueError:
+            raise self.wrong(at, "a text is not written as JSON has it") from None
+
+    def container(self, at: int, depth: int) -> _Node:
+        closing = _CLOSING[self.text[at]]
+        node = _Node({} if closing == "}" else [], at)
+        place = self.blank(at + 1)
+        while self.text[place : place + 1] != closing:
+            place = self.blank(self.part(node, place, depth))
+            if self.text[place : place + 1] == ",":
+                place = self.blank(place + 1)
+            elif self.text[place : place + 1] != closing:
+                raise self.wrong(place, f"a comma or {closing} is missing")
+        node.end = place + 1
+        return node
+
+    def part(self, node: _Node, at: int, depth: int) -> int:
+        """One member or element. → where it ends"""
+        name: Step = len(node.parts)
+        value_at = at
+        if isinstance(node.value, dict):
+            key = self.value(at, depth + 1)
+            colon = self.blank(key.end)
+            if not isinstance(key.value, str) or self.text[colon : colon + 1] != ":":
+                raise self.wrong(at, "the name of a member, in quotes and with a colon behind it, is missing")
+            if node.part(key.value):
+                raise self.wrong(at, f"{key.value!r:.60} is there twice")
+            name, value_at = key.value, self.blank(colon + 1)
+        inner = self.value(value_at, depth + 1)
+        node.parts.append((name, at, inner))
+        if isinstance(node.value, dict):
+            node.value[name] = inner.value
+        else:
+            node.value.append(inner.value)
+        return inner.end
