@@ -85,7 +85,9 @@ def test_environment_over_project_over_user_over_default(
         "budget": "MEMORIST_BUDGET",
         "actor": "default",
         "kinds": "default",
-        **dict.fromkeys((*TUNING, "files_mode", "files_folder", "min_free", "url"), "default"),
+        **dict.fromkeys(
+            (*TUNING, "files_mode", "files_folder", "min_free", "hook_tokens", "hook_ms", "url"), "default"
+        ),
     }
     assert settings.load().design == "tiers", "without a directory there is no project file"
 

@@ -75,6 +75,8 @@ class Settings:
     files_mode: str | None
     files_folder: str
     min_free: str | None  # None: a disk may be filled to the last byte
+    hook_tokens: int  # of a prompt that a hook may fill
+    hook_ms: float  # that a hook may take for a question
     url: str | None  # None: memories are in the file
     sources: Mapping[str, str]
     problems: Mapping[str, str]  # of each setting that does not hold, which and why
@@ -487,6 +489,8 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "files_mode": lambda key, value: checks.one_of(value, "files.mode", get_args(Files)),
     "files_folder": _must_be("the path of a folder", _is_path),
     "min_free": lambda key, value: checks.size_text(checks.size(value, key)),
+    "hook_tokens": _must_be(_TOKENS, lambda value: type(value) is int and 1 <= value <= checks.LARGEST_PROMPT),
+    "hook_ms": lambda key, value: checks.number(value, key, 1, 60_000),
     "url": server,
     "token": checked_token,
 }
@@ -511,15 +515,17 @@ DEFAULTS = {
     "off": False,
     "kinds": MappingProxyType({}),
     "files_folder": "memory",
+    "hook_tokens": 1200,
+    "hook_ms": 200.0,
 }
-_NUMBERS = ("reinforce_weight", "demote_weight", "prune_percent")
+_NUMBERS = ("reinforce_weight", "demote_weight", "prune_percent", "hook_ms")
 
 
 def typed(key: str, text: str) -> object:
     """What a text from outside stands for. What cannot be read stays text, and the check of its key refuses it."""
     if key == "off" and text.strip().lower() in YES + NO:
         return text.strip().lower() in YES
-    if key == "budget" and re.fullmatch(r"\s*\d{1,9}\s*", text, re.ASCII):
+    if key in ("budget", "hook_tokens") and re.fullmatch(r"\s*\d{1,9}\s*", text, re.ASCII):
         return int(text)
     if key in _NUMBERS and re.fullmatch(r"\s*\d{1,9}(\.\d{1,9})?\s*", text, re.ASCII):
         return float(text)

@@ -199,7 +199,7 @@ class _Reading:
         common = Draft(
             "", "turn", session=said.session, agent=self.name, key=key if named else f"{key}/{self.values.place}"
         )
-        for _, turn in whole_of([_without_injected(said.message)], common):
+        for _, turn in whole_of([without_guests(said.message)], common):
             if isinstance(turn, Outcome) and not turn:
                 raise Invalid(turn.because)
             if isinstance(turn, Draft):
@@ -235,7 +235,7 @@ class _Reading:
         return Entry(self.values.stream.shown, self.values.place, draft)
 
 
-def _without_injected(message: Mapping[str, Any]) -> Mapping[str, Any]:
+def without_guests(message: Mapping[str, Any]) -> Mapping[str, Any]:
     """A message without what others put into the words of its user."""
     content = message.get("content")
     if message.get("role") != "user" or not content:

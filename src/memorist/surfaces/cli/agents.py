@@ -12,7 +12,7 @@ from memorist.surfaces.cli.verbs import Place
 
 EVERY = "all"
 WHICH = Option("clients", f"{', '.join(CLIENTS)}, or {EVERY} that are here.", type="texts")
-HERE = Option("project", "In the settings of this project, for everybody who works on it.", "--project", "flag")
+HERE = Option("here", "In the settings of this project, for everybody who works on it.", "--project", "flag")
 DRY_RUN = Option("dry_run", "Only shows what would change.", "--dry-run", "flag")
 NO_HOOKS = Option("no_hooks", "Only the server of tools.", "--no-hooks", "flag")
 NO_MCP = Option("no_mcp", "Only the hooks.", "--no-mcp", "flag")
@@ -21,14 +21,14 @@ NO_MCP = Option("no_mcp", "Only the hooks.", "--no-mcp", "flag")
 def install(
     place: Place,
     clients: list[str] | None = None,
-    project: bool = False,
+    here: bool = False,
     dry_run: bool = False,
     no_hooks: bool = False,
     no_mcp: bool = False,
 ) -> int:
     if not clients:
-        return _listed(place, project)
-    root, hooks, servers = _root(project), not no_hooks, not no_mcp
+        return _listed(place, here)
+    root, hooks, servers = _root(here), not no_hooks, not no_mcp
     if not hooks and not servers:
         raise Invalid("--no-hooks and --no-mcp leave nothing to install; give one of them")
     document = {}
@@ -40,10 +40,10 @@ def install(
     return _end(place, document, dry_run)
 
 
-def uninstall(place: Place, clients: list[str] | None = None, project: bool = False, dry_run: bool = False) -> int:
+def uninstall(place: Place, clients: list[str] | None = None, here: bool = False, dry_run: bool = False) -> int:
     if not clients:
         raise Invalid(f"name what to take our lines out of: {', '.join(CLIENTS)}, or {EVERY}")
-    root, document = _root(project), {}
+    root, document = _root(here), {}
     for client in _named(clients, found=False):
         changes = lines.removal(client, root)
         document[client.name] = _shown(place, client, changes, "has nothing of ours")
@@ -115,7 +115,24 @@ def _end(place: Place, document: dict[str, dict[str, list[str]]], dry_run: bool)
     return 0
 
 
+def hook(place: Place, client: str, event: str) -> int:
+    """Answers an agent. It is a guest in somebody's session: nothing that goes wrong here may be seen there."""
+    import sys
+
+    from memorist.surfaces.agents import hooks, problems
+
+    try:
+        told = hooks.answer(client, event, sys.stdin.buffer.read(hooks.LARGEST + 1))
+    except Exception as problem:
+        problems.note(client, event, problem)
+        return 0
+    if told:
+        sys.stdout.write(told + "\n")
+    return 0
+
+
 commands = {
+    "hook": ((Option("client", "The agent."), Option("event", "Its name for what happens.")), hook),
     "install": ((WHICH, HERE, DRY_RUN, NO_HOOKS, NO_MCP, JSON), install),
     "uninstall": ((WHICH, HERE, DRY_RUN, JSON), uninstall),
 }

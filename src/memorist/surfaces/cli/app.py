@@ -78,6 +78,7 @@ SEEDS = {
     "memory_update": "Corrects a memory in place; its score stays.",
     "narrative_update": "Tells what was thought and why, in the thread of its topic.",
     "narrative_search": "Finds a narrative by its id or by words; the latest without any.",
+    "hook": "Answers a coding agent at a moment of its day; its settings call it.",
     "slash": "Runs a slash command: /remember, /forget, /pin or /memory.",
 }
 SPELLED = {"memories export": "export"} | {name.replace("_", "-"): name for name in SEEDS}
@@ -90,9 +91,9 @@ MODULES = {
     "model": "model",
     **dict.fromkeys(("mcp", "prompt"), "mcp"),
     **dict.fromkeys(("serve", "key"), "serve"),
-    **dict.fromkeys(("install", "uninstall"), "agents"),
+    **dict.fromkeys(("install", "uninstall", "hook"), "agents"),
     **dict.fromkeys(("narrative", "task"), "work"),
-    **dict.fromkeys(SEEDS, "seeds"),
+    **dict.fromkeys((name for name in SEEDS if name != "hook"), "seeds"),
     **{name: name for name in ("bench", "completion", "index", "sync")},
 }
 # What other programs call it.

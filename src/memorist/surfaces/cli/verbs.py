@@ -172,12 +172,24 @@ def _perform(verb: Verb, place: Place, **given: Any) -> int:
         _name_all(memory, verb.name, given)
         if verb.name == "erase" and not _may_erase(memory, given):
             return arguments.declined()
+        if verb.name == "upkeep" and not place.server and not given.get("dry_run"):
+            read_transcripts(memory)
         answer = _batch(memory, given) if batch else _each(memory, verb.name, given)
         show.show(show.Result(verb.name, answer, memory, given, why), Screen.of(place.json))
         if verb.name == "upkeep" and not place.server:
             follow(memory)  # also what other processes wrote
         sys.stdout.flush()  # before the recall log is written, which may have to wait
     return exit_code(answer)
+
+
+def read_transcripts(memory: Memory, seconds: float | None = None) -> None:
+    """Reads what agents wrote into their transcripts, as far as hooks noted them."""
+    from memorist.store import captures
+
+    if captures.known(memory._tools.store, memory.space, memory.home):
+        from memorist.surfaces.agents import capture
+
+        capture.read_all(capture.recorder(memory), seconds)
 
 
 def _tell_of_conversation(verb: Verb, text: object) -> None:

@@ -28,7 +28,7 @@ from memorist.store.writer import RECEIPTS_AT_MOST
 from memorist.surfaces import settings
 from memorist.surfaces.cli import show
 from memorist.surfaces.cli.screen import Screen, aside, one_line
-from memorist.surfaces.cli.verbs import Place, opened
+from memorist.surfaces.cli.verbs import Place, opened, read_transcripts
 from memorist.upkeep import cron
 from memorist.upkeep.runner import LATER
 
@@ -182,6 +182,7 @@ def _look_after(place: Place, arguments: dict[str, Any], screen: Screen, stop: t
     piece = PIECE
     with opened(place) as memory:
         while not stop.is_set():
+            read_transcripts(memory, piece)
             reports = memory.upkeep(**{"seconds": piece, **arguments})
             show.show(show.Result("upkeep", reports, memory, arguments), screen)
             finished = not any(report.advice == LATER for report in reports)

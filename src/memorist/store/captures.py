@@ -1,0 +1,61 @@
+"""The transcripts of agents that are read as they grow, each with how far it was read.
+
+A hook only notes that there is one; whoever has time reads it: the next session that starts, a compaction, or `memorist upkeep`.
+They are settings of the store, one for each project, so that a transcript goes where its agent worked.
+"""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from urllib.parse import quote_from_bytes, unquote_to_bytes
+
+from memorist.errors import StoreDamaged
+from memorist.store.nouns import Commit
+from memorist.store.protocol import Store
+from memorist.store.where import canonical
+
+MOST_CAPTURES = 500  # of a project; the oldest that was read to its end goes
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """One transcript: of which agent and session, and how many bytes of it were read."""
+
+    client: str
+    session: str
+    path: Path
+    read: int = 0
+    ended: bool = False  # the session is over, and is to be closed once all of it was read
+
+
+def known(store: Store, space: str, home: str) -> list[Capture]:
+    """Those of that project, the one noted first at the front."""
+    said = store.setting(_name(space, home))
+    try:
+        return [
+            Capture(**{**each, "path": Path(os.fsdecode(unquote_to_bytes(each["path"])))})
+            for each in json.loads(said or "[]")
+        ]
+    except (ValueError, TypeError, KeyError) as problem:
+        raise StoreDamaged(f"which transcripts are read cannot be told ({problem}); restore a backup") from problem
+
+
+def note(capture: Capture, store: Store, space: str, home: str) -> None:
+    """Keeps it, in the place of what was known of that session; inside a transaction of the writer."""
+    others = [each for each in known(store, space, home) if each.session != capture.session]
+    _keep([*others, capture][-MOST_CAPTURES:], store, space, home)
+
+
+def forget(session: str, store: Store, space: str, home: str) -> None:
+    """Takes it off the list; inside a transaction of the writer."""
+    _keep([each for each in known(store, space, home) if each.session != session], store, space, home)
+
+
+def _keep(captures: list[Capture], store: Store, space: str, home: str) -> None:
+    written = [{**asdict(each), "path": quote_from_bytes(os.fsencode(each.path))} for each in captures]
+    store.write(Commit(settings={_name(space, home): canonical(written)}))
+
+
+def _name(space: str, home: str) -> str:
+    return f"transcripts of {space} {home}"

@@ -1,0 +1,235 @@
+"""`memorist hook`: what a coding agent is told, and what is kept of what was said. Nothing that goes wrong is ever seen."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memorist import Memory
+from memorist.surfaces.agents import capture, hooks, problems
+from memorist.surfaces.agents.clients import CLIENTS
+from memorist.text.question import without_injected
+from surfaces.conftest import Cli
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project of its own, with a store of its own."""
+    folder = tmp_path / "atlas"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("MEMORIST_DB", str(tmp_path / "m.db"))
+    return folder
+
+
+def told(client: str, event: str, **given: Any) -> str:
+    """What the agent's model gets to read."""
+    out = hooks.answer(client, event, json.dumps({"session_id": "s1", "cwd": str(Path.cwd()), **given}).encode())
+    if not out:
+        return ""
+    document = json.loads(out)
+    if client == "cursor":
+        return str(document["additional_context"])
+    inner = document["hookSpecificOutput"]
+    assert inner["hookEventName"] == event and document.keys() == {"hookSpecificOutput"}
+    return str(inner["additionalContext"])
+
+
+def say(*texts: str, **more: Any) -> None:
+    with Memory(confirm=lambda ask: True) as memory:
+        for text in texts:
+            assert memory.remember(text, **more)
+
+
+# ---------------------------------------------------------------- what is told
+
+
+@pytest.mark.parametrize(
+    ("client", "event"), [(name, each.hooks.events["prompt"]) for name, each in CLIENTS.items() if each.hooks]
+)
+def test_a_prompt_gets_what_matters_once(client: str, event: str, work: Path) -> None:
+    say("Staging runs Postgres 16", "The office plants are watered on Fridays")
+    first = told(client, event, prompt="which database does staging run?")
+    assert "Postgres 16" in first and "plants" not in first
+    assert told(client, event, prompt="which database does staging run again?") == "", "it was shown in this session"
+    assert "Postgres 16" in told(client, event, prompt="which database does staging run?", session_id="s2")
+
+
+def test_what_changed_is_shown_again(work: Path) -> None:
+    say("Staging runs Postgres 16")
+    asked = {"prompt": "which database does staging run?"}
+    assert "16" in told("claude-code", "UserPromptSubmit", **asked)
+    with Memory() as memory:
+        memory.revise(1, "Staging runs Postgres 17")
+    assert "Postgres 17" in told("claude-code", "UserPromptSubmit", **asked)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"prompt": "thanks!"}, {"prompt": "go on"}, {"prompt": ""}, {"prompt": "/compact now"}, {"prompt": 7}, {},
+     {"prompt": "which database does staging run?", "source": "loop_wakeup"},
+     {"prompt": "which database does staging run?", "source": "system"}],
+)  # fmt: skip
+def test_small_talk_commands_and_the_agent_itself_get_nothing(given: dict[str, Any], work: Path) -> None:
+    say("Staging runs Postgres 16")
+    assert told("claude-code", "UserPromptSubmit", **given) == ""
+
+
+def test_the_start_is_steady_and_the_same_to_the_byte(work: Path) -> None:
+    say("Staging runs Postgres 16")
+    with Memory() as memory:
+        memory.remember("Deploys need two approvals", kind="decision")
+        memory.pin(2)
+        memory.narrate("Moved billing to the new queue; the retry test still fails", topic="billing")
+    first = told("claude-code", "SessionStart", source="startup")
+    assert "two approvals" in first and "retry test" in first and "Postgres" not in first
+    assert told("claude-code", "SessionStart", source="startup", session_id="s2") == first
+    assert told("claude-code", "SubagentStart", agent_id="a1") == first, "helpers get the same"
+    assert without_injected(f"{first}\nAnd now?") == "And now?", "our own text is no part of what a person said"
+
+
+def test_another_project_is_never_told(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    say("Staging runs Postgres 16")
+    other = work.parent / "other"
+    other.mkdir()
+    assert told("claude-code", "UserPromptSubmit", prompt="which database does staging run?", cwd=str(other)) == ""
+
+
+def test_the_budget_is_kept(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    say(*(f"Note {n}: replica {n} of the staging database runs Postgres {n}" for n in range(30)))
+    monkeypatch.setenv("MEMORIST_HOOK_TOKENS", "100")
+    with Memory() as memory:
+        text = told("claude-code", "UserPromptSubmit", prompt="what do we know about the staging database?")
+        assert 0 < memory._tools.count_tokens(text) <= 100
+
+
+def test_off_is_off(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    say("Staging runs Postgres 16")
+    monkeypatch.setenv("MEMORIST_OFF", "1")
+    assert told("claude-code", "UserPromptSubmit", prompt="which database does staging run?") == ""
+
+
+# ---------------------------------------------------------------- what is kept
+
+
+def line(role: str, text: str, id: str, **more: Any) -> str:
+    said = {
+        "type": role,
+        "uuid": id,
+        "sessionId": "s1",
+        "timestamp": "2026-05-06T12:00:00Z",
+        "message": {"role": role, "content": text},
+    }
+    return json.dumps({**said, **more}) + "\n"
+
+
+def turns(session: str = "s1") -> list[tuple[str, str, str]]:
+    with Memory() as memory:
+        found = memory.list({"kind": "turn", "session": session}, order="number", limit=1000)
+        return sorted((str(each.provenance.role), each.origin, each.text) for each in found)
+
+
+def test_a_transcript_is_read_by_the_next_session(work: Path) -> None:
+    file = work.parent / "s1.jsonl"
+    file.write_text(
+        line("user", "We decided that staging runs Postgres 16.<private>my pin is 4711</private>", "u1")
+        + line("assistant", "Noted.", "a1")
+        + line("user", "a helper's words", "h1", isSidechain=True)
+        + line("user", "<project_memory>[1] old</project_memory> What now?", "u2")
+        + '{"type": "user", "torn'
+    )
+    given = {"transcript_path": str(file)}
+    assert told("claude-code", "Stop", **given) == told("claude-code", "SessionEnd", **given) == ""
+    assert turns() == [], "it is only noted"
+    told("claude-code", "SessionStart", session_id="s2")
+    assert turns() == [
+        ("assistant", "agent", "Noted."),
+        ("user", "recorded", "We decided that staging runs Postgres 16."),
+        ("user", "recorded", "What now?"),
+    ]
+    with Memory() as memory:
+        assert [each.data["state"] for each in memory.sessions()] == ["closed"], "it had ended"
+        assert memory.list({"kind": "summary"}), "and left a summary"
+
+
+def test_reading_goes_on_where_it_was_and_keeps_nothing_twice(work: Path, cli: Cli) -> None:
+    file = work.parent / "s1.jsonl"
+    file.write_text(line("user", "The first thing", "u1") + line("user", "half", "u2")[:20])
+    given = {"transcript_path": str(file)}
+    told("claude-code", "Stop", **given)
+    told("claude-code", "PreCompact", **given)
+    assert [text for *_, text in turns()] == ["The first thing"]
+    with file.open("a") as more:
+        more.write(line("user", "half", "u2")[20:] + line("user", "The last thing", "u3"))
+    told("claude-code", "PreCompact", **given)
+    told("claude-code", "PreCompact", **given)
+    assert [text for *_, text in turns()] == ["The first thing", "The last thing", "half"]
+
+
+def test_upkeep_reads_what_is_left(work: Path) -> None:
+    file = work.parent / "s1.jsonl"
+    file.write_text("".join(line("user", f"Remark number {n} of the day", f"u{n}") for n in range(450)))
+    told("claude-code", "Stop", transcript_path=str(file))
+    with Memory() as memory:
+        assert capture.read_all(capture.recorder(memory)) == 450
+        assert capture.read_all(capture.recorder(memory)) == 0
+    assert len(turns()) == 450
+
+
+def test_helpers_write_nothing(work: Path) -> None:
+    file = work.parent / "s1.jsonl"
+    file.write_text(line("user", "A thing", "u1"))
+    told("claude-code", "Stop", transcript_path=str(file), agent_id="a1")
+    told("claude-code", "SessionStart", session_id="s2")
+    assert turns() == []
+
+
+# ---------------------------------------------------------------- nothing is ever seen
+
+
+@pytest.mark.parametrize(
+    "stdin", ["", "{", "[]", "null", '"x"', "{" * 10_000, '{"session_id": 7, "cwd": 3, "prompt": {}}', "\x00\xff"]
+)
+def test_what_is_wrong_is_noted_and_not_seen(stdin: str, cli: Cli) -> None:
+    for event in ("SessionStart", "UserPromptSubmit", "Stop", "NoSuchEvent"):
+        done = cli("hook", "claude-code", event, stdin=stdin)
+        assert (done.code, done.out, done.err) == (0, "", "")
+
+
+def test_a_damaged_store_is_not_seen_either(work: Path, cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "broken.db").write_bytes(b"this is no store" * 100)
+    given = json.dumps({"session_id": "s1", "prompt": "which database does staging run?"})
+    done = cli("hook", "claude-code", "UserPromptSubmit", stdin=given, MEMORIST_DB=str(tmp_path / "broken.db"))
+    assert (done.code, done.out) == (0, "")
+
+
+def test_the_last_problems_are_kept_without_secrets(work: Path) -> None:
+    for n in range(30):
+        problems.note("codex", "Stop", ValueError(f"{n}"))
+    problems.note("codex", "Stop", hooks.Invalid("redis://app:s3cr3t-hunter@cache:6379 failed"))
+    last = problems.last()
+    assert len(last) == problems.KEPT and last[0]["client"] == "codex" and "s3cr3t" not in json.dumps(last)
+    assert last[1]["problem"] == "ValueError"
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20), lambda x: st.lists(x, max_size=3), max_leaves=5
+)
+FIELDS = ("session_id", "cwd", "prompt", "source", "transcript_path", "agent_id", "hook_event_name")
+
+
+@given(st.dictionaries(st.sampled_from(FIELDS), json_values, max_size=5), st.sampled_from(sorted(CLIENTS)), st.data())
+def test_any_object_is_answered_by_a_document_or_by_nothing(
+    document: dict[str, Any], client: str, data: st.DataObject
+) -> None:
+    known = CLIENTS[client].hooks
+    event = data.draw(st.sampled_from(sorted(known.events.values()) if known else ["Stop"]))
+    try:
+        out = hooks.answer(client, event, json.dumps(document).encode())
+    except Exception as problem:
+        problems.note(client, event, problem)
+        return
+    assert out == "" or isinstance(json.loads(out), dict)

@@ -1,0 +1,248 @@
+"""`memorist install` and `uninstall`: our lines in the settings of agents, not one byte of anybody else's changed."""
+
+import json
+import os
+import stat
+import string
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memorist.errors import Invalid, Refused
+from memorist.surfaces.agents import install, splice
+from memorist.surfaces.agents.clients import CLIENTS
+from surfaces.conftest import Cli
+
+FILE = Path("settings.json")
+COMMENTED = """{
+  // the model of the team
+  "model": "opus", /* since May */
+  "hooks": {
+    "Stop": [
+      {"hooks": [{"type": "command", "command": "say done"}]} // mine
+    ],
+  },
+}
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home in which three agents have their folders, and a program called memorist on the PATH."""
+    home, programs = tmp_path / "home", tmp_path / "bin"
+    for folder in (".claude", ".codex", ".gemini"):
+        (home / folder).mkdir(parents=True)
+    programs.mkdir()
+    (programs / "memorist").write_text("#!/bin/sh\n")
+    (programs / "memorist").chmod(0o755)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("USERPROFILE", str(home))
+    monkeypatch.setenv("PATH", str(programs))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return home
+
+
+def tree(home: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(home)): file.read_bytes() for file in sorted(home.rglob("*")) if file.is_file()}
+
+
+# ---------------------------------------------------------------- JSON of others
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-99, 99) | st.text(string.printable, max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text("abc", min_size=1, max_size=3), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text("abc", min_size=1, max_size=3), values, max_size=4), st.sampled_from([None, 2, "\t"]))
+def test_what_is_put_in_can_be_taken_out_to_the_byte(document: dict[str, object], indent: int | str | None) -> None:
+    text = json.dumps(document, indent=indent) + "\n"
+    more = splice.put(text, ("ours", "inside"), {"x": [1, {"y": "z"}]}, FILE)
+    assert splice.read(more, FILE) == {**document, "ours": {"inside": {"x": [1, {"y": "z"}]}}}
+    assert splice.take(more, ("ours",), FILE) == text
+
+
+@given(st.lists(values, max_size=4), st.sampled_from([None, 2]))
+def test_an_element_goes_behind_the_others_and_out_again(elements: list[object], indent: int | None) -> None:
+    text = json.dumps({"a": {"list": elements}, "b": 1}, indent=indent)
+    more = splice.append(text, ("a", "list"), {"command": "x"}, FILE)
+    assert splice.read(more, FILE)["a"]["list"] == [*elements, {"command": "x"}]
+    assert splice.take(more, ("a", "list", len(elements)), FILE) == text
+
+
+def test_remarks_commas_and_line_ends_stay() -> None:
+    text = COMMENTED.replace("\n", "\r\n")
+    more = splice.append(text, ("hooks", "Stop"), {"command": "x"}, FILE)
+    more = splice.put(more, ("mcpServers", "memorist"), {"command": "memorist"}, FILE)
+    assert "// the model of the team" in more and "// mine" in more and "\n" not in more.replace("\r\n", "")
+    assert splice.take(splice.take(more, ("mcpServers",), FILE), ("hooks", "Stop", 1), FILE) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [('{"a" 1}', 1), ('{"a": 1,\n "b": }', 2), ("{\n\n[", 3), ('{"a": 1}\nx', 2), ('{"a":1,\n"a":2}', 2), ("", 0), ("[" * 200, 1)],
+)  # fmt: skip
+def test_what_is_no_json_is_named_with_its_line(text: str, line: int) -> None:
+    with pytest.raises(Invalid, match=f"line {line}" if line else "is empty"):
+        splice.read(text, FILE)
+
+
+# ---------------------------------------------------------------- in and out
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_in_and_out_leaves_nothing(name: str, home: Path) -> None:
+    client = CLIENTS[name]
+    (home / ".claude" / "settings.json").write_text(COMMENTED)
+    (home / ".codex" / "config.toml").write_text('model = "x"  # mine\n\n[other]\na = 1')
+    before = tree(home)
+    assert install.install(client) and install.entries_of(client)
+    assert ("server" in install.entries_of(client)) and (client.hooks is None) == (
+        install.entries_of(client) == ["server"]
+    )
+    once = tree(home)
+    install.install(client)
+    assert tree(home) == once, "a second time changes nothing"
+    install.remove(client)
+    assert {name: text for name, text in tree(home).items() if "memorist" not in name} == before
+
+
+def test_what_others_changed_since_stays(home: Path) -> None:
+    client, file = CLIENTS["claude-code"], home / ".claude" / "settings.json"
+    file.write_text(COMMENTED)
+    install.install(client)
+    theirs = file.read_text().replace('"opus"', '"haiku"')
+    file.write_text(theirs)
+    install.remove(client)
+    assert file.read_text() == COMMENTED.replace('"opus"', '"haiku"')
+
+
+def test_a_hook_that_the_user_removed_stays_out(home: Path) -> None:
+    client, file = CLIENTS["gemini"], home / ".gemini" / "settings.json"
+    install.install(client)
+    file.write_text(splice.take(file.read_text(), ("hooks", "BeforeAgent"), file))
+    changes = install.install(client)
+    assert "BeforeAgent" not in install.entries_of(client)
+    assert any("was removed" in said for change in changes for said in change.told)
+    install.remove(client)
+    install.install(client)
+    assert "BeforeAgent" in install.entries_of(client), "who uninstalls and installs again wants it"
+
+
+def test_a_memorist_of_somebody_else_is_left_alone(home: Path) -> None:
+    client, file = CLIENTS["claude-code"], home / ".claude" / "settings.json"
+    other = {
+        "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "/old/venv/bin/memorist hook claude-code Stop"}]}]}
+    }
+    file.write_text(json.dumps(other))
+    (home / ".claude.json").write_text('{"mcpServers": {"memorist": {"command": "other-program"}}}')
+    told = [said for change in install.install(client) for said in change.told]
+    assert json.loads(file.read_text())["hooks"]["Stop"] == other["hooks"]["Stop"], "it would run twice"
+    assert any("another memorist at Stop" in said for said in told) and any(
+        "another server called" in said for said in told
+    )
+    assert json.loads((home / ".claude.json").read_text())["mcpServers"]["memorist"] == {"command": "other-program"}
+
+
+def test_a_file_with_an_error_is_named_and_untouched(home: Path) -> None:
+    file = home / ".claude" / "settings.json"
+    file.write_text('{\n  "model": "opus"\n  "x": 1\n}\n')
+    with pytest.raises(Invalid, match=r"settings\.json, line 3: a comma or } is missing"):
+        install.install(CLIENTS["claude-code"])
+    assert file.read_text() == '{\n  "model": "opus"\n  "x": 1\n}\n' and not (home / ".claude.json").exists()
+
+
+def test_a_read_only_file_is_refused(home: Path) -> None:
+    file = home / ".claude" / "settings.json"
+    file.write_text("{}")
+    file.chmod(0o444)
+    with pytest.raises(Refused, match="read-only"):
+        install.install(CLIENTS["claude-code"])
+    assert file.read_text() == "{}"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links of this kind, and modes")
+def test_a_link_and_a_mode_stay(home: Path) -> None:
+    real = home / "dotfiles.json"
+    real.write_text("{}\n")
+    real.chmod(0o640)
+    (home / ".claude" / "settings.json").symlink_to(real)
+    install.install(CLIENTS["claude-code"])
+    assert (home / ".claude" / "settings.json").is_symlink() and "SessionStart" in real.read_text()
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+    install.remove(CLIENTS["claude-code"])
+    assert real.read_text() == "{}\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links of this kind")
+def test_a_cloned_project_does_not_choose_the_file(home: Path, tmp_path: Path) -> None:
+    project, elsewhere = tmp_path / "clone", tmp_path / "elsewhere.json"
+    (project / ".claude").mkdir(parents=True)
+    elsewhere.write_text("{}")
+    (project / ".claude" / "settings.json").symlink_to(elsewhere)
+    with pytest.raises(Refused, match="outside of its folder"):
+        install.install(CLIENTS["claude-code"], project)
+    assert elsewhere.read_text() == "{}"
+
+
+def test_two_at_once(home: Path) -> None:
+    client, problems = CLIENTS["codex"], list[BaseException]()
+
+    def run() -> None:
+        try:
+            install.install(client)
+        except BaseException as problem:
+            problems.append(problem)
+
+    both = [threading.Thread(target=run) for _ in range(4)]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join()
+    hooks = json.loads((home / ".codex" / "hooks.json").read_text())["hooks"]
+    assert not problems and all(len(entries) == 1 for entries in hooks.values())
+
+
+def test_without_the_program_on_the_path_nothing_is_written(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(home))
+    before = tree(home)
+    with pytest.raises(Refused, match="is not on the PATH"):
+        install.install(CLIENTS["claude-code"])
+    assert tree(home) == before
+
+
+# ---------------------------------------------------------------- at the shell
+
+
+def test_bare_install_changes_nothing(home: Path, cli: Cli) -> None:
+    before = tree(home)
+    said = cli("install", HOME=str(home), PATH=os.environ["PATH"])
+    assert said.code == 0 and "claude-code\tfound\t-" in said.out and "nothing was changed" in said.err
+    assert tree(home) == before
+
+
+def test_the_lines_are_shown_and_nothing_beside_them(home: Path, cli: Cli) -> None:
+    (home / ".claude" / "settings.json").write_text('{\n  "env": {\n    "KEY": "hunter2-secret"\n  },\n  "x": 1\n}\n')
+    env = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    shown = cli("install", "claude-code", "--dry-run", **env)
+    assert "memorist hook claude-code SessionStart" in shown.out and "hunter2" not in shown.out
+    assert "hooks" not in (home / ".claude" / "settings.json").read_text()
+    assert cli("install", "claude-code", "--no-mcp", **env).code == 0
+    assert "hooks" in (home / ".claude" / "settings.json").read_text() and not (home / ".claude.json").exists()
+    wrong = cli("install", "claude-cod", **env)
+    assert wrong.code == 2 and "did you mean 'claude-code'" in wrong.err
+
+
+def test_in_the_settings_of_a_project(home: Path, cli: Cli) -> None:
+    env = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    assert cli("install", "claude-code", "--project", **env).code == 0
+    assert {"memorist"} == set(json.loads((cli.folder / ".mcp.json").read_text())["mcpServers"])
+    assert cli("uninstall", "claude-code", "--project", **env).code == 0
+    assert not (cli.folder / ".mcp.json").exists()
