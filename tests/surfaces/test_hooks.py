@@ -151,6 +151,7 @@ def test_a_transcript_is_read_by_the_next_session(work: Path) -> None:
         ("user", "recorded", "What now?"),
     ]
     with Memory() as memory:
+        capture.read_all(capture.recorder(memory))  # a start reads only for a moment
         assert [each.data["state"] for each in memory.sessions()] == ["closed"], "it had ended"
         assert memory.list({"kind": "summary"}), "and left a summary"
 

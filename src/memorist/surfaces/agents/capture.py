@@ -27,7 +27,7 @@ IMPORTERS: Mapping[str, Importer] = {
     each.name: each for each in (claude_code.importer, codex.importer, gemini.importer)
 }
 SURFACE = "hook"
-AT_ONCE = 200  # messages
+MESSAGES_AT_ONCE = 200  # messages
 _PRIVATE = re.compile(r"<private>.*?(?:</private>|\Z)", re.DOTALL | re.IGNORECASE)
 
 
@@ -59,7 +59,7 @@ def _read(memory: Memory, capture: Capture, until: float | None) -> int:
     """Reads one on. It is closed once its session has ended and nothing is left."""
     said = 0
     with closing(_messages(capture)) as found:
-        while some := list(islice(found, AT_ONCE)):
+        while some := list(islice(found, MESSAGES_AT_ONCE)):
             memory.ingest([message for message, _ in some], session=capture.session, agent=capture.client)
             said += len(some)
             capture = replace(capture, read=some[-1][1])

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from memorist.errors import Invalid
 
-NAME = "memorist"
+MEMORIST = "memorist"
 Moment = Literal["start", "prompt", "compact", "stop", "end", "helper"]
 SECONDS = 10  # after which an agent ends a hook; it is done in a fraction of one
 _HOOK = re.compile(r"""^"?(?:\S*[\\/])?memorist(?:\.exe)?"?\s+hook\s+([\w-]+)\s""")
@@ -44,7 +44,7 @@ class Servers:
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class Agent:
     """One agent. Its `folder` lies in the user's, unless the variable names another."""
 
     name: str
@@ -102,7 +102,7 @@ def is_server(entry: object) -> bool:
         return False
     command, args = entry.get("command"), entry.get("args", [])
     words = [*command] if isinstance(command, list) else [command, *(args if isinstance(args, list) else [])]
-    return len(words) > 1 and Path(str(words[0])).stem == NAME and words[1] == "mcp"
+    return len(words) > 1 and Path(str(words[0])).stem == MEMORIST and words[1] == "mcp"
 
 
 def _nested(**more: Any) -> Callable[[str], Any]:
@@ -121,7 +121,7 @@ def _code() -> str:
     return "AppData/Roaming/Code/User" if sys.platform == "win32" else ".config/Code/User"
 
 
-_STDIO = {"command": NAME, "args": ["mcp"]}
+_STDIO = {"command": MEMORIST, "args": ["mcp"]}
 _CLAUDE: Mapping[Moment, str] = {
     "start": "SessionStart", "prompt": "UserPromptSubmit", "compact": "PreCompact", "stop": "Stop", "end": "SessionEnd",
     "helper": "SubagentStart",
@@ -134,47 +134,47 @@ _CURSOR: Mapping[Moment, str] = {
 }  # fmt: skip
 
 _TABLE = (
-    Client(
+    Agent(
         "claude-code", "Claude Code", "claude", ".claude",
         Servers(
             ("..", ".claude.json"), (".mcp.json",), ("mcpServers",), {"type": "stdio", **_STDIO},
-            ("mcp", "add", "--scope", "user", NAME, "--", NAME, "mcp"), ("mcp", "remove", "--scope", "user", NAME),
+            ("mcp", "add", "--scope", "user", MEMORIST, "--", MEMORIST, "mcp"), ("mcp", "remove", "--scope", "user", MEMORIST),
         ),
         "CLAUDE_CONFIG_DIR",
         Hooks(("settings.json",), (".claude", "settings.json"), _CLAUDE, _nested(timeout=SECONDS)),
     ),
-    Client(
+    Agent(
         "codex", "Codex", "codex", ".codex",
         Servers(
             ("config.toml",), (".codex", "config.toml"), ("mcp_servers",), _STDIO,
-            ("mcp", "add", NAME, "--", NAME, "mcp"), ("mcp", "remove", NAME),
+            ("mcp", "add", MEMORIST, "--", MEMORIST, "mcp"), ("mcp", "remove", MEMORIST),
         ),
         "CODEX_HOME",
         Hooks(("hooks.json",), (".codex", "hooks.json"), _CLAUDE, _nested(timeout=SECONDS)),
     ),
-    Client(
+    Agent(
         "gemini", "Gemini CLI", "gemini", ".gemini",
         Servers(("settings.json",), (".gemini", "settings.json"), ("mcpServers",), _STDIO),
         None,
-        Hooks(("settings.json",), (".gemini", "settings.json"), _GEMINI, _nested(name=NAME, timeout=SECONDS * 1000)),
+        Hooks(("settings.json",), (".gemini", "settings.json"), _GEMINI, _nested(name=MEMORIST, timeout=SECONDS * 1000)),
     ),
-    Client(
+    Agent(
         "cursor", "Cursor", "cursor", ".cursor",
         Servers(("mcp.json",), (".cursor", "mcp.json"), ("mcpServers",), _STDIO),
         None,
         Hooks(("hooks.json",), (".cursor", "hooks.json"), _CURSOR, lambda command: {"command": command}, ("version", 1)),
     ),
-    Client(
+    Agent(
         "opencode", "OpenCode", "opencode", ".config/opencode",
-        Servers(("opencode.json",), ("opencode.json",), ("mcp",), {"type": "local", "command": [NAME, "mcp"], "enabled": True}),
+        Servers(("opencode.json",), ("opencode.json",), ("mcp",), {"type": "local", "command": [MEMORIST, "mcp"], "enabled": True}),
     ),
-    Client(
+    Agent(
         "claude-desktop", "Claude Desktop", None, _desktop(),
-        Servers(("claude_desktop_config.json",), None, ("mcpServers",), {"command": NAME, "args": ["mcp", "--project", "desk"]}),
+        Servers(("claude_desktop_config.json",), None, ("mcpServers",), {**_STDIO, "args": ["mcp", "--project", "desk"]}),
     ),
-    Client(
+    Agent(
         "vscode", "VS Code", "code", _code(),
         Servers(("mcp.json",), (".vscode", "mcp.json"), ("servers",), {"type": "stdio", **_STDIO}),
     ),
 )  # fmt: skip
-CLIENTS: Mapping[str, Client] = {client.name: client for client in _TABLE}
+CLIENTS: Mapping[str, Agent] = {client.name: client for client in _TABLE}

@@ -28,18 +28,18 @@ from memorist.prompt.modes import Profile
 from memorist.store.where import Where
 from memorist.surfaces import settings
 from memorist.surfaces.agents import capture
-from memorist.surfaces.agents.clients import CLIENTS, Client, Moment
+from memorist.surfaces.agents.clients import CLIENTS, Agent, Moment
 from memorist.text.question import question_of, small_talk
 
-LARGEST = 20_000_000  # bytes that are read of what an agent hands over
+LARGEST_EVENT = 20_000_000  # bytes that are read of what an agent hands over
 TYPED = (None, "user", "sdk")  # sources of a prompt that a person may have typed; others are the agent's own
 READING = 0.1  # seconds that a session which starts reads in the transcripts of others
 LOOKED_BACK = 200  # receipts in which is looked for what this session was shown
 START = (Lane("pinned", 0.5), Lane("preferences", 0.3), Lane("summaries", 0.2, ceiling=200))
-ALONE = Profile("hook", turns=0)  # the agent has its own turns
+WITHOUT_TURNS = Profile("hook", turns=0)  # the agent has its own turns
 
 
-def moment_of(client: Client, event: str) -> Moment:
+def moment_of(client: Agent, event: str) -> Moment:
     for moment, name in client.hooks.events.items() if client.hooks else ():
         if name == event:
             return moment
@@ -63,8 +63,8 @@ def answer(client: str, event: str, raw: bytes) -> str:
 
 
 def _object(raw: bytes) -> Mapping[str, Any]:
-    if len(raw) > LARGEST:
-        raise Invalid(f"{len(raw):,} bytes were handed over, {LARGEST:,} are read")
+    if len(raw) > LARGEST_EVENT:
+        raise Invalid(f"{len(raw):,} bytes were handed over, {LARGEST_EVENT:,} are read")
     given = json.loads(raw)
     if not isinstance(given, Mapping):
         raise Invalid("what was handed over is no JSON object")
@@ -82,7 +82,7 @@ def _needs_nothing(moment: Moment, given: Mapping[str, Any]) -> bool:
     return not asked.strip() or asked.lstrip().startswith("/") or small_talk(asked)
 
 
-def _memory(agent: Client, given: Mapping[str, Any], moment: Moment) -> Memory:
+def _memory(agent: Agent, given: Mapping[str, Any], moment: Moment) -> Memory:
     """The memory of the folder in which the agent works. A session's own notes are no news to it."""
     folder = given.get("cwd")
     if isinstance(folder, str) and Path(folder).is_dir():
@@ -105,7 +105,7 @@ def _design(design: Design, moment: Moment) -> Design:
 def _told(memory: Memory, moment: Moment, given: Mapping[str, Any]) -> str:
     here, session = settings.load(Path.cwd()), _session(given)
     wish = Wish(
-        "", session=session, budget=here.hook_tokens, style="xml", profile=ALONE, deadline=here.hook_ms / 1000,
+        "", session=session, budget=here.hook_tokens, style="xml", profile=WITHOUT_TURNS, deadline=here.hook_ms / 1000,
         where=None if session is None else {"session": {"$ne": session}},
     )  # fmt: skip
     if moment == "prompt":
@@ -114,7 +114,7 @@ def _told(memory: Memory, moment: Moment, given: Mapping[str, Any]) -> str:
     return memory._context(wish).text
 
 
-def _captured(memory: Memory, agent: Client, moment: Moment, given: Mapping[str, Any]) -> None:
+def _captured(memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, Any]) -> None:
     session, path, door = _session(given), given.get("transcript_path"), capture.recorder(memory)
     if moment == "start":
         capture.read_all(door, READING)
@@ -142,7 +142,7 @@ def _shown(memory: Memory, session: str) -> set[str]:
     return {record.id for record in records if record.times.updated <= when[record.id]}
 
 
-def _document(agent: Client, event: str, text: str) -> str:
+def _document(agent: Agent, event: str, text: str) -> str:
     if agent.name == "cursor":
         return json.dumps({"additional_context": text})
     return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})

@@ -28,12 +28,12 @@ from memorist.store.files import create_private, replace_private
 from memorist.store.lock import locked
 from memorist.surfaces import settings
 from memorist.surfaces.agents import splice
-from memorist.surfaces.agents.clients import NAME, Client, Hooks, Servers, commands_in, is_hook, is_server
+from memorist.surfaces.agents.clients import MEMORIST, Agent, Hooks, Servers, commands_in, is_hook, is_server
 from memorist.text import toml
 
 SERVER = "server"  # the name of that entry; those of hooks are their events
-PATIENCE = 30.0  # seconds for another installation, and for a program of an agent
-TRIES = 5  # times that a file is read again because somebody saved it meanwhile
+WAIT_FOR_OTHERS = 30.0  # seconds for another installation, and for a program of an agent
+READ_AGAIN = 5  # times that a file is read again because somebody saved it meanwhile
 EMPTY = "{}\n"
 
 
@@ -49,7 +49,7 @@ class Installed:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """What would become of one file; `command` is the agent's own, which makes the change instead."""
 
     file: Path
@@ -75,11 +75,11 @@ class Change:
 # ---------------------------------------------------------------- putting in
 
 
-def plan(client: Client, project: Path | None = None, hooks: bool = True, servers: bool = True) -> list[Change]:
+def plan(client: Agent, project: Path | None = None, hooks: bool = True, servers: bool = True) -> list[FileChange]:
     """What an installation would change, file by file."""
     command = _command(client)
     known = _Book.read()
-    changes: dict[Path, Change] = {}
+    changes: dict[Path, FileChange] = {}
     if hooks and client.hooks is not None:
         file = client.file(client.hooks, project)
         changes[file] = _with_hooks(_unchanged(file, client, project), client.hooks, client, command, known)
@@ -90,16 +90,18 @@ def plan(client: Client, project: Path | None = None, hooks: bool = True, server
     return [*changes.values()]
 
 
-def install(client: Client, project: Path | None = None, hooks: bool = True, servers: bool = True) -> list[Change]:
+def install(client: Agent, project: Path | None = None, hooks: bool = True, servers: bool = True) -> list[FileChange]:
     """Makes these changes. → those that were made"""
     return _perform(lambda: plan(client, project, hooks, servers), _Book.note)
 
 
-def _perform(make: Callable[[], list[Change]], note: "Callable[[_Book, Change, Change], None]") -> list[Change]:
+def _perform(
+    make: Callable[[], list[FileChange]], note: "Callable[[_Book, FileChange, FileChange], None]"
+) -> list[FileChange]:
     """Makes the changes one file at a time, and notes each before the next. What somebody saved meanwhile is read again first."""
-    made: list[Change] = []
+    made: list[FileChange] = []
     with _book() as book:
-        for _ in range(TRIES):
+        for _ in range(READ_AGAIN):
             changes = make()
             for change in changes:
                 done = _done(change) if change.is_one else change
@@ -112,7 +114,7 @@ def _perform(make: Callable[[], list[Change]], note: "Callable[[_Book, Change, C
     raise StoreUnavailable("the settings are being saved by somebody else again and again; try again")
 
 
-def _done(change: Change) -> Change | None:
+def _done(change: FileChange) -> FileChange | None:
     """The change as it was made; None if the file is another by now."""
     if change.command is not None:
         return _run(change)
@@ -125,49 +127,58 @@ def _done(change: Change) -> Change | None:
     return change if whole.put(change.file, change.after, change.before) else None
 
 
-def _command(client: Client) -> str:
+def _command(client: Agent) -> str:
     """How an agent calls us: by name, since a path dies with the environment it leads into."""
-    if shutil.which(NAME) is None:
+    if shutil.which(MEMORIST) is None:
         raise Refused(
-            f"`{NAME}` is not on the PATH, where {client.title} looks for it; install it there (`pipx install {NAME}`, or "
-            f"`uv tool install {NAME}`), or activate its environment"
+            f"`{MEMORIST}` is not on the PATH, where {client.title} looks for it; install it there (`pipx install {MEMORIST}`, or "
+            f"`uv tool install {MEMORIST}`), or activate its environment"
         )
-    return NAME
+    return MEMORIST
 
 
-def _unchanged(file: Path, client: Client, project: Path | None) -> Change:
+def _unchanged(file: Path, client: Agent, project: Path | None) -> FileChange:
     real = whole.real_file(file, project) if project is not None else Path(os.path.realpath(file))
     content = whole.read(real)
     if content is not None and not stat.S_IMODE(real.stat().st_mode) & 0o222:
         raise Refused(f"{real} is read-only; make it writable, or add the lines yourself (docs/agents.md shows them)")
-    return Change(real, client.name, content, content)
+    return FileChange(real, client.name, content, content)
 
 
-def _text(change: Change) -> str:
+def _text(change: FileChange) -> str:
     return EMPTY if change.after is None else whole.text_of(change.after, change.file) or EMPTY
 
 
-def _with_hooks(change: Change, hooks: Hooks, client: Client, command: str, known: "_Book") -> Change:
+def _with_hooks(change: FileChange, hooks: Hooks, client: Agent, command: str, known: "_Book") -> FileChange:
     text, added, told = _text(change), list(change.entries), list(change.told)
     found = splice.read(text, change.file)
     if hooks.head is not None and isinstance(found, Mapping) and hooks.head[0] not in found:
         text = splice.put(text, (hooks.head[0],), hooks.head[1], change.file)
     for event in hooks.events.values():
         wanted = f"{command} hook {client.name} {event}"
-        there = [each for entry in _listed(found, event) for each in commands_in(entry) if is_hook(each, client.name)]
-        if any(each != wanted for each in there):
-            told.append(
-                f"{change.file} runs another {NAME} at {event} ({there[0]}); it stays, `{NAME} uninstall` removes it"
-            )
-        elif not there and known.has(change.file, event):
-            told.append(
-                f"the hook at {event} was removed from {change.file}, and stays out; uninstall, then install puts it in"
-            )
+        there = _ours(found, event, client)
+        if reason := _not_put_in(change.file, event, wanted, there, known):
+            told.append(reason)
         elif not there:
             text = splice.append(text, ("hooks", event), hooks.entry(wanted), change.file)
             added.append(event)
     after = text.encode() if added != list(change.entries) else change.after
     return replace(change, after=after, entries=tuple(added), told=tuple(told))
+
+
+def _not_put_in(file: Path, event: str, wanted: str, there: Sequence[str], known: "_Book") -> str | None:
+    """Why a hook is not put in, where it is not simply there."""
+    if any(each != wanted for each in there):
+        return f"{file} runs another {MEMORIST} at {event} ({there[0]}); it stays, `{MEMORIST} uninstall` removes it"
+    if not there and known.has(file, event):
+        return f"the hook at {event} was removed from {file}, and stays out; uninstall, then install puts it in"
+    return None
+
+
+def _ours(found: Any, event: str, client: Agent) -> list[str]:
+    """The commands of ours that run at that event."""
+    commands = [command for entry in _listed(found, event) for command in commands_in(entry)]
+    return [command for command in commands if is_hook(command, client.name)]
 
 
 def _listed(found: Any, event: str) -> list[Any]:
@@ -176,10 +187,12 @@ def _listed(found: Any, event: str) -> list[Any]:
     return entries if isinstance(entries, list) else []
 
 
-def _with_server(change: Change, servers: Servers, client: Client, project: Path | None, known: "_Book") -> Change:
-    there = _servers_in(change, servers).get(NAME)
+def _with_server(
+    change: FileChange, servers: Servers, client: Agent, project: Path | None, known: "_Book"
+) -> FileChange:
+    there = _servers_in(change, servers).get(MEMORIST)
     if there is not None:
-        other = f"{change.file} has another server called {NAME}; it stays, rename it to have ours"
+        other = f"{change.file} has another server called {MEMORIST}; it stays, rename it to have ours"
         return change if is_server(there) else replace(change, told=(*change.told, other))
     if known.has(change.file, SERVER):
         said = f"the server was removed from {change.file}, and stays out; uninstall, then install puts it in"
@@ -189,11 +202,11 @@ def _with_server(change: Change, servers: Servers, client: Client, project: Path
         return replace(change, command=(program, *servers.command))
     if change.file.suffix == ".toml":
         return replace(change, after=_with_table(change, servers))
-    text = splice.put(_text(change), (*servers.path, NAME), servers.entry, change.file)
+    text = splice.put(_text(change), (*servers.path, MEMORIST), servers.entry, change.file)
     return replace(change, after=text.encode())
 
 
-def _servers_in(change: Change, servers: Servers) -> Mapping[str, Any]:
+def _servers_in(change: FileChange, servers: Servers) -> Mapping[str, Any]:
     if change.after is None:
         return {}
     text = whole.text_of(change.after, change.file)
@@ -203,12 +216,12 @@ def _servers_in(change: Change, servers: Servers) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def _with_table(change: Change, servers: Servers) -> bytes:
+def _with_table(change: FileChange, servers: Servers) -> bytes:
     """A table at the end of a TOML file, which must still be one."""
     before = change.after or b""
     line = b"\r\n" if b"\r\n" in before else b"\n"
     rows = [
-        f"[{'.'.join(servers.path)}.{NAME}]",
+        f"[{'.'.join(servers.path)}.{MEMORIST}]",
         *(f"{key} = {toml.written(value)}" for key, value in servers.entry.items()),
     ]
     gap = b"" if not before else line if before.endswith(b"\n") else line * 2
@@ -224,11 +237,11 @@ def _make_folder(file: Path) -> None:
         raise Refused(f"{file.parent} cannot be made ({problem.strerror}); make it, then try again") from problem
 
 
-def _run(change: Change) -> Change:
+def _run(change: FileChange) -> FileChange:
     """Lets the agent's own command make the change, and looks at what became of the file."""
     words = change.command or ()
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=WAIT_FOR_OTHERS, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired) as problem:
         raise StoreUnavailable(f"`{' '.join(words)}` could not be run ({problem}); run it yourself") from problem
     if done.returncode:
@@ -242,18 +255,18 @@ def _run(change: Change) -> Change:
 # ---------------------------------------------------------------- taking out
 
 
-def removal(client: Client, project: Path | None = None) -> list[Change]:
+def removal(client: Agent, project: Path | None = None) -> list[FileChange]:
     """What taking our entries out would change: of every file that was noted, and of those where they would be."""
     book = _Book.read()
     return [_without(client, file, of, book) for file, of in _places(client, project).items()]
 
 
-def remove(client: Client, project: Path | None = None) -> list[Change]:
+def remove(client: Agent, project: Path | None = None) -> list[FileChange]:
     """Makes these changes. → those that were made"""
     return _perform(lambda: removal(client, project), lambda book, change, _: book.forget(change.file))
 
 
-def _places(client: Client, project: Path | None) -> dict[Path, tuple[Hooks | Servers, ...]]:
+def _places(client: Agent, project: Path | None) -> dict[Path, tuple[Hooks | Servers, ...]]:
     """The files that hold hooks or servers; some hold both."""
     places: dict[Path, tuple[Hooks | Servers, ...]] = {}
     for of in (client.hooks, client.servers):
@@ -263,25 +276,23 @@ def _places(client: Client, project: Path | None) -> dict[Path, tuple[Hooks | Se
     return places
 
 
-def entries_of(client: Client, project: Path | None = None) -> list[str]:
+def entries_of(client: Agent, project: Path | None = None) -> list[str]:
     """Which entries of ours there are now: events with a hook, and the server."""
     found: list[str] = []
     for file, of in _places(client, project).items():
-        change = Change(file, client.name, None, whole.read(file))
+        change = FileChange(file, client.name, None, whole.read(file))
         for each in of:
             if isinstance(each, Hooks):
                 there = splice.read(_text(change), file)
-                for event in each.events.values():
-                    commands = [command for entry in _listed(there, event) for command in commands_in(entry)]
-                    found += [event] if any(is_hook(command, client.name) for command in commands) else []
-            elif is_server(_servers_in(change, each).get(NAME)):
+                found += [event for event in each.events.values() if _ours(there, event, client)]
+            elif is_server(_servers_in(change, each).get(MEMORIST)):
                 found.append(SERVER)
     return found
 
 
-def _without(client: Client, file: Path, of: Sequence[Hooks | Servers], book: "_Book") -> Change:
+def _without(client: Agent, file: Path, of: Sequence[Hooks | Servers], book: "_Book") -> FileChange:
     now = whole.read(file)
-    change = Change(file, client.name, now, now)
+    change = FileChange(file, client.name, now, now)
     if now is None:
         return change
     noted = book.files.get(str(file))
@@ -293,30 +304,34 @@ def _without(client: Client, file: Path, of: Sequence[Hooks | Servers], book: "_
     return replace(change, after=text.encode())
 
 
-def _without_hooks(text: str, client: Client, file: Path) -> str:
+def _without_hooks(text: str, client: Agent, file: Path) -> str:
     """Without our hooks, the lists that only held them, and the member that only held those."""
     found = splice.read(text, file)
-    for event in (
-        list(found.get("hooks", {})) if isinstance(found, Mapping) and isinstance(found.get("hooks"), Mapping) else ()
-    ):
-        for number in reversed(range(len(_listed(found, event)))):
-            commands = commands_in(_listed(found, event)[number])
-            if commands and all(is_hook(command, client.name) for command in commands):
-                text = splice.take(text, ("hooks", event, number), file)
-                found = splice.read(text, file)
-        if _listed(found, event) == [] and isinstance(found["hooks"].get(event), list):
+    events = found.get("hooks") if isinstance(found, Mapping) else None
+    if not isinstance(events, Mapping):
+        return text
+    for event in events:
+        entries = _listed(found, event)
+        ours = [number for number, entry in enumerate(entries) if _is_ours(entry, client)]
+        for number in reversed(ours):
+            text = splice.take(text, ("hooks", event, number), file)
+        if ours and len(ours) == len(entries):
             text = splice.take(text, ("hooks", event), file)
-            found = splice.read(text, file)
-    return splice.take(text, ("hooks",), file) if found.get("hooks") == {} else text
+    return splice.take(text, ("hooks",), file) if events and splice.read(text, file)["hooks"] == {} else text
+
+
+def _is_ours(entry: Any, client: Agent) -> bool:
+    commands = commands_in(entry)
+    return bool(commands) and all(is_hook(command, client.name) for command in commands)
 
 
 def _without_server(text: str, servers: Servers, file: Path) -> str:
-    change = Change(file, "", None, text.encode())
-    if not is_server(_servers_in(change, servers).get(NAME)):
+    change = FileChange(file, "", None, text.encode())
+    if not is_server(_servers_in(change, servers).get(MEMORIST)):
         return text
     if file.suffix == ".toml":
         return _without_table(text, servers)
-    text = splice.take(text, (*servers.path, NAME), file)
+    text = splice.take(text, (*servers.path, MEMORIST), file)
     emptied = _servers_in(replace(change, after=text.encode()), servers) == {}
     return splice.take(text, servers.path, file) if emptied else text
 
@@ -324,7 +339,7 @@ def _without_server(text: str, servers: Servers, file: Path) -> str:
 def _without_table(text: str, servers: Servers) -> str:
     """Without the lines from the head of our table to the next head, and the blank line before it."""
     lines = text.splitlines(keepends=True)
-    head = f"[{'.'.join(servers.path)}.{NAME}"
+    head = f"[{'.'.join(servers.path)}.{MEMORIST}"
     kept, inside = list[str](), False
     for line in lines:
         if line.startswith("["):
@@ -372,7 +387,7 @@ class _Book:
     def before(self, noted: Installed) -> bytes | None:
         return whole.read(self.folder / "before" / noted.before) if noted.before else None
 
-    def note(self, change: Change, done: Change) -> None:
+    def note(self, change: FileChange, done: FileChange) -> None:
         """How it was before we first changed it is kept as long as nobody else changes it."""
         if not change.is_one:
             return
@@ -389,7 +404,7 @@ class _Book:
             (self.folder / "before" / noted.before).unlink(missing_ok=True)
         self._write()
 
-    def _keep(self, change: Change) -> str | None:
+    def _keep(self, change: FileChange) -> str | None:
         if change.before is None:
             return None
         name = f"{_digest(str(change.file).encode())[:12]}-{change.file.name}"
@@ -407,5 +422,5 @@ def _book() -> Iterator[_Book]:
     """The book, while nobody else writes in it."""
     folder = _Book.read().folder
     create_private(folder / "installed.lock")
-    with locked(folder / "installed.lock", PATIENCE, what="what is installed"):
+    with locked(folder / "installed.lock", WAIT_FOR_OTHERS, what="what is installed"):
         yield _Book.read()

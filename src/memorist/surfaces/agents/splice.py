@@ -20,7 +20,7 @@ from memorist.errors import Invalid, Refused
 
 Step = str | int
 DEEPEST = 100
-SHORT = 100  # characters of a value that stands on one line
+ONE_LINE = 100  # characters of a value that stands on one line
 _BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _ATOM = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null')
 _INDENT = re.compile(r"^([ \t]+)\S", re.MULTILINE)
@@ -108,27 +108,53 @@ def _at(node: _Node | None, path: Sequence[Step]) -> _Node | None:
 def _added(text: str, node: _Node, name: str, value: Any) -> str:
     """Behind the last part: its comma comes directly after it, and the new one before the blanks at the end, so that remarks stay
     beside what they are about."""
-    unit = (_INDENT.search(text) or ["", "  "])[1]
-    line = "\r\n" if "\r\n" in text else "\n"
-    last = node.parts[-1][2].end if node.parts else node.start + 1
+    layout = _Layout.of(text, node)
+    shown = _shown(value, layout.unit).replace("\n", layout.line + layout.inner)
+    if not node.parts:
+        rest = text[node.start + 1 : node.end - 1].rstrip()
+        return (
+            f"{text[: node.start + 1]}{rest}{layout.gap}{name}{shown}{layout.line}{layout.outer}{text[node.end - 1 :]}"
+        )
+    last = node.parts[-1][2].end
     rest = text[last : node.end - 1]
-    body, blanks = rest.rstrip(), rest[len(rest.rstrip()) :]
-    outer = _indent_at(text, node.start)
-    alone = node.parts and "\n" not in text[node.start : node.end]
-    inner = _indent_at(text, node.parts[-1][1]) if node.parts and not alone else outer + unit
-    shown = _shown(value, "" if alone else unit).replace("\n", line + inner)
-    trailing = node.parts and "," in _without_remarks(body)
-    comma = "," if node.parts and not trailing else ""
-    gap = " " if alone else line + inner
-    end = blanks if node.parts and ("\n" in blanks or alone) else line + outer
-    new = f"{comma}{body}{gap}{name}{shown}{',' if trailing else ''}{end}"
-    return text[:last] + new + text[node.end - 1 :]
+    body = rest.rstrip()
+    blanks = rest[len(body) :]
+    trailing = "," in _without_remarks(body)
+    end = blanks if layout.alone or "\n" in blanks else layout.line + layout.outer
+    comma, after = ("", ",") if trailing else (",", "")
+    return f"{text[:last]}{comma}{body}{layout.gap}{name}{shown}{after}{end}{text[node.end - 1 :]}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How a file is written, at that container."""
+
+    line: str  # what ends one
+    unit: str  # an indentation; none where the container stands on one line
+    outer: str  # the indentation of the container, and of what is in it
+    inner: str
+    alone: bool  # on one line, with something in it
+
+    @classmethod
+    def of(cls, text: str, node: _Node) -> "_Layout":
+        line = "\r\n" if "\r\n" in text else "\n"
+        indent = _INDENT.search(text)
+        unit, outer = indent[1] if indent else "  ", _indent_at(text, node.start)
+        if not node.parts:
+            return cls(line, unit, outer, outer + unit, False)
+        if "\n" not in text[node.start : node.end]:
+            return cls(line, "", outer, "", True)
+        return cls(line, unit, outer, _indent_at(text, node.parts[-1][1]), False)
+
+    @property
+    def gap(self) -> str:
+        return " " if self.alone else self.line + self.inner
 
 
 def _shown(value: Any, unit: str) -> str:
     """As people write it: what is short stands on one line."""
     alone = json.dumps(value, ensure_ascii=False)
-    if not unit or len(alone) <= SHORT or not isinstance(value, dict | list):
+    if not unit or len(alone) <= ONE_LINE or not isinstance(value, dict | list):
         return alone
     if isinstance(value, list):
         parts = [_shown(each, unit) for each in value]

@@ -5,7 +5,7 @@ from pathlib import Path
 from memorist.errors import Invalid, MemoristError, meant
 from memorist.project import repository_root
 from memorist.surfaces.agents import install as lines
-from memorist.surfaces.agents.clients import CLIENTS, Client
+from memorist.surfaces.agents.clients import CLIENTS, Agent
 from memorist.surfaces.cli.arguments import JSON, Option
 from memorist.surfaces.cli.screen import Screen, aside, one_line
 from memorist.surfaces.cli.verbs import Place
@@ -56,7 +56,7 @@ def _root(project: bool) -> Path | None:
     return (repository_root(Path.cwd()) or Path.cwd()) if project else None
 
 
-def _named(clients: list[str], found: bool = True) -> list[Client]:
+def _named(clients: list[str], found: bool = True) -> list[Agent]:
     if EVERY in clients:
         return [client for client in CLIENTS.values() if not found or client.is_here()]
     for name in clients:
@@ -80,26 +80,23 @@ def _listed(place: Place, project: bool) -> int:
     code = Screen.of(place.json).table(document, ("agent", "here", "installed"), rows)
     if not place.json:
         aside(
-            "nothing was changed; `memorist install NAME`, or `all`, installs, and `--dry-run` shows what it would change"
+            "nothing was changed; `memorist install MEMORIST`, or `all`, installs, and `--dry-run` shows what it would change"
         )
     return code
 
 
-def _shown(place: Place, client: Client, changes: list[lines.Change], none: str) -> dict[str, list[str]]:
+def _shown(place: Place, client: Agent, changes: list[lines.FileChange], none: str) -> dict[str, list[str]]:
     """What will be done, line by line, before it is."""
     changed = [change for change in changes if change.is_one]
     if not place.json:
-        screen = Screen.of(place.json)
-        for change in changed:
-            screen.verbatim("\n".join(change.diff()))
-        if not changed:
-            screen.line(f"{client.title} {none}")
-    for said in (said for change in changes for said in change.told):
-        aside(one_line(said))
-    return {
-        "files": [str(change.file) for change in changed],
-        "entries": [name for each in changed for name in each.entries],
-    }
+        shown = ["\n".join(change.diff()) for change in changed] or [f"{client.title} {none}"]
+        for text in shown:
+            Screen.of(False).verbatim(text)
+    for change in changes:
+        for said in change.told:
+            aside(one_line(said))
+    entries = [name for change in changed for name in change.entries]
+    return {"files": [str(change.file) for change in changed], "entries": entries}
 
 
 def _end(place: Place, document: dict[str, dict[str, list[str]]], dry_run: bool) -> int:
@@ -122,7 +119,7 @@ def hook(place: Place, client: str, event: str) -> int:
     from memorist.surfaces.agents import hooks, problems
 
     try:
-        told = hooks.answer(client, event, sys.stdin.buffer.read(hooks.LARGEST + 1))
+        told = hooks.answer(client, event, sys.stdin.buffer.read(hooks.LARGEST_EVENT + 1))
     except Exception as problem:
         problems.note(client, event, problem)
         return 0
