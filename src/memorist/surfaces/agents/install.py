@@ -308,16 +308,21 @@ def _without_hooks(text: str, client: Agent, file: Path) -> str:
     """Without our hooks, the lists that only held them, and the member that only held those."""
     found = splice.read(text, file)
     events = found.get("hooks") if isinstance(found, Mapping) else None
-    if not isinstance(events, Mapping):
+    if not events or not isinstance(events, Mapping):
         return text
     for event in events:
-        entries = _listed(found, event)
-        ours = [number for number, entry in enumerate(entries) if _is_ours(entry, client)]
-        for number in reversed(ours):
-            text = splice.take(text, ("hooks", event, number), file)
-        if ours and len(ours) == len(entries):
-            text = splice.take(text, ("hooks", event), file)
-    return splice.take(text, ("hooks",), file) if events and splice.read(text, file)["hooks"] == {} else text
+        for path in _to_take(_listed(found, event), event, client):
+            text = splice.take(text, path, file)
+    return splice.take(text, ("hooks",), file) if splice.read(text, file)["hooks"] == {} else text
+
+
+def _to_take(entries: list[Any], event: str, client: Agent) -> Iterator[tuple[splice.Step, ...]]:
+    """Our entries of an event, the last one first; or the event, where there are no others."""
+    ours = [number for number, entry in enumerate(entries) if _is_ours(entry, client)]
+    if ours and len(ours) == len(entries):
+        yield "hooks", event
+    else:
+        yield from (("hooks", event, number) for number in reversed(ours))
 
 
 def _is_ours(entry: Any, client: Agent) -> bool:

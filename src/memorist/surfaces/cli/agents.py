@@ -1,5 +1,6 @@
 """`memorist install` and `uninstall`: our lines in the settings of coding agents, shown before they are written."""
 
+from itertools import chain
 from pathlib import Path
 
 from memorist.errors import Invalid, MemoristError, meant
@@ -89,14 +90,16 @@ def _shown(place: Place, client: Agent, changes: list[lines.FileChange], none: s
     """What will be done, line by line, before it is."""
     changed = [change for change in changes if change.is_one]
     if not place.json:
-        shown = ["\n".join(change.diff()) for change in changed] or [f"{client.title} {none}"]
-        for text in shown:
-            Screen.of(False).verbatim(text)
-    for change in changes:
-        for said in change.told:
-            aside(one_line(said))
+        _show([change.diff() for change in changed] or [[f"{client.title} {none}"]])
+    for said in chain(*(change.told for change in changes)):
+        aside(one_line(said))
     entries = [name for change in changed for name in change.entries]
     return {"files": [str(change.file) for change in changed], "entries": entries}
+
+
+def _show(texts: list[list[str]]) -> None:
+    for text in texts:
+        Screen.of(False).verbatim("\n".join(text))
 
 
 def _end(place: Place, document: dict[str, dict[str, list[str]]], dry_run: bool) -> int:
