@@ -499,6 +499,7 @@ def _server_memory(place: Path) -> Peer:
 
 
 def _mcp_memory_service(place: Path) -> Peer:
+    """As its plain install comes: without its extra for models it embeds by hashing."""
     program = PEERS / "mcp-memory/bin/memory"
     if not program.is_file():
         raise RuntimeError("bench/peers/setup.sh mcp-memory makes its environment")
