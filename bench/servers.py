@@ -499,18 +499,19 @@ def _server_memory(place: Path) -> Peer:
 
 
 def _mcp_memory_service(place: Path) -> Peer:
+    """As its plain install comes: without its extra for models it embeds by hashing."""
     program = PEERS / "mcp-memory/bin/memory"
     if not program.is_file():
         raise RuntimeError("bench/peers/setup.sh mcp-memory makes its environment")
     db = place / "memory.db"
 
     def kept(server: Mcp) -> int:
-        import apsw
-
-        store = apsw.Connection(str(db))
-        found = int(store.execute("SELECT count(*) FROM memories WHERE deleted_at IS NULL").get)
-        store.close()
-        return found
+        """As it says itself: it makes its tables when it likes, and where it is let."""
+        told = str(server.call("memory_health"))
+        found = re.search(r'"total_memories": (\d+)', told)
+        if found is None:
+            raise RuntimeError(f"it does not say how many memories it has: {told[:300]}")
+        return int(found[1])
 
     environment = {"MCP_MEMORY_SQLITE_PATH": str(db), "MCP_MEMORY_STORAGE_BACKEND": "sqlite_vec", "HOME": str(place)}
     words = [str(program), "server"]

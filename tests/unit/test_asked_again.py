@@ -17,7 +17,7 @@ from memorist.store.nouns import Fact, shelf_of
 from memorist.store.protocol import Store
 from memorist.store.sqlite import connection, read
 from memorist.store.where import Where
-from memorist.text.gist import BACK, CUES, DAYS, DENYING, NUMBERS
+from memorist.text.gist import BACK, CUES, DAYS, DENYING, NUMBERS, gist, may_tell
 from memorist.text.twins import distance
 
 NOTES = ("the door code is 4711", "Since Monday the door code is 0815", "Ann moved to Lima", "we meet at nine", "no")
@@ -105,6 +105,12 @@ def test_what_was_rolled_back_was_never_seen(tmp_path: Path) -> None:
 def test_no_pair_is_surer_than_the_most_it_may_be(old: str, new: str, more: str) -> None:
     for was, now in ((old, new), (old, f"{new} {more}"), (f"{old} {more}", new)):
         assert pairs._without_meaning(was, now) <= pairs._at_most(was, now)
+
+
+@given(st.lists(st.sampled_from(SAYINGS), min_size=1, max_size=12).map(" ".join), st.sampled_from(NOTES))
+def test_no_text_tells_of_a_change_that_a_look_at_its_words_rules_out(said: str, note: str) -> None:
+    for text in (said, note, f"{note} {said}", f"{said.title()} {note}"):
+        assert may_tell(text) or not gist(text).tells
 
 
 @given(*[st.lists(st.sampled_from(SAYINGS), min_size=1, max_size=12).map(" ".join)] * 3, st.sampled_from(NOTES))

@@ -190,14 +190,14 @@ def unfolded() -> Weights:
     made |= {"out.weight": np.hstack(list(learnt.out)).T, "out.bias": learnt.out_add}
     told = encoder._beside().astype(np.float64)
     told[101] = 0  # that of [CLS] stands in its place
-    made |= {"more.weight": told, "lift.weight": learnt.lift.T}
+    made |= {"more.weight": told, "lift.weight": whole(learnt.lift).T}
     norms = ["n"]
     eight = np.repeat([8.0, 1.0, 1.0], 256)  # the scores are divided by it; the package has that in the questions
     for number, layer in enumerate(learnt.layers):
         parts = {
-            "qkv": (np.hstack(list(layer.attend[:, 0])).T * eight[:, None], layer.attend_add.ravel() * eight),
+            "qkv": (whole(layer.attend).T * eight[:, None], np.append(layer.attend_add * 8, np.zeros(512))),
             "o": (whole(layer.join).T, layer.join_add),
-            "f1": (np.hstack(list(layer.up[:, 0])).T, layer.up_add.ravel()),
+            "f1": (whole(layer.up).T, layer.up_add),
             "f2": (whole(layer.down).T * 2, layer.down_add),
         }
         for part, (weight, bias) in parts.items():

@@ -12,7 +12,7 @@ import json
 import threading
 from collections.abc import Sequence
 from functools import cache
-from math import gcd, prod
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorist.models import embed
@@ -31,19 +31,20 @@ EPSILON = 1e-5
 
 # The usual libraries of linear algebra start threads for products beyond some size (OpenBLAS: 2¹⁸ multiplications, or a matrix of
 # 9,216 numbers and a vector). For products as small as these that costs more than it gains, and milliseconds on a machine with
-# other work. So all are cut into tiles below that size: at most 16 rows of a window, 64 columns of a matrix.
-TILE = 16
-BLOCK = 64
+# other work. So all are cut into tiles that stay below: at most 32 rows of a window and a strip of 32 columns, which the
+# processor keeps at hand while the tiles of all windows meet it.
+TILE = 32
+STRIP = 32
+BLOCK = 64  # columns of a matrix that lie together in the file
 TOGETHER = 224  # tokens of windows that go through the layers together: the matrices are fetched once for all of them
-STRIP = 32  # columns of a matrix that meets a single vector
 
 
 class Layer(NamedTuple):
-    """One attention layer: what a norm multiplies and adds is part of the matrix behind it, the 1/8 of the scores part of the
-    questions, the half of the activation part of `down`."""
+    """One attention layer, its matrices in strips: what a norm multiplies and adds is part of the matrix behind it, the 1/8 of
+    the scores part of the questions, the half of the activation part of `down`."""
 
     attend: "Floats"  # questions, keys and values of each head
-    attend_add: "Floats"
+    attend_add: "Floats"  # to the questions alone: it is part of `join_add` for values, and of keys it changes no score
     join: "Floats"
     join_add: "Floats"
     up: "Floats"
@@ -93,21 +94,40 @@ def _layers() -> Layers:
     ends = np.cumsum([int(np.prod(shape)) for shape in wanted])
     parts = [part.reshape(shape) for part, shape in zip(np.split(flat, ends[:-1]), wanted, strict=True)]
     rest = parts[len(once) :]
-    layers = (_in_strips(Layer(*rest[at : at + len(each)])) for at in range(0, len(rest), len(each)))
-    return Layers(tuple(layers), *parts[: len(once)])
+    layers = (_ready(Layer(*rest[at : at + len(each)])) for at in range(0, len(rest), len(each)))
+    learnt = Layers(tuple(layers), *parts[: len(once)])
+    return learnt._replace(lift=_in_strips(learnt.lift))
 
 
-def _in_strips(layer: Layer) -> Layer:
-    """The layer with what narrows cut by columns: as it is stored, by rows, each product would give a table of its own, and to
-    add those up costs more than it saves."""
+def _ready(layer: Layer) -> Layer:
+    """The layer as it is multiplied. What it adds to the rows has mean zero, as they have when they enter: to take a mean from
+    them is no part of a norm then."""
+    join, down = layer.join.reshape(1, -1, WIDTH), layer.down.reshape(-1, WIDTH, WIDTH)
+    asks, _, values = layer.attend_add.reshape(3, len(layer.join), -1)
+    return Layer(
+        attend=_in_strips(layer.attend),
+        attend_add=asks,
+        join_add=_centred(layer.join_add + values.ravel() @ join[0]),
+        join=_in_strips(_centred(join)),
+        up=_in_strips(layer.up),
+        up_add=layer.up_add.ravel(),
+        down=_in_strips(_centred(down), len(down)),
+        down_add=_centred(layer.down_add),
+    )
+
+
+def _centred(rows: "Floats") -> "Floats":
+    rows -= rows.mean(axis=-1, keepdims=True)
+    return rows
+
+
+def _in_strips(blocks: "Floats", stretches: int = 1) -> "Floats":
+    """A matrix cut by columns, which may lie in blocks of them; where it has too many rows, one stretch behind the other."""
     import numpy as np
 
-    def cut(matrix: "Floats") -> "Floats":
-        rows = matrix.size // WIDTH
-        whole = matrix.reshape(-1, gcd(rows, WIDTH), WIDTH // BLOCK, BLOCK)
-        return np.ascontiguousarray(whole.swapaxes(1, 2))[:, :, None]
-
-    return layer._replace(join=cut(layer.join), down=cut(layer.down))
+    rows, columns = blocks.shape[-2:]
+    cut = blocks.reshape(-1, rows, columns // STRIP, STRIP).swapaxes(1, 2)
+    return np.ascontiguousarray(cut).reshape(stretches, -1, 1, rows, STRIP)
 
 
 class _Room(threading.local):
@@ -201,7 +221,8 @@ def _directions(known: "Floats", beside: "NDArray[int8]") -> "Floats":
     x[:, : 1 + count] += learnt.places[: 1 + count]
     more = np.zeros((windows, tiles * tall, TOLD_BESIDE), np.float32)
     more[:, 1 : 1 + count] = beside
-    x += (more.reshape(windows * tiles, tall, TOLD_BESIDE) @ learnt.lift).reshape(x.shape)
+    _add(x, more.reshape(1, windows * tiles, tall, TOLD_BESIDE), learnt.lift)
+    x -= np.add.reduce(x, axis=-1, keepdims=True) / np.float32(WIDTH)
     for layer in learnt.layers:
         _attend(x, layer, tiles, 1 + count)
         _think(x, layer, tiles)
@@ -217,37 +238,36 @@ def _directions(known: "Floats", beside: "NDArray[int8]") -> "Floats":
 
 
 def _normed(x: "Floats") -> "Floats":
-    """Each row with mean zero and variance one."""
+    """Each row, whose mean is zero, with variance one."""
     import numpy as np
 
-    away, middle = _room.of("normed", *x.shape), np.add.reduce(x, axis=-1, keepdims=True)
-    middle /= WIDTH
-    np.subtract(x, middle, out=away)
-    spread = np.einsum("...i,...i->...", away, away)
+    spread = np.einsum("...i,...i->...", x, x)
     spread /= WIDTH
     spread += EPSILON
-    away /= np.sqrt(spread)[..., None]
-    return away
+    np.sqrt(spread, out=spread)
+    np.reciprocal(spread, out=spread)
+    normed: Floats = np.multiply(x, spread[..., None], out=_room.of("normed", *x.shape))
+    return normed
 
 
 def _attend(x: "Floats", layer: Layer, tiles: int, count: int) -> None:
     """Adds to each row what it takes from the others of its window, of which there are `count`."""
     import numpy as np
 
-    (windows, rows, _), (parts, _, _, size) = x.shape, layer.attend.shape
-    many, tall, heads = windows * tiles, rows // tiles, parts // 3
-    made = _room.of("wide", parts, many, tall, size)
-    np.matmul(_normed(x).reshape(many, tall, WIDTH), layer.attend, out=made)
-    made += layer.attend_add
-    asked = made[:heads].reshape(heads, windows, tiles, tall, size)
-    keys, values = made[heads:].reshape(2, heads, windows, 1, rows, size)[..., :count, :]
+    (windows, rows, _), (heads, size) = x.shape, layer.attend_add.shape
+    tall = rows // tiles
+    made = _product(_normed(x).reshape(1, windows * tiles, tall, WIDTH), layer.attend)
+    asked, keys, values = made.reshape(windows, rows, 3, heads, size).transpose(2, 3, 0, 1, 4)
+    asked += layer.attend_add[:, None, None]
+    asked = asked.reshape(heads, windows, tiles, tall, size)
+    keys, values = keys[:, :, None, :count], values[:, :, None, :count]
     scores = np.matmul(asked, keys.swapaxes(3, 4), out=_room.of("scores", heads, windows, tiles, tall, count))
     scores -= scores.max(axis=4, keepdims=True)
     np.exp(scores, out=scores)
     scores /= np.add.reduce(scores, axis=4, keepdims=True)
     seen = _room.of("narrow", windows, tiles, tall, heads, size)
     np.matmul(scores, values, out=seen.transpose(3, 0, 1, 2, 4))
-    _add(x, seen.reshape(1, 1, many, tall, WIDTH), layer.join)
+    _add(x, seen.reshape(1, windows * tiles, tall, WIDTH), layer.join)
     x += layer.join_add
 
 
@@ -255,10 +275,9 @@ def _think(x: "Floats", layer: Layer, tiles: int) -> None:
     """Adds to each row what follows from it alone: widened, bent by a soft ramp (GELU, by tanh), and narrowed."""
     import numpy as np
 
-    many, tall, (blocks, _, _, size) = len(x) * tiles, x.shape[1] // tiles, layer.up.shape
-    wide = _room.of("wide", many, tall, blocks, size)
-    np.matmul(_normed(x).reshape(many, tall, WIDTH), layer.up, out=wide.transpose(2, 0, 1, 3))
-    wide += layer.up_add.reshape(blocks, size)
+    many, tall = len(x) * tiles, x.shape[1] // tiles
+    wide = _product(_normed(x).reshape(1, many, tall, WIDTH), layer.up)[0]
+    wide += layer.up_add
     bent = np.multiply(wide, wide, out=_room.of("bent", *wide.shape))
     bent *= 0.0356774081  # √(2/π) · 0.044715
     bent += 0.7978845608  # √(2/π)
@@ -266,17 +285,20 @@ def _think(x: "Floats", layer: Layer, tiles: int) -> None:
     np.tanh(bent, out=bent)
     bent += 1
     bent *= wide
-    _add(x, bent.reshape(many, tall, len(layer.down), -1).transpose(2, 0, 1, 3)[:, None], layer.down)
+    _add(x, bent.reshape(many, tall, len(layer.down), -1).transpose(2, 0, 1, 3), layer.down)
     x += layer.down_add
 
 
-def _add(x: "Floats", given: "Floats", matrix: "Floats") -> None:
-    """Adds the product with a matrix that lies in strips, one stretch of the rows behind the other."""
+def _product(given: "Floats", matrix: "Floats") -> "Floats":
+    """The product with each stretch of a matrix: strip by strip, which `order` makes sure of, so that each is fetched once."""
     import numpy as np
 
-    stretches, strips, _, _, size = matrix.shape
-    many, tall = given.shape[2:4]
-    made = _room.of("wide", stretches, many, tall, strips, size)
-    np.matmul(given, matrix, out=made.transpose(0, 3, 1, 2, 4))
-    for each in made:
+    (stretches, many, tall, _), strips = given.shape, matrix.shape[1]
+    made = _room.of("wide", stretches, many, tall, strips, STRIP)
+    np.matmul(given[:, None], matrix, out=made.transpose(0, 3, 1, 2, 4), order="C")
+    return made.reshape(stretches, many, tall, -1)
+
+
+def _add(x: "Floats", given: "Floats", matrix: "Floats") -> None:
+    for each in _product(given, matrix):
         x += each.reshape(x.shape)

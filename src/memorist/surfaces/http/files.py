@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memorist.surfaces.http.work import Memories
 
 FILES_REST = 4.0  # times as long as the last turn took
+LEAST_REST = 0.1  # seconds: a turn that finds nothing to do is short, and would come with every write
 log = logging.getLogger("memorist")
 Place = tuple[str, str]  # a space, and the scope of a project in it
 
@@ -55,7 +56,7 @@ class FilesBehind:
         while (place := self._next()) is not None:
             began = time.monotonic()
             self._follow(place)
-            self._closing.wait(FILES_REST * (time.monotonic() - began))
+            self._closing.wait(max(LEAST_REST, FILES_REST * (time.monotonic() - began)))
 
     def _next(self) -> Place | None:
         """A project that is due, which it is again from its next write on; None when there will be none."""
