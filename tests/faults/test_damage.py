@@ -421,3 +421,14 @@ def test_a_log_without_its_file_is_kept_by_a_restore(killed: Original, tmp_path:
     aside = restore(path, backup, NOW)
     assert aside is not None and aside.with_name(aside.name + "-wal").read_bytes() == log
     assert look(path).content == killed.content
+
+
+@pytest.mark.covers("P11", "W0-9")
+def test_a_connection_works_as_it_is_told_to(tmp_path: Path) -> None:
+    """Some settings answer with a row, and SQLite does not go on to the next one before that is read: then cells are not
+    checked, the log has no limit, and a question reads the same pages again and again."""
+    told = {"foreign_keys": 1, "trusted_schema": 0, "secure_delete": 1, "cell_size_check": 1, "mmap_size": 0}
+    told |= {"cache_size": -16384, "journal_size_limit": 1 << 26, "synchronous": 2}
+    with Memory(tmp_path / "memory.db") as memory:
+        one = memory._tools.store._connections.here()  # type: ignore[attr-defined]
+        assert {name: one.execute(f"PRAGMA {name}").get for name in told} == told

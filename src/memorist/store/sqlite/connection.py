@@ -39,10 +39,12 @@ PRAGMA trusted_schema = OFF;
 PRAGMA secure_delete = ON;
 PRAGMA cell_size_check = ON;
 PRAGMA mmap_size = 0;
-PRAGMA cache_size = -16384;
 PRAGMA journal_size_limit = 67108864;
-PRAGMA synchronous = FULL;
 """
+PRAGMAS_OF_A_STORE = """
+PRAGMA cache_size = -16384;
+PRAGMA synchronous = FULL;
+"""  # to set these, SQLite reads the schema
 URI = apsw.SQLITE_OPEN_URI
 MOST_IN_RAM = 1 << 45  # bytes; SQLite would stop at one GB
 LISTS_AT_MOST = 100  # of readable shelves that are remembered
@@ -194,6 +196,7 @@ class Connections:
         """The file is a store that we may change; closing may fold its log in."""
         self._accepted = True
         self.here().config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+        _set(self.here(), PRAGMAS_OF_A_STORE)
 
     def __enter__(self) -> apsw.Connection:
         if self.path is None:  # it stays open; and before it is read, `look` may have to wait for another thread
@@ -219,8 +222,11 @@ class Connections:
             raise StoreUnavailable("this memory was closed; open it again")
         connection: apsw.Connection | None = getattr(self._local, "connection", None)
         if connection is None or self._local.forks != self._forks:
-            with inside:
-                connection = self._local.connection = self._open()
+            try:
+                with inside:
+                    connection = self._local.connection = self._open()
+            except apsw.Error as problem:
+                raise explained(problem) from problem
         if self.look is not None and not connection.in_transaction:
             self.look()
         return connection
@@ -232,7 +238,7 @@ class Connections:
         # A write-ahead log with something in it, as after a kill, is left alone until the file is known to be a store.
         has_log = self.path is not None and size_of(self.path.with_name(self.path.name + "-wal")) > 0
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(not self._accepted and has_log))
-        connection.execute(PRAGMAS)
+        _set(connection, PRAGMAS + PRAGMAS_OF_A_STORE if self._accepted else PRAGMAS)
         self._local.synchronous, self._local.forks = "FULL", self._forks
         self._keep(connection)
         return connection
@@ -345,6 +351,11 @@ class Connections:
                 opened, self._opened = [connection for _, connection in self._opened], []
             for connection in (*opened, self._keeper) if self._keeper else opened:
                 _close(connection)
+
+
+def _set(connection: apsw.Connection, pragmas: str) -> None:
+    """All of them: some answer, and SQLite goes on to the next when that is read."""
+    connection.execute(pragmas).fetchall()
 
 
 def _close(connection: apsw.Connection, wait: float = 1.0) -> None:
