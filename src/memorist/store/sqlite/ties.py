@@ -1,0 +1,83 @@
+"""Walking over links in an SQLite store, a few records at a time: what each is linked with, and which records share a word.
+
+A record may have a hundred thousand links, so of each kind and direction only some are looked at, to the newest records; the
+key and the index of links have them in that order. They are filtered before the strongest are chosen.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import nlargest
+from typing import Any
+
+import apsw
+
+from memorist.store.index import CHUNKS
+from memorist.store.nouns import TIES_AT_MOST, Shelf, Tie
+from memorist.store.sqlite.connection import one_moment
+from memorist.store.sqlite.filters import where_sql
+from memorist.store.sqlite.read import AMONG, ON_SHELVES, SOUND, Reader, WordIndex, of_types
+from memorist.store.where import Where, canonical
+
+FOLLOWED = ("relates_to", "contradicts", "derived_from", "in_cluster")  # in both directions
+OUTWARD = " UNION ALL ".join(
+    f"SELECT * FROM (SELECT b, kind, weight, evidence FROM links WHERE a = ?1 AND kind = '{kind}' ORDER BY b DESC LIMIT ?2)"
+    for kind in FOLLOWED
+)
+INWARD = "SELECT a, kind, weight, evidence FROM links WHERE b = ?1 ORDER BY a DESC LIMIT ?2"
+ROW = (int, str, float, str | None)
+BARE = "FROM json_each(?) j CROSS JOIN records r ON r.number = j.value"
+SUPERSEDES = "supersedes"
+Found = tuple[int, str, float, str | None, bool]  # the other end, kind, weight, evidence, and whether it leads outward
+
+
+class TieReader(Reader):
+    """What hangs together, read."""
+
+    def neighbours(self, numbers: Sequence[int], where: Where, limit: int) -> list[Tie]:
+        with self._connections as one, one_moment(one):
+            if not numbers or not one.execute("SELECT EXISTS (SELECT 1 FROM links)").get:
+                return []
+            found = {number: _links_of(one, number) for number in dict.fromkeys(numbers)}
+            states = self._states(one, {each[0] for some in found.values() for each in some}, where)
+        ties = list[Tie]()
+        for here, some in found.items():
+            fit = [each for each in some if _leads_on(each, states.get(each[0]))]
+            strongest = nlargest(limit, fit, key=lambda each: (each[2], each[0]))
+            ties += [Tie(here, *each, len(fit)) for each in strongest]
+        return ties
+
+    def _states(self, one: apsw.Connection, numbers: Iterable[int], where: Where) -> dict[int, str]:
+        """The states of those of these records that fit."""
+        condition, values = where_sql(where)
+        source = AMONG if where.clauses else BARE  # what no filter asks for is not joined
+        sql = f"SELECT r.number, r.state {source} WHERE {ON_SHELVES} AND {condition}"
+        readable = self._readable(where)
+        return dict(of_types(one.execute(sql, (canonical(sorted(numbers)), readable, *values)), int, str))
+
+    def sharing(
+        self, terms: Sequence[str], shelves: Sequence[Shelf], where: Where, most: int
+    ) -> Mapping[str, Sequence[int]]:
+        with self._connections as one, one_moment(one):
+            view = self._shelves.now(one)
+            ids = view.readable(shelves, where.access)
+            if not ids or not terms:
+                return {}
+            with SOUND:
+                index = WordIndex(one, view, ids, terms=terms)
+                held = {term: index.holding(term, most) for term in terms if 0 < index.frequency(term) <= most}
+            found = {term: list(dict.fromkeys(row // CHUNKS for row in rows)) for term, rows in held.items()}
+            if where.clauses and found:
+                fit = self._states(one, {number for some in found.values() for number in some}, where)
+                found = {term: [number for number in some if number in fit] for term, some in found.items()}
+        return {term: some for term, some in found.items() if some}
+
+
+def _links_of(one: apsw.Connection, number: int) -> list[Found]:
+    out: Iterable[Any] = of_types(one.execute(OUTWARD, (number, TIES_AT_MOST)), *ROW)
+    into: Iterable[Any] = of_types(one.execute(INWARD, (number, TIES_AT_MOST)), *ROW)
+    both = [*((*row, True) for row in out), *((*row, False) for row in into)]
+    return [each for each in both if each[0] != number]
+
+
+def _leads_on(found: Found, state: str | None) -> bool:
+    """Whether it leads to what is active; or to what took the place of another, which may have been replaced in turn."""
+    return state == "active" or (state == "superseded" and found[1] == SUPERSEDES)
