@@ -1,4 +1,6 @@
-"""The verbs about how memories hang together, which `Memory` has beside the others: link, unlink, links · related, path, similar."""
+"""The verbs about how memories hang together, which `Memory` has beside the others:
+link, unlink, links · related, path, similar.
+"""
 
 import builtins
 

@@ -1,5 +1,6 @@
 """What hangs together: links, tags and names as ways from memory to memory; the cascade; and what was used together."""
 
+import itertools
 import math
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -139,7 +140,7 @@ def test_a_popular_tag_leads_nowhere_and_a_common_one_to_each_a_little(here: Mem
 @pytest.mark.covers("W4-7", "S4-7")
 def test_supersession_is_followed_from_old_to_new_only(here: Memory) -> None:
     versions = told(here, *(f"The tower is {colour}" for colour in ("red", "blue", "grey", "white", "green")))
-    for old, new in zip(versions, versions[1:], strict=False):
+    for old, new in itertools.pairwise(versions):
         here.link(new, old, "supersedes")
     newest = versions[-1]
     assert [here.get(each).state for each in versions] == ["superseded"] * 4 + ["active"]
@@ -187,7 +188,7 @@ def test_a_path_is_the_chain_of_what_connects_two(here: Memory) -> None:
 
 def test_a_path_ends_somewhere(here: Memory) -> None:
     chain = told(here, *(f"Link number{chr(97 + n)} of a chain" for n in range(12)))
-    for one, other in zip(chain, chain[1:], strict=False):
+    for one, other in itertools.pairwise(chain):
         here.link(one, other)
     assert numbers(here.path(chain[0], chain[6])) == chain[:7]
     assert here.path(chain[0], chain[11]) == []
