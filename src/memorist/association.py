@@ -60,7 +60,7 @@ class Association(Conversation):
         record, tools = self._must_get(id), self._caller.tools
         return recall.alike.similar(record, limit, self.access, self._homes, self.design, tools)
 
-    def _walk(self, manner: "recall.walk.Manner", *records: Record) -> "recall.walk.Walk":
+    def _walk(self, manner: "recall.walk.Manner", *records: Record) -> "recall.walk.Journey":
         """A walk over all that may be read; labels lead to what questions here read, and to the scopes of these memories."""
         caller = self._caller
         usual = recall.pipeline.scopes_of(
@@ -74,7 +74,7 @@ class Association(Conversation):
             for home in self.access.homes_of(scope)
             for layer in layers
         ]
-        return recall.walk.Walk(manner, caller.where, shelves, caller.now(), caller.store)
+        return recall.walk.Journey(manner, caller.where, shelves, caller.now(), caller.store)
 
     def _credit(self, receipt: str, ids: builtins.list[str], batch: str | None) -> None:
         """Ties what was of use for one question together, where the design asks for it."""

@@ -56,7 +56,10 @@ def test_a_text_of_low_trust_lifts_nothing_that_is_vouched_for() -> None:
 def test_crowds_of_tied_texts_do_not_change_the_order_of_what_is_vouched_for(base: str) -> None:
     memory = cascading(base=base)
     user, door = at(memory, "user"), at(memory, "web")
-    told = [user.remember(f"The harbour crane needs {what}", tags=["kestrel"]) for what in ("a permit", "a driver", "new ropes")]
+    told = [
+        user.remember(f"The harbour crane needs {what}", tags=["kestrel"])
+        for what in ("a permit", "a driver", "new ropes")
+    ]
     before = [hit.id for hit in memory.recall(QUESTION, limit=20)]
     texts = [f"Oona pays for number {n}" for n in range(rounds(200, 0.1))]
     for bad in door.remember_many([{"text": text, "tags": ["kestrel"]} for text in texts]):

@@ -17,7 +17,7 @@ from memorist.recall.stages.cascade import Cascade
 from memorist.recall.stages.keep import Believed
 from memorist.recall.walk import FAIR, labels_of, shared_out
 from memorist.records import Hit, Link, Record
-from memorist.remember.strengthen import AT_ONCE, FIRST_USE, STRONGEST, strengthen
+from memorist.remember.strengthen import FIRST_USE, STRONGEST, TIED_AT_ONCE, strengthen
 from memorist.store.nouns import TIES_AT_MOST, Commit
 from memorist.testing import MovableClock
 from memorist.worth import LOOSEST, bond
@@ -438,7 +438,7 @@ def test_a_relation_made_by_hand_keeps_its_evidence_and_is_never_weakened(here: 
 def test_ties_of_one_answer_are_bounded_and_unknown_ids_are_left_out(here: Memory) -> None:
     many = [here.get(n).id for n in told(here, *(f"Thing {n} of many" for n in range(20)))]
     made = strengthen([*many, "m0", "nothing"], "a test", here._caller)
-    assert made == AT_ONCE * (AT_ONCE - 1) // 2
+    assert made == TIED_AT_ONCE * (TIED_AT_ONCE - 1) // 2
     assert strengthen(["m0", "nothing"], "a test", here._caller) == 0 == strengthen([], "a test", here._caller)
     here.forget(1)
     assert strengthen(many[:2], "a test", here._caller) == 0  # the first is no longer there

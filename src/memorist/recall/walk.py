@@ -77,7 +77,7 @@ def of_one_standing(here: Record, there: Record) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class Journey:
     """A walk over what `where` lets through; labels lead to what lies on the shelves."""
 
     manner: Manner
@@ -91,14 +91,12 @@ class Walk:
     def beginning(self, seeds: Iterable[tuple[Record, float]]) -> list[Reached]:
         """What is reached from these, each with what it has itself: the best first, and without them."""
         level = [Reached(record, score, ((f"from {_mark(record)}", score),)) for record, score in seeds]
-        started = {each.record.number for each in level}
-        self.known.update({each.record.number: each for each in level})
+        started = {each.record.number: each for each in level}
         labelled = list(self.by_labels(level)) if self.manner.depth > 1 else []
         for step in range(self.manner.depth):
             edges = [*self.by_links(level), *(labelled if step == 1 else ())]
-            level = self._taken([edge for edge in edges if edge.there not in started])
-        found = [each for number, each in self.known.items() if number not in started]
-        return sorted((each for each in found if each.record.state == "active"), key=_best_first)
+            level = self._taken(edges, started)
+        return sorted((each for each in self.known.values() if each.record.state == "active"), key=_best_first)
 
     def by_links(self, level: Sequence[Reached]) -> Iterator[Edge]:
         here = {each.record.number: each for each in level}
@@ -119,27 +117,29 @@ class Walk:
         terms = list(dict.fromkeys(label.term for label in labels))
         return self.store.sharing(terms, self.shelves, self.where, self.manner.rare) if terms else {}
 
-    def _taken(self, edges: Iterable[Edge]) -> list[Reached]:
-        """The best that these lead to, as far as each gets more than it had."""
-        best = dict[int, Edge]()
-        for edge in edges:
-            had = best.get(edge.there)
-            if had is None or _arriving(edge) > _arriving(had):
-                best[edge.there] = edge
+    def _taken(self, edges: Iterable[Edge], started: Mapping[int, Reached]) -> list[Reached]:
+        """The best that these lead to, as far as each gets more than it had; never back to where it began."""
+        rising = sorted(edges, key=lambda edge: (_arriving(edge), edge.there))
+        best = {edge.there: edge for edge in rising if edge.there not in started}
         chosen = nlargest(BEAM, best.values(), key=lambda edge: (_arriving(edge), edge.there))
-        records = self.store.get([edge.there for edge in chosen], self.where) if chosen else []
+        records = self.store.get([edge.there for edge in chosen], self.where)
         taken = [reached for record in records if (reached := self._reached(record, best[record.number]))]
         self.known.update({each.record.number: each for each in taken})
         return taken
 
     def _reached(self, record: Record, edge: Edge) -> Reached | None:
         here, had = edge.here, self.known.get(record.number)
-        if (edge.tag is not None and edge.tag not in record.tags) or not self.passes(here.record, record):
+        if not _bears(record, edge.tag) or not self.passes(here.record, record):
             return None
         factor = edge.factor * (bond(here.record, record, self.now) if edge.fades else 1.0)
         if factor <= 0 or (had is not None and had.score >= here.score * factor):
             return None
         return Reached(record, here.score * factor, (*here.way, (f"{edge.name} {_mark(record)}", factor)))
+
+
+def _bears(record: Record, tag: str | None) -> bool:
+    """Whether it has the tag by which it was found, and not only the word."""
+    return tag is None or tag in record.tags
 
 
 def shared_out(degree: int) -> float:
@@ -185,7 +185,7 @@ def labels_of(record: Record) -> list[Label]:
 # ---------------------------------------------------------------- what is asked for by name
 
 
-def related(record: Record, limit: int, walk: Walk) -> list[Hit]:
+def related(record: Record, limit: int, walk: Journey) -> list[Hit]:
     """What hangs together with it: what somebody vouches for first, and the nearest first."""
     reached = [each for each in walk.beginning([(record, 1.0)]) if each.score >= RELATED]
     first = sorted(reached, key=lambda each: not vouched_for(each.record))
@@ -200,42 +200,43 @@ class Arrived(NamedTuple):
     weight: float = 1.0
 
 
-def path(a: Record, b: Record, walk: Walk) -> list[Hit]:
+Sides = tuple[dict[int, Arrived], dict[int, Arrived]]
+
+
+def path(a: Record, b: Record, walk: Journey) -> list[Hit]:
     """The memories from `a` to `b`, each with the way by which it follows; none if no short chain connects them. Both ends are
     searched from, since what is superseded leads to the newer one only."""
-    sides: tuple[dict[int, Arrived], dict[int, Arrived]] = {a.number: Arrived(None)}, {b.number: Arrived(None)}
+    sides: Sides = {a.number: Arrived(None)}, {b.number: Arrived(None)}
     edges = [[a.number], [b.number]]
-    for _ in range(LONGEST_PATH):
-        met = next((number for number in sides[0] if number in sides[1]), None)
-        if met is not None:
-            return _chain(met, sides, walk)
-        side = 0 if edges[0] and (len(edges[0]) <= len(edges[1]) or not edges[1]) else 1
+    steps = 0
+    while (met := _meeting(sides)) is None and steps < LONGEST_PATH:
+        side = min((0, 1), key=lambda side: len(edges[side]) or math.inf)
         edges[side] = _wider(edges[side], sides[side], walk)
-    met = next((number for number in sides[0] if number in sides[1]), None)
+        steps += 1
     return [] if met is None else _chain(met, sides, walk)
 
 
-def _wider(edge: Sequence[int], side: dict[int, Arrived], walk: Walk) -> list[int]:
+def _meeting(sides: Sides) -> int | None:
+    return next((number for number in sides[0] if number in sides[1]), None)
+
+
+def _wider(edge: Sequence[int], side: dict[int, Arrived], walk: Journey) -> list[int]:
     """The memories that are one step further."""
-    records = walk.store.get(list(edge), walk.where) if edge else []
-    level = [Reached(record, 1.0, ()) for record in records]
-    steps = [*walk.by_links(level), *walk.by_labels(level)]
-    new = dict[int, Arrived]()
-    for step in sorted(steps, key=lambda step: (-step.factor, -step.there)):
-        if step.there not in side and step.there not in new and len(new) < WIDEST:
-            new[step.there] = Arrived(step.here.record.number, step.name, step.factor)
-    bearing = {each.number: each for each in walk.store.get(list(new), walk.where)} if new else {}
-    side.update({number: step for number, step in new.items() if _is_so(bearing.get(number), step.name)})
-    return [number for number in new if number in side]
+    level = [Reached(record, 1.0, ()) for record in walk.store.get(list(edge), walk.where)]
+    rising = sorted([*walk.by_links(level), *walk.by_labels(level)], key=lambda step: (step.factor, step.there))
+    best = {step.there: step for step in rising if step.there not in side}
+    chosen = {step.there: step for step in nlargest(WIDEST, best.values(), key=lambda step: step.factor)}
+    records = walk.store.get(list(chosen), walk.where)
+    new = [record.number for record in records if _bears(record, chosen[record.number].tag)]
+    side.update({number: _arrived(chosen[number]) for number in new})
+    return new
 
 
-def _is_so(record: Record | None, name: str) -> bool:
-    """Whether it may be read, and bears the tag by which it was found."""
-    sort, _, said = name.partition(" ")
-    return record is not None and (sort != "tag" or said in record.tags)
+def _arrived(edge: Edge) -> Arrived:
+    return Arrived(edge.here.record.number, edge.name, edge.factor)
 
 
-def _chain(met: int, sides: tuple[Mapping[int, Arrived], Mapping[int, Arrived]], walk: Walk) -> list[Hit]:
+def _chain(met: int, sides: Sides, walk: Journey) -> list[Hit]:
     steps, number = [(met, sides[0][met])], sides[0][met].before
     while number is not None:
         steps.insert(0, (number, sides[0][number]))

@@ -8,8 +8,8 @@ file: its texts would be tied to trusted ones by being shown beside them. A rela
 """
 
 import re
-from collections.abc import Sequence
-from itertools import combinations
+from collections.abc import Iterable, Sequence
+from itertools import chain, combinations
 
 from memorist.kinds import MEMORY
 from memorist.records import Link, Record
@@ -25,15 +25,15 @@ from memorist.worth import vouched_for
 FIRST_USE = 0.3  # the weight of a relation that one use together makes
 GROWTH = 0.2  # of what is left to STRONGEST, with every further one
 STRONGEST = 0.9  # a person may say more
-AT_ONCE = 6  # memories of one answer that are tied to one another
+TIED_AT_ONCE = 6  # memories of one answer that are tied to one another
 TIED_AT_MOST = 60  # relations of a memory: what has so many gets no more by use
 TOGETHER = regex(r"used together (\d{1,6})×", re.ASCII)
 
 
 def strengthen(ids: Sequence[str], evidence: str, by: Caller, batch: str | None = None) -> int:
-    """Ties each of these memories to each other one, AT_ONCE of them at most, as far as the caller may and they may be tied.
+    """Ties each of these memories to each other one, TIED_AT_ONCE of them at most, as far as the caller may and they may be tied.
     `evidence` says where they were of use. → how many relations were made or grew."""
-    pairs = list(combinations(list(dict.fromkeys(ids))[:AT_ONCE], 2))
+    pairs = list(combinations(list(dict.fromkeys(ids))[:TIED_AT_ONCE], 2))
     return _tie(pairs, evidence, by, batch)
 
 
@@ -41,8 +41,8 @@ def credit(receipt: str, ids: Sequence[str], by: Caller, batch: str | None = Non
     """The same for what was just found to be of use for the question of a receipt, with what was before: `used` names several at
     once, and `feedback` one after the other."""
     line = receipt_of(receipt, by.access, by.store)
-    fresh = list(dict.fromkeys(ids))[:AT_ONCE]
-    before = [id for id in _of_use(line, by) if id not in ids][:AT_ONCE]
+    fresh = list(dict.fromkeys(ids))[:TIED_AT_ONCE]
+    before = [id for id in _of_use(line, by) if id not in ids][:TIED_AT_ONCE]
     pairs = [*combinations(fresh, 2), *((old, new) for old in before for new in fresh)]
     return _tie(pairs, f"receipt {line.id}", by, batch)
 
@@ -61,15 +61,19 @@ def _tie(pairs: Sequence[tuple[str, str]], evidence: str, by: Caller, batch: str
         return 0
     shown = by.writer.redact(evidence)
     with by.writer.transaction():
-        changes = Changes.of(by)
-        records = by.store.get(list(dict.fromkeys(id for pair in pairs for id in pair)), by.where)
-        ends = {record.id: record for record in records if _may_be_tied(record, by)}
+        changes, ends = Changes.of(by), _ends(pairs, by)
         ties = by.store.neighbours([each.number for each in ends.values()], everywhere(by.access.space), TIED_AT_MOST)
         for one, other in pairs:
             if one in ends and other in ends:
                 _grow(ends[one], ends[other], ties, shown, changes)
         changes.commit(batch)
     return len(changes.links)
+
+
+def _ends(pairs: Iterable[tuple[str, str]], by: Caller) -> dict[str, Record]:
+    """Those that may be tied, by their ids."""
+    records = by.store.get(list(dict.fromkeys(chain.from_iterable(pairs))), by.where)
+    return {record.id: record for record in records if _may_be_tied(record, by)}
 
 
 def _may_be_tied(record: Record, by: Caller) -> bool:

@@ -1,6 +1,6 @@
 """What hangs together with the best hits joins them: along links, and through tags and names that few memories share."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -8,7 +8,7 @@ from memorist.access import GLOBAL, family_of
 from memorist.design import Tools
 from memorist.recall.pipeline import Search, ordered
 from memorist.recall.stages.keep import not_believed, rescored
-from memorist.recall.walk import Manner, Reached, Walk, of_one_standing
+from memorist.recall.walk import Journey, Manner, Reached, of_one_standing
 from memorist.records import Hit, Record, Signal
 from memorist.store.nouns import shelf_of
 from memorist.worth import log_odds
@@ -28,17 +28,22 @@ class Cascade(Manner):
     def __call__(self, search: Search, tools: Tools) -> Search:
         if not search.hits or search.as_of is not None:  # what was linked then is not known
             return search
-        seeds = [(hit.record, hit.score) for hit in ordered(search.hits)[: self.seeds] if hit.score > 0]
-        walk = Walk(self, search.where, search.shelves, search.now, tools.store, of_one_standing)
-        reached = [each for each in walk.beginning(seeds) if _belongs(each.record, search, tools)]
-        found = {hit.record.id: hit for hit in search.hits}
-        chance = any("relevance" in hit.why for hit in search.hits)
-        joined = {each.record.id: joining(each, found.get(each.record.id), chance) for each in reached}
-        new = {id: hit for id, hit in joined.items() if hit != found.get(id)}
+        seeds = [(hit.record, hit.score) for hit in ordered(search.hits)[: self.seeds]]
+        walk = Journey(self, search.where, search.shelves, search.now, tools.store, of_one_standing)
+        new = _joined([each for each in walk.beginning(seeds) if _belongs(each.record, search, tools)], search)
         if not new:
             return search
-        note = "; ".join(f"[id:{hit.record.number}] {way_of(hit.why)}" for hit in list(new.values())[: self.seeds])
-        return search.but(hits=tuple((found | new).values()), note=note)
+        note = "; ".join([f"[id:{hit.record.number}] {way_of(hit.why)}" for hit in new[: self.seeds]])
+        hits = {hit.record.id: hit for hit in (*search.hits, *new)}
+        return search.but(hits=tuple(hits.values()), note=note)
+
+
+def _joined(reached: Sequence[Reached], search: Search) -> list[Hit]:
+    """The hits that are new, or have more than before."""
+    found = {hit.record.id: hit for hit in search.hits}
+    chance = any("relevance" in hit.why for hit in search.hits)
+    joined = [joining(each, found.get(each.record.id), chance) for each in reached]
+    return [hit for hit in joined if hit is not found.get(hit.record.id)]
 
 
 def _belongs(record: Record, search: Search, tools: Tools) -> bool:

@@ -4,8 +4,9 @@ A record may have a hundred thousand links, so of each kind and direction only s
 key and the index of links have them in that order. They are filtered before the strongest are chosen.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from heapq import nlargest
+from itertools import chain
 from typing import Any
 
 import apsw
@@ -37,13 +38,8 @@ class TieReader(Reader):
             if not numbers or not one.execute("SELECT EXISTS (SELECT 1 FROM links)").get:
                 return []
             found = {number: _links_of(one, number) for number in dict.fromkeys(numbers)}
-            states = self._states(one, {each[0] for some in found.values() for each in some}, where)
-        ties = list[Tie]()
-        for here, some in found.items():
-            fit = [each for each in some if _leads_on(each, states.get(each[0]))]
-            strongest = nlargest(limit, fit, key=lambda each: (each[2], each[0]))
-            ties += [Tie(here, *each, len(fit)) for each in strongest]
-        return ties
+            states = self._states(one, {each[0] for each in chain.from_iterable(found.values())}, where)
+        return [tie for here, some in found.items() for tie in _strongest(here, some, states, limit)]
 
     def _states(self, one: apsw.Connection, numbers: Iterable[int], where: Where) -> dict[int, str]:
         """The states of those of these records that fit."""
@@ -62,13 +58,27 @@ class TieReader(Reader):
             if not ids or not terms:
                 return {}
             with SOUND:
-                index = WordIndex(one, view, ids, terms=terms)
-                held = {term: index.holding(term, most) for term in terms if 0 < index.frequency(term) <= most}
-            found = {term: list(dict.fromkeys(row // CHUNKS for row in rows)) for term, rows in held.items()}
-            if where.clauses and found:
-                fit = self._states(one, {number for some in found.values() for number in some}, where)
-                found = {term: [number for number in some if number in fit] for term, some in found.items()}
-        return {term: some for term, some in found.items() if some}
+                found = _holders(WordIndex(one, view, ids, terms=terms), terms, most)
+            if where.clauses:
+                found = _fitting(found, self._states(one, set(chain.from_iterable(found.values())), where))
+        return found
+
+
+def _fitting(found: Mapping[str, list[int]], fit: Container[int]) -> dict[str, list[int]]:
+    left = {term: [number for number in some if number in fit] for term, some in found.items()}
+    return {term: some for term, some in left.items() if some}
+
+
+def _holders(index: WordIndex, terms: Sequence[str], most: int) -> dict[str, list[int]]:
+    """The records that hold each of these terms that few rows do, newest first."""
+    rare = [term for term in terms if 0 < index.frequency(term) <= most]
+    return {term: list(dict.fromkeys([row // CHUNKS for row in index.holding(term, most)])) for term in rare}
+
+
+def _strongest(here: int, found: Iterable[Found], states: Mapping[int, str], limit: int) -> list[Tie]:
+    fit = [each for each in found if _leads_on(each, states.get(each[0]))]
+    strongest = nlargest(limit, fit, key=lambda each: (each[2], each[0]))
+    return [Tie(here, *each, len(fit)) for each in strongest]
 
 
 def _links_of(one: apsw.Connection, number: int) -> list[Found]:
