@@ -22,7 +22,7 @@ from memorist.text.words import terms
 from memorist.worth import bond, vouched_for
 
 FAIR = 8  # neighbours that each get all of a link's weight; more of them share it
-BEAM = 32  # memories that a walk goes on from, the best
+BEAM = 16  # memories that a walk goes on from, the best
 NAMES_READ = 2000  # characters of a text that are read for names
 LABELS_AT_MOST = 8  # tags, files and names of one memory that lead to others
 WIDEST, LONGEST_PATH = 200, 6  # memories at the edge of a search for a path, and its steps

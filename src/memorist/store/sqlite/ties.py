@@ -4,10 +4,10 @@ A record may have a hundred thousand links, so of each kind and direction only s
 key and the index of links have them in that order. They are filtered before the strongest are chosen.
 """
 
+import json
 from collections.abc import Container, Iterable, Mapping, Sequence
 from heapq import nlargest
 from itertools import chain
-from typing import Any
 
 import apsw
 
@@ -15,19 +15,26 @@ from memorist.store.index import CHUNKS
 from memorist.store.nouns import TIES_AT_MOST, Shelf, Tie
 from memorist.store.sqlite.connection import one_moment
 from memorist.store.sqlite.filters import where_sql
-from memorist.store.sqlite.read import AMONG, ON_SHELVES, SOUND, Reader, WordIndex, of_types
+from memorist.store.sqlite.read import AMONG, ON_SHELVES, SOUND, SOUND_ROWS, Reader, WordIndex, of_types
 from memorist.store.where import Where, canonical
 
 FOLLOWED = ("relates_to", "contradicts", "derived_from", "in_cluster")  # in both directions
-OUTWARD = " UNION ALL ".join(
-    f"SELECT * FROM (SELECT b, kind, weight, evidence FROM links WHERE a = ?1 AND kind = '{kind}' ORDER BY b DESC LIMIT ?2)"
-    for kind in FOLLOWED
+ARMS = (
+    "SELECT a AS there, kind, weight, evidence, 0 AS outward FROM links WHERE b = j.value ORDER BY a DESC LIMIT ?2",
+    *(
+        f"SELECT b, kind, weight, evidence, 1 FROM links WHERE a = j.value AND kind = '{kind}' ORDER BY b DESC LIMIT ?2"
+        for kind in FOLLOWED
+    ),
 )
-INWARD = "SELECT a, kind, weight, evidence FROM links WHERE b = ?1 ORDER BY a DESC LIMIT ?2"
-ROW = (int, str, float, str | None)
+# One JSON array for each record instead of one Python row for each link: half of the cost.
+LINKS_OF = (
+    "SELECT j.value, (SELECT json_group_array(json_array(there, kind, weight, evidence, outward)) FROM"
+    f" ({' UNION ALL '.join(f'SELECT * FROM ({arm})' for arm in ARMS)}) WHERE there <> j.value) FROM json_each(?1) j"
+)
+TYPES = (int, str, float, str | None, int)
 BARE = "FROM json_each(?) j CROSS JOIN records r ON r.number = j.value"
 SUPERSEDES = "supersedes"
-Found = tuple[int, str, float, str | None, bool]  # the other end, kind, weight, evidence, and whether it leads outward
+Found = tuple[int, str, float, str | None, int]  # the other end, kind, weight, evidence, and whether it leads outward
 
 
 class TieReader(Reader):
@@ -37,7 +44,8 @@ class TieReader(Reader):
         with self._connections as one, one_moment(one):
             if not numbers or not one.execute("SELECT EXISTS (SELECT 1 FROM links)").get:
                 return []
-            found = {number: _links_of(one, number) for number in dict.fromkeys(numbers)}
+            with SOUND_ROWS:
+                found = _links_of(one, list(dict.fromkeys(numbers)))
             states = self._states(one, {each[0] for each in chain.from_iterable(found.values())}, where)
         return [tie for here, some in found.items() for tie in _strongest(here, some, states, limit)]
 
@@ -78,14 +86,13 @@ def _holders(index: WordIndex, terms: Sequence[str], most: int) -> dict[str, lis
 def _strongest(here: int, found: Iterable[Found], states: Mapping[int, str], limit: int) -> list[Tie]:
     fit = [each for each in found if _leads_on(each, states.get(each[0]))]
     strongest = nlargest(limit, fit, key=lambda each: (each[2], each[0]))
-    return [Tie(here, *each, len(fit)) for each in strongest]
+    return [Tie(here, *each[:4], bool(each[4]), len(fit)) for each in strongest]
 
 
-def _links_of(one: apsw.Connection, number: int) -> list[Found]:
-    out: Iterable[Any] = of_types(one.execute(OUTWARD, (number, TIES_AT_MOST)), *ROW)
-    into: Iterable[Any] = of_types(one.execute(INWARD, (number, TIES_AT_MOST)), *ROW)
-    both = [*((*row, True) for row in out), *((*row, False) for row in into)]
-    return [each for each in both if each[0] != number]
+def _links_of(one: apsw.Connection, numbers: Sequence[int]) -> dict[int, list[Found]]:
+    """The links of each of these records that are looked at."""
+    rows = one.execute(LINKS_OF, (canonical(numbers), TIES_AT_MOST))
+    return {number: of_types(map(tuple, json.loads(links)), *TYPES) for number, links in rows}
 
 
 def _leads_on(found: Found, state: str | None) -> bool:
