@@ -34,7 +34,7 @@ _sound_shapes: set[tuple[type, ...]] = set()  # of rows seen so far; one look at
 CHAIN_START = bytes(32)
 T = TypeVar("T")
 LOOKED_AT = 60  # records that `stating` looks at, the newest
-TIES_AT_MOST = 200  # links of a record that `neighbours` looks at, of each kind and direction, to the newest
+TIES_AT_MOST = 100  # links of a record that `neighbours` looks at, of each kind and direction, to the newest
 
 
 @dataclass(frozen=True, slots=True)

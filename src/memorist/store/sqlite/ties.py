@@ -6,8 +6,8 @@ key and the index of links have them in that order. They are filtered before the
 
 import json
 from collections.abc import Container, Iterable, Mapping, Sequence
-from heapq import nlargest
 from itertools import chain
+from operator import itemgetter
 
 import apsw
 
@@ -85,7 +85,7 @@ def _holders(index: WordIndex, terms: Sequence[str], most: int) -> dict[str, lis
 
 def _strongest(here: int, found: Iterable[Found], states: Mapping[int, str], limit: int) -> list[Tie]:
     fit = [each for each in found if _leads_on(each, states.get(each[0]))]
-    strongest = nlargest(limit, fit, key=lambda each: (each[2], each[0]))
+    strongest = sorted(fit, key=itemgetter(2, 0), reverse=True)[:limit]
     return [Tie(here, *each[:4], bool(each[4]), len(fit)) for each in strongest]
 
 
