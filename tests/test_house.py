@@ -36,6 +36,7 @@ upkeep
 designs
 engine
 conversation
+association
 memory
 relay
 seeds aio client files commands surfaces testing __main__ __init__
@@ -164,7 +165,7 @@ def test_nothing_outside_of_the_store_asks_which_one_it_is() -> None:
 
 
 def test_the_protocol_of_stores_stays_small() -> None:
-    assert protocol_members(SRC) <= 42
+    assert protocol_members(SRC) <= 44  # two of them for walks over links (docs/why/0051-a-walk-over-links.md)
 
 
 def test_only_the_writer_makes_a_clean_record() -> None:

@@ -1,15 +1,16 @@
 """`Memory`: every verb a user can type, in reading order. This file is the table of contents of the engine.
 
-    writing   remember, remember_many, revise, pin, unpin, tag, link, unlink, feedback, used, forget, restore, erase, undo
+    writing   remember, remember_many, revise, pin, unpin, tag, feedback, used, forget, restore, erase, undo
     judging   extract, promote, finish, conflicts, resolve, review, alias, aliases
     projects  projects, rename_project, merge_project
-    reading   recall, context, receipt, get, list, count, links, timeline, history, log, explain, why_not
+    reading   recall, context, receipt, get, list, count, timeline, history, log, explain, why_not
     keeping   assign, upkeep, rescan, compact, audit, status, backup, doctor, through, close
 
 The verbs are short because the work is elsewhere: the gate (`remember/gate.py`) stores, the pipeline (`recall/pipeline.py`)
 finds, `prompt/context.py` writes for a prompt, the store keeps. What all verbs share is in `engine.py`, `through` and `close`
-included; `conversation.py` has the verbs about conversations: session, sessions, ingest. A `Memory` is safe to share between
-threads; open a new one after a fork.
+included; `conversation.py` has the verbs about conversations: session, sessions, ingest; `association.py` those about how
+memories hang together: link, unlink, links, related, path, similar. A `Memory` is safe to share between threads; open a new one
+after a fork.
 """
 
 import builtins
@@ -23,7 +24,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from memorist import checks, prompt, recall, remember, upkeep
-from memorist.conversation import Conversation, Messages
+from memorist.association import Association
+from memorist.conversation import Messages
 from memorist.design import Inject
 from memorist.engine import Filter, ends, over_at
 from memorist.errors import Invalid, StoreDamaged, StoreUnavailable
@@ -33,8 +35,6 @@ from memorist.records import (
     Context,
     Draft,
     Event,
-    Link,
-    LinkKind,
     Moment,
     Outcome,
     Recall,
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 Role = Literal["user", "assistant", "system", "tool"] | str
 
 
-class Memory(Conversation):
+class Memory(Association):
     """A memory for agents: one store, one project, one access.
 
     >>> memory = Memory(":memory:")
@@ -191,26 +191,6 @@ class Memory(Conversation):
 
         return self._edit(id, "tagged", retag, "tagged")
 
-    def link(
-        self,
-        a: Reference,
-        b: Reference,
-        kind: LinkKind = "relates_to",
-        *,
-        weight: float = 1.0,
-        evidence: str | None = None,
-    ) -> Outcome:
-        """Relates two memories.
-
-        a, b: the memories; in `supersedes`, `a` is the newer one · kind: the relation
-        weight: how strong it is, from 0 to 1 · evidence: what shows it
-        """
-        return self._relate(a, b, kind, weight, evidence)
-
-    def unlink(self, a: Reference, b: Reference, kind: LinkKind = "relates_to") -> Outcome:
-        """Removes the relation of that `kind` between the memories `a` and `b`."""
-        return self._relate(a, b, kind, None, None)
-
     def feedback(
         self, id: Reference, verdict: Literal["useful", "irrelevant", "wrong"], *, receipt: str | None = None
     ) -> Outcome:
@@ -220,7 +200,10 @@ class Memory(Conversation):
         id: the memory; it need not have been among the hits · verdict: how it did
         receipt: of the context or the recall whose question is meant
         """
-        return self._tell(remember.edit.feedback(partial(self._must_get, id), verdict, receipt, self._caller))
+        done = remember.edit.feedback(partial(self._must_get, id), verdict, receipt, self._caller)
+        if receipt is not None and (verdict, done.outcome) == ("useful", "changed") and done.id:
+            self._credit(receipt, [done.id], done.batch)
+        return self._tell(done)
 
     def used(self, receipt: str, answer: str | None = None, *, ids: Sequence[Reference] | None = None) -> Report:
         """Tells what of a context or a recall was used. Use starts a memory's clock again, and says a little about the question;
@@ -231,7 +214,9 @@ class Memory(Conversation):
         """
         caller = self._caller
         named = None if ids is None else [self._must_get(id).id for id in checks.references(ids, "ids")]
-        return self._tell_all(remember.edit.use(receipt, answer, named, caller))
+        report = remember.edit.use(receipt, answer, named, caller)
+        self._credit(receipt, [each.id for each in report.changed], report.batch)
+        return self._tell_all(report)
 
     @overload
     def forget(self, id: Reference, *, expected_version: int | None = ..., because: str = ...) -> Outcome: ...
@@ -521,11 +506,6 @@ class Memory(Conversation):
     def count(self, where: Filter | None = None) -> int:
         """How many match the filter `where`."""
         return sum(self._caller.store.count(self._where(where)).values())
-
-    def links(self, id: Reference) -> builtins.list[Link]:
-        """The relations of the memory `id`, to others that may be read."""
-        caller = self._caller
-        return caller.store.links(caller.where, [self._must_get(id).id])
 
     def timeline(
         self, around: Reference | date | None = None, *, limit: int = 20, where: Filter | None = None

@@ -206,6 +206,17 @@ def confidence(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> floa
     return min(1.0, max(0.01, believed))
 
 
+BOND = 90.0  # days: the half-life of what a relation can lose
+LOOSEST = 0.5  # of its weight: what it keeps in any case
+
+
+def bond(a: Record, b: Record, now: datetime) -> float:
+    """What is left of a relation between two memories: 1 while both are in use, falling to a half with the one that was not used
+    for longer. A pinned memory does not fade, and so does not loosen it."""
+    idle = max((days_since(last_of(each), now) for each in (a, b) if not each.pinned), default=0.0)
+    return LOOSEST + (1 - LOOSEST) * math.pow(0.5, idle / BOND)
+
+
 # ---------------------------------------------------------------- decay: how a memory fades while it is not used
 
 

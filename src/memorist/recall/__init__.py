@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from memorist.lazy import modules
 
 if TYPE_CHECKING:
-    from memorist.recall import lookup, pipeline
+    from memorist.recall import alike, lookup, pipeline, walk
 
-__all__ = ["lookup", "pipeline"]
+__all__ = ["alike", "lookup", "pipeline", "walk"]
 if not TYPE_CHECKING:  # or every name would be there for a type checker
     __getattr__ = modules(__name__, __all__)

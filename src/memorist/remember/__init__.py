@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         promotion,
         rescan,
         review,
+        strengthen,
         turns,
         undo,
     )
@@ -42,6 +43,7 @@ __all__ = [
     "promotion",
     "rescan",
     "review",
+    "strengthen",
     "turns",
     "undo",
 ]

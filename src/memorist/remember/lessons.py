@@ -35,14 +35,14 @@ def reason_against(line: Receipt, by: Caller) -> str | None:
         return "the question was asked in another project; give feedback about it there"
     if not who.may_write(line.home):
         return f"this {who.role} access may not write {line.home}, where the question was asked"
-    return None if tells_something(_question(line)) else NO_WORDS
+    return None if tells_something(question_in(line)) else NO_WORDS
 
 
 def teach(changes: Changes, records: Sequence[Record], line: Receipt, thirds: int, because: str) -> list[Record]:
     """Adds so many thirds of a verdict about each of these memories for that question. → those of which that says more than
     was known."""
     by, taught = changes.by, []
-    home, question = str(line.home), _question(line)
+    home, question = str(line.home), question_in(line)
     known = {each.record: each for each in by.store.lessons(line.space, home) if each.question == question}
     answer = {place_of(each) for each in by.store.get(line.ids, everywhere(line.space))}
     whose = "users" if by.access.origin == "user" else "others"
@@ -58,7 +58,7 @@ def teach(changes: Changes, records: Sequence[Record], line: Receipt, thirds: in
     return taught
 
 
-def _question(line: Receipt) -> str:
+def question_in(line: Receipt) -> str:
     """What was asked, without what was pasted around it."""
     return question_of(line.query)[:LONGEST].strip()
 

@@ -34,6 +34,7 @@ _sound_shapes: set[tuple[type, ...]] = set()  # of rows seen so far; one look at
 CHAIN_START = bytes(32)
 T = TypeVar("T")
 LOOKED_AT = 60  # records that `stating` looks at, the newest
+TIES_AT_MOST = 100  # links of a record that `neighbours` looks at, of each kind and direction, to the newest
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +289,18 @@ class Fact(NamedTuple):
     @property
     def at(self) -> datetime:
         return from_micros(self.micros)
+
+
+class Tie(NamedTuple):
+    """A link as a walk takes it: from the record `here` to the one `there`, by their numbers."""
+
+    here: int
+    there: int
+    kind: str
+    weight: float
+    evidence: str | None
+    outward: bool  # whether `here` is its first end
+    degree: int  # how many links of `here` were looked at and fit
 
 
 @dataclass(frozen=True, slots=True)

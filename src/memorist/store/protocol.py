@@ -41,6 +41,7 @@ from memorist.store.nouns import (
     Sealed,
     Shelf,
     Size,
+    Tie,
 )
 from memorist.store.where import Order, Where
 from memorist.text.bm25 import Found, Yardstick
@@ -95,6 +96,16 @@ class Records(Protocol):
         self, where: Where, ids: Sequence[str] | None = None, kind: str | None = None, limit: int | None = None
     ) -> list[Link]:
         """Links whose both ends fit: of these ids, by their ends; or all, those of the newest records first."""
+
+    def neighbours(self, numbers: Sequence[int], where: Where, limit: int) -> list[Tie]:
+        """Links of these records to others that are active and fit: of each the `limit` strongest, the strongest first. It takes
+        no longer for a record with a hundred thousand: TIES_AT_MOST to the newest are looked at, of each kind and direction.
+        What is superseded leads to what replaced it, also if that is superseded itself, and nothing leads back."""
+
+    def sharing(
+        self, terms: Sequence[str], shelves: Sequence[Shelf], where: Where, most: int
+    ) -> Mapping[str, Sequence[int]]:
+        """For each of these terms that so few index rows on these shelves hold, the records that do and fit, newest first."""
 
     def journal(
         self,

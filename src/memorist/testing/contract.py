@@ -46,6 +46,7 @@ from memorist.testing.records import (
     sealed,
     stored,
 )
+from memorist.testing.ties import TieContract
 from memorist.text.bm25 import Found
 from memorist.text.words import terms
 
@@ -112,7 +113,7 @@ def erased(store: Store, *records: Record) -> tuple[Sequence[int], set[str]]:
     return gone.events, set(gone.words)
 
 
-class StoreContract(MeaningContract):
+class StoreContract(MeaningContract, TieContract):
     """What every store promises. Subclass it and write `make`."""
 
     def make(self, tmp_path: Path) -> Store:

@@ -334,6 +334,7 @@ class JsonFileStore(SqliteStore):
     match = needing("words", SqliteStore.match)
     score = needing("words", SqliteStore.score)
     vocabulary = needing("words", SqliteStore.vocabulary)
+    sharing = needing("words", SqliteStore.sharing)
     unembedded = needing("words", SqliteStore.unembedded)
     put_vectors = needing("words", SqliteStore.put_vectors)
     erase = needing("words", SqliteStore.erase)

@@ -73,6 +73,7 @@ from memorist.store.sqlite.migrate import (
 )
 from memorist.store.sqlite.read import SOUND_ROWS, ascending, of_types
 from memorist.store.sqlite.scan import VectorCache, VectorMatcher
+from memorist.store.sqlite.ties import TieReader
 from memorist.store.sqlite.vectors import Move, VectorKeeper
 from memorist.store.where import Where, canonical
 from memorist.text.visible import visible
@@ -127,7 +128,7 @@ class OldRow:
     state: str
 
 
-class SqliteStore(VectorMatcher, VectorKeeper):
+class SqliteStore(VectorMatcher, VectorKeeper, TieReader):
     """`memorist.store.protocol.Store` over one SQLite file; in RAM if none is named."""
 
     def __init__(self, path: Path | None = None, wait: float = 30.0, schema: Path = SCHEMA) -> None:

@@ -323,6 +323,24 @@ def _link(link: Link, asked: str, known: Mapping[str, Record]) -> Sequence[str]:
     return a, link.kind, b, f"{link.weight:g}", other.text if other else "", link.evidence or ""
 
 
+def _near(result: Result, screen: Screen) -> None:
+    """Memories beside one, and by which way each was reached."""
+    hits: Sequence[Hit] = result.value
+    others = _Beside({}, {hit.id: hit.record for hit in hits}, {})
+    for hit in hits:
+        _hit(hit, result.why, others, screen)
+        way = " · ".join(f"{name} {value:.2f}" for name, value in hit.why.items())
+        if result.verb != "similar" and way and not result.why:
+            screen.line(screen.styled(f"    {one_line(way)}", "dim"))
+    if not hits:
+        aside(NOTHING_NEAR[result.verb])
+
+
+NOTHING_NEAR = {
+    "related": "nothing hangs together with this memory",
+    "path": "no short chain of links, tags or names connects these two",
+    "similar": "no memory here is much like this one",
+}
 NAMED_AT_ONCE = 200  # ids in one question, which may have to fit into an address
 
 
@@ -573,6 +591,7 @@ _SHOWN: Mapping[str, Callable[[Result, Screen], None]] = {
     "list": _records,
     "timeline": _records,
     "links": _links,
+    **dict.fromkeys(NOTHING_NEAR, _near),
     "conflicts": _conflicts,
     "history": _events,
     "log": _log,

@@ -34,6 +34,7 @@ def _schema(**properties: Any) -> dict[str, Any]:
 SCHEMAS: Mapping[str, dict[str, Any]] = MappingProxyType(
     {
         "hits": _schema(hits=_LIST),
+        "near": _schema(hits=_LIST),
         "memory": _schema(text=_TEXT, id=_ID),
         "outcome": _schema(outcome=_TEXT, id=_ID),
         "context": _schema(text=_TEXT, ids={"type": "array"}),
@@ -130,6 +131,12 @@ def _memory(record: Record, home: str) -> dict[str, Any]:
 def _hits(found: Recall, home: str) -> dict[str, Any]:
     more = {"because": None if found else found.empty_because, "notes": list(found.notes), "receipt": found.receipt}
     return {"hits": [item(hit.record, home, hit) for hit in found], **lean(more)}
+
+
+def _near(found: Sequence[Hit], home: str) -> dict[str, Any]:
+    """Memories beside one, and by which way each was reached."""
+    ways = [[visible(name) for name in hit.why if name != "relevance"] for hit in found]
+    return {"hits": [lean({**item(hit.record, home, hit), "way": way}) for hit, way in zip(found, ways, strict=True)]}
 
 
 def _records(found: Sequence[Record], home: str) -> dict[str, Any]:
@@ -236,7 +243,7 @@ def _fetched(record: Record, home: str) -> dict[str, Any]:
 
 SHAPES: Mapping[str, Callable[[Any, str], dict[str, Any]]] = MappingProxyType(
     {
-        "hits": _hits, "memory": _memory, "outcome": _outcome, "context": _context, "records": _records,
+        "hits": _hits, "near": _near, "memory": _memory, "outcome": _outcome, "context": _context, "records": _records,
         "sessions": _records, "ingested": _ingested, "window": _window,
         "events": _events, "said": _said, "results": _results, "fetched": _fetched, "any": _any,
     }

@@ -206,6 +206,7 @@ _GIVES: Mapping[str, str] = MappingProxyType(
     | dict.fromkeys((*_DONE, "session.turn", "session.note", "session.tool_call", "session.tool_result"), "outcome")
     | dict.fromkeys(("list", "narratives", "tasks", "session.turns"), "records")
     | {"explain": "hits", "sessions": "sessions", "ingest": "ingested", "session.window": "window"}
+    | dict.fromkeys(("related", "path", "similar"), "near")
     | {"history": "events", "log": "events"}
 )
 _DESTROYS = ("forget", "erase")
