@@ -447,7 +447,7 @@ def _kept(code: int) -> str:
         return " "
     plain = "".join(part for part in unicodedata.normalize("NFD", char) if unicodedata.category(part) != "Mn")
     lowered = "".join(f" {part} " if _alone(part) else part.lower() for part in plain)
-    return f" {lowered} " if not char.isascii() and _IDEOGRAPHS.match(char) else lowered
+    return f" {lowered} " if _IDEOGRAPHS.match(char) else lowered
 
 
 def _alone(char: str) -> bool:
