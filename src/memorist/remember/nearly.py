@@ -20,14 +20,18 @@ def says_the_same(record: Record, changes: Changes) -> Record | None:
     """The active memory of the same kind and scope that says what this one says; None if there is none."""
     if not may_be_disputed(record, changes) or len(record.text) > LONGEST_COMPARED:
         return None
-    store, shelf, where = changes.by.store, shelf_of(record), everywhere(record.space)
-    meant = list(near(record, changes))
-    found = list(store.match(telling_words(record.text), [shelf], where, MOST_ALIKE).scores)
-    numbers = [number for number in found if number in meant] if meant else found
-    stored = store.get(numbers, where) if numbers else []
     pending = [changes.records[id] for id in changes.told.nearest(record.text, MOST_ALIKE) if id in changes.records]
-    latest = (changes.records.get(old.id, old) for old in (*stored, *pending))
+    latest = (changes.records.get(old.id, old) for old in (*_alike(record, changes), *pending))
     return next((old for old in latest if _is_twin(old, record, changes)), None)
+
+
+def _alike(record: Record, changes: Changes) -> list[Record]:
+    """Those that are alike by words, and by meaning where there are vectors."""
+    store, where = changes.by.store, everywhere(record.space)
+    meant = set(near(record, changes))
+    found = store.match(telling_words(record.text), [shelf_of(record)], where, MOST_ALIKE).scores
+    numbers = [number for number in found if number in meant] if meant else list(found)
+    return store.get(numbers, where) if numbers else []
 
 
 def _is_twin(old: Record, record: Record, changes: Changes) -> bool:

@@ -65,17 +65,22 @@ class Triggered:
         if not shelves or tools.store.setting(has_triggers(shelves[0].space)) is None:
             return search
         armed = _armed(shelves, tools.store)
-        said = without_injected(search.query) if armed else ""
-        if not said and not search.files:
-            return search
-        found, late = _met(armed, Occurring.of("\n".join((*search.files, said))), search)
+        said = "\n".join((*search.files, without_injected(search.query))).strip() if armed else ""
+        found, late = _met(armed, Occurring.of(said), search) if said else ({}, None)
         fired = list(_allowed(found, search, tools))
+        note = _told(fired, self.most, late)
         if not fired:
-            return search.but(note=late) if late else search
-        first, rest = fired[: self.most], fired[self.most :]
-        told = [f"[id:{record.number}] by {trigger.said!r}" for record, trigger in first]
-        told += [f"{len(rest)} more by their triggers are left out"] * bool(rest) + ([late] if late else [])
-        return search.but(hits=tuple(_first([record for record, _ in first], search.hits)), note="; ".join(told))
+            return search.but(note=note) if note else search
+        return search.but(hits=tuple(_first([record for record, _ in fired[: self.most]], search.hits)), note=note)
+
+
+def _told(fired: Sequence[tuple[Record, Trigger]], most: int, late: str | None) -> str | None:
+    """What the trace says: which came up, by what, and what was left out."""
+    told = [f"[id:{record.number}] by {trigger.said!r}" for record, trigger in fired[:most]]
+    left = len(fired) - most
+    return (
+        "; ".join((*told, *[f"{left} more came up and are left out"] * (left > 0), *([late] if late else ()))) or None
+    )
 
 
 def _armed(shelves: tuple[Shelf, ...], store: Store) -> list[Armed]:

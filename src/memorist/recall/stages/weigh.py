@@ -150,15 +150,18 @@ class FavourSeason:
     optional: ClassVar[bool] = True
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        seasons = {hit.record.season for hit in search.hits if hit.record.season}
-        said = set(terms(search.asked.text[:LONGEST_QUERY])) if seasons else set()
-        named = {season for season in seasons if said and said.issuperset(terms(season) or [season])}
+        named = _seasons_named(search)
         if not named:
             return search
         hits = [weighed(hit, {"season": self.by if hit.record.season in named else 1.0}) for hit in search.hits]
-        return search.but(
-            hits=tuple(ordered(hits)), note=f"the question names {', '.join(sorted(filter(None, named)))}"
-        )
+        return search.but(hits=tuple(ordered(hits)), note=f"the question names {', '.join(sorted(named))}")
+
+
+def _seasons_named(search: Search) -> set[str]:
+    """The seasons of the hits that the question names."""
+    seasons = {hit.record.season for hit in search.hits if hit.record.season}
+    said = set(terms(search.asked.text[:LONGEST_QUERY])) if seasons else set()
+    return {season for season in seasons if (words := terms(season)) and said.issuperset(words)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -260,24 +260,19 @@ def _facts(record: Record) -> list[tuple[str, str]]:
     times, said, counted = record.times, record.provenance, record.counters
     where = {"session": said.session, "role": said.role, "speaker": said.speaker, "agent": said.agent}
     votes = f"{counted.up} up, {counted.down} down, used {counted.used}, said again {counted.strength}"
-    steps = procedure_of(record.data, record.kind)
-    named = {TRIGGERS, *(("name", *PARTS) if steps else ())}
-    others = {name: value for name, value in record.data.items() if name not in named}
     facts = {
         "id": f"{record.id}, version {record.version}",
         "title": record.title,
         "tags": ", ".join(record.tags),
         "files": ", ".join(record.files),
-        "procedure": steps.name if steps else None,
-        "comes up at": ", ".join(said_in(record.data)),
-        "data": str(plain(others)) if others else None,
+        **_structure(record),
         "state": f"{record.state}: {record.reason}" if record.reason else record.state,
         "status": f"{record.status}{', pinned' if record.pinned else ''}{f', {LABEL}' if suspect(record) else ''}",
         "worth": f"importance {record.importance:g}, confidence {record.confidence:g}, {votes}",
         "from": f"{record.origin} ({record.trust} trust), {said.actor} through {said.surface}",
         **where,
         "task": said.task,
-        "messages": " to ".join(map(str, dict.fromkeys(said.messages))) if said.messages else None,
+        "messages": " to ".join(map(str, dict.fromkeys(said.messages or ()))),
         "said as": said.snippet,
         "confidence because": grounds(record),
         "season": record.season,
@@ -288,6 +283,15 @@ def _facts(record: Record) -> list[tuple[str, str]]:
         "superseded by": record.superseded_by,
     }
     return [(name, value) for name, value in facts.items() if value]
+
+
+def _structure(record: Record) -> dict[str, str | None]:
+    """What its data says: what brings it up, the name of a procedure, whose steps stand below, and the rest as it is."""
+    steps = procedure_of(record.data, record.kind)
+    named = {TRIGGERS, *(("name", *PARTS) if steps else ())}
+    others = {name: value for name, value in record.data.items() if name not in named}
+    told = {"procedure": steps.name if steps else None, "comes up at": ", ".join(said_in(record.data))}
+    return {**told, "data": str(plain(others)) if others else None}
 
 
 def _records(result: Result, screen: Screen) -> None:
