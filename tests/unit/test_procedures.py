@@ -12,6 +12,8 @@ from conftest import in_ram, rounds
 from memorist import Memory
 from memorist.errors import Invalid
 from memorist.files.transfer import export, import_files
+from memorist.surfaces.cli.screen import Screen
+from memorist.surfaces.cli.show import Result, show
 from memorist.text.procedure import MOST_STEPS, procedure_of, structured
 
 RELEASE = {
@@ -159,3 +161,18 @@ def test_any_data_is_taken_or_refused_and_never_shown_half(data: dict[str, objec
     if found is not None and shown is not None:
         assert len(found.lines()) == len(found.steps) + len(found.prerequisites) + len(found.warnings)
         assert all("\n" not in line for line in found.lines())
+
+
+# ---------------------------------------------------------------- for people
+
+
+@pytest.mark.covers("S4-12", "S4-13")
+@in_ram
+def test_a_person_sees_steps_triggers_and_where_it_came_from(
+    memory: Memory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    number = stored(memory, mine=1)
+    show(Result("get", memory.get(number), memory, {}), Screen.of(False))
+    told = capsys.readouterr().out
+    assert "procedure: Nightly" in told and "comes up at: release" in told and "data: {'mine': 1}" in told
+    assert all(line in told for line in LINES[1:]) and "confidence because: an agent said it" in told

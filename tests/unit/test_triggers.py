@@ -167,6 +167,18 @@ def test_what_reads_like_orders_to_a_model_does_not_come_up(memory: Memory) -> N
     assert not shown(memory, "deploy it")
 
 
+@pytest.mark.covers("T4", "X18")
+@in_ram
+def test_an_agent_asks_before_something_comes_up_in_every_project(memory: Memory) -> None:
+    agent = memory.through(replace(memory.access, origin="agent", actor="agent"))
+    outcome = agent.remember(BEWARE, kind="warning", scope="global", data={"triggers": ["deploy"]})
+    assert outcome.outcome == "needs_consent" and not shown(memory, "deploy")
+    assert agent.remember(BEWARE, kind="warning", scope="global").outcome == "added"
+    assert agent.revise(1, data={"triggers": ["deploy"]}).outcome == "needs_consent" and not shown(memory, "deploy")
+    users(memory).revise(1, data={"triggers": ["deploy"]})
+    assert shown(memory, "deploy") == [1]
+
+
 @pytest.mark.covers("S4-11", "S4-16")
 def test_scopes_states_and_filters_hold(memory: Memory, clock: MovableClock) -> None:
     here = armed(memory, "deploy")

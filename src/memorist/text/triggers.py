@@ -147,6 +147,7 @@ def _flaw_of(said: str) -> str | None:
     return None
 
 
+@lru_cache(maxsize=1 << 10)
 def _compiled(pattern: str) -> Any:
     import re2
 
