@@ -17,10 +17,10 @@ from memorist.text.twins import normalised
 from memorist.text.visible import flaw, quoted
 
 PROCEDURE = "procedure"  # the kind
-PARTS = ("steps", "prerequisites", "warnings")
+PARTS_OF_PROCEDURE = ("steps", "prerequisites", "warnings")
 MOST_STEPS = 50  # in each part
 LONGEST_STEP = 1000  # characters
-LONGEST_NAME = 200
+LONGEST_PROCEDURE_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def structured(data: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
         data = {**{name: value for name, value in data.items() if name != "trigger"}, TRIGGERS: told}
     if TRIGGERS in data:
         data = {**data, TRIGGERS: checked(data[TRIGGERS])}
-    if kind == PROCEDURE and any(part in data for part in PARTS):
+    if kind == PROCEDURE and any(part in data for part in PARTS_OF_PROCEDURE):
         _must_be_procedure(data)
     return data
 
@@ -73,7 +73,7 @@ def procedure_of(data: Mapping[str, Any], kind: str) -> Procedure | None:
         _must_be_procedure(data)
     except Invalid:  # stored by an older version, or brought by a file: its text is shown as that of any memory
         return None
-    steps, prerequisites, warnings = (tuple(data.get(part) or ()) for part in PARTS)
+    steps, prerequisites, warnings = (tuple(data.get(part) or ()) for part in PARTS_OF_PROCEDURE)
     return Procedure(data.get("name"), steps, prerequisites, warnings)
 
 
@@ -86,7 +86,7 @@ def _listed(given: Any, what: str) -> Sequence[Any]:
 def _must_be_procedure(data: Mapping[str, Any]) -> None:
     if not data.get("steps"):
         raise Invalid("a procedure has steps: a list of texts, in their order")
-    for part in PARTS:
+    for part in PARTS_OF_PROCEDURE:
         given = data.get(part) or ()
         if not isinstance(given, list | tuple) or not all(isinstance(each, str) for each in given):
             raise Invalid(f"the {part} of a procedure must be a list of texts, not {quoted(given)}")
@@ -95,7 +95,7 @@ def _must_be_procedure(data: Mapping[str, Any]) -> None:
         for place, each in enumerate(given, 1):
             _must_be_text(each, f"number {place} of the {part} of a procedure", LONGEST_STEP)
     if data.get("name") is not None:
-        _must_be_text(data["name"], "the name of a procedure", LONGEST_NAME)
+        _must_be_text(data["name"], "the name of a procedure", LONGEST_PROCEDURE_NAME)
 
 
 def _must_be_text(given: object, what: str, longest: int) -> None:

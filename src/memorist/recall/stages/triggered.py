@@ -30,8 +30,8 @@ from memorist.worth import log_odds, logistic
 
 MOST_ARMED = 1000  # memories with triggers that a question looks at, the newest
 LONGEST_LOOK = 0.05  # seconds for all of them
-SURE = 0.9  # the score of what comes up, at least
-STEP = 0.1  # log-odds between those that come up together
+SURE_TO_SHOW = 0.9  # the score of what comes up, at least
+BETWEEN_FIRED = 0.1  # log-odds between those that come up together
 KEPT_SETS = 16  # sets of shelves of one store whose triggers are kept
 
 
@@ -43,14 +43,14 @@ class Armed(NamedTuple):
 
 
 @dataclass(slots=True)
-class Known:
+class Arsenal:
     """The armed memories of a store as they were with that event of its journal, by shelves."""
 
     head: int
     sets: dict[tuple[Shelf, ...], list[Armed]]
 
 
-_KNOWN: "WeakKeyDictionary[Store, Known]" = WeakKeyDictionary()
+_KNOWN: "WeakKeyDictionary[Store, Arsenal]" = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def _armed(shelves: tuple[Shelf, ...], store: Store) -> list[Armed]:
     last = store.head()
     head, known = 0 if last is None else last.last, _KNOWN.get(store)
     if known is None or known.head != head or len(known.sets) >= KEPT_SETS:
-        known = Known(head, {})
+        known = Arsenal(head, {})
         _KNOWN[store] = known
     if shelves not in known.sets:
         known.sets[shelves] = _read(shelves, store)
@@ -148,9 +148,9 @@ def _scores(fired: Sequence[Record], hits: Sequence[Hit]) -> list[float]:
     """One for each of those that come up, above all others. A chance stays one; a plain score has no upper bound."""
     best = max((hit.score for hit in hits), default=0.0)
     if best < 1:
-        level = log_odds(max(best, SURE))
-        return [logistic(level + STEP * (len(fired) - place)) for place in range(len(fired))]
-    return [best * (1 + STEP * (len(fired) - place)) for place in range(len(fired))]
+        level = log_odds(max(best, SURE_TO_SHOW))
+        return [logistic(level + BETWEEN_FIRED * (len(fired) - place)) for place in range(len(fired))]
+    return [best * (1 + BETWEEN_FIRED * (len(fired) - place)) for place in range(len(fired))]
 
 
 def _lifted(record: Record, hit: Hit | None, score: float) -> Hit:

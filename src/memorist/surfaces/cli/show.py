@@ -18,7 +18,7 @@ from memorist.store.nouns import parts
 from memorist.surfaces import settings
 from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
 from memorist.text.injection import LABEL, suspect
-from memorist.text.procedure import PARTS, procedure_of
+from memorist.text.procedure import PARTS_OF_PROCEDURE, procedure_of
 from memorist.text.triggers import TRIGGERS, said_in
 from memorist.worth import grounds
 
@@ -288,7 +288,7 @@ def _facts(record: Record) -> list[tuple[str, str]]:
 def _structure(record: Record) -> dict[str, str | None]:
     """What its data says: what brings it up, the name of a procedure, whose steps stand below, and the rest as it is."""
     steps = procedure_of(record.data, record.kind)
-    named = {TRIGGERS, *(("name", *PARTS) if steps else ())}
+    named = {TRIGGERS, *(("name", *PARTS_OF_PROCEDURE) if steps else ())}
     others = {name: value for name, value in record.data.items() if name not in named}
     told = {"procedure": steps.name if steps else None, "comes up at": ", ".join(said_in(record.data))}
     return {**told, "data": str(plain(others)) if others else None}
