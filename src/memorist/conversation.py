@@ -151,7 +151,9 @@ class Conversation(Engine):
         batch: str | None = None
         for some in parts(wanted, BATCH):
             first = len(outcomes) + 1
-            stored = remember.gate.admit(some, caller, self.home, batch, self.design.conflicts, first, spare)
+            stored = remember.gate.admit(
+                some, caller, self.home, batch, self.design.conflicts, first, spare, self.design.twins
+            )
             outcomes += map(self._kept, some, stored)
             batch = next((outcome.batch for outcome in outcomes if outcome.batch), None)
         while len(wanted) > BATCH and caller.store.tidy():

@@ -198,6 +198,7 @@ class Promotion:
 
 
 Conflicts = Literal["flag", "supersede", "ask"]
+Twins = Literal["exact", "near"]  # a memory that is said again: in the same words; or in others too
 Files = Literal["off", "export", "mirror"]  # none; files that are only written; files that are read back too
 
 
@@ -217,6 +218,7 @@ class Design:
     conflicts: Conflicts = "flag"
     promotion: Promotion = Promotion()
     due: Due = Due()
+    twins: Twins = "exact"  # what is said again reinforces what is there
     files: Files = "off"  # whether memories lie in files too, where the settings do not say
     associates: bool = False  # whether what was used together is tied together
 
@@ -224,6 +226,7 @@ class Design:
         checks.label(self.name, "the name of a design")
         checks.one_of(self.files, "files", get_args(Files))
         checks.flag(self.associates, "associates")
+        checks.one_of(self.twins, "twins", get_args(Twins))
         checks.one_of(self.inject, "inject", get_args(Inject))
         checks.one_of(self.conflicts, "conflicts", get_args(Conflicts))
         _all(self.reads, "reads", lambda each: isinstance(each, str))

@@ -10,14 +10,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from memorist.kinds import Kind
-from memorist.records import Counters, Record, Trust
+from memorist.kinds import KINDS, Kind
+from memorist.records import Counters, Origin, Record, Trust
 
 Factor = Callable[[Record, datetime, Mapping[str, Kind]], float]
 AGES = ((1, 1.0), (7, 0.9), (14, 0.7), (30, 0.5))  # days under which a memory weighs so much
 OLDEST = 0.3
 QUARANTINE = timedelta(days=1)  # in which a candidate has to prove useful
 INFERRED = 7.0  # days: the half-life of an inferred memory
+OWN_KIND = 45.0  # days: that of a kind of the user's own, where the settings give none
+SAID_BY: Mapping[Origin, str] = {
+    "user": "the user said it", "recorded": "a person typed it", "agent": "an agent said it", "tool": "a tool returned it",
+    "web": "it stood on a page", "file": "it stands in a file", "import": "it was imported",
+}  # fmt: skip
 TRUSTED: Mapping[Trust, float] = {"high": 1.0, "medium": 0.85, "low": 0.6}
 
 
@@ -199,10 +204,13 @@ def fresh(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
 
 
 def confidence(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
-    """Its confidence today: as first given, halved with every half-life of its kind, a little more for every use, less for
+    """Its confidence today: as verdicts left it, halved with every half-life of its kind, a little more for every use, less for
     lower trust. A half-life is taken literally: a fact after three of them is worth an eighth, not a twentieth."""
     used = min(1.5, 1 + 0.1 * math.log(record.counters.used + 1))
-    believed = record.confidence * half_life(record, now, kinds) * used * TRUSTED[record.trust]
+    here = kinds[record.kind]
+    if record.kind not in KINDS and here.half_life_days is None:  # a kind of the user's own, of which nothing is said
+        kinds = {record.kind: replace(here, half_life_days=OWN_KIND)}
+    believed = judged(record) * half_life(record, now, kinds) * used * TRUSTED[record.trust]
     return min(1.0, max(0.01, believed))
 
 
@@ -215,6 +223,24 @@ def bond(a: Record, b: Record, now: datetime) -> float:
     for longer. A pinned memory does not fade, and so does not loosen it."""
     idle = max((days_since(last_of(each), now) for each in (a, b) if not each.pinned), default=0.0)
     return LOOSEST + (1 - LOOSEST) * math.pow(0.5, idle / BOND)
+
+
+def judged(record: Record) -> float:
+    """The confidence it was stored with, as verdicts left it: 0.05 more for each that found it useful, up to 1; from that 0.1 less
+    for each that found it wrong, and 0.02 less where it was beside the point, down to 0. In this order, whatever the real one
+    was: what a hundred found useful and one finds wrong is doubted at once."""
+    counted = record.counters
+    praised = min(1.0, record.confidence + 0.05 * counted.up)
+    return max(0.0, praised - 0.1 * counted.down - 0.02 * counted.rejected)
+
+
+def grounds(record: Record) -> str:
+    """Why it is believed as far as it is: what it came with, or who said it; how often it was said again, and what came of it."""
+    counted, said = record.counters, record.provenance.confidence_because or SAID_BY[record.origin]
+    told = ((counted.strength, "said again {}"), (counted.up, "found useful {}"), (counted.down, "found wrong {}"))
+    often = [text.format("once" if count == 1 else f"{count:,} times") for count, text in told if count]
+    doubt = ["nobody confirmed it"] if record.status == "candidate" else []
+    return "; ".join((said, *doubt, *often))
 
 
 # ---------------------------------------------------------------- decay: how a memory fades while it is not used

@@ -234,7 +234,10 @@ def old_store(path: Path) -> Path:
             for table, column in (("recalls", "home"), ("generations", "layers"), ("generations", "lost")):
                 one.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
             one.execute("DROP INDEX records_of_a_thread")
-            one.execute("DELETE FROM migrations WHERE name IN ('0006_layers', '0007_lessons', '0008_threads')")
+            one.execute("DROP INDEX records_triggered")
+            one.execute(
+                "DELETE FROM migrations WHERE name IN ('0006_layers', '0007_lessons', '0008_threads', '0009_triggers')"
+            )
             one.execute("PRAGMA user_version = 5")
     return path
 

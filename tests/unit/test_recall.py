@@ -43,7 +43,7 @@ def test_every_run_leaves_a_trace_of_its_stages(memory: Memory) -> None:
     steps = [step.stage for step in memory.explain("lunch").trace]
     assert steps == [
         "Understand", "Recognise", "Learnt", "Gather", "Blend", "Believed", "Abstain", "Weigh", "Suspect", "Rerank",
-        "MarkConflicts", "NewestFirst", "Lessons", "Answered", "DropUnlikely", "Corrected", "OneVoice", "KeepBest",
+        "MarkConflicts", "NewestFirst", "Lessons", "Answered", "DropUnlikely", "Corrected", "OneVoice", "Triggered", "KeepBest",
     ]  # fmt: skip
 
 

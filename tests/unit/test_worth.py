@@ -3,13 +3,16 @@
 import math
 from dataclasses import replace
 from datetime import timedelta
+from itertools import chain
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorist import worth
-from memorist.kinds import KINDS
+from memorist import Memory, worth
+from memorist.designs import BALANCED
+from memorist.kinds import KINDS, Kind, Kinds
+from memorist.recall.stages.weigh import FavourSeason, Weigh
 from memorist.records import Counters, Provenance, Record, Times
 from memorist.testing import a_record
 from memorist.testing.records import START
@@ -161,3 +164,50 @@ def test_worth_is_a_pure_function_that_only_time_and_use_move(record: Record, da
         assert fade(record, later, KINDS) == fade(record, later, KINDS)
     used = replace(record, times=replace(record.times, used=later))
     assert worth.weekly(used, later, KINDS) >= worth.weekly(record, later, KINDS)
+
+
+# ---------------------------------------------------------------- verdicts and seasons: the associative design
+
+
+@pytest.mark.covers("S4-14")
+def test_verdicts_move_confidence_and_are_computed() -> None:
+    def after(confidence: float = 0.5, **counted: int) -> float:
+        return worth.judged(replace(aged(0), confidence=confidence, counters=Counters(**counted)))
+
+    assert [after(), after(up=1), after(up=2), after(down=1)] == pytest.approx([0.5, 0.55, 0.6, 0.4])
+    assert after(rejected=1) == pytest.approx(0.48) and after(up=2, down=1) == pytest.approx(0.5)
+    assert after(1.0, up=3) == 1.0 and after(0.05, down=9) == 0.0 and after(up=100, down=1) == pytest.approx(0.9)
+
+
+@pytest.mark.covers("C4-7", "S4-10")
+def test_a_kind_of_ones_own_has_forty_five_days_and_an_entity_sixty() -> None:
+    kinds = Kinds({**KINDS, "recipe": Kind("recipe"), "rumour": Kind("rumour", half_life_days=2)})
+    for kind, days in (("recipe", 45), ("unheard_of", 45), ("entity", 60), ("rumour", 2)):
+        assert worth.confidence(aged(days, kind=kind, trust="high"), START, kinds) == pytest.approx(0.5)
+    assert worth.confidence(aged(1000, kind="summary", trust="high"), START, kinds) == 1.0  # it is said not to fade
+
+
+@given(
+    st.floats(0, 1),
+    st.builds(Counters, *[st.integers(0, 10**6)] * 6),
+    st.sampled_from(["high", "medium", "low"]),
+    st.floats(0, 10_000),
+)
+def test_confidence_stays_within_its_bounds(given_: float, counted: Counters, trust: str, days: float) -> None:
+    record = replace(aged(days), confidence=given_, counters=counted, trust=trust)  # type: ignore[arg-type]
+    assert 0 <= worth.judged(record) <= 1 and 0.01 <= worth.confidence(record, START, KINDS) <= 1
+    assert 1 <= worth.fresh(record, START, KINDS) <= 1.5
+    better = replace(record, counters=replace(counted, up=counted.up + 1))
+    assert worth.judged(better) >= worth.judged(record)
+
+
+@pytest.mark.covers("S4-9")
+def test_a_season_counts_where_the_question_names_it() -> None:
+    stages = ((stage, FavourSeason()) if isinstance(stage, Weigh) else (stage,) for stage in BALANCED.recall)
+    design = replace(BALANCED, recall=tuple(chain.from_iterable(stages)))
+    with Memory(":memory:", project="atlas", design=design) as memory:
+        memory.remember("The backend team reviews all deploys", season="end of sprint")
+        memory.remember("A red pipeline blocks deploys")
+        named = memory.recall("what about deploys at the end of the sprint?", min_relevance=0)
+        assert {hit.number: hit.why["season"] for hit in named} == {1: 1.2, 2: 1.0} and named.hits[0].number == 1
+        assert all("season" not in hit.why for hit in memory.recall("what about deploys?", min_relevance=0))

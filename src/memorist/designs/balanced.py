@@ -7,6 +7,7 @@ from memorist.recall.stages.keep import Abstain, Believed, DropUnlikely, KeepBes
 from memorist.recall.stages.lessons import Learnt, Lessons
 from memorist.recall.stages.newest import NewestFirst
 from memorist.recall.stages.talk import Answered, Corrected
+from memorist.recall.stages.triggered import Triggered
 from memorist.recall.stages.weigh import MarkConflicts, Rerank, Suspect, Weigh
 from memorist.upkeep.retain import MEGABYTE, Prune, Settle
 
@@ -32,6 +33,7 @@ BALANCED = Design(
         DropUnlikely(below=0.02, behind=1.8),
         Corrected(),
         OneVoice(),
+        Triggered(),
         KeepBest(),
     ),
     upkeep=(Settle(), Prune(max_bytes=1024 * MEGABYTE)),

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from memorist import checks
-from memorist.design import LANES, Budget, Compression, Conflicts, Design, Due, Files, Inject, Lane, Promotion
+from memorist.design import LANES, Budget, Compression, Conflicts, Design, Due, Files, Inject, Lane, Promotion, Twins
 from memorist.designs import DESIGNS, NAME
 from memorist.errors import Invalid
-from memorist.recall.stages import blend, cascade, gather, keep, lessons, newest, talk, weigh, words
+from memorist.recall.stages import blend, cascade, gather, keep, lessons, newest, talk, triggered, weigh, words
 from memorist.remember.promotion import PRESETS
 from memorist.text import toml
 from memorist.text.visible import quoted
@@ -77,6 +77,7 @@ def _design(table: Mapping[str, Any], stem: str) -> Design:
         inject=cast(Inject, one_of(table.get("inject", base.inject), "inject", get_args(Inject))),
         files=cast(Files, one_of(table.get("files", base.files), "files", get_args(Files))),
         associates=checks.flag(table.get("associates", base.associates), "associates"),
+        twins=cast(Twins, one_of(table.get("twins", base.twins), "twins", get_args(Twins))),
         lanes=_lanes(table, base.lanes),
         **{slot: _slot(table, slot, getattr(base, slot)) for slot in SLOTS},
     )
@@ -181,7 +182,9 @@ def _must_suit_one_another(names: Sequence[str]) -> None:
     early = [name for name in ("aliases", "widen") if name in names]
     if early and ("fields" not in names or max(map(names.index, early)) > names.index("fields")):
         raise Invalid(f"{early[0]} adds words for the stage fields and has to come before it; leave {early[0]} out")
-    if "one_voice" in names[:-2]:
+    if "triggered" in names[:-2]:
+        raise Invalid("triggered brings up what no stage may drop, so it comes right before keep_best; move it there")
+    if "one_voice" in [name for name in names if name != "triggered"][:-2]:
         raise Invalid(
             "one_voice compares the memories about to be shown, so it comes right before keep_best; move it there"
         )
@@ -224,6 +227,7 @@ def text_of(design: Design) -> str:
         f"inject = {toml.written(design.inject)}",
         f"files = {toml.written(design.files)}",
         f"associates = {toml.written(design.associates)}",
+        f"twins = {toml.written(design.twins)}",
         f"lanes = {toml.written([lane.name for lane in design.lanes])}",
     ]
     for table, parts, known in (("recall", design.recall, STAGES), ("upkeep", design.upkeep, JOBS)):
@@ -337,6 +341,7 @@ STAGES: Mapping[str, Shape] = {
     "keep_close": _shape(keep.KeepClose, of_best=checks.share, of_previous=checks.share, most=_pool),
     "files": _shape(weigh.FileAffinity, each=checks.share),
     "favour_kinds": _shape(weigh.FavourKinds, first=_lift, second=_lift),
+    "favour_season": _shape(weigh.FavourSeason, by=_lift),
     "fade": _shape(weigh.Fade, decay=partial(one_of, known=tuple(DECAYS))),
     "rerank": _shape(weigh.Rerank, most=_pool),
     "keep_top": _shape(keep.KeepTop, most=_pool),
@@ -356,6 +361,7 @@ STAGES: Mapping[str, Shape] = {
     ),
     "mark_conflicts": _shape(weigh.MarkConflicts, weight=_lowered),
     "newest_first": _shape(newest.NewestFirst, most=partial(checks.whole, least=2, most=100)),
+    "triggered": _shape(triggered.Triggered, most=partial(checks.whole, least=1, most=10)),
     "keep_best": _shape(keep.KeepBest, pinned=partial(checks.whole, least=0, most=100)),
 }
 # What a design has besides stages and jobs, each in a table of its own.
@@ -420,4 +426,7 @@ JOBS: Mapping[str, Shape] = {
     "stale_sections": _shape(stale.StaleSections, days=partial(checks.number, least=1, most=100_000), most=_some),
     "tune_lanes": _shape(suggest.TuneLanes, receipts=partial(checks.whole, least=1, most=10_000)),
 }
-KEYS = (*"base name about reads stages recall jobs upkeep conflicts inject files associates lanes lane".split(), *SLOTS)
+KEYS = (
+    *"base name about reads stages recall jobs upkeep conflicts inject files twins associates lanes lane".split(),
+    *SLOTS,
+)

@@ -16,6 +16,7 @@ from memorist import checks
 from memorist.design import PINNED, STEADY, Budget, Lane
 from memorist.errors import Invalid
 from memorist.prompt.render import Item
+from memorist.text.triggers import FIRED
 from memorist.text.visible import quoted
 from memorist.worth import held_up
 
@@ -116,15 +117,19 @@ def earning(
     """Those that earn their tokens, and those that do not: by their score beside the best, and by their chance to matter, of
     which one needs the more, the more of the lane's tokens it takes. The best needs a part of that alone, because whether anything
     here is the answer was decided when it was recalled, unless the caller asked for more. A design without chances has only
-    the scores, and pins are not asked. A turn that was corrected and its correction need no more than the best: one without the
-    other would be wrong, and their chances are the same."""
-    best = max((item.hit.score for item in items), default=0.0)
+    the scores; pins and what its triggers brought up are not asked. A turn that was corrected and its correction need no more than
+    the best: one without the other would be wrong, and their chances are the same."""
+    best = max((item.hit.score for item in items if FIRED not in item.hit.why), default=0.0)
 
     def earns(item: Item, cost: int) -> bool:
         score, is_chance = item.hit.score, "relevance" in item.hit.why
         exempt = score == best or not CORRECTED.isdisjoint(item.hit.why)
         needed = max(asked, lane.least * OF_THE_BEST) if exempt else lane.least * (1 + cost / max(1, tokens))
-        return held_up(item.record) or score >= max(lane.of_best * best, min(1.0, needed) * is_chance)
+        return (
+            held_up(item.record)
+            or FIRED in item.hit.why
+            or score >= max(lane.of_best * best, min(1.0, needed) * is_chance)
+        )
 
     kept = [earns(item, cost) for item, cost in zip(items, costs, strict=True)]
     return list(compress(items, kept)), list(compress(items, map(not_, kept)))

@@ -30,7 +30,8 @@ from memorist.design import STEADY
 from memorist.errors import Invalid
 from memorist.prompt.shorten import GAP, shortened
 from memorist.records import Hit, Record
-from memorist.text.injection import LABEL, suspect
+from memorist.text.injection import LABEL, gives_orders, suspect
+from memorist.text.procedure import Procedure, procedure_of
 from memorist.text.tokens import TokenCounter
 from memorist.text.visible import quoted, visible
 
@@ -81,7 +82,8 @@ class Item:
         turn = record.kind == "turn" and record.provenance.role in ROLES
         doubt = "low trust" if record.trust == "low" else "unconfirmed" if record.status == "candidate" else None
         said = (
-            str(record.number), record.provenance.role if turn else None, place_of(record), doubt,
+            str(record.number), record.provenance.role if turn else None, "procedure" if shown_procedure(record) else None,
+            place_of(record), doubt,
             LABEL if suspect(record) else None, "outdated" if "outdated" in self.hit.why else None,
             self.hit.freshness if self.hit.freshness in DOUBTED else None, self.when,
         )  # fmt: skip
@@ -104,13 +106,37 @@ class Contradiction:
 def body_of(record: Record, longest: int | None, terms: Sequence[str] = ()) -> str:
     """The text to show. Of one that is too long the sentences that matter are kept, those with `terms` of the question above
     all; it says how much is left out, and which memory has it."""
-    text = record.text
+    shown = shown_procedure(record)
+    text = record.text if shown is None else shown.titled(record.text)
+    if shown is not None:
+        return "\n".join((visible(text if longest is None else text[:longest]), *_steps(shown, longest, record.number)))
     if longest is None or len(text) <= longest:
         return visible(text)
     kept = shortened(text, longest, terms)
     out = f" […{len(text) - sum(map(len, kept)):,} characters left out, memory {record.number} has them…] "
     first, *more = map(visible, kept)
     return first + out + GAP.join(more)
+
+
+def shown_procedure(record: Record) -> Procedure | None:
+    """The procedure that a memory holds, where it may be shown as one. What a person has yet to confirm is a text like any other,
+    and so is one whose steps read like orders to a model."""
+    found = procedure_of(record.data, record.kind) if record.status == "confirmed" else None
+    if found is None or (record.trust != "high" and gives_orders("\n".join((record.text, *found.lines())))):
+        return None
+    return found
+
+
+def _steps(procedure: Procedure, longest: int | None, number: int) -> list[str]:
+    """The lines of a procedure, as many whole ones as fit into so many characters; it says how many are left out."""
+    lines, room = [visible(line) for line in procedure.lines()], longest
+    for place, line in enumerate(lines):
+        if room is not None:
+            room -= len(line)
+            if room < 0:
+                left = len(lines) - place
+                return [*lines[:place], f"[…{left} more of its lines are left out, memory {number} has them…]"]
+    return lines
 
 
 def place_of(record: Record) -> str | None:

@@ -41,6 +41,7 @@ from memorist.store.where import Order, Where
 from memorist.text.bm25 import Yardstick
 from memorist.text.dates import Span
 from memorist.text.question import question_of, small_talk
+from memorist.text.triggers import FIRED
 from memorist.text.visible import quoted
 from memorist.text.words import query_terms
 
@@ -349,17 +350,24 @@ def _of_talk(
 def _beside(said: Sequence[Hit], held: Search, design: Design, tools: Tools) -> tuple[list[Hit], dict[str, str]]:
     """Turns and memories, best first, and what was dropped. A crowd of turns that nobody vouches for takes no verified memory
     away either."""
-    both = held.but(
-        hits=tuple(merge(said, held.hits, key=lambda hit: -hit.score)), heard=()
-    )  # each as its stages left it
-    for stage in design.recall if said and held.hits else ():
+    fired, found = _came_up(held.hits)
+    both = held.but(hits=tuple(merge(said, found, key=lambda hit: -hit.score)), heard=())  # each as its stages left it
+    for stage in design.recall if said and found else ():
         both = stage(both, tools) if getattr(stage, "voices", False) else both
-    return sorted(both.hits, key=lambda hit: -hit.score), dict(both.dropped)
+    return [*fired, *sorted(both.hits, key=lambda hit: -hit.score)], dict(both.dropped)
+
+
+def _came_up(hits: Sequence[Hit]) -> tuple[list[Hit], list[Hit]]:
+    """What triggers brought up, which does not say that the question is answered; and the others."""
+    return [hit for hit in hits if FIRED in hit.why], [hit for hit in hits if FIRED not in hit.why]
 
 
 def _relevance(search: Search) -> float:
-    """Of the first hit, which is the same for every limit. A design without chances is as sure as it can be."""
-    return search.hits[0].why.get("relevance", 1.0) if search.hits else 0.0
+    """Of the first hit, which is the same for every limit, and of what its triggers brought before it, where that would have been
+    found anyhow. A design without chances is as sure as it can be."""
+    fired, found = _came_up(search.hits)
+    first = [hit.why.get("relevance", 1.0) for hit in found[:1]]
+    return max((*first, *(hit.why.get("relevance", 0.0) for hit in fired)), default=0.0)
 
 
 def _poor(search: Search) -> bool:

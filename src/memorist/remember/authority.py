@@ -25,6 +25,7 @@ from memorist.kinds import TURNS, Kind
 from memorist.records import Origin, Record, Status, Trust, changed, to_micros
 from memorist.store.where import canonical, everywhere
 from memorist.store.writer import door_of
+from memorist.text.triggers import said_in
 from memorist.worth import vouched_for
 
 if TYPE_CHECKING:
@@ -136,9 +137,9 @@ class Agreed:
 
 
 def stands_everywhere(record: Record) -> bool:
-    """Whether prompts of every project show it, whatever they ask."""
+    """Whether prompts of every project show it, whatever they ask: by what it is, or because its triggers say when."""
     everywhere = GLOBAL in (record.scope, record.home) and record.state == "active" and vouched_for(record)
-    return everywhere and (record.pinned or record.kind in STANDING)
+    return everywhere and (record.pinned or record.kind in STANDING or bool(said_in(record.data)))
 
 
 def holds_everywhere(record: Record) -> bool:

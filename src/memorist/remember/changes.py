@@ -20,11 +20,13 @@ from memorist.kinds import Kind
 from memorist.models.pairs import Unstored
 from memorist.records import Link, Record, changed, to_micros
 from memorist.remember.authority import Agreed, Effect, judge, noted, users_word
+from memorist.store.index import has_triggers
 from memorist.store.meaning import Ahead
 from memorist.store.nouns import COUNTERS, KeyUse, Lesson, difference
 from memorist.store.protocol import Store
 from memorist.store.where import Order, Where, everywhere
 from memorist.store.writer import Change, Clean, Writer
+from memorist.text.triggers import TRIGGERS
 from memorist.text.twins import normalised
 
 UNDONE = "undone"  # the reason of what an undo archived
@@ -115,6 +117,8 @@ class Changes:
         """Writes a record: a new one, or one that was `stamped`. `past` is the record that keeps the old text; the journal
         then names that record instead of repeating the text."""
         self.effects.append(Effect(verb, old, new))
+        if TRIGGERS in new.data:
+            self.settings[has_triggers(new.space)] = "yes"
         if old is None:
             if new.kind == "narrative":
                 self.settings[has_narratives(new.space)] = "yes"
@@ -260,12 +264,12 @@ def twin_of(
         there = kinds[other.kind]
         alike = (here.layer, here.recalled) == (there.layer, there.recalled) and there.deduplicated
         same = other.id != record.id and normalised(other.text) == normalised(record.text)  # a fingerprint is a hint
-        if alike and same and other.state == state and _is_one(record, other) and _holds_alike(record, other, now):
+        if alike and same and other.state == state and is_one_item(record, other) and _holds_alike(record, other, now):
             return other
     return None
 
 
-def _is_one(record: Record, other: Record) -> bool:
+def is_one_item(record: Record, other: Record) -> bool:
     """Whether both are the same item, or both are none."""
     return all(record.data.get(name) == other.data.get(name) for name in ITSELF)
 

@@ -187,7 +187,7 @@ def _stated_anew(record: Record, known: Collection[str], changes: Changes) -> li
     alike = [
         old
         for old in _alike(record, changes)
-        if old.id not in known and pairs.akin(old.text, record.text) and _may_meet(old, record, changes.now)
+        if old.id not in known and pairs.akin(old.text, record.text) and may_meet(old, record, changes.now)
     ]
     alike.sort(key=lambda old: pairs.sure(old.text, record.text))
     return [(old, why) for old in alike[-1:] if (why := anew(old.text, record.text))]
@@ -215,15 +215,15 @@ def _alike(record: Record, changes: Changes) -> list[Record]:
         changes.records[id] for id in changes.told.nearest(record.text, ALIKE_AT_MOST // 2) if id in changes.records
     ]
     store, shelf, where = changes.by.store, shelf_of(record), everywhere(record.space)
-    numbers = list(_near(record, changes))
+    numbers = list(near(record, changes))
     if not numbers:
-        numbers = list(store.match(_telling_words(record.text), [shelf], where, ALIKE_AT_MOST).scores)
+        numbers = list(store.match(telling_words(record.text), [shelf], where, ALIKE_AT_MOST).scores)
     stored = store.get(list(dict.fromkeys(numbers)), where) if numbers else []
     earlier = [old for old in (*pending, *stored) if old.times.stated <= record.times.stated]
     return _comparable(record, earlier, changes)
 
 
-def _near(record: Record, changes: Changes) -> Iterator[int]:
+def near(record: Record, changes: Changes) -> Iterator[int]:
     """The nearest by the vectors of the store, where the record has one already."""
     ahead, meaning = changes.vectors.get(record.id), changes.by.tools.meaning
     embedder = meaning.embedder() if ahead is not None and ahead.fits(record) else None
@@ -238,7 +238,7 @@ def _near(record: Record, changes: Changes) -> Iterator[int]:
             yield from (number for number, _ in found.hits)
 
 
-def _telling_words(text: str) -> list[str]:
+def telling_words(text: str) -> list[str]:
     """The words to look for: the longest, which are the rarest as a rule."""
     longest = sorted(dict.fromkeys(gist(text).raw), key=len, reverse=True)[: 2 * LOOKED_FOR]
     return sorted(query_terms(" ".join(longest)), key=len, reverse=True)[:LOOKED_FOR]
@@ -254,12 +254,12 @@ def _comparable(record: Record, others: Iterable[Record], changes: Changes) -> l
 
 
 def _clash(old: Record, record: Record, new: claims.Claims, now: datetime) -> Clash | None:
-    if not _may_meet(old, record, now):
+    if not may_meet(old, record, now):
         return None
     return clash(claims.claims(old.text), new, corrects=record.kind == "correction")
 
 
-def _may_meet(old: Record, record: Record, now: datetime) -> bool:
+def may_meet(old: Record, record: Record, now: datetime) -> bool:
     """Whether they can contradict one another: two people may both say "I live in …", and both must hold at some time."""
     personal = claims.claims(old.text).personal or claims.claims(record.text).personal
     if personal and old.provenance.speaker != record.provenance.speaker:

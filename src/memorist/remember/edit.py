@@ -39,6 +39,7 @@ from memorist.store.nouns import KeyUse, Receipt
 from memorist.store.protocol import Store
 from memorist.store.where import Where, everywhere
 from memorist.store.writer import Clean
+from memorist.text.procedure import structured
 from memorist.text.twins import used_in
 from memorist.text.visible import quoted
 from memorist.worth import bounded
@@ -222,6 +223,8 @@ def _revised(old: Record, changes: Mapping[str, Any], kinds: Mapping[str, Kind])
         raise Refused(f"memory {old.number} is a {old.kind} and cannot become a {there.name}; remember it as a new one")
     times = replace(old.times, **{key: given.pop(key) for key in ("valid_from", "valid_to") if key in given})
     checks.interval(times.valid_from, times.valid_to)
+    if "data" in given or here != there:
+        given["data"] = structured(given.get("data", old.data), there.name)
     return replace(old, times=times, **given)
 
 

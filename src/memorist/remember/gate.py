@@ -24,10 +24,11 @@ from typing import Any, TypeVar
 
 from memorist import checks
 from memorist.access import GLOBAL, HOMED, Access, family_of, is_homed
-from memorist.design import Conflicts
+from memorist.design import Conflicts, Twins
 from memorist.errors import Conflict, Invalid, MemoristError, Refused
 from memorist.folder import HASHES
 from memorist.kinds import MEMORY, Kind, kind_named
+from memorist.noun import line
 from memorist.records import Draft, Origin, Outcome, Provenance, Record, Scope, Times, changed, new_id
 from memorist.redact import nothing_but_marks, replaced, strings_in, texts_of
 from memorist.remember.authority import (
@@ -46,15 +47,20 @@ from memorist.remember.authority import (
 from memorist.remember.changes import REPLACED, UNDONE, Caller, Changes, same_texts, twin_of, twins_of
 from memorist.remember.conflicts import NEW, look
 from memorist.remember.consent import to_remember
+from memorist.remember.nearly import says_the_same, where_said
 from memorist.remember.threads import Threads
 from memorist.remember.turns import MESSAGE
 from memorist.store.nouns import KeyUse
 from memorist.store.where import canonical
 from memorist.store.writer import Clean
 from memorist.text.injection import LABEL, suspect
+from memorist.text.procedure import structured
+from memorist.text.triggers import MOST_TRIGGERS, TRIGGERS, said_in
+from memorist.text.twins import normalised
 from memorist.text.visible import quoted
 
 Given = TypeVar("Given")  # what a record was made from
+LONGEST_TOLD = 200  # characters of a text that was said in other words, in the journal
 IS_ID = re.compile("m[0-9a-hjkmnp-tv-z]{26}")
 DRAFT_FIELDS = {field.name for field in fields(Draft)}
 _BY_ROLE: dict[str, Origin] = {"assistant": "agent", "system": "agent", "tool": "tool"}
@@ -120,10 +126,11 @@ def admit(
     policy: Conflicts = "flag",
     first: int = 1,
     spare: bool = False,
+    twins: Twins = "exact",
 ) -> list[Outcome]:
     """Stores the drafts in one transaction. `home` is the scope of drafts that name none; a given `batch` is continued.
     `policy`: what happens to memories that contradict one another; `first`: the number of the first, for errors; `spare`: a
-    draft that cannot be accepted is refused, and the others are stored."""
+    draft that cannot be accepted is refused, and the others are stored; `twins`: what counts as said again."""
     now, alone = by.now(), first == len(drafts) == 1
     drafts = [_about_files(draft, by, home) if draft.files else draft for draft in drafts]
     places = [None] if alone else range(first, first + len(drafts))
@@ -132,7 +139,7 @@ def admit(
         checked(place, draft, by, home, now, threads, spare) for place, draft in zip(places, drafts, strict=True)
     ]
     cleaned = [_asked(draft, record, by, home, policy) for draft, record in zip(drafts, cleaned, strict=True)]
-    judge = _sparing if spare else decide
+    judge = partial(_sparing if spare else decide, twins=twins)
     try:
         return stored(drafts, cleaned, partial(judge, policy), by, now, batch)
     except Held:  # what these would replace is most of a scope: then it is only flagged
@@ -262,7 +269,7 @@ def _record(
         title=checks.optional_label(draft.title, "the title"),
         tags=checks.labels(draft.tags, "tags") if draft.tags else (),
         files=checks.files(draft.files) if draft.files else (),
-        data=checks.data(draft.data) if draft.data else {},
+        data=_data(draft, kind, origin) if draft.data else {},
         importance=kind.importance if draft.importance is None else checks.share(draft.importance, "importance"),
         confidence=1.0 if draft.confidence is None else checks.share(draft.confidence, "confidence"),
         pinned=checks.flag(draft.pinned, "pinned"),
@@ -273,6 +280,18 @@ def _record(
         trust=trust_of(origin),
         status="candidate" if checks.flag(draft.doubtful, "doubtful") else status_of(trust_of(origin)),
     )
+
+
+def _data(draft: Draft, kind: Kind, origin: Origin) -> Mapping[str, Any]:
+    """The data of the draft, with its triggers and its steps checked. What a file says is kept as it is, and does nothing where it
+    could not be used (`text/triggers.py`)."""
+    data = checks.data(draft.data)
+    try:
+        return structured(data, kind.name)
+    except Invalid:
+        if origin not in FROM_FILES:
+            raise
+        return data
 
 
 def _place(draft: Draft, who: Access, home: str) -> tuple[Scope, str | None]:
@@ -316,7 +335,7 @@ def _provenance(draft: Draft, who: Access, kind: Kind, threads: Threads | None) 
     )
 
 
-def decide(policy: Conflicts, draft: Draft, record: Clean, changes: Changes) -> Outcome:
+def decide(policy: Conflicts, draft: Draft, record: Clean, changes: Changes, twins: Twins = "exact") -> Outcome:
     store = changes.by.store
     if record.text != draft.text and nothing_but_marks(record.text):
         return Outcome("refused", "the text is nothing but a secret, and secrets are not stored")
@@ -330,7 +349,7 @@ def decide(policy: Conflicts, draft: Draft, record: Clean, changes: Changes) -> 
         if use.draft != seen.draft:
             _must_be_same(draft, record, seen, changes)
         return _repeated(seen, changes)
-    outcome = _add_or_reinforce(record, changes)
+    outcome = _add_or_reinforce(record, changes, twins)
     if outcome.outcome == "added":
         outcome = look(changes.records[record.id], outcome, policy, changes)
     if use and outcome.id:
@@ -345,11 +364,11 @@ def _strings_of(draft: Draft) -> Iterator[str]:
         yield from strings_in(getattr(draft, name))
 
 
-def _sparing(policy: Conflicts, draft: Draft, record: Clean, changes: Changes) -> Outcome:
+def _sparing(policy: Conflicts, draft: Draft, record: Clean, changes: Changes, twins: Twins = "exact") -> Outcome:
     """As `decide`; a message whose id was used for another text is refused by itself. Where messages have no ids, another text
     in the place of one means that all of them stand elsewhere: that is an error."""
     try:
-        return decide(policy, draft, record, changes)
+        return decide(policy, draft, record, changes, twins)
     except Conflict:
         if MESSAGE not in draft.data:
             raise
@@ -421,13 +440,14 @@ def look_up(records: Sequence[Record], changes: Changes) -> None:
             changes.twins.setdefault(twins_of(twin), []).append(twin)
 
 
-def _add_or_reinforce(record: Clean, changes: Changes) -> Outcome:
+def _add_or_reinforce(record: Clean, changes: Changes, twins: Twins) -> Outcome:
     same, kinds = changes.twins.get(twins_of(record), []), changes.by.tools.kinds
     if record.origin in FROM_FILES:
         return known_already(record, same, kinds) or _add(record, changes, NEW)
     active = twin_of(record, same, kinds, changes.now, "active")
-    if active:
-        return _reinforce(active, record, changes)
+    alike = active or (says_the_same(record, changes) if twins == "near" else None)
+    if alike:
+        return _reinforce(alike, record, changes)
     forgotten = twin_of(record, same, kinds, changes.now, "archived")
     if forgotten and record.origin == "user":
         return _bring_back(forgotten, changes, "the user said again what was forgotten", record)
@@ -461,7 +481,7 @@ def _reinforce(twin: Record, record: Record, changes: Changes) -> Outcome:
     """Counts the repetition, which starts the twin's clock again, and takes over new tags, files and the pin, where the twin is
     not the word of somebody more trusted. The user saying it makes it the user's word."""
     confirms = record.origin == "user" and twin.status == "candidate"
-    because = "the same text was there" + (", and the user confirmed it" if confirms else "")
+    because = _same(twin, record) + (", and the user confirmed it" if confirms else "") + where_said(record, changes)
     counters = replace(twin.counters, strength=twin.counters.strength + 1)
     counted: Record = replace(twin, counters=counters, times=replace(twin.times, used=changes.now))
     joined = replace(
@@ -477,6 +497,13 @@ def _reinforce(twin: Record, record: Record, changes: Changes) -> Outcome:
     else:
         changes.put("reinforced", twin, changes.stamped(twin, after), because)
     return Outcome("reinforced", because, twin.id)
+
+
+def _same(twin: Record, record: Record) -> str:
+    """What is there; and the words in which it was said this time, which are kept nowhere else."""
+    if normalised(twin.text) == normalised(record.text):
+        return "the same text was there"
+    return f"the same was there in other words; this time: {line(record.text, LONGEST_TOLD)}"
 
 
 def _as_the_user_says(twin: Record, record: Record) -> Record:
@@ -497,9 +524,11 @@ def _asks(twin: Record, after: Record, changes: Changes) -> bool:
 
 
 def _seen_again(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The data of a twin that was said again: of the files that it is about now, the digests of now."""
+    """The data of a twin that was said again: of the files that it is about now, the digests of now; and all that brings it up."""
     kept, seen = old.get(HASHES), new.get(HASHES)
-    return {**old, HASHES: {**(kept if isinstance(kept, Mapping) else {}), **seen}} if seen else old
+    old = {**old, HASHES: {**(kept if isinstance(kept, Mapping) else {}), **seen}} if seen else old
+    said = list(dict.fromkeys((*said_in(old), *said_in(new))))
+    return {**old, TRIGGERS: said} if said_in(new) and len(said) <= MOST_TRIGGERS else old
 
 
 def _joined(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:

@@ -68,6 +68,11 @@ def embedded_text(title: str | None, text: str, start: int, end: int) -> str:
     return f"{title}\n{text[start:end]}" if title else text[start:end]
 
 
+def has_triggers(space: str) -> str:
+    """The setting that is there once a memory with triggers was stored in that space: most questions need not look for any."""
+    return f"triggers {space}"
+
+
 # ---------------------------------------------------------------- topics
 
 

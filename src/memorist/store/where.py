@@ -23,6 +23,7 @@ from memorist.text.visible import flaw
 Type = Literal["text", "number", "bool", "time", "list", "any"]
 MOST_VALUES = 500  # in one filter: SQLite takes no condition of more than a thousand levels
 DEEPEST = 20
+TRIGGERS_HELD = '"triggers":['  # in the data of what has triggers, as it is stored
 OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "any")  # and "ends", for ids, which no caller writes
 
 
@@ -49,6 +50,8 @@ FIELDS: Mapping[str, Field] = {
     },
     # Whether somebody vouches for it (`worth.vouched_for`).
     "verified": Field("bool", lambda record: record.trust != "low" or record.status == "confirmed"),
+    # Whether something may bring it up by itself (`text/triggers.py`).
+    "triggered": Field("bool", lambda record: TRIGGERS_HELD in canonical(record.data)),
 }
 ALIASES = {"timestamp": "at", "content": "text"}
 SORT_KEYS = tuple(name for name, field in FIELDS.items() if field.type != "list")

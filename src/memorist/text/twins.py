@@ -169,6 +169,17 @@ def same_claim(a: Claim, b: Claim) -> bool:
     return bool(here) and close and _same_order(a, b, list(here), list(there))
 
 
+def adds_nothing(text: str, to: str) -> bool:
+    """Whether a text makes the same claim as the other one, and no word beyond it.
+
+    >>> adds_nothing("Postgres 16 runs on staging", to="Staging runs Postgres 16"), adds_nothing("Tea, hot", to="Tea")
+    (True, False)
+    """
+    new, old = claim_of(text), claim_of(to)
+    said, known = _joined(new.words, old.words)
+    return said.keys() <= known.keys() and same_claim(old, new)
+
+
 def _differ(a: Claim, b: Claim) -> bool:
     """Whether they cannot say the same: far cheaper than to join their words, and true of most pairs."""
     turned = (a.numbers, a.negative, a.turning) != (b.numbers, b.negative, b.turning)

@@ -21,7 +21,7 @@ from memorist.store.where import Where
 from memorist.text.injection import LABEL, suspect
 from memorist.text.patterns import regex
 from memorist.text.question import kinds_in
-from memorist.text.words import LONGEST_QUERY
+from memorist.text.words import LONGEST_QUERY, terms
 from memorist.worth import DECAYS, FACTORS, faded, logistic, reinforced, score
 
 WORTH = 3.0  # how much the logarithm of a factor counts beside signals: a full vote outweighs the noise between equals
@@ -140,6 +140,28 @@ class FavourKinds:
         ]
         note = "the question speaks of " + ", ".join(f"{kind} (×{by:g})" for kind, by in favour.items())
         return search.but(hits=tuple(hits), note=note)
+
+
+@dataclass(frozen=True, slots=True)
+class FavourSeason:
+    """Lifts memories of a season that the question names, such as "end of sprint": all of its words, as the question says them."""
+
+    by: float = 1.2
+    optional: ClassVar[bool] = True
+
+    def __call__(self, search: Search, tools: Tools) -> Search:
+        named = _seasons_named(search)
+        if not named:
+            return search
+        hits = [weighed(hit, {"season": self.by if hit.record.season in named else 1.0}) for hit in search.hits]
+        return search.but(hits=tuple(ordered(hits)), note=f"the question names {', '.join(sorted(named))}")
+
+
+def _seasons_named(search: Search) -> set[str]:
+    """The seasons of the hits that the question names."""
+    seasons = {hit.record.season for hit in search.hits if hit.record.season}
+    said = set(terms(search.asked.text[:LONGEST_QUERY])) if seasons else set()
+    return {season for season in seasons if (words := terms(season)) and said.issuperset(words)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from memorist.records import to_micros
 from memorist.store.nouns import COUNTERS
-from memorist.store.where import Clause, Order, Where, canonical, class_of, type_of
+from memorist.store.where import TRIGGERS_HELD, Clause, Order, Where, canonical, class_of, type_of
 
 NAMED_BY = {"id", "number", "fingerprint", "superseded_by"}  # fields that name few records, and have an index
 Fragment = tuple[str, list[Any]]
@@ -16,6 +16,7 @@ EXPRESSIONS = {
     "home": "s.home",
     "last_used": "c.last_used",
     "verified": "(r.trust <> 'low' OR r.status = 'confirmed')",
+    "triggered": f"(instr(ifnull(r.data, ''), '{TRIGGERS_HELD}') > 0)",
 }
 COMPARE = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 ALWAYS_SHOWN = ("convention", "summary", "narrative")  # kinds that are looked up for every prompt, and are few
@@ -81,7 +82,10 @@ def _plain(clause: Clause, kind: str) -> Fragment:
     if clause.op == "any" or class_of(value) != kind:
         return NEVER
     if clause.op == "eq" and kind == "bool":
-        return f"{expression} = {int(value)}", []  # written out, so that the index of what is pinned can be used
+        return (
+            f"{expression} = {int(value)}",
+            [],
+        )  # written out, so that the indexes of what is pinned and of triggers can be used
     if clause.op == "eq" and clause.field == "kind" and value in ALWAYS_SHOWN:
         return f"{expression} = '{value}'", []  # for their index as well
     if clause.op == "eq":

@@ -18,6 +18,9 @@ from memorist.store.nouns import parts
 from memorist.surfaces import settings
 from memorist.surfaces.cli.screen import Screen, aside, one_line, safe
 from memorist.text.injection import LABEL, suspect
+from memorist.text.procedure import PARTS_OF_PROCEDURE, procedure_of
+from memorist.text.triggers import TRIGGERS, said_in
+from memorist.worth import grounds
 
 if TYPE_CHECKING:
     from memorist.memory import Memory
@@ -247,6 +250,10 @@ def _whole(record: Record, screen: Screen) -> None:
         screen.line(f"{screen.styled(f'{name}:', 'dim')} {one_line(value)}")
     screen.line()
     screen.verbatim(record.text)
+    if steps := procedure_of(record.data, record.kind):
+        screen.line()
+        for line in steps.lines():
+            screen.line(one_line(line))
 
 
 def _facts(record: Record) -> list[tuple[str, str]]:
@@ -258,13 +265,16 @@ def _facts(record: Record) -> list[tuple[str, str]]:
         "title": record.title,
         "tags": ", ".join(record.tags),
         "files": ", ".join(record.files),
-        "data": str(plain(record.data)) if record.data else None,
+        **_structure(record),
         "state": f"{record.state}: {record.reason}" if record.reason else record.state,
         "status": f"{record.status}{', pinned' if record.pinned else ''}{f', {LABEL}' if suspect(record) else ''}",
         "worth": f"importance {record.importance:g}, confidence {record.confidence:g}, {votes}",
         "from": f"{record.origin} ({record.trust} trust), {said.actor} through {said.surface}",
         **where,
         "task": said.task,
+        "messages": " to ".join(map(str, dict.fromkeys(said.messages or ()))),
+        "said as": said.snippet,
+        "confidence because": grounds(record),
         "season": record.season,
         "happened": _minute(times.at),
         "stored": _minute(times.created),
@@ -273,6 +283,15 @@ def _facts(record: Record) -> list[tuple[str, str]]:
         "superseded by": record.superseded_by,
     }
     return [(name, value) for name, value in facts.items() if value]
+
+
+def _structure(record: Record) -> dict[str, str | None]:
+    """What its data says: what brings it up, the name of a procedure, whose steps stand below, and the rest as it is."""
+    steps = procedure_of(record.data, record.kind)
+    named = {TRIGGERS, *(("name", *PARTS_OF_PROCEDURE) if steps else ())}
+    others = {name: value for name, value in record.data.items() if name not in named}
+    told = {"procedure": steps.name if steps else None, "comes up at": ", ".join(said_in(record.data))}
+    return {**told, "data": str(plain(others)) if others else None}
 
 
 def _records(result: Result, screen: Screen) -> None:

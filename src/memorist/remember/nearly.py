@@ -1,0 +1,60 @@
+"""Said again in other words, and where it was said: for designs in which that reinforces what is there (`Design.twins`).
+
+Two judges must agree. By words, the two make the same claim (`text/twins.py`): every number, name and negation is the same, no word
+stands in the place of another, and the new text says nothing beyond the old one, because what it said would be lost. By meaning,
+the old one is among the nearest few of all that the scope holds. How similar the vectors are is not asked: a floor that lets "tea"
+pass for "coffee" keeps true twins out. Without vectors words decide alone, and they are strict enough for that.
+"""
+
+from memorist.records import Record
+from memorist.remember.changes import Changes, is_one_item
+from memorist.remember.conflicts import between, may_be_disputed, may_meet, near, telling_words
+from memorist.store.nouns import shelf_of
+from memorist.store.where import everywhere
+from memorist.text.twins import LONGEST_COMPARED, adds_nothing
+
+MOST_ALIKE = 8  # by words
+
+
+def says_the_same(record: Record, changes: Changes) -> Record | None:
+    """The active memory of the same kind and scope that says what this one says; None if there is none."""
+    if not may_be_disputed(record, changes) or len(record.text) > LONGEST_COMPARED:
+        return None
+    pending = [changes.records[id] for id in changes.told.nearest(record.text, MOST_ALIKE) if id in changes.records]
+    latest = (changes.records.get(old.id, old) for old in (*_alike(record, changes), *pending))
+    return next((old for old in latest if _is_twin(old, record, changes)), None)
+
+
+def _alike(record: Record, changes: Changes) -> list[Record]:
+    """Those that are alike by words, and by meaning where there are vectors."""
+    store, where = changes.by.store, everywhere(record.space)
+    meant = set(near(record, changes))
+    found = store.match(telling_words(record.text), [shelf_of(record)], where, MOST_ALIKE).scores
+    numbers = [number for number in found if number in meant] if meant else list(found)
+    return store.get(numbers, where) if numbers else []
+
+
+def _is_twin(old: Record, record: Record, changes: Changes) -> bool:
+    same_place = (old.scope, old.home, old.state, old.kind) == (record.scope, record.home, "active", record.kind)
+    valid = (record.times.valid_from, record.times.valid_to) == (old.times.valid_from, old.times.valid_to)
+    if old.id == record.id or not same_place or not valid or not is_one_item(record, old):
+        return False
+    alike = adds_nothing(record.text, to=old.text) and may_meet(old, record, changes.now)
+    return alike and between(old.text, record.text) is None
+
+
+def where_said(record: Record, changes: Changes) -> str:
+    """The session and the message in which it was said again, for the journal, as far as anybody knows them."""
+    session, messages = record.provenance.session, record.provenance.messages
+    if session is None:
+        return ""
+    last = messages[-1] if messages else _last_message(session, changes)
+    return f"; said again in session {session}" + ("" if last is None else f", message {last}")
+
+
+def _last_message(session: str, changes: Changes) -> int | None:
+    """The number of the last turn of that session, from 0; None where none of its turns is here."""
+    by = changes.by
+    here = by.where.also("session", "eq", session).also("kind", "eq", "turn").also("home", "in", (None, by.access.home))
+    count = sum(by.store.count(here).values())
+    return count - 1 if count else None

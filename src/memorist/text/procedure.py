@@ -1,0 +1,107 @@
+"""Procedures: how something is done, as structure in a memory's data.
+
+    {"name": "Release", "triggers": ["release"], "steps": ["run the tests", "tag it"],
+     "prerequisites": ["a clean checkout"], "warnings": ["never on a Friday"]}
+
+The text of the memory says what it is for; the steps stand in their order, what is needed comes before them, and what to beware of
+after them. `trigger` is understood as `triggers` with one text.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memorist.errors import Invalid
+from memorist.text.triggers import TRIGGERS, checked
+from memorist.text.twins import normalised
+from memorist.text.visible import flaw, quoted
+
+PROCEDURE = "procedure"  # the kind
+PARTS_OF_PROCEDURE = ("steps", "prerequisites", "warnings")
+MOST_STEPS = 50  # in each part
+LONGEST_STEP = 1000  # characters
+LONGEST_PROCEDURE_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Procedure:
+    """How something is done."""
+
+    name: str | None
+    steps: tuple[str, ...]
+    prerequisites: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        """What is needed, the steps in their order, and what to beware of: each on one line, so that none passes for another."""
+        needs, steps, beware = ([" ".join(each.split()) for each in part] for part in self._parts)
+        return [
+            *(f"Needs: {each}" for each in needs),
+            *(f"{place}. {each}" for place, each in enumerate(steps, 1)),
+            *(f"Beware: {each}" for each in beware),
+        ]
+
+    @property
+    def _parts(self) -> tuple[tuple[str, ...], ...]:
+        return self.prerequisites, self.steps, self.warnings
+
+    def titled(self, text: str) -> str:
+        """The text of the memory under the name of the procedure, where it does not say that itself."""
+        known = self.name is None or normalised(self.name) in normalised(text)
+        return text if known else f"{self.name}: {text}"
+
+
+def structured(data: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    """The data of a memory of that kind with what has a meaning in it checked: triggers, and the parts of a procedure."""
+    if kind == PROCEDURE and "trigger" in data:
+        given = data["trigger"]
+        some = [given] if isinstance(given, str) else given
+        told = [*_listed(some, "trigger"), *_listed(data.get(TRIGGERS, ()), TRIGGERS)]
+        data = {**{name: value for name, value in data.items() if name != "trigger"}, TRIGGERS: told}
+    if TRIGGERS in data:
+        data = {**data, TRIGGERS: checked(data[TRIGGERS])}
+    if kind == PROCEDURE and any(part in data for part in PARTS_OF_PROCEDURE):
+        _must_be_procedure(data)
+    return data
+
+
+def procedure_of(data: Mapping[str, Any], kind: str) -> Procedure | None:
+    """The procedure in a memory's data; None where there is none, or none that could be shown as one."""
+    if kind != PROCEDURE or "steps" not in data:
+        return None
+    try:
+        _must_be_procedure(data)
+    except Invalid:  # stored by an older version, or brought by a file: its text is shown as that of any memory
+        return None
+    steps, prerequisites, warnings = (tuple(data.get(part) or ()) for part in PARTS_OF_PROCEDURE)
+    return Procedure(data.get("name"), steps, prerequisites, warnings)
+
+
+def _listed(given: Any, what: str) -> Sequence[Any]:
+    if not isinstance(given, list | tuple):
+        raise Invalid(f"{what} must be a text or a list of texts, not {quoted(given)}")
+    return given
+
+
+def _must_be_procedure(data: Mapping[str, Any]) -> None:
+    if not data.get("steps"):
+        raise Invalid("a procedure has steps: a list of texts, in their order")
+    for part in PARTS_OF_PROCEDURE:
+        given = data.get(part) or ()
+        if not isinstance(given, list | tuple) or not all(isinstance(each, str) for each in given):
+            raise Invalid(f"the {part} of a procedure must be a list of texts, not {quoted(given)}")
+        if len(given) > MOST_STEPS:
+            raise Invalid(f"a procedure has {len(given):,} {part}; {MOST_STEPS} are allowed: make two of it")
+        for place, each in enumerate(given, 1):
+            _must_be_text(each, f"number {place} of the {part} of a procedure", LONGEST_STEP)
+    if data.get("name") is not None:
+        _must_be_text(data["name"], "the name of a procedure", LONGEST_PROCEDURE_NAME)
+
+
+def _must_be_text(given: object, what: str, longest: int) -> None:
+    if not isinstance(given, str) or not given.strip():
+        raise Invalid(f"{what} must be a text, not {quoted(given)}")
+    if len(given) > longest:
+        raise Invalid(f"{what} has {len(given):,} characters; {longest:,} are allowed")
+    if bad := flaw(given):
+        raise Invalid(f"{what} holds {bad}; remove it")

@@ -1,0 +1,189 @@
+"""Triggers: what has to occur in a text so that a memory comes up by itself, whatever the question is.
+
+    "drop table"        these words, as whole words, in any case and with any blanks between them
+    "/drop\\s+\\w+/"      a pattern between slashes, in any case: RE2, which takes linear time whatever the pattern is
+
+Whoever writes a trigger decides what others are shown, so what could be of harm is refused when it is stored: a pattern that is no
+RE2 or whose program is large (what is slow about RE2 is proportional to that), and what fits nearly any text. What was stored
+without these checks, such as an import, is checked again when it is read, and what does not pass does nothing.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any
+
+from memorist.errors import Invalid
+from memorist.text.patterns import regex
+from memorist.text.twins import claim_of, normalised
+from memorist.text.visible import flaw, quoted
+
+TRIGGERS = "triggers"  # the key in a memory's data
+FIRED = "triggered"  # in `why` of what they brought up: that it is shown does not say that the question is answered
+MOST_TRIGGERS = 16  # of one memory
+LONGEST_TRIGGER = 200  # characters
+LARGEST_PROGRAM = 400  # steps of a compiled pattern: where RE2 has to fall back, each of them looks at each character
+PATTERN_MEMORY = 1 << 20  # bytes
+LONGEST_CONTEXT = 100_000  # characters of a text in which words are looked for: the last ones, which were said last
+LONGEST_FOR_PATTERNS = 20_000  # the same for patterns
+TOO_MANY_FIT = 0.25  # of the ordinary texts below: what fits more of them fits nearly anything
+ORDINARY = (
+    "Which database does staging use?",
+    "thanks, that works",
+    "Please fix the failing test in the parser.",
+    "When is Anna's birthday?",
+    "Wo liegt der Schlüssel für den Keller?",
+    "def main(): return 0",
+    "Let's have lunch at 12:30 on Friday",
+    "¿Cuándo llega el tren?",
+    "The deploy took 14 minutes yesterday",
+    "git push origin main",
+    "What did we decide about the login page, and why?",
+    "ok",
+    "SELECT name FROM users WHERE id = 7;",
+    "明日の会議は何時ですか",
+    "I would like a summary of this mail.",
+    "Error: cannot open file 'data.csv'",
+)
+_WORD = regex(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """One that can be used: some words, or a pattern."""
+
+    said: str  # as it was written
+    words: str = ""  # in the form in which texts are compared
+    first: str = ""  # of them, by which it is looked up
+    pattern: Any = None  # of RE2, over bytes
+
+    def occurs(self, context: "Occurring") -> bool:
+        if self.pattern is not None:
+            return self.pattern.search(context.bytes) is not None
+        return (not self.first or self.first in context.words) and _stands_alone(self.words, context.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Occurring:
+    """A text in which triggers are looked for, prepared once for all of them."""
+
+    text: str
+    words: frozenset[str]
+    bytes: bytes
+
+    @classmethod
+    def of(cls, said: str) -> "Occurring":
+        text = normalised(said[-LONGEST_CONTEXT:])
+        read = said[-LONGEST_FOR_PATTERNS:].encode("utf-8", "replace")
+        return cls(text, frozenset(_WORD.findall(text)), read)
+
+    def meets(self, triggers: Iterable[Trigger]) -> Trigger | None:
+        """The first of these that occurs."""
+        return next((trigger for trigger in triggers if trigger.occurs(self)), None)
+
+
+def checked(given: object, what: str = TRIGGERS) -> list[str]:
+    """Triggers as they are stored; an error names the one that cannot be used, and why."""
+    wanted = [given] if isinstance(given, str) else given
+    if not isinstance(wanted, list | tuple) or not wanted:
+        raise Invalid(f"{what} must be a list of texts such as ['drop table', '/rm +-rf/'], not {quoted(given)}")
+    if len(wanted) > MOST_TRIGGERS:
+        raise Invalid(f"{what} are {len(wanted):,}; {MOST_TRIGGERS} are allowed: a pattern can stand for several words")
+    for each in wanted:
+        if (problem := _problem(each)) is not None:
+            raise Invalid(f"{what}: {quoted(each)} {problem}")
+    return list(dict.fromkeys(each.strip() for each in wanted))
+
+
+def triggers_in(data: Mapping[str, Any]) -> tuple[Trigger, ...]:
+    """Those of a memory that can be used, by its data; what is no trigger, or no longer allowed, is left out."""
+    return _usable(said_in(data)[:MOST_TRIGGERS])
+
+
+def said_in(data: Mapping[str, Any]) -> tuple[str, ...]:
+    """The triggers of a memory as they were written."""
+    given = data.get(TRIGGERS)
+    return tuple(each for each in given if isinstance(each, str)) if isinstance(given, list | tuple) else ()
+
+
+@lru_cache(maxsize=1 << 12)
+def _usable(said: tuple[str, ...]) -> tuple[Trigger, ...]:
+    return tuple(_trigger(each.strip()) for each in said if _problem(each) is None)
+
+
+def _problem(said: object) -> str | None:
+    """Why it cannot be a trigger."""
+    if not isinstance(said, str) or not said.strip() or flaw(said):
+        return "is no text that can occur; write words such as 'drop table', or a pattern such as '/rm +-rf/'"
+    said = said.strip()
+    if len(said) > LONGEST_TRIGGER:
+        return f"has {len(said):,} characters; {LONGEST_TRIGGER} are allowed"
+    if not _is_pattern(said):
+        return None if claim_of(said).words else "stands in nearly any text; name what has to occur"
+    return _flaw_of(said)
+
+
+def _is_pattern(said: str) -> bool:
+    return len(said) > 1 and said[0] == said[-1] == "/"
+
+
+@lru_cache(maxsize=1 << 10)
+def _flaw_of(said: str) -> str | None:
+    """What is wrong with a pattern."""
+    import re2  # type: ignore[import-untyped]  # loaded where there is a pattern: most stores have none
+
+    try:
+        pattern = _compiled(said[1:-1])
+    except re2.error as problem:
+        told = problem.args[0] if problem.args else ""
+        why = told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)
+        return f"cannot be used: {why}; it must be RE2, which has no lookaround and no backreferences"
+    size = max(pattern.programsize, pattern.reverseprogramsize)
+    if size > LARGEST_PROGRAM:
+        return f"is too large: {size:,} steps, {LARGEST_PROGRAM} are allowed; repeat less of it, or make two of it"
+    fits = sum(pattern.search(text.encode()) is not None for text in ORDINARY)
+    if pattern.search(b"") is not None or fits > TOO_MANY_FIT * len(ORDINARY):
+        return "fits nearly any text; say what has to occur"
+    return None
+
+
+@lru_cache(maxsize=1 << 10)
+def _compiled(pattern: str) -> Any:
+    import re2
+
+    options = re2.Options()
+    options.log_errors, options.never_capture, options.case_sensitive = False, True, False
+    options.max_mem = PATTERN_MEMORY
+    return re2.compile(pattern.encode(), options)
+
+
+@cache
+def _spaced(letter: str) -> bool:
+    """Whether words of this letter's script have blanks between them: for Chinese, Japanese and Thai a word is found anywhere."""
+    return letter.isalnum() and not ("\u0e00" <= letter <= "\u0eff" or "\u3040" <= letter <= "\u9fff")
+
+
+def _trigger(said: str) -> Trigger:
+    if _is_pattern(said):
+        return Trigger(said, pattern=_compiled(said[1:-1]))
+    words = normalised(said)
+    found = _WORD.findall(words)
+    whole = bool(found) and all(map(_spaced, found[0]))
+    return Trigger(said, words, found[0] if whole else "")
+
+
+def _stands_alone(words: str, text: str) -> bool:
+    """Whether these words occur with no letter of a longer word around them."""
+    start = text.find(words)
+    while start >= 0:
+        end = start + len(words)
+        before, after = text[start - 1 : start], text[end : end + 1]
+        if not (_joins(before) and _spaced(words[0])) and not (_joins(after) and _spaced(words[-1])):
+            return True
+        start = text.find(words, start + 1)
+    return False
+
+
+def _joins(letter: str) -> bool:
+    """Whether a word goes on with it."""
+    return letter == "_" or (bool(letter) and _spaced(letter))
