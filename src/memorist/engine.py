@@ -24,11 +24,12 @@ from memorist.errors import Invalid, MemoristError, Refused, StoreDamaged, Store
 from memorist.folder import Folder
 from memorist.kinds import KINDS, Kind, Kinds
 from memorist.models import rerank as second
+from memorist.models.chat import Chat, chosen_chat
 from memorist.models.embed import NONE, Choice, Embedder, chosen, chosen_for_turns, shown
 from memorist.noun import SHOWN_IN_A_CELL, line
 from memorist.project import Project, resolve_project
 from memorist.records import Context, Draft, Link, LinkKind, Outcome, Recall, Record, Reference, Report, Scope, now_utc
-from memorist.store import checkouts, choices
+from memorist.store import calls, checkouts, choices
 from memorist.store.fork import must_be_ours
 from memorist.store.meaning import Meaning
 from memorist.store.open import IN_RAM, open_store
@@ -69,6 +70,7 @@ class Setup:
     kinds: Mapping[str, Kind]
     actor: str
     rerank: str
+    chat: str
     embed: Choice
     embed_turns: str | None
     times: TimeReader
@@ -113,6 +115,7 @@ def setup_for(
         kinds=here.kinds,
         actor=here.actor,
         rerank=here.rerank,
+        chat=here.chat,
         embed=embedder(here.embed, asked=here.sources["embed"] != "default"),
         embed_turns=here.embed_turns,
         times=reader_named(here.dates),
@@ -256,6 +259,7 @@ class Engine:
         embed: Embedder | str | None = None,
         embed_turns: Embedder | str | None = None,
         rerank: Reranker | str | None = None,
+        chat: Chat | str | None = None,
         wait: float = 30.0,
         confirm: Confirmer | None = None,
     ) -> None:
@@ -274,6 +278,7 @@ class Engine:
         self._tools = Tools(
             store, clock, count_tokens, known, meaning, confirm, here.judge(rerank), here.times,
             folder=Folder(here.project.root, here.directory), clean_files=partial(_clean_files, self),
+            chat=calls.port(chosen_chat(chat, here.chat, settings.secret), self._writer, clock, self.space),
         )  # fmt: skip
         self._settle(here, access)
         for name in (self.space, self.home):
@@ -340,6 +345,7 @@ class Engine:
         if os.getpid() != self._process:
             return  # it is the parent's to close
         self._slices.close()
+        calls.keep(self._tools.chat, self._tools.store, self.space)
         try:
             self._writer.close()
         finally:
@@ -535,6 +541,7 @@ class Engine:
         answer, took = recall.pipeline.answer(query, self.access, self._homes, self.design, tools, hurried)
         self._monitor.note(took)
         self._count_use()
+        calls.keep(tools.chat, tools.store, self.space)
         if not answer and self.project.scope in answer.scopes:
             withheld = query.session is not None and f"session/{query.session}" not in answer.scopes
             told = [f"session {query.session} was held for a user; name that user (user=, --user)"] if withheld else []
@@ -635,6 +642,7 @@ class Engine:
             "memory": self._off_because() or "on",
             **self._vectors(),
             **second.told(self._tools.rerank),
+            **self._tools.chat.told(),
             "scopes": store.count(Where(access).also("state", "eq", "active")),
             **self._lately(),
             "upkeep_due": upkeep.due.shown(self.design.due),

@@ -72,6 +72,7 @@ class Memory(Conversation):
     design: how memories are found and kept, by name or as a `Design` · kinds: kinds of your own
     embed: "layered", "static", "none", "onnx:FOLDER", the address of a server, or an object · embed_turns: another one for turns
     rerank: a second opinion on the hits: "onnx:FOLDER", a cross-encoder, or a function; "none" for none
+    chat: a language model for what rules do otherwise: a server's address, or an object with a name and answer(prompt, seconds)
     confirm: is asked what a person has to agree to · wait: seconds to wait for another writer
     clock, count_tokens: the time now, and how many tokens a text has
 

@@ -128,6 +128,8 @@ class Search:
     note: str | None = None  # what the stage wants to say
     empty_because: str | None = None
     notes: tuple[str, ...] = ()  # what the answer has to say beside its hits
+    session: str | None = None  # that it was asked in
+    judged: bool = False  # a judge read the hits, and what it chose stays
 
     @property
     def wanted(self) -> set[int]:
@@ -526,6 +528,7 @@ def _search(
         least,
         hurried,
         until,
+        session=query.session,
     )
 
 

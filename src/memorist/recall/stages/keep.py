@@ -70,7 +70,7 @@ class Abstain:
     unless_covered: float = 0.3  # a question for a word gets what holds it, however common it is
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        if search.chance is None or search.min_relevance is not None:
+        if search.chance is None or search.min_relevance is not None or search.judged:
             return search
         best = max(search.hits, key=lambda hit: hit.score, default=None)
         below = self.below if best is None or _is_memory(best, tools) else self.elsewhere
@@ -101,6 +101,8 @@ class DropUnlikely:
     said: float = 0.005  # relevance of a turn or a part of a document: hardly anything below it ever mattered
 
     def __call__(self, search: Search, tools: Tools) -> Search:
+        if search.judged:
+            return search
         first = max(search.hits, key=lambda hit: hit.score, default=None)
         best = log_odds(first.score) if first else 0.0
         judged = [hit for hit in search.hits if not self._spares(hit, first, search.min_relevance)]
