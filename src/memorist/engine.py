@@ -539,7 +539,7 @@ class Engine:
             return Recall(str(query.text), empty_because=str(off))
         hurried = self._monitor.hurried
         answer, took = recall.pipeline.answer(query, self.access, self._homes, self.design, tools, hurried)
-        self._monitor.note(took)
+        self._monitor.note(took - recall.pipeline.waited(answer))
         self._count_use()
         calls.keep(tools.chat, tools.store, self.space)
         if not answer and self.project.scope in answer.scopes:

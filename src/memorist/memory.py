@@ -309,8 +309,8 @@ class Memory(Conversation):
         message: int | None = None,
     ) -> builtins.list[Outcome]:
         """Keeps what rules find in a text, at most eight findings of a message, as candidates in the scope of its session.
-        What is found is a piece of the text; `promote` decides what becomes a memory of the project. Under a design that promotes
-        directly they are candidates of the project at once.
+        What is found is a piece of the text; where `chat` names a model, it reads what was said instead. `promote` decides what
+        becomes a memory of the project. Under a design that promotes directly they are candidates of the project at once.
 
         text: what was said; or chat messages as in `remember`, each with its own role, and one `undo` for all of them
         session: where; it must be named · agent: whose text it is · role: of the speaker
@@ -318,9 +318,13 @@ class Memory(Conversation):
         """
         direct, caller, home = self.design.promotion.mode == "direct", self._caller, self._place(session)
         outcomes: builtins.list[Outcome] = []
-        for who, said, number in remember.turns.pieces_of(text, role, message):
+        pieces = remember.turns.pieces_of(text, role, message)
+        heard = [remember.promotion.Overheard(said, who, agent, number, caller) for who, said, number in pieces]
+        if session is not None and caller.tools.chat.ready and remember.promotion.looks(home, caller):
+            heard = remember.distil.together(heard, home, caller)
+        for each in heard:
             batch = next((outcome.batch for outcome in outcomes if outcome.batch), None)
-            outcomes += remember.promotion.keep(said, session, agent, who, number, caller, home, direct, batch)
+            outcomes += remember.promotion.keep_all([each], session, home, direct, batch)
         return [self._tell(outcome) for outcome in outcomes]
 
     def promote(
