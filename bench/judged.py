@@ -17,7 +17,7 @@ from bench.sets import FILES, Question, Shelf
 from memorist import Memory
 from memorist.design import Design
 from memorist.designs.balanced import BALANCED
-from memorist.models.chat import ChatPrompt, Reply
+from memorist.models.chat import ChatPrompt, ChatReply
 from memorist.recall.stages.judge import Judge
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -41,11 +41,11 @@ class Oracle:
     def about(self, question: Question, shelf: Shelf) -> None:
         self.matters = {each.text[:600] for each in shelf.documents if each.id in question.gold}
 
-    def answer(self, prompt: ChatPrompt, seconds: float) -> Reply:
+    def answer(self, prompt: ChatPrompt, seconds: float) -> ChatReply:
         if self.down:
             raise ConnectionError
         notes = json.loads(prompt.user.split("\n")[1])["notes"]
-        return Reply(json.dumps({"relevant": [each["number"] for each in notes if each["note"] in self.matters]}))
+        return ChatReply(json.dumps({"relevant": [each["number"] for each in notes if each["note"] in self.matters]}))
 
 
 def run(held: Sequence[tuple[Shelf, dict[str, str]]], embed: str | None = None) -> dict[str, dict[str, float]]:

@@ -41,7 +41,9 @@ def served(model: Path) -> Any:
     params.hostnames = ["127.0.0.1"]
     params.port = 0
     params.n_ctx, params.n_parallel, params.n_predict = 4096, 1, 1500
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 2
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = (
+        1  # more of them wait for one another where others work too
+    )
     params.n_gpu_layers, params.verbosity = 0, 0
     return xllamacpp.Server(params)
 
@@ -53,7 +55,7 @@ def told(what: str, started: float) -> None:
 def asking(address: str) -> None:
     """Each way on the ladder, and an answer that is cut."""
     for way in range(len(LADDER)):
-        started, chat = time.perf_counter(), RemoteChat.at(f"{address}&seconds=120", lambda _: None)
+        started, chat = time.perf_counter(), RemoteChat.at(f"{address}&seconds=500", lambda _: None)
         chat.way = way
         port, came = ChatPort(chat), "ran"
         try:
@@ -69,7 +71,7 @@ def asking(address: str) -> None:
         assert way or came == "ran", "with a schema every answer has its form"
         assert port.tally().tokens > 0 and port.tally().outcomes == {f"trial {came}": 1}
         told(f"{LADDER[way]}: {came}", started)
-    port = ChatPort(RemoteChat.at(f"{address}&seconds=120", lambda _: None))
+    port = ChatPort(RemoteChat.at(f"{address}&seconds=500", lambda _: None))
     try:
         port.ask("trial", replace(about_data("Tell a long story.", {}, FORM), most=3), lambda told: told)
         raise AssertionError("three tokens were enough for JSON")
@@ -80,7 +82,7 @@ def asking(address: str) -> None:
 def living(address: str, folder: Path) -> None:
     """A memory that has it for everything."""
     started = time.perf_counter()
-    with Memory(folder / "memory.db", design=judged(), chat=f"{address}&seconds=240") as memory:
+    with Memory(folder / "memory.db", design=judged(), chat=f"{address}&seconds=500") as memory:
         memory.remember_many(NOTES)
         found = memory.recall("which database does staging run?")
         assert {hit.text for hit in found} <= set(NOTES) and (found or found.empty_because)

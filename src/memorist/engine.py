@@ -85,6 +85,9 @@ class Setup:
             log.warning("a setting does not hold: %s", problem)
         return self.problems
 
+    def talker(self, chat: Chat | str | None) -> Chat | None:
+        return chosen_chat(chat, self.chat, settings.secret)
+
     def judge(self, rerank: Reranker | str | None) -> Reranker | None:
         return second.reranker(rerank, self.rerank)
 
@@ -264,29 +267,31 @@ class Engine:
         confirm: Confirmer | None = None,
     ) -> None:
         _check(access, clock, count_tokens, kinds, rerank, confirm)
-        here = setup_for(path, project, space, design)
         _check_space(access, space)
+        here = setup_for(path, project, space, design)
         self.space = (access or Access(here.space)).space  # which checks its name before a file is made
         self.bus, self._held = Bus(lambda: self.access), set()
         self.design, self._process, self._problems = here.design, os.getpid(), here.told()
         self._off_because, self._here = here.off_because, here
-        models, self._own = _models(here, embed, embed_turns), _own_rules()
+        models, self._own, talker = _models(here, embed, embed_turns), _own_rules(), here.talker(chat)
         store = open_store(here.db, checks.seconds(wait, "wait"))
         meaning = Meaning(store, *models, self._own)
         self._writer = Writer(store, clock, meaning, self._own, here.min_free)
-        known = Kinds({**KINDS, **here.kinds, **(kinds or {})})
         self._tools = Tools(
-            store, clock, count_tokens, known, meaning, confirm, here.judge(rerank), here.times,
-            folder=Folder(here.project.root, here.directory), clean_files=partial(_clean_files, self),
-            chat=calls.port(chosen_chat(chat, here.chat, settings.secret), self._writer, clock, self.space),
+            store, clock, count_tokens, Kinds({**KINDS, **here.kinds, **(kinds or {})}), meaning, confirm, here.judge(rerank),
+            here.times, folder=Folder(here.project.root, here.directory), clean_files=partial(_clean_files, self),
+            chat=calls.port(talker, self._writer, clock, self.space),
         )  # fmt: skip
         self._settle(here, access)
-        for name in (self.space, self.home):
-            self._writer.refuse_secret(name, "the space or project")
+        self._refuse_secret_names()
         self._settle_homes()
         self._monitor = recall.pipeline.Monitor()
         self._slices = upkeep.due.Slices(self._tools, self._writer, self._off_because, self._tell_all)
         self._slices.opened(self.design, self.access)
+
+    def _refuse_secret_names(self) -> None:
+        for name in (self.space, self.home):
+            self._writer.refuse_secret(name, "the space or project")
 
     def _settle(self, here: Setup, access: Access | None) -> None:
         """Which project this is, by all that the store knows of the folder. What the folder was until now comes along; where

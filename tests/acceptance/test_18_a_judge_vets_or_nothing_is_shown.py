@@ -11,7 +11,7 @@ from chat_server import Says, serving
 from conftest import rounds
 from judged import choosing, judged
 from memorist import Memory
-from memorist.models.chat import ChatFailed, Limits
+from memorist.models.chat import ChatFailed, ChatLimits
 from memorist.testing import NEVER, ScriptedChat
 
 NOTES = ("Staging runs Postgres 16", "Staging is deployed on Mondays", "The canteen has soup on Fridays")
@@ -54,7 +54,7 @@ def test_an_empty_list_is_honoured() -> None:
 @pytest.mark.parametrize("name", FAILURES)
 def test_a_failure_shows_the_verified_set_or_nothing_and_is_counted(name: str) -> None:
     answer, outcome = FAILURES[name]
-    chat = ScriptedChat(choosing("Postgres"), answer, limits=Limits(seconds=0.25 if answer is NEVER else 20))
+    chat = ScriptedChat(choosing("Postgres"), answer, limits=ChatLimits(seconds=0.25 if answer is NEVER else 20))
     with Memory(":memory:", design=judged(every=1), chat=chat) as memory:
         memory.remember_many(NOTES)
         assert [hit.text for hit in memory.recall(ASKED, session="s1")] == [NOTES[0]]

@@ -17,8 +17,8 @@ from memorist.models.chat import (
     ChatFailed,
     ChatPort,
     ChatPrompt,
-    Limits,
-    Reply,
+    ChatLimits,
+    ChatReply,
     about_data,
     checked_chat,
     chosen_chat,
@@ -30,7 +30,7 @@ from memorist.testing import NEVER, MovableClock, ScriptedChat, Slowly
 
 FORM = {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]}
 PROMPT = ChatPrompt("Say it.", "heron", FORM)
-SHORT = Limits(seconds=0.2)
+SHORT = ChatLimits(seconds=0.2)
 
 
 def word(told: Any) -> str:
@@ -66,7 +66,7 @@ SCRIPTS: dict[str, tuple[Any, str]] = {
     "another key": ({"bird": "heron"}, "unparseable"),
     "a list": (["heron"], "unparseable"),
     "as deep as it goes": ("[" * 100_000, "unparseable"),
-    "no reply at all": (lambda _: Reply(7), "unparseable"),  # type: ignore[arg-type]
+    "no reply at all": (lambda _: ChatReply(7), "unparseable"),  # type: ignore[arg-type]
     "never": (NEVER, "timeout"),
     "too late": (Slowly(2.0, {"word": "heron"}), "timeout"),
     "an error of its own": (ZeroDivisionError("x"), "transport_error"),
@@ -78,7 +78,7 @@ SCRIPTS: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_each_use_ends_in_one_outcome_that_is_counted(name: str) -> None:
     script, wanted = SCRIPTS[name]
-    chat = ScriptedChat(script, limits=SHORT if wanted == "timeout" else Limits())
+    chat = ScriptedChat(script, limits=SHORT if wanted == "timeout" else ChatLimits())
     port = ChatPort(chat)
     assert outcome_of(port) == wanted
     chat.over()
@@ -111,16 +111,16 @@ def test_a_failure_is_told_until_the_model_answers_again() -> None:
 
 def test_the_calls_and_tokens_of_a_day_are_limited() -> None:
     clock = MovableClock()
-    port = ChatPort(ScriptedChat({"word": "x"}, limits=Limits(calls=2)), clock=clock)
+    port = ChatPort(ScriptedChat({"word": "x"}, limits=ChatLimits(calls=2)), clock=clock)
     assert [outcome_of(port) for _ in range(3)] == ["ran", "ran", "over_budget"]
     clock.move(days=1)
     assert outcome_of(port) == "ran", "another day"
-    port = ChatPort(ScriptedChat(lambda _: Reply('{"word": "x"}', 60), limits=Limits(tokens=100)), clock=clock)
+    port = ChatPort(ScriptedChat(lambda _: ChatReply('{"word": "x"}', 60), limits=ChatLimits(tokens=100)), clock=clock)
     assert [outcome_of(port) for _ in range(3)] == ["ran", "ran", "over_budget"]
 
 
 def test_what_was_spent_by_other_processes_counts(tmp_path: Path) -> None:
-    chat = ScriptedChat({"memories": []}, limits=Limits(calls=1))
+    chat = ScriptedChat({"memories": []}, limits=ChatLimits(calls=1))
     said = "We talked for a while about the new greenhouse and the price of glass. " * 4
     for wanted in ({"extraction ran": 1}, {"extraction ran": 1, "extraction over_budget": 1}):
         with Memory(tmp_path / "memory.db", chat=chat) as memory:
@@ -145,7 +145,7 @@ def test_after_failures_in_a_row_it_is_left_alone_and_tried_again_with_one_call(
 
 
 def test_those_who_never_answer_do_not_pile_up() -> None:
-    chat = ScriptedChat(NEVER, limits=Limits(seconds=0.01))
+    chat = ScriptedChat(NEVER, limits=ChatLimits(seconds=0.01))
     port = ChatPort(chat, tick=lambda: 1e9 if len(chat.asked) > 99 else float(1000 * len(chat.asked)))
     for _ in range(12):
         outcome_of(port)
@@ -282,7 +282,7 @@ def test_no_other_address_is_a_model(wrong: str) -> None:
 def test_an_address_says_all_about_it() -> None:
     made = RemoteChat.at("https://h/v1/chat/completions?model=m&key=A_KEY&calls=5&tokens=900&seconds=7", lambda _: "x")
     assert (made.url, made.name, made.variable) == ("https://h/v1/chat/completions", "m@https://h/v1", "A_KEY")
-    assert made.limits == Limits(7.0, 5, 900) and "x" not in repr(made).split("secret")[0].replace("https", "")
+    assert made.limits == ChatLimits(7.0, 5, 900) and "x" not in repr(made).split("secret")[0].replace("https", "")
     assert RemoteChat.at("https://h/v1/?model=m", lambda _: None).url == made.url
 
 

@@ -8,7 +8,7 @@ import pytest
 from judged import choosing, judged, shown
 from memorist import Memory
 from memorist.designs import own
-from memorist.models.chat import Limits
+from memorist.models.chat import ChatLimits
 from memorist.recall.pipeline import waited
 from memorist.testing import NEVER, ScriptedChat, Slowly
 
@@ -21,8 +21,8 @@ NOTES = (
 ASKED = "who is the boiler man?"
 
 
-def filled(*script: Any, limits: Limits | None = None, **how: Any) -> tuple[Memory, ScriptedChat]:
-    chat = ScriptedChat(*script, limits=limits or Limits())
+def filled(*script: Any, limits: ChatLimits | None = None, **how: Any) -> tuple[Memory, ScriptedChat]:
+    chat = ScriptedChat(*script, limits=limits or ChatLimits())
     memory = Memory(":memory:", design=judged(**how), chat=chat)
     memory.remember_many(NOTES)
     return memory, chat

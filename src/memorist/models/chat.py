@@ -1,6 +1,6 @@
 """A language model behind one port: what it may be asked, what came of it, and when it is left alone.
 
-A model is any object with a `name` and `answer(prompt, seconds)` that gives a `Reply`; `models/completions.py` is one for
+A model is any object with a `name` and `answer(prompt, seconds)` that gives a `ChatReply`; `models/completions.py` is one for
 servers that speak the `/chat/completions` of OpenAI. It is used only where somebody named it. What it says is believed by
 nobody: the use that asked reads the answer, and what it cannot read is a failure. Every use has rules that do without.
 
@@ -44,7 +44,7 @@ ChatOutcome = Literal[
 OUTCOMES: tuple[ChatOutcome, ...] = get_args(ChatOutcome)
 FINE: tuple[ChatOutcome, ...] = ("ran", "opted_out", "cadence_carry")
 SECONDS = 20.0  # for one answer
-MOST_CALLS, MOST_TOKENS = 2000, 2_000_000  # of a day
+CALLS_A_DAY, TOKENS_A_DAY = 2000, 2_000_000  # of a day
 IN_A_ROW = 3  # failures after which it is left alone
 FIRST_REST, LONGEST_REST = 30.0, 600.0  # seconds
 WAITED_FOR = 4  # answers at once: those that never come must not pile up
@@ -78,7 +78,7 @@ def about_data(task: str, data: Any, schema: Mapping[str, Any], most: int = 800)
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ChatReply:
     """What a model said: a text that should be JSON, and what it cost."""
 
     text: str
@@ -91,7 +91,7 @@ class Chat(Protocol):
     @property
     def name(self) -> str: ...
 
-    def answer(self, prompt: ChatPrompt, seconds: float) -> Reply: ...
+    def answer(self, prompt: ChatPrompt, seconds: float) -> ChatReply: ...
 
 
 class ChatFailed(ModelUnavailable):
@@ -103,12 +103,12 @@ class ChatFailed(ModelUnavailable):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ChatLimits:
     """What a model may cost: seconds for an answer, and calls and tokens of a day."""
 
     seconds: float = SECONDS
-    calls: int = MOST_CALLS
-    tokens: int = MOST_TOKENS
+    calls: int = CALLS_A_DAY
+    tokens: int = TOKENS_A_DAY
 
 
 # ---------------------------------------------------------------- what was counted
@@ -200,7 +200,7 @@ class ChatPort:
     ) -> None:
         self.chat = chat
         self.carried = Carried()
-        self.limits: Limits = getattr(chat, "limits", Limits())
+        self.limits: ChatLimits = getattr(chat, "limits", ChatLimits())
         self._redact, self._clock, self._spent, self._tick = redact, clock, spent, tick
         self._lock = threading.Lock()
         self._new = Tally()  # since it was last taken to be kept
@@ -314,7 +314,7 @@ class ChatPort:
             )
         return self.chat
 
-    def _waited(self, chat: Chat, prompt: ChatPrompt, seconds: float) -> Reply:
+    def _waited(self, chat: Chat, prompt: ChatPrompt, seconds: float) -> ChatReply:
         """Its answer, from a thread of its own: what never comes back is left behind, a few at most."""
         with self._lock:
             if self._waiting >= WAITED_FOR or seconds <= 0:
@@ -323,7 +323,7 @@ class ChatPort:
                 )
             self._waiting += 1
 
-        def work() -> Reply:
+        def work() -> ChatReply:
             try:
                 return chat.answer(prompt, seconds)
             finally:
@@ -338,8 +338,10 @@ class ChatPort:
             raise ChatFailed("timeout", f"{self.name} did not answer within {seconds:.1f} s") from problem
         except Exception as problem:  # it may be foreign code
             raise ChatFailed("transport_error", f"{self.name} failed with {type(problem).__name__}") from problem
-        if not isinstance(reply, Reply) or not isinstance(reply.text, str):
-            raise ChatFailed("unparseable", f"{self.name} gave a {type(reply).__name__}, which is no Reply with a text")
+        if not isinstance(reply, ChatReply) or not isinstance(reply.text, str):
+            raise ChatFailed(
+                "unparseable", f"{self.name} gave a {type(reply).__name__}, which is no ChatReply with a text"
+            )
         return reply
 
     def _spend(self, tokens: int, calls: int = 0) -> None:

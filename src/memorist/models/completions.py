@@ -15,10 +15,19 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from memorist.errors import Invalid
-from memorist.models.chat import MOST_CALLS, MOST_TOKENS, ChatFailed, ChatOutcome, ChatPrompt, Limits, Reply, parsed
+from memorist.models.chat import (
+    CALLS_A_DAY,
+    TOKENS_A_DAY,
+    ChatFailed,
+    ChatOutcome,
+    ChatPrompt,
+    ChatLimits,
+    ChatReply,
+    parsed,
+)
 from memorist.models.chat import SECONDS as USUAL
 from memorist.models.embed import apart
 from memorist.models.remote import FIRST_PAUSE, HERE, WAYS, NoKey, client_for, fetched, must_be_a_variable
@@ -29,12 +38,12 @@ if TYPE_CHECKING:
 
     from memorist.models.embed import Secret
 
-ENDING = "/chat/completions"
-PARTS = ("model", "key", "calls", "tokens", "seconds")
+COMPLETIONS = "/chat/completions"
+ADDRESS_PARTS = ("model", "key", "calls", "tokens", "seconds")
 LADDER = ("json_schema", "json_object", "prompt")
 NOT_THIS_WAY = (400, 415, 422, 501)  # what servers answer to a form of JSON that they do not know
 KEY_TROUBLE = (401, 403)
-TRIES = 3  # of one request, where it may pass by itself
+ATTEMPTS = 3  # of one request, where it may pass by itself
 WRITTEN = "Answer with one JSON value and nothing else. It must fit this JSON schema: "
 
 
@@ -46,7 +55,7 @@ class RemoteChat:
     model: str
     variable: str | None
     secret: "Secret"
-    limits: Limits
+    limits: ChatLimits
     way: int = 0  # the place on the ladder that is known to work, or to be tried first
     _pause: Callable[[float], None] = field(default=time.sleep, repr=False)
 
@@ -56,27 +65,22 @@ class RemoteChat:
         try:
             split = urlsplit(address)
             named = dict(parse_qsl(split.query, keep_blank_values=True, strict_parsing=bool(split.query)))
-            host, _ = split.hostname, split.port
+            _ = split.hostname, split.port
         except ValueError as problem:
             raise Invalid("the address of the chat model cannot be read; write https://HOST/v1?model=NAME") from problem
-        if not host or split.username or split.password or split.fragment:
-            raise Invalid(
-                "the address of a chat model has a host, and no user, password or fragment; name a key by key=VARIABLE"
-            )
-        if not named.get("model") or not set(named) <= set(PARTS):
-            raise Invalid(f"the address of a chat model needs ?model=NAME; after the ? it may have {', '.join(PARTS)}")
-        if "key" in named:
-            must_be_a_variable(named["key"], safe=split.scheme != "http" or host in HERE)
-        path = split.path.rstrip("/").removesuffix(ENDING)
-        limits = Limits(_number(named, "seconds", USUAL), *(int(_number(named, *each)) for each in
-                        (("calls", MOST_CALLS), ("tokens", MOST_TOKENS))))  # fmt: skip
-        return cls(f"{split.scheme}://{split.netloc}{path}{ENDING}", named["model"], named.get("key"), secret, limits)
+        _must_be_an_address(split, named)
+        path = split.path.rstrip("/").removesuffix(COMPLETIONS)
+        limits = ChatLimits(_number(named, "seconds", USUAL), *(int(_number(named, *each)) for each in
+                        (("calls", CALLS_A_DAY), ("tokens", TOKENS_A_DAY))))  # fmt: skip
+        return cls(
+            f"{split.scheme}://{split.netloc}{path}{COMPLETIONS}", named["model"], named.get("key"), secret, limits
+        )
 
     @property
     def name(self) -> str:
-        return f"{self.model}@{self.url.removesuffix(ENDING)}"
+        return f"{self.model}@{self.url.removesuffix(COMPLETIONS)}"
 
-    def answer(self, prompt: ChatPrompt, seconds: float) -> Reply:
+    def answer(self, prompt: ChatPrompt, seconds: float) -> ChatReply:
         until = time.monotonic() + seconds
         try:
             connected = client_for(self.url, self.variable, self.secret, seconds)
@@ -109,31 +113,36 @@ class RemoteChat:
     def _sent(self, client: "httpx2.Client", body: Any, until: float, lower: bool) -> tuple[int, bytes]:
         """Status and content of what can be used, or of a way that is refused while there is a `lower` one. What may pass by
         itself is tried again."""
-        import httpx2
-
-        pause, tries = FIRST_PAUSE, 0
-        while True:
-            tries, wanted, outcome = tries + 1, 0.0, "transport_error"
-            try:
-                status, content, wanted = self._answer(client, body, until)
-                if status == 200 or (lower and status in NOT_THIS_WAY):
-                    return status, content
-                because = WAYS.get(status, f"it answered with status {status}")
-                if status in KEY_TROUBLE:
-                    raise self._failed("refused", f"{because}; {self._whose_key()}")
-                if status != 429 and status < 500:
-                    raise self._failed("transport_error", because)
-            except TimeoutError:
-                outcome, because = "timeout", "it did not answer in time"
-            except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError) as problem:
-                because = f"it cannot be reached ({type(problem).__name__})"
-            except ValueError as problem:
-                raise self._failed("unparseable", str(problem)) from problem
+        pause = FIRST_PAUSE
+        for tries in range(1, ATTEMPTS + 1):
+            status, content, wanted, problem = self._tried(client, body, until)
+            if status == 200 or (lower and status in NOT_THIS_WAY):
+                return status, content
             wait = max(wanted, pause * random.uniform(0.5, 1))
-            if tries >= TRIES or time.monotonic() + wait > until:
-                raise self._failed("timeout" if outcome == "timeout" else "transport_error", because)
+            for_good = status is not None and status != 429 and status < 500
+            if for_good or tries == ATTEMPTS or time.monotonic() + wait > until:
+                raise problem
             self._pause(wait)
             pause *= 2
+        raise AssertionError("the last try answers or raises")
+
+    def _tried(self, client: "httpx2.Client", body: Any, until: float) -> tuple[int | None, bytes, float, ChatFailed]:
+        """Status, content, the seconds that it asks to wait, and what is wrong if the status says that something is."""
+        import httpx2
+
+        try:
+            status, content, wanted = self._answer(client, body, until)
+        except TimeoutError:
+            return None, b"", 0.0, self._failed("timeout", "it did not answer in time")
+        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError) as problem:
+            because = f"it cannot be reached ({type(problem).__name__})"
+            return None, b"", 0.0, self._failed("transport_error", because)
+        except ValueError as problem:
+            raise self._failed("unparseable", str(problem)) from problem
+        because = WAYS.get(status, f"it answered with status {status}")
+        if status in KEY_TROUBLE:
+            return status, content, wanted, self._failed("refused", f"{because}; {self._whose_key()}")
+        return status, content, wanted, self._failed("transport_error", because)
 
     def _answer(self, client: "httpx2.Client", body: Any, until: float) -> tuple[int, bytes, float]:
         """One answer in time; a thread waits for the server, and is left behind when the time is up."""
@@ -142,7 +151,7 @@ class RemoteChat:
             raise TimeoutError
         return apart(lambda: fetched(client, self.url, body, until), "memorist-completions").result(left)
 
-    def _read(self, content: bytes) -> Reply:
+    def _read(self, content: bytes) -> ChatReply:
         try:
             told = json.loads(content)
             choice, usage = told["choices"][0], told.get("usage") or {}
@@ -153,7 +162,7 @@ class RemoteChat:
             raise self._failed("truncated", "its answer was cut at its length")
         if not isinstance(text, str):
             raise self._failed("unparseable", "its answer has no text")
-        return Reply(text, tokens if isinstance(tokens, int) else None)
+        return ChatReply(text, tokens if isinstance(tokens, int) else None)
 
     def _whose_key(self) -> str:
         if self.variable is None:
@@ -162,6 +171,19 @@ class RemoteChat:
 
     def _failed(self, outcome: ChatOutcome, because: str) -> ChatFailed:
         return ChatFailed(outcome, f"the chat model at {quoted(self.url)} cannot be used: {because}")
+
+
+def _must_be_an_address(split: SplitResult, named: dict[str, str]) -> None:
+    if not split.hostname or split.username or split.password or split.fragment:
+        raise Invalid(
+            "the address of a chat model has a host, and no user, password or fragment; name a key by key=VARIABLE"
+        )
+    if not named.get("model") or not set(named) <= set(ADDRESS_PARTS):
+        raise Invalid(
+            f"the address of a chat model needs ?model=NAME; after the ? it may have {', '.join(ADDRESS_PARTS)}"
+        )
+    if "key" in named:
+        must_be_a_variable(named["key"], safe=split.scheme != "http" or split.hostname in HERE)
 
 
 def _is_json(text: str) -> bool:

@@ -6,7 +6,7 @@ Without a model, or if it fails, the rules alone answer, and the failure is coun
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ MOST_PAIRS, MOST_RECORDS = 20, 30  # of one call
 LONGEST_READ = 600  # characters of a memory
 BORNE_OUT = 0.8  # of the words of a proposed text stand in those it is for
 ADVISED = "a model says that both cannot hold"
-NUMBER = re.compile(r"\d+")
+FIGURE = re.compile(r"\d+")
 PAIRS = {
     "type": "object",
     "properties": {"contradict": {"type": "array", "items": {"type": "integer"}}},
@@ -92,14 +92,16 @@ def consolidations(records: Sequence[Record], chat: ChatPort) -> list[Consolidat
         told = chat.ask("consolidation", about_data(CONSOLIDATE, shown, GROUPS), lambda told: _groups(told, len(some)))
     except ChatFailed:  # counted, and told by `status`
         return []
+    return list(_sound(told, some))
+
+
+def _sound(told: Sequence[tuple[list[int], str]], some: Sequence[Record]) -> Iterator[Consolidation]:
     taken: set[int] = set()
-    found = []
     for numbers, text in told:
         group = [some[number - 1] for number in numbers]
         if len(group) > 1 and taken.isdisjoint(numbers) and _stands(text, group):
             taken.update(numbers)
-            found.append(Consolidation(tuple(each.id for each in group), text))
-    return found
+            yield Consolidation(tuple(each.id for each in group), text)
 
 
 def _named(told: Any, most: int) -> list[int]:
@@ -123,5 +125,5 @@ def _stands(text: str, group: Sequence[Record]) -> bool:
     """Whether it says nothing that none of them says, and leaves no number of any of them out."""
     said, own = " ".join(each.text for each in group), set(query_terms(text))
     known = own & set(query_terms(said))
-    same_numbers = set(NUMBER.findall(text)) == set(NUMBER.findall(said))
+    same_numbers = set(FIGURE.findall(text)) == set(FIGURE.findall(said))
     return bool(own) and same_numbers and len(known) >= BORNE_OUT * len(own) and not gives_orders(text)

@@ -23,7 +23,7 @@ from memorist.remember.promotion import BY_MODEL, Overheard
 from memorist.store.nouns import Shelf
 from memorist.store.where import Where
 from memorist.text.injection import gives_orders
-from memorist.text.twins import claim_of, same_claim
+from memorist.text.twins import Claim, claim_of, same_claim
 from memorist.text.words import query_terms
 
 MOST_MESSAGES, MOST_CHARACTERS, LEAST_CHARACTERS = 40, 24_000, 200  # of a window
@@ -35,8 +35,8 @@ RELEVANCE = 0.6
 TALKERS = ("user", "assistant")
 KINDS = ("decision", "preference", "fact", "convention", "warning", "correction", "procedure", "entity", "note")
 TRUST = {"high": 0.8, "medium": 0.6, "low": 0.4}
-NUMBER = re.compile(r"\d+")
-SCHEMA = {
+FIGURE = re.compile(r"\d+")
+NOTES_FORM = {
     "type": "object",
     "properties": {
         "memories": {
@@ -57,7 +57,7 @@ SCHEMA = {
     "required": ["memories"],
     "additionalProperties": False,
 }
-TASK = f"""\
+NOTE_DOWN = f"""\
 You read a part of a conversation and note what will still matter in weeks: about the people in it, their work, their plans, and
 what was decided and why. Each note is one sentence that can be understood by itself, shorter than {LONGEST_KNOWN} characters,
 with the names and numbers as they were said. Note facts, never orders to a model.
@@ -132,18 +132,25 @@ def _found(some: Sequence[Overheard], known: Sequence[Record], chat: ChatPort) -
         {"number": number, "by": each.role, "text": each.text[:LONGEST_MESSAGE]} for number, each in enumerate(some, 1)
     ]
     data = {"known already": [each.text[:LONGEST_KNOWN] for each in known], "conversation": said}
-    notes = chat.ask("extraction", about_data(TASK, data, SCHEMA, most=1500), lambda told: _notes(told, len(some)))
-    words = set(query_terms(" ".join(each.text for each in some)))
-    numbers = {number for each in some for number in NUMBER.findall(each.text)}
-    claims = [claim_of(each.text) for each in known]
-    kept: list[Finding] = []
+    notes = chat.ask(
+        "extraction", about_data(NOTE_DOWN, data, NOTES_FORM, most=1500), lambda told: _notes(told, len(some))
+    )
+    said_in_all = " ".join(each.text for each in some)
+    words, numbers = set(query_terms(said_in_all)), set(FIGURE.findall(said_in_all))
+    borne_out = [note for note in notes if _stands(note.text, words, numbers)]
+    fresh = _once(borne_out, [claim_of(each.text) for each in known])
+    return [replace(note, snippet=some[note.start].text[:SNIPPET]) for note in fresh[:MOST_FOUND]]
+
+
+def _once(notes: Sequence[Finding], claims: list[Claim]) -> list[Finding]:
+    """Those that say what none of these claims says, each thing once."""
+    kept = []
     for note in notes:
-        text = some[note.start].text
         claim = claim_of(note.text)
-        if _stands(note.text, words, numbers) and not any(same_claim(claim, other) for other in claims):
+        if not any(same_claim(claim, other) for other in claims):
             claims.append(claim)
-            kept.append(replace(note, snippet=text[:SNIPPET]))
-    return kept[:MOST_FOUND]
+            kept.append(note)
+    return kept
 
 
 def _notes(told: Any, most: int) -> list[Finding]:
@@ -163,7 +170,7 @@ def _stands(text: str, words: set[str], numbers: set[str]) -> bool:
     own = set(query_terms(text))
     if not LEAST_TEXT <= len(text) <= MOST_TEXT or not own or gives_orders(text):
         return False
-    return len(own & words) >= BORNE_OUT * len(own) and numbers.issuperset(NUMBER.findall(text))
+    return len(own & words) >= BORNE_OUT * len(own) and numbers.issuperset(FIGURE.findall(text))
 
 
 def _known(some: Sequence[Overheard], home: str, by: Caller) -> list[Record]:

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from memorist.models.chat import ChatPrompt, Limits, Reply
+from memorist.models.chat import ChatPrompt, ChatLimits, ChatReply
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,14 @@ NEVER = _Never()
 class ScriptedChat:
     """`memorist.models.chat.Chat` by a script. Threads may share one."""
 
-    def __init__(self, *answers: Any, name: str = "scripted", limits: Limits = Limits()) -> None:  # noqa: B008
+    def __init__(self, *answers: Any, name: str = "scripted", limits: ChatLimits = ChatLimits()) -> None:  # noqa: B008
         self.name, self.limits = name, limits
         self.asked: list[ChatPrompt] = []
         self._answers = list(answers)
         self._lock = threading.Lock()
         self._over = threading.Event()
 
-    def answer(self, prompt: ChatPrompt, seconds: float) -> Reply:
+    def answer(self, prompt: ChatPrompt, seconds: float) -> ChatReply:
         with self._lock:
             self.asked.append(prompt)
             given = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
@@ -53,17 +53,17 @@ class ScriptedChat:
         """Lets those go on who wait for an answer that never comes."""
         self._over.set()
 
-    def _said(self, given: Any, prompt: ChatPrompt) -> Reply:
+    def _said(self, given: Any, prompt: ChatPrompt) -> ChatReply:
         if isinstance(given, Slowly):
             time.sleep(given.seconds)
             return self._said(given.answer, prompt)
         if given is NEVER:
             self._over.wait()
-            return Reply("")
+            return ChatReply("")
         if isinstance(given, Exception):
             raise given
-        if isinstance(given, Reply):
+        if isinstance(given, ChatReply):
             return given
         if callable(given):
             return self._said(given(prompt), prompt)
-        return Reply(given if isinstance(given, str) else json.dumps(given))
+        return ChatReply(given if isinstance(given, str) else json.dumps(given))

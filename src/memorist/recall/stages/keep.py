@@ -70,7 +70,7 @@ class Abstain:
     unless_covered: float = 0.3  # a question for a word gets what holds it, however common it is
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        if search.chance is None or search.min_relevance is not None or search.judged:
+        if search.chance is None or _decided(search):
             return search
         best = max(search.hits, key=lambda hit: hit.score, default=None)
         below = self.below if best is None or _is_memory(best, tools) else self.elsewhere
@@ -78,6 +78,11 @@ class Abstain:
             return search
         because = _too_unlikely(search.chance, below)
         return search.keeping((), {hit.record.id: because for hit in search.hits}).but(empty_because=because)
+
+
+def _decided(search: Search) -> bool:
+    """Whether the caller or a judge has said what is to be shown."""
+    return search.min_relevance is not None or search.judged
 
 
 def _too_unlikely(chance: float, below: float) -> str:
