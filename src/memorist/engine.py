@@ -283,15 +283,10 @@ class Engine:
             chat=calls.port(talker, self._writer, clock, self.space),
         )  # fmt: skip
         self._settle(here, access)
-        self._refuse_secret_names()
         self._settle_homes()
         self._monitor = recall.pipeline.Monitor()
         self._slices = upkeep.due.Slices(self._tools, self._writer, self._off_because, self._tell_all)
         self._slices.opened(self.design, self.access)
-
-    def _refuse_secret_names(self) -> None:
-        for name in (self.space, self.home):
-            self._writer.refuse_secret(name, "the space or project")
 
     def _settle(self, here: Setup, access: Access | None) -> None:
         """Which project this is, by all that the store knows of the folder. What the folder was until now comes along; where
@@ -308,6 +303,8 @@ class Engine:
         self.access = self._rights(here, access, project)
         self.project, self._is_known = project, found.known
         self.home = project.scope if here.home == here.project.scope else here.home
+        for name in (self.space, self.home):
+            self._writer.refuse_secret(name, "the space or project")
 
     def _rights(self, here: Setup, access: Access | None, project: Project) -> Access:
         return (access or replace(here, project=project).access).at_home_in(project.scope)

@@ -22,9 +22,9 @@ from memorist.models.chat import (
     CALLS_A_DAY,
     TOKENS_A_DAY,
     ChatFailed,
+    ChatLimits,
     ChatOutcome,
     ChatPrompt,
-    ChatLimits,
     ChatReply,
     parsed,
 )

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from memorist.models.chat import ChatPrompt, ChatLimits, ChatReply
+from memorist.models.chat import ChatLimits, ChatPrompt, ChatReply
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,12 +106,13 @@ class DropUnlikely:
     said: float = 0.005  # relevance of a turn or a part of a document: hardly anything below it ever mattered
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        if search.judged:
-            return search
+        return search if search.judged else self._likely(search, tools)
+
+    def _likely(self, search: Search, tools: Tools) -> Search:
         first = max(search.hits, key=lambda hit: hit.score, default=None)
         best = log_odds(first.score) if first else 0.0
-        judged = [hit for hit in search.hits if not self._spares(hit, first, search.min_relevance)]
-        reasons = {hit.record.id: self._unlikely(hit, best, search.min_relevance, tools) for hit in judged}
+        weighed = [hit for hit in search.hits if not self._spares(hit, first, search.min_relevance)]
+        reasons = {hit.record.id: self._unlikely(hit, best, search.min_relevance, tools) for hit in weighed}
         lost = {id: reason for id, reason in reasons.items() if reason}
         return search.keeping([hit for hit in search.hits if hit.record.id not in lost], lost)
 
