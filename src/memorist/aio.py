@@ -24,6 +24,7 @@ from memorist.design import Clock, Confirmer, Design, Reranker
 from memorist.errors import Invalid, StoreUnavailable
 from memorist.kinds import Kind
 from memorist.memory import Memory
+from memorist.models.chat import Chat
 from memorist.models.embed import Embedder
 from memorist.records import Record, now_utc
 from memorist.relay import Awaited, SessionVerbs, Verbs
@@ -88,6 +89,7 @@ class AsyncMemory(Verbs, Awaited):
         embed: Embedder | str | None = None,
         embed_turns: Embedder | str | None = None,
         rerank: Reranker | str | None = None,
+        chat: Chat | str | None = None,
         wait: float = 30.0,
         confirm: Confirmer | None = None,
         threads: int = THREADS,
@@ -95,8 +97,8 @@ class AsyncMemory(Verbs, Awaited):
         self._open = _Once(
             partial(
                 Memory, path, project=project, space=space, access=access, design=design, clock=clock,
-                count_tokens=count_tokens, kinds=kinds, embed=embed, embed_turns=embed_turns, rerank=rerank, wait=wait,
-                confirm=confirm,
+                count_tokens=count_tokens, kinds=kinds, embed=embed, embed_turns=embed_turns, rerank=rerank, chat=chat,
+                wait=wait, confirm=confirm,
             )
         )  # fmt: skip
         self._threads = Pools(checks.whole(threads, "threads", 1, 1_000))

@@ -15,6 +15,7 @@ from memorist.access import Access
 from memorist.errors import Invalid
 from memorist.folder import Folder
 from memorist.kinds import Kinds
+from memorist.models.chat import ChatPort
 from memorist.models.embed import Patience
 from memorist.records import Record
 from memorist.store.copies import Cleaning
@@ -74,6 +75,7 @@ class Tools:
     over: Callable[[], bool] = lambda: False  # whether the time of this run is up; asked between steps of bounded work
     # The project's, for memories about its files; never asked inside a transaction.
     folder: Folder = field(default_factory=lambda: Folder(None))
+    chat: ChatPort = field(default_factory=ChatPort)  # a language model, where one was named
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,11 +24,12 @@ from memorist.errors import Invalid, MemoristError, Refused, StoreDamaged, Store
 from memorist.folder import Folder
 from memorist.kinds import KINDS, Kind, Kinds
 from memorist.models import rerank as second
+from memorist.models.chat import Chat, chosen_chat
 from memorist.models.embed import NONE, Choice, Embedder, chosen, chosen_for_turns, shown
 from memorist.noun import SHOWN_IN_A_CELL, line
 from memorist.project import Project, resolve_project
 from memorist.records import Context, Draft, Link, LinkKind, Outcome, Recall, Record, Reference, Report, Scope, now_utc
-from memorist.store import checkouts, choices
+from memorist.store import calls, checkouts, choices
 from memorist.store.fork import must_be_ours
 from memorist.store.meaning import Meaning
 from memorist.store.open import IN_RAM, open_store
@@ -69,6 +70,7 @@ class Setup:
     kinds: Mapping[str, Kind]
     actor: str
     rerank: str
+    chat: str
     embed: Choice
     embed_turns: str | None
     times: TimeReader
@@ -82,6 +84,9 @@ class Setup:
         for problem in self.problems:
             log.warning("a setting does not hold: %s", problem)
         return self.problems
+
+    def talker(self, chat: Chat | str | None) -> Chat | None:
+        return chosen_chat(chat, self.chat, settings.secret)
 
     def judge(self, rerank: Reranker | str | None) -> Reranker | None:
         return second.reranker(rerank, self.rerank)
@@ -113,6 +118,7 @@ def setup_for(
         kinds=here.kinds,
         actor=here.actor,
         rerank=here.rerank,
+        chat=here.chat,
         embed=embedder(here.embed, asked=here.sources["embed"] != "default"),
         embed_turns=here.embed_turns,
         times=reader_named(here.dates),
@@ -256,28 +262,27 @@ class Engine:
         embed: Embedder | str | None = None,
         embed_turns: Embedder | str | None = None,
         rerank: Reranker | str | None = None,
+        chat: Chat | str | None = None,
         wait: float = 30.0,
         confirm: Confirmer | None = None,
     ) -> None:
         _check(access, clock, count_tokens, kinds, rerank, confirm)
-        here = setup_for(path, project, space, design)
         _check_space(access, space)
+        here = setup_for(path, project, space, design)
         self.space = (access or Access(here.space)).space  # which checks its name before a file is made
         self.bus, self._held = Bus(lambda: self.access), set()
         self.design, self._process, self._problems = here.design, os.getpid(), here.told()
         self._off_because, self._here = here.off_because, here
-        models, self._own = _models(here, embed, embed_turns), _own_rules()
+        models, self._own, talker = _models(here, embed, embed_turns), _own_rules(), here.talker(chat)
         store = open_store(here.db, checks.seconds(wait, "wait"))
         meaning = Meaning(store, *models, self._own)
         self._writer = Writer(store, clock, meaning, self._own, here.min_free)
-        known = Kinds({**KINDS, **here.kinds, **(kinds or {})})
         self._tools = Tools(
-            store, clock, count_tokens, known, meaning, confirm, here.judge(rerank), here.times,
-            folder=Folder(here.project.root, here.directory), clean_files=partial(_clean_files, self),
+            store, clock, count_tokens, Kinds({**KINDS, **here.kinds, **(kinds or {})}), meaning, confirm, here.judge(rerank),
+            here.times, folder=Folder(here.project.root, here.directory), clean_files=partial(_clean_files, self),
+            chat=calls.port(talker, self._writer, clock, self.space),
         )  # fmt: skip
         self._settle(here, access)
-        for name in (self.space, self.home):
-            self._writer.refuse_secret(name, "the space or project")
         self._settle_homes()
         self._monitor = recall.pipeline.Monitor()
         self._slices = upkeep.due.Slices(self._tools, self._writer, self._off_because, self._tell_all)
@@ -298,6 +303,8 @@ class Engine:
         self.access = self._rights(here, access, project)
         self.project, self._is_known = project, found.known
         self.home = project.scope if here.home == here.project.scope else here.home
+        for name in (self.space, self.home):
+            self._writer.refuse_secret(name, "the space or project")
 
     def _rights(self, here: Setup, access: Access | None, project: Project) -> Access:
         return (access or replace(here, project=project).access).at_home_in(project.scope)
@@ -340,6 +347,7 @@ class Engine:
         if os.getpid() != self._process:
             return  # it is the parent's to close
         self._slices.close()
+        calls.keep(self._tools.chat, self._tools.store, self.space)
         try:
             self._writer.close()
         finally:
@@ -533,8 +541,9 @@ class Engine:
             return Recall(str(query.text), empty_because=str(off))
         hurried = self._monitor.hurried
         answer, took = recall.pipeline.answer(query, self.access, self._homes, self.design, tools, hurried)
-        self._monitor.note(took)
+        self._monitor.note(took - recall.pipeline.waited(answer))
         self._count_use()
+        calls.keep(tools.chat, tools.store, self.space)
         if not answer and self.project.scope in answer.scopes:
             withheld = query.session is not None and f"session/{query.session}" not in answer.scopes
             told = [f"session {query.session} was held for a user; name that user (user=, --user)"] if withheld else []
@@ -635,6 +644,7 @@ class Engine:
             "memory": self._off_because() or "on",
             **self._vectors(),
             **second.told(self._tools.rerank),
+            **self._tools.chat.told(),
             "scopes": store.count(Where(access).also("state", "eq", "active")),
             **self._lately(),
             "upkeep_due": upkeep.due.shown(self.design.due),

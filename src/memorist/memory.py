@@ -72,6 +72,7 @@ class Memory(Association):
     design: how memories are found and kept, by name or as a `Design` · kinds: kinds of your own
     embed: "layered", "static", "none", "onnx:FOLDER", the address of a server, or an object · embed_turns: another one for turns
     rerank: a second opinion on the hits: "onnx:FOLDER", a cross-encoder, or a function; "none" for none
+    chat: a language model for what rules do otherwise: a server's address, or an object with a name and answer(prompt, seconds)
     confirm: is asked what a person has to agree to · wait: seconds to wait for another writer
     clock, count_tokens: the time now, and how many tokens a text has
 
@@ -293,8 +294,8 @@ class Memory(Association):
         message: int | None = None,
     ) -> builtins.list[Outcome]:
         """Keeps what rules find in a text, at most eight findings of a message, as candidates in the scope of its session.
-        What is found is a piece of the text; `promote` decides what becomes a memory of the project. Under a design that promotes
-        directly they are candidates of the project at once.
+        What is found is a piece of the text; where `chat` names a model, it reads what was said instead. `promote` decides what
+        becomes a memory of the project. Under a design that promotes directly they are candidates of the project at once.
 
         text: what was said; or chat messages as in `remember`, each with its own role, and one `undo` for all of them
         session: where; it must be named · agent: whose text it is · role: of the speaker
@@ -302,9 +303,13 @@ class Memory(Association):
         """
         direct, caller, home = self.design.promotion.mode == "direct", self._caller, self._place(session)
         outcomes: builtins.list[Outcome] = []
-        for who, said, number in remember.turns.pieces_of(text, role, message):
+        pieces = remember.turns.pieces_of(text, role, message)
+        heard = [remember.promotion.Overheard(said, who, agent, number, caller) for who, said, number in pieces]
+        if session is not None and caller.tools.chat.ready and remember.promotion.looks(home, caller):
+            heard = remember.distil.together(heard, home, caller)
+        for each in heard:
             batch = next((outcome.batch for outcome in outcomes if outcome.batch), None)
-            outcomes += remember.promotion.keep(said, session, agent, who, number, caller, home, direct, batch)
+            outcomes += remember.promotion.keep_all([each], session, home, direct, batch)
         return [self._tell(outcome) for outcome in outcomes]
 
     def promote(

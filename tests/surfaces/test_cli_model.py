@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 import bert_graph
+from chat_server import Says, serving
 from memorist import Memory
 from memorist.errors import Invalid
 from memorist.models.added import AddedModels, tried
 from memorist.models.convert import convert
 from memorist.models.embed import BUILT_IN
 from memorist.surfaces import settings
+from memorist.testing import ScriptedChat
 from surfaces.conftest import Cli
 
 
@@ -267,3 +269,36 @@ def test_a_model_works_for_python_as_it_does_for_the_shell(weights: Path, tmp_pa
         memory.remember("The heron nests near the weir")
         memory.upkeep()
         assert memory.status()["vectors"].startswith("onnx:made@") and json.dumps(memory.status())
+
+
+# ---------------------------------------------------------------- a model to talk to
+
+
+def test_a_chat_model_is_listed_where_one_is_set_and_try_says_what_came_of_it(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CHAT_KEY", "secret-0123456789")
+    assert all(each["for"] != "chat" for each in models(cli).values())
+    none = cli.inside("model", "try")
+    assert none.code == 2 and "memorist config set chat" in " ".join(none.err.split())
+    with serving(Says(status=400), Says({"word": "heron"}), Says(status=401)) as server:
+        settings.set_setting("chat", f"{server.address}&key=CHAT_KEY")
+        [row] = [each for each in models(cli).values() if each["for"] == "chat"]
+        assert row["used_for"] == ["judging, extraction, summaries"] and "secret" not in json.dumps(row)
+        tried_ = cli.inside("model", "try", "--json").json
+        assert (tried_["outcome"], tried_["way"], tried_["answer"]) == ("ran", "json_object", "heron")
+        failed = cli.inside("model", "try")
+        assert failed.code == 10 and "refused" in failed.err and "CHAT_KEY" in failed.err
+        assert "secret-0123456789" not in failed.err + failed.out + str(tried_)
+        assert server.keys == ["Bearer secret-0123456789"] * 3
+    assert "it works" not in cli.inside("model", "try", server.address).out
+    assert "chat: small@http://127.0.0.1" in cli.inside("status").out
+
+
+def test_status_tells_which_model_and_what_part_failed(cli: Cli, tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db", chat=ScriptedChat("garbage")) as memory:
+        memory.extract(
+            "We talked for a while about the new greenhouse and the price of glass. " * 4, session="s", role="user"
+        )
+    done = cli.inside("status", "--db", str(tmp_path / "memory.db"))
+    assert "100% of 1 uses" in done.out and "extraction unparseable" in done.out and "chat: none" in done.out

@@ -82,6 +82,7 @@ def test_environment_over_project_over_user_over_default(
         "embed_turns": "default",
         "rerank": "default",
         "dates": "default",
+        "chat": "default",
         "budget": "MEMORIST_BUDGET",
         "actor": "default",
         "kinds": "default",

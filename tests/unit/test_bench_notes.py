@@ -21,7 +21,7 @@ def question(type: str, *gold: str, old: tuple[str, ...] = ()) -> Question:
 
 
 def test_what_is_counted() -> None:
-    counted = notes._counted(
+    counted = notes.counted(
         [
             Asked(question("same words", "a"), ["a", "b"]),
             Asked(question("multi", "a", "b"), ["c", "b", "d", "e", "f"]),

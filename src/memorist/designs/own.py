@@ -22,7 +22,7 @@ from memorist import checks
 from memorist.design import LANES, Budget, Compression, Conflicts, Design, Due, Files, Inject, Lane, Promotion, Twins
 from memorist.designs import DESIGNS, NAME
 from memorist.errors import Invalid
-from memorist.recall.stages import blend, cascade, gather, keep, lessons, newest, talk, triggered, weigh, words
+from memorist.recall.stages import blend, cascade, gather, judge, keep, lessons, newest, talk, triggered, weigh, words
 from memorist.remember.promotion import PRESETS
 from memorist.text import toml
 from memorist.text.visible import quoted
@@ -344,6 +344,13 @@ STAGES: Mapping[str, Shape] = {
     "favour_season": _shape(weigh.FavourSeason, by=_lift),
     "fade": _shape(weigh.Fade, decay=partial(one_of, known=tuple(DECAYS))),
     "rerank": _shape(weigh.Rerank, most=_pool),
+    "judge": _shape(
+        judge.Judge,
+        most=partial(checks.whole, least=1, most=100),
+        judges=partial(checks.whole, least=1, most=2),
+        every=partial(checks.whole, least=1, most=100),
+        demanded=checks.flag,
+    ),
     "keep_top": _shape(keep.KeepTop, most=_pool),
     "drop_tail": _shape(keep.DropTail, rule=partial(one_of, known=("median", "lowest")), share=checks.share),
     "spread": _shape(keep.Spread, most=_pool),

@@ -75,7 +75,7 @@ class RemoteEmbedder:
             raise Invalid(f"the address of an embedder needs ?model=NAME; after the ? it may have {', '.join(PARTS)}")
         variable, size = named.get("key"), named.get("dimensions")
         if variable is not None:
-            _must_be_a_variable(variable, safe=split.scheme != "http" or host in HERE)
+            must_be_a_variable(variable, safe=split.scheme != "http" or host in HERE)
         if size is not None and not re.fullmatch("[1-9][0-9]{0,3}", size, re.ASCII):
             raise Invalid(f"dimensions= must be a number from 1 to 9999, not {quoted(size)}")
         url = f"{split.scheme}://{split.netloc}{split.path}"
@@ -115,27 +115,10 @@ class RemoteEmbedder:
             return table.astype(numpy.float32)
 
     def _client(self, seconds: float) -> "httpx2.Client":
-        import httpx2
-
-        headers = {"Authorization": f"Bearer {self._key()}"} if self.variable else {}
-        split = urlsplit(self.url)
-        proxied = split.scheme == "https" or split.hostname not in HERE
         try:
-            return httpx2.Client(headers=headers, timeout=seconds, follow_redirects=False, trust_env=proxied)
-        except Exception as problem:
-            raise self._unusable(
-                f"no connection can be set up ({type(problem).__name__}); see HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and "
-                "SSL_CERT_FILE in the environment"
-            ) from problem
-
-    def _key(self) -> str:
-        """The key, fit for a header. An error about a key never shows it."""
-        key = re.sub("\r?\n$", "", self.secret(self.variable or "") or "")
-        if not key:
-            raise self._unusable(f"its key is missing: set the environment variable {self.variable}")
-        if not KEY.fullmatch(key):
-            raise self._unusable(f"what {self.variable} holds cannot be a key: it has blanks, line ends or no ASCII")
-        return key
+            return client_for(self.url, self.variable, self.secret, seconds)
+        except ValueError as problem:
+            raise self._unusable(str(problem)) from problem.__cause__
 
     def _batch(self, client: "httpx2.Client", texts: Sequence[str]) -> list[Any]:
         """The vectors of a few texts, in their order whatever order they came in."""
@@ -181,26 +164,64 @@ class RemoteEmbedder:
         looked up has none: so another thread waits for the server, and is left behind when the time is up."""
         seconds = SECONDS if len(body["input"]) > 1 else SECONDS_FOR_ONE
         until = time.monotonic() + seconds
-        return apart(lambda: self._fetched(client, body, until), "memorist-embeddings").result(seconds)
-
-    def _fetched(self, client: "httpx2.Client", body: Any, until: float) -> "Answer":
-        content = bytearray()
-        with client.stream("POST", self.url, json=body) as response:
-            for block in response.iter_bytes() if response.status_code == 200 else ():
-                content += block
-                if len(content) > LARGEST_ANSWER:
-                    raise self._unusable("its answer does not end")
-                if time.monotonic() > until:
-                    raise TimeoutError
-            asks = response.headers.get("retry-after", "")  # where it is a date or nonsense, our own pause holds
-            wait = float(asks) if re.fullmatch("[0-9]{1,4}", asks, re.ASCII) else 0.0
-            return response.status_code, bytes(content), wait
+        try:
+            return apart(lambda: fetched(client, self.url, body, until), "memorist-embeddings").result(seconds)
+        except ValueError as problem:
+            raise self._unusable(str(problem)) from problem
 
     def _unusable(self, because: str) -> ModelUnavailable:
         return ModelUnavailable(f"the embedder at {quoted(self.url)} cannot be used: {because}")
 
 
-def _must_be_a_variable(name: str, safe: bool) -> None:
+# ---------------------------------------------------------------- what every server is asked by
+
+
+class NoKey(ValueError):
+    """The variable that should hold a key holds none."""
+
+
+def client_for(url: str, variable: str | None, secret: "Secret", seconds: float) -> "httpx2.Client":
+    """A connection with the key of that variable. A ValueError says why there is none, and never shows a key."""
+    import httpx2
+
+    headers = {"Authorization": f"Bearer {_key(variable, secret)}"} if variable else {}
+    split = urlsplit(url)
+    proxied = split.scheme == "https" or split.hostname not in HERE
+    try:
+        return httpx2.Client(headers=headers, timeout=seconds, follow_redirects=False, trust_env=proxied)
+    except Exception as problem:
+        raise ValueError(
+            f"no connection can be set up ({type(problem).__name__}); see HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and "
+            "SSL_CERT_FILE in the environment"
+        ) from problem
+
+
+def _key(variable: str, secret: "Secret") -> str:
+    """The key, fit for a header."""
+    key = re.sub("\r?\n$", "", secret(variable) or "")
+    if not key:
+        raise NoKey(f"its key is missing: set the environment variable {variable}")
+    if not KEY.fullmatch(key):
+        raise NoKey(f"what {variable} holds cannot be a key: it has blanks, line ends or no ASCII")
+    return key
+
+
+def fetched(client: "httpx2.Client", url: str, body: Any, until: float) -> "Answer":
+    """One answer; a ValueError if it has no end, a TimeoutError if it comes too slowly."""
+    content = bytearray()
+    with client.stream("POST", url, json=body) as response:
+        for block in response.iter_bytes() if response.status_code == 200 else ():
+            content += block
+            if len(content) > LARGEST_ANSWER:
+                raise ValueError("its answer does not end")
+            if time.monotonic() > until:
+                raise TimeoutError
+        asks = response.headers.get("retry-after", "")  # where it is a date or nonsense, our own pause holds
+        wait = float(asks) if re.fullmatch("[0-9]{1,4}", asks, re.ASCII) else 0.0
+        return response.status_code, bytes(content), wait
+
+
+def must_be_a_variable(name: str, safe: bool) -> None:
     """A key is named, never written out, and is sent only where no one can read it on the way."""
     if not VARIABLE.fullmatch(name):
         raise Invalid("key= names the environment variable that holds the key, such as OPENAI_API_KEY; not the key")

@@ -129,6 +129,9 @@ class Search:
     note: str | None = None  # what the stage wants to say
     empty_because: str | None = None
     notes: tuple[str, ...] = ()  # what the answer has to say beside its hits
+    session: str | None = None  # that it was asked in
+    judged: bool = False  # a judge read the hits, and what it chose stays
+    due: float | None = None  # the caller's own deadline, on `time.perf_counter`: what cannot be skipped is cut there
 
     @property
     def wanted(self) -> set[int]:
@@ -292,6 +295,11 @@ def answer(
         search.query, _compared(search, asked, who, tools), why, trace, scopes, "r" + new_id(search.now)[1:], notes
     )
     return found, (time.perf_counter() - started) * 1000
+
+
+def waited(answer: Recall) -> float:
+    """Milliseconds of an answer that were spent on waiting for a model: they say nothing about how fast the store is."""
+    return sum(step.ms for step in answer.trace if step.stage == "Judge")
 
 
 def _compared(search: Search, asked: Search, who: Access, tools: Tools) -> tuple[Hit, ...]:
@@ -534,6 +542,8 @@ def _search(
         least,
         hurried,
         until,
+        session=query.session,
+        due=None if query.deadline is None else until,
     )
 
 

@@ -61,6 +61,7 @@ DECLINED = "a person did not want it kept"
 STAY = ("project", "user", "global")  # scope families that do not end
 ENDING = ("task", "session")  # families whose end needs nobody's consent
 FINISHED = "finished"
+BY_MODEL = "a model's reading"  # what stands for the rule of a finding that a model made
 WAITS = "a finding, which waits to be promoted"
 
 
@@ -75,28 +76,15 @@ class Overheard(NamedTuple):
     agent: str | None
     message: int | None
     by: Caller
-
-
-def keep(
-    text: str,
-    session: str | None,
-    agent: str | None,
-    role: str | None,
-    message: int | None,
-    by: Caller,
-    home: str,
-    direct: bool = False,
-    batch: str | None = None,
-) -> list[Outcome]:
-    """Stores the findings of a text in its session, as candidates for `home`; `direct`: in `home`, where any question finds
-    them at once."""
-    return keep_all([Overheard(text, role, agent, message, by)], session, home, direct, batch)
+    found: "Sequence[Finding] | None" = None  # what a model found; None: rules look
+    read: bool = False  # a model has read it: of what rules find, only what a person asked for counts
 
 
 def keep_all(
     heard: Sequence[Overheard], session: str | None, home: str, direct: bool = False, batch: str | None = None
 ) -> list[Outcome]:
-    """The same for what one actor heard of a session, in one transaction: the findings stay in the order of the texts."""
+    """Stores the findings of what one actor heard of a session, in one transaction, as candidates for `home`, in the order of the
+    texts; `direct`: in `home`, where any question finds them at once."""
     if session is None:
         raise Invalid("session is missing: findings belong to the session they were found in, such as session='s1'")
     if not heard:
@@ -104,12 +92,17 @@ def keep_all(
     scope, by = Scope(f"session/{checks.label(session, 'the session')}"), heard[0].by
     by.access.must_write(home, by.access.home_of(home))  # what is found is for there
     project = by.access.home_of(home) or home
-    if chosen(by.store, by.access.space, project).auto is False:
+    if not looks(home, by):
         return [Outcome("refused", f"findings are switched off for {project}; `/memory auto on` switches them on")]
     common = Draft("", scope=home if direct else scope, session=session, doubtful=True)
     found = [(draft, finder) for each in heard for draft, finder in _drafts(each, common, home)]
     outcomes = gate.admit_each(found, home, batch)
     return [_also_by(draft.agent, outcome, by) for (draft, by), outcome in zip(found, outcomes, strict=True)]
+
+
+def looks(home: str, by: Caller) -> bool:
+    """Whether anything is looked for there: not where that is switched off."""
+    return chosen(by.store, by.access.space, by.access.home_of(home) or home).auto is not False
 
 
 def _drafts(heard: Overheard, common: Draft, home: str) -> Iterator[tuple[Draft, Caller]]:
@@ -121,7 +114,11 @@ def _drafts(heard: Overheard, common: Draft, home: str) -> Iterator[tuple[Draft,
     span = None if heard.message is None else (heard.message, heard.message)
     said = replace(common, role=heard.role, agent=heard.agent, messages=span)
     finder = heard.by.through(replace(heard.by.access, origin=_origin(heard.role, heard.by.access)))
-    for each in extract(checks.text(heard.text), checks.optional_label(heard.role, "the role")):
+    found = heard.found
+    if found is None:
+        rules = extract(checks.text(heard.text), checks.optional_label(heard.role, "the role"))
+        found = [each for each in rules if each.asked_for or not heard.read]
+    for each in found:
         yield _filled(said, each, home), finder
 
 
@@ -137,7 +134,7 @@ def _filled(common: Draft, found: "Finding", home: str) -> Draft:
         importance=found.relevance,
         confidence=found.confidence,
         snippet=found.snippet or None,
-        confidence_because=f"found by a rule: {found.rule}",
+        confidence_because=f"found by a {'model' if found.rule == BY_MODEL else 'rule'}: {found.rule}",
     )
 
 

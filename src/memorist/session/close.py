@@ -11,7 +11,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from memorist.access import GLOBAL
@@ -21,9 +21,9 @@ from memorist.records import Draft, Outcome, Planned, Record, Report, iso
 from memorist.remember import edit, gate, promotion
 from memorist.remember.authority import least
 from memorist.remember.changes import Caller
-from memorist.session.compaction import summarise
 from memorist.session.lease import NOBODY, RECORD, Lease, lasts
 from memorist.session.name import CLOSED, CLOSING, KIND, Name, mark, of, turns_of
+from memorist.session.points import summed_up
 from memorist.store.choices import chosen
 from memorist.store.nouns import Run
 
@@ -93,6 +93,7 @@ def read(record: Record, by: Caller, direct: bool, seconds: float | None = None)
     seconds."""
     name, last = of(record), record.data.get("read", 0)
     turns = deque(turns_of(name, by, after=last if isinstance(last, int) else 0))
+    heeded = [] if seconds is not None else _listened(list(turns), name, by)  # there is no time for a model
     done: list[Outcome] = []
     while turns:
         until = time.monotonic() + (seconds or A_STEP)
@@ -100,7 +101,7 @@ def read(record: Record, by: Caller, direct: bool, seconds: float | None = None)
             while turns and time.monotonic() < until:
                 some = [turns.popleft() for _ in range(min(TURNS_AT_ONCE, len(turns)))]
                 last = some[-1].number
-                done += promotion.keep_all(_heard(_still_there(some, by), by), name.id, name.place, direct)
+                done += promotion.keep_all(_told(_still_there(some, by), heeded, by), name.id, name.place, direct)
             mark(record.id, by, "its turns were read", read=last)
         if seconds is not None:
             break
@@ -123,6 +124,41 @@ def _heard(turns: list[Record], by: Caller) -> list[promotion.Overheard]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class Listened:
+    """Turns that a model has read, as they were then, and what it found in them."""
+
+    turns: tuple[Record, ...]
+    found: tuple[promotion.Overheard, ...]
+
+
+def _listened(turns: list[Record], name: Name, by: Caller) -> list[Listened]:
+    """What a model finds, where one is named."""
+    if not by.tools.chat.ready or not turns:
+        return []
+    from memorist.remember import distil  # which few need
+
+    heard, known = _heard(turns, by), {turn.number: turn for turn in turns}
+    return [
+        Listened(tuple(known[heard[place].message or 0] for place in each.places), each.found)
+        for each in distil.listened(heard, name.place, by)
+    ]
+
+
+def _told(turns: list[Record], heeded: list[Listened], by: Caller) -> list[promotion.Overheard]:
+    """These turns for the rules, and what a model found in a window that ends among them, unless one of its turns was changed or
+    erased since it was read."""
+    read = {turn.number for each in heeded for turn in each.turns}
+    heard = [each._replace(read=each.message in read) for each in _heard(turns, by)]
+    here = {turn.number for turn in turns}
+    for each in heeded:
+        if each.turns[-1].number in here and _versions(_still_there(list(each.turns), by)) == _versions(
+            list(each.turns)
+        ):
+            heard += each.found
+    return heard
+
+
 def _promote(name: Name, by: Caller, policy: Promotion) -> None:
     """Shows, asks about or moves what has enough points, as the design says."""
     if policy.mode in ("manual", "direct") or name.place == GLOBAL:
@@ -139,7 +175,7 @@ def _summed_up(name: Name, record: Record, by: Caller) -> list[Outcome]:
     then."""
     turns = turns_of(name, by)
     while len(_quoted(turns)) >= FEWEST_TURNS:
-        text = summarise(turns, by.tools.count_tokens)
+        text = summed_up(turns, by.tools)
         with by.writer.transaction():
             now = turns_of(name, by)
             if _versions(now) == _versions(turns):

@@ -183,14 +183,18 @@ class Point:
     text: str
 
 
-def summarise(turns: Sequence[Record], count_tokens: TokenCounter, most: int = MOST) -> str:
-    """These turns in no more than so many tokens. A summary among them stands for the turns that it covers."""
+def summarise(
+    turns: Sequence[Record], count_tokens: TokenCounter, most: int = MOST, points: Sequence[Point] | None = None
+) -> str:
+    """These turns in no more than so many tokens: the points that were made of them (`points.py`), else what rules find. A summary
+    among them stands for the turns that it covers."""
     first, *rest = figures(turns).lines()
-    best = sorted(_points(turns), key=lambda point: (-point.worth, -point.place))
+    found = _points(turns) if points is None else points
+    best = sorted(found, key=lambda point: (-point.worth, -point.place))
     chosen = _once(best)[:POINTS]
     while True:
-        points = [f"- {point.role}: {point.text}" for point in sorted(chosen, key=lambda point: point.place)]
-        text = "\n".join((first, *points, *rest))
+        lines = [f"- {point.role}: {point.text}" for point in sorted(chosen, key=lambda point: point.place)]
+        text = "\n".join((first, *lines, *rest))
         if count_tokens(text) <= most or not (chosen or rest):
             return text
         (chosen or rest).pop()
@@ -208,11 +212,11 @@ def _points(turns: Sequence[Record]) -> Iterator[Point]:
     from memorist.remember.extract import extract  # its rules take a while to load
 
     asked = False
-    for place, (role, text) in enumerate(chain.from_iterable(map(_said, turns))):
+    for place, (role, text) in enumerate(chain.from_iterable(map(said_in, turns))):
         found = [(_worth(each.relevance, role), each.text) for each in extract(text, role, POINTS)]
         plain = [*_asked_first(text, role, asked), *_telling(text, role)]
         worths = found + [each for each in plain if not any(known in each[1] for _, known in found)]
-        yield from (Point(worth, place, role, _short(said)) for worth, said in worths if _fit(said, role))
+        yield from (Point(worth, place, role, short(said)) for worth, said in worths if fit(said, role))
         asked |= role == "user" and bool(worths)
 
 
@@ -245,7 +249,7 @@ def _worth(relevance: float, role: str) -> float:
     return relevance + (0.3 if role == "user" else 0.0)
 
 
-def _said(turn: Record) -> Iterator[tuple[str, str]]:
+def said_in(turn: Record) -> Iterator[tuple[str, str]]:
     """Who said what: in a turn, or in the points of an earlier summary."""
     if turn.kind == "summary":
         yield from POINT.findall(turn.text)
@@ -260,12 +264,12 @@ def _told(sentence: str) -> int:
     return min(MOST_TOLD, len(query_terms(sentence)) + len(names_in(sentence)))
 
 
-def _fit(sentence: str, role: str) -> bool:
+def fit(sentence: str, role: str) -> bool:
     """Whether it may stay. Orders to a model that the user did not give are not carried on."""
     return bool(sentence) and (role == "user" or not gives_orders(sentence))
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
     said = " ".join(text.split())
     return said if len(said) <= LONGEST_POINT else said[: LONGEST_POINT - 1].rstrip() + "…"
 
@@ -296,7 +300,7 @@ SECTIONS: Mapping[str, str] = {  # of MEMORY.md, and the kinds of what stands in
     "project context": "fact",
     "working context": "note",
 }
-REASONS = ("threshold", "compaction_pending", "manual", "session_end")
+REASONS = ("threshold", "compaction_pending", "manual", "session_end", "topic_change")
 REQUEST = f"""\
 The older part of this conversation will soon be summarised. Note what must last beyond it: decisions, preferences, facts about the
 project, and where the work stands. Reply with nothing but this block, one note on each line:

@@ -19,7 +19,7 @@ from memorist.records import Context, Draft, Outcome, Record
 from memorist.remember import gate
 from memorist.remember.authority import least
 from memorist.remember.changes import Caller
-from memorist.session import close, compaction
+from memorist.session import close, compaction, points
 from memorist.session.name import lineage, mark, turns_where
 from memorist.session.window import (
     COMPACT,
@@ -45,7 +45,8 @@ TITLE = "What was said earlier in this conversation, in short"
 NO_TURNS = Profile("window", policy="semantic", tags=(), turns=0)  # the turns are in the window already
 MOST_TURNS = 1_000_000
 LEAST_SUMMARY = 100  # tokens, in a window of any size
-Reason = Literal["threshold", "compaction_pending", "manual", "session_end"]
+Reason = Literal["threshold", "compaction_pending", "manual", "session_end", "topic_change"]
+FEWEST_OF_A_TOPIC = 4  # turns that were not read: a topic of fewer is not over yet
 ASKS = {
     "fits": "it fits",
     "flush": "what lasts should be noted before the older turns are summarised; `ask` is for the model",
@@ -114,7 +115,8 @@ class Windowed:
 
     def flush(self, reply: str | None = None, reason: Reason = "manual") -> list[Outcome]:
         """Notes what lasts, before the turns that say it are summarised: what a model replied to the `ask` of a window, line by
-        line for its sections; without a reply, what rules find in the turns since the last time. It adds and never replaces."""
+        line for its sections; without a reply, what rules or the model of `chat` find in the turns since then. It adds and never
+        replaces. With the reason `topic_change` it waits for a fourth turn."""
         checks.one_of(reason, "the reason of a flush", compaction.REASONS)
         return self._rounds.flush(None if reply is None else checks.text(reply, "the reply"), reason)
 
@@ -150,6 +152,8 @@ class Cycle:
     def flush(self, reply: str | None, reason: str) -> list[Outcome]:
         with self._alone:
             self._read()
+            if reply is None and reason == "topic_change" and self._fresh() < FEWEST_OF_A_TOPIC:
+                return []
             return self._flush(reply, reason)
 
     def compact_all(self, trim: Trim) -> Outcome:
@@ -269,11 +273,11 @@ class Cycle:
             because = f"nothing is older than the {trim.keep} turns that stay, and the calls of their results"
             return Outcome("unchanged", because, scope=self._name.scope)
         self._session._hold()
-        if not self._is_flushed() and self._has_fresh():
+        if not self._is_flushed() and self._fresh():
             self._flush(None, "compaction_pending")
         covered, earlier = past.records(cut, self._memory._caller.store), [] if past.summary is None else [past.summary]
         told, kept = [*earlier, *covered], compaction.preserved([*past.kept, *covered], trim.preserve, past.count)
-        text = compaction.summarise(told, past.count, trim.most)
+        text = points.summed_up(told, self._memory._caller.tools, trim.most)
         before = _tokens([pane for pane in panes if pane.part != "system"])
         stay = past.panes(trim.results)[cut:]
         after = _tokens([self._shown(text), *(pane_of(turn, past.count, "kept") for turn in kept), *stay])
@@ -309,10 +313,10 @@ class Cycle:
         """Whether that was done in this cycle."""
         return bool(self._session.record.data.get("flushed") == self._past.cycle)
 
-    def _has_fresh(self) -> bool:
-        """Whether there are turns in which rules have not looked for what lasts."""
+    def _fresh(self) -> int:
+        """How many turns there are in which nobody has looked for what lasts."""
         read = self._session.record.data.get("read")
-        return self._past.turns[-1].number > (read if isinstance(read, int) else 0)
+        return sum(turn.number > (read if isinstance(read, int) else 0) for turn in self._past.turns)
 
     def _announce(self, event: str, **facts: Any) -> None:
         places = [(self._name.place, None), (self._name.scope, self._name.home)]

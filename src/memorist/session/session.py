@@ -20,6 +20,7 @@ from memorist import checks
 from memorist.access import Access
 from memorist.design import Design
 from memorist.errors import Conflict, MemoristError, Refused
+from memorist.models.chat import ChatPort
 from memorist.noun import Noun
 from memorist.prompt.context import Wish
 from memorist.records import Context, Draft, Link, Moment, Outcome, Record, Report, Scope
@@ -255,6 +256,7 @@ class Session(Windowed):
     def _recover(self, by: Caller) -> None:
         """Ends the sessions that were left open, a few at a time."""
         until = time.monotonic() + RECOVERING
+        by = replace(by, tools=replace(by.tools, chat=ChatPort()))  # whoever opens a session does not wait for a model
         for report in ending.recover(by, self._memory.design.promotion, lambda: time.monotonic() > until):
             self._memory._tell_all(report)
 

@@ -31,6 +31,7 @@ from memorist import checks
 from memorist.design import Files
 from memorist.errors import Invalid, meant
 from memorist.kinds import Kind, own_kinds
+from memorist.models.chat import checked_chat
 from memorist.models.embed import DEFAULT, checked_name
 from memorist.models.rerank import checked_reranker
 from memorist.project import repository_root, resolve_project
@@ -64,6 +65,7 @@ class Settings:
     embed_turns: str | None  # None: as `embed`, if that was set
     dates: str
     rerank: str
+    chat: str
     budget: int
     kinds: Mapping[str, Kind]
     actor: str
@@ -147,7 +149,7 @@ def off_because() -> str | None:
 
 
 def secret(variable: str) -> str | None:
-    """A key for a server, from the variable that the setting `embed` names. It is asked for when it is sent, and kept nowhere."""
+    """A key for a server, from the variable that `embed` or `chat` names. It is asked for when it is sent, and kept nowhere."""
     return _env(variable)
 
 
@@ -477,6 +479,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "embed_turns": lambda _, value: checked_name(value),
     "dates": _dates,
     "rerank": lambda _, value: checked_reranker(value),
+    "chat": lambda _, value: checked_chat(value),
     "budget": _must_be(_TOKENS, lambda value: type(value) is int and 1 <= value <= checks.LARGEST_PROMPT),
     "actor": one_line,
     "off": _must_be("true or false", lambda value: isinstance(value, bool)),
@@ -511,6 +514,7 @@ DEFAULTS = {
     "embed": DEFAULT,
     "dates": "english",
     "rerank": "none",
+    "chat": "none",
     "budget": 1500,
     "off": False,
     "kinds": MappingProxyType({}),

@@ -70,7 +70,7 @@ class Abstain:
     unless_covered: float = 0.3  # a question for a word gets what holds it, however common it is
 
     def __call__(self, search: Search, tools: Tools) -> Search:
-        if search.chance is None or search.min_relevance is not None:
+        if search.chance is None or _decided(search):
             return search
         best = max(search.hits, key=lambda hit: hit.score, default=None)
         below = self.below if best is None or _is_memory(best, tools) else self.elsewhere
@@ -78,6 +78,11 @@ class Abstain:
             return search
         because = _too_unlikely(search.chance, below)
         return search.keeping((), {hit.record.id: because for hit in search.hits}).but(empty_because=because)
+
+
+def _decided(search: Search) -> bool:
+    """Whether the caller or a judge has said what is to be shown."""
+    return search.min_relevance is not None or search.judged
 
 
 def _too_unlikely(chance: float, below: float) -> str:
@@ -101,10 +106,13 @@ class DropUnlikely:
     said: float = 0.005  # relevance of a turn or a part of a document: hardly anything below it ever mattered
 
     def __call__(self, search: Search, tools: Tools) -> Search:
+        return search if search.judged else self._likely(search, tools)
+
+    def _likely(self, search: Search, tools: Tools) -> Search:
         first = max(search.hits, key=lambda hit: hit.score, default=None)
         best = log_odds(first.score) if first else 0.0
-        judged = [hit for hit in search.hits if not self._spares(hit, first, search.min_relevance)]
-        reasons = {hit.record.id: self._unlikely(hit, best, search.min_relevance, tools) for hit in judged}
+        weighed = [hit for hit in search.hits if not self._spares(hit, first, search.min_relevance)]
+        reasons = {hit.record.id: self._unlikely(hit, best, search.min_relevance, tools) for hit in weighed}
         lost = {id: reason for id, reason in reasons.items() if reason}
         return search.keeping([hit for hit in search.hits if hit.record.id not in lost], lost)
 

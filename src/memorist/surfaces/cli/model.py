@@ -6,12 +6,15 @@ upkeep; `use` says what the store at hand needs.
 """
 
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memorist.errors import Invalid, meant
+from memorist.errors import Invalid, ModelUnavailable, meant
 from memorist.models.added import AddedModel, AddedModels, Trial, Use, tried
+from memorist.models.chat import ChatFailed, ChatPort, about_data, checked_chat, chosen_chat
+from memorist.models.completions import LADDER, RemoteChat
 from memorist.models.embed import BUILT_IN, DEFAULT_TURNS, FOLDER, NONE
 from memorist.models.onnx import graph_in
 from memorist.surfaces import settings
@@ -20,12 +23,24 @@ from memorist.surfaces.cli.config import store_needs
 from memorist.surfaces.cli.screen import Screen, aside, one_line
 from memorist.surfaces.cli.verbs import Place, opened
 
-FOR: Mapping[str, str] = {"embed": "memories", "embed_turns": "turns", "rerank": "second opinion"}
+FOR: Mapping[str, str] = {
+    "embed": "memories",
+    "embed_turns": "turns",
+    "rerank": "second opinion",
+    "chat": "judging, extraction, summaries",
+}
 GIVES: Mapping[Use, str] = {
     "rerank": "is a cross-encoder, which gives a second opinion and no vectors; leave --turns out",
     "embed": "gives vectors, and no second opinion on a question; leave --rerank out",
 }
 ASKED = "it is asked from the next question on"
+TRIAL_TASK = "Answer with the word that you are given."
+TRIAL_FORM = {
+    "type": "object",
+    "properties": {"word": {"type": "string"}},
+    "required": ["word"],
+    "additionalProperties": False,
+}
 LEAVES = "every text of the store goes to that server when upkeep moves the store, secrets in known formats excepted"
 
 
@@ -69,7 +84,7 @@ def _used() -> dict[str, str | None]:
 
 
 def _fits(key: str, row: Mapping[str, Any]) -> bool:
-    return bool(row["for"] == ("rerank" if key == "rerank" else "embed"))
+    return bool(row["for"] == (key if key in ("rerank", "chat") else "embed"))
 
 
 def _built_in() -> Iterator[dict[str, Any]]:
@@ -93,7 +108,9 @@ def _others(used: Mapping[str, str | None], added: Mapping[str, AddedModel]) -> 
     """What is set and has no name here."""
     known = {*BUILT_IN, *(each.spelled for each in added.values())}
     for key, spelled in used.items():
-        if spelled and spelled not in known:
+        if key == "chat" and spelled and spelled != NONE:
+            yield _told(spelled, "chat", spelled, 0, "a request for each use, which `status` counts", "settings")
+        elif spelled and spelled not in known:
             known.add(spelled)
             use: Use = "rerank" if key == "rerank" else "embed"
             yield _row(AddedModel(spelled, use, spelled)) | {"from": "settings"}
@@ -158,6 +175,30 @@ def _shown(trial: Trial | None) -> list[str]:
     return [f"  it works: {one_line(trial.model)}, {numbers}{trial.milliseconds:.1f} ms for a sentence"]
 
 
+def try_model(place: Place, name: str | None = None) -> int:
+    """One call to the chat model that is named, or set, and what came of it."""
+    spelled = settings.get_setting("chat", Path.cwd()) if name is None else checked_chat(name)
+    chat = chosen_chat(spelled or NONE, NONE, settings.secret)
+    if chat is None:
+        raise Invalid(
+            "no chat model is set: `memorist config set chat http://HOST/v1?model=NAME&key=VARIABLE` sets one"
+        )
+    port, started = ChatPort(chat), time.perf_counter()
+    try:
+        said = port.ask(
+            "trial", about_data(TRIAL_TASK, {"word": "heron"}, TRIAL_FORM, most=100), lambda told: str(told["word"])
+        )
+    except ChatFailed as failed:
+        raise ModelUnavailable(f"{failed.outcome}: {failed}") from failed
+    took = 1000 * (time.perf_counter() - started)
+    way = LADDER[chat.way] if isinstance(chat, RemoteChat) else ""
+    document = {"model": chat.name, "outcome": "ran", "way": way, "milliseconds": round(took, 1), "answer": said[:100]}
+    return Screen.of(place.json).answer(
+        document,
+        f"it works: {one_line(chat.name)} answered {one_line(said[:100])!r} in {took:,.0f} ms, by way of {way}",
+    )
+
+
 # ---------------------------------------------------------------- adding and removing
 
 
@@ -191,6 +232,7 @@ def remove_model(place: Place, name: str) -> int:
 # ---------------------------------------------------------------- the table
 
 MODEL = Option("name", "A name that `model list` shows, onnx:FOLDER, or the address of a server.", needed=True)
+CHAT = Option("name", "The address of a chat model; the one that is set without it.")
 TURNS = Option("turns", "Only for the turns of conversations.", "--turns", "flag")
 RERANK = Option("rerank", "For the second opinion on hits; needed with onnx:FOLDER and none.", "--rerank", "flag")
 CALLED = Option("name", "What it is called; the folder's own name without it.", "--name", placeholder="NAME")
@@ -201,6 +243,7 @@ SOURCE = Option(
 commands: dict[str, tuple[tuple[Option, ...], Callable[..., Any]]] = {
     "model list": (PLACE, list_models),
     "model use": ((MODEL, TURNS, RERANK, *PLACE), use_model),
+    "model try": ((CHAT, *PLACE), try_model),
     "model add": ((SOURCE, CALLED, JSON), add_model),
     "model remove": ((Option("name", "A name that was added.", needed=True), JSON), remove_model),
 }

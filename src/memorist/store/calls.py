@@ -1,0 +1,59 @@
+"""What came of asking a language model, kept with the store: whoever asks for the status sees what any process met.
+
+It is a setting of the store, one for each space: counts, the calls and tokens of the day, and the last failure in words that name
+no content.
+"""
+
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import asdict, fields
+from datetime import datetime
+from typing import Any
+
+from memorist.errors import StoreDamaged, StoreUnavailable
+from memorist.models.chat import Chat, ChatPort, Tally
+from memorist.store.nouns import Commit
+from memorist.store.protocol import Store
+from memorist.store.where import canonical
+from memorist.store.writer import NOTES_WAIT, Writer
+
+log = logging.getLogger("memorist")
+
+
+def port(chat: Chat | None, writer: Writer, clock: Callable[[], datetime], space: str) -> ChatPort:
+    """The way to a model, of a memory that is open."""
+    return ChatPort(chat, writer.redact, clock, lambda: known(writer.store, space))
+
+
+def keep(port: ChatPort, store: Store, space: str) -> None:
+    """Keeps what was counted since the last time. A busy store gets it later."""
+    more = port.taken() if store.writable else None
+    if more is None:
+        return
+    try:
+        add(more, store, space)
+    except StoreUnavailable as problem:
+        log.info("what came of asking a model is noted later: %s", problem)
+        port.give_back(more)
+
+
+def known(store: Store, space: str) -> Tally:
+    """What was counted so far."""
+    said = store.setting(_name(space))
+    try:
+        table: dict[str, Any] = json.loads(said or "{}")
+        return Tally(**{field.name: table[field.name] for field in fields(Tally) if field.name in table})
+    except (ValueError, TypeError) as problem:
+        raise StoreDamaged(f"what came of asking a model cannot be read ({problem}); restore a backup") from problem
+
+
+def add(more: Tally, store: Store, space: str) -> None:
+    """Adds to it; in a transaction of its own that need not outlast a power cut."""
+    with store.transaction(durable=False, wait=NOTES_WAIT):
+        total = asdict(known(store, space).with_more(more))
+        store.write(Commit(settings={_name(space): canonical(total)}))
+
+
+def _name(space: str) -> str:
+    return f"calls of {space}"
