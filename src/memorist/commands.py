@@ -163,6 +163,8 @@ SESSION_PARTS: Mapping[str, Verb] = MappingProxyType(
             _part("window", "writing", "What to show a model now.", "POST /v1/sessions/{session}/window"),
             _part("compact", "writing", "Summarises its older turns.", "POST /v1/sessions/{session}/compact"),
             _part("flush", "writing", "Notes what lasts.", "POST /v1/sessions/{session}/flush"),
+            _part("prefetch", "reading", "Looks up ahead what matters.", "POST /v1/sessions/{session}/prefetch"),
+            _part("ready", "reading", "What was looked up ahead, once.", "POST /v1/sessions/{session}/ready"),
             _part("fork", "writing", "Begins another one with what was said.", "POST /v1/sessions/{session}/fork"),
             _part("close", "writing", "Ends it, and keeps a summary.", "POST /v1/sessions/{session}/close"),
         )
@@ -242,6 +244,8 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
         "inject": "pull (nothing), core (the steady lanes) or push (those and what matches the question).",
         "context.agent": "The agent that reads it: what others noted in the session since its last turn comes first.",
         "context.task": "The current task, for designs that read the memories of tasks.",
+        "recall.query": "The question, in any words; without it, what the last turns of --session ask for.",
+        "session.prefetch.context": "What is being talked about; the last turns of the session without it.",
         "receipt": "The receipt, as a context or a recall names it.",
         "receipt.id": "The receipt, as a context or a recall names it.",
         "answer": "The model's answer; memories whose words it contains count as used.",

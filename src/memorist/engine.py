@@ -240,6 +240,7 @@ class Engine:
     """An open memory, before it can do anything."""
 
     _held: set[Any]  # the sessions that are open in it
+    _behind: dict[Any, Any]  # what sessions were shown, by their names and accesses
     adopted: Report | None  # what came along when this was opened, because the checkout was moved or got a remote
 
     def __init__(
@@ -263,7 +264,7 @@ class Engine:
         here = setup_for(path, project, space, design)
         _check_space(access, space)
         self.space = (access or Access(here.space)).space  # which checks its name before a file is made
-        self.bus, self._held = Bus(lambda: self.access), set()
+        self.bus, self._held, self._behind = Bus(lambda: self.access), set(), {}
         self.design, self._process, self._problems = here.design, os.getpid(), here.told()
         self._off_because, self._here = here.off_because, here
         models, self._own = _models(here, embed, embed_turns), _own_rules()

@@ -439,7 +439,7 @@ class Memory(Conversation):
 
     def recall(
         self,
-        query: str,
+        query: str | None = None,
         *,
         limit: int = 5,
         search: SearchName = "memory",
@@ -457,7 +457,8 @@ class Memory(Conversation):
     ) -> Recall:
         """Finds what matters for a question, best first. Nothing found is an answer, and `empty_because` explains it.
 
-        query: the question, in any words · limit: how many at most
+        query: the question, in any words; without it what the last turns of `session` ask for, and nothing that was said there
+        limit: how many at most
         search: where to look: memories, turns of sessions, documents (sources), what was imported (items), the archive, or all
         scope: only there · user, session: a user and a session that are read as well
         kinds, where: only these kinds; only what a filter lets through · files: those being worked on, for designs that go by them
@@ -466,8 +467,9 @@ class Memory(Conversation):
         exact: whether to compare with every vector, where a large store would guess well
         min_relevance: what a hit must have instead of what the design asks for; 0 brings as many as `limit` says
         """
+        text, where = self._asked(query, session, user, where)
         asked = recall.pipeline.Query(
-            query, limit=limit, search=search, scope=scope, user=user, session=session, kinds=kinds, where=where,
+            text, limit=limit, search=search, scope=scope, user=user, session=session, kinds=kinds, where=where,
             at=at, as_of=as_of, deadline=deadline, exact=exact, files=files, min_relevance=min_relevance,
         )  # fmt: skip
         return self._answer(asked, logged=True)
@@ -496,10 +498,11 @@ class Memory(Conversation):
         deadline: seconds for all of it, after which what is optional is skipped
         min_relevance: the chance to matter that a memory needs, from 0 to 1; 0 shows all that was found, within the budget
         """
-        return self._context(
-            prompt.context.Wish(query, limit, checks.files(files), scope, user, session, task, kinds, where, budget, remaining,
-                                window, reserve, style, client, mode, profile, inject, deadline, shares, min_relevance, agent)
+        wish = prompt.context.Wish(
+            query, limit, checks.files(files), scope, user, session, task, kinds, where, budget, remaining, window, reserve, style,
+            client, mode, profile, inject, deadline, shares, min_relevance, agent,
         )  # fmt: skip
+        return self._seen(self._context(wish), session, user)
 
     def receipt(self, id: str) -> Context:
         """What was put into a prompt under the receipt `id`: the exact text, out of what, and what was left out."""

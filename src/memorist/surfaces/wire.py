@@ -44,6 +44,7 @@ JSON_NAMES: Mapping[Any, tuple[str, str]] = {  # of each form its JSON type, and
 }  # fmt: skip
 BEGINS = ("turn", "note", "tool_call", "tool_result")  # the parts that may begin a session
 TAKES_A_TEXT = ("remember", "revise", "session.note")  # of a kind that the client names
+AHEAD = ("prefetch", "ready")  # the parts for which nobody has to hold it
 WHOSE = ("agent", "user")  # who takes part in a session, and whose it is: said again with each part
 OF_THE_SESSION = ("scope", "home", "user", "session", "agent")  # what of a note the session says
 DEPTH = 100  # of objects and lists inside one another
@@ -395,6 +396,7 @@ def _left(session: "Session") -> Any:
 def _part(memory: "Memory", verb: str, given: dict[str, Any]) -> Any:
     """One part of a session, which is opened for it and left open."""
     from memorist import checks
+    from memorist.session import behind
     from memorist.session.name import name_of, turns_of
     from memorist.session.session import forked
 
@@ -406,6 +408,9 @@ def _part(memory: "Memory", verb: str, given: dict[str, Any]) -> Any:
     if part == "turns":
         limit = given.get("limit")
         return turns_of(name, by, None if limit is None else checks.whole(limit, "limit", 1, 1_000_000))
+    if part in AHEAD:
+        given.pop("agent", None)
+        return getattr(behind, part)(memory, name, **given)
     if part == "fork":
         return _left(forked(memory, name, given.get("id"), given.get("agent")))  # type: ignore[arg-type]
     session = memory.session(id, agent=given.pop("agent", None), user=user)
