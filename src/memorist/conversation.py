@@ -174,12 +174,16 @@ class Conversation(Engine):
             first = len(outcomes) + 1
             stored = remember.gate.admit(some, caller, self.home, batch, self.design.conflicts, first, spare)
             outcomes += map(self._kept, some, stored)
-            for draft, outcome in zip(some, stored, strict=True) if self._behind else ():
-                talk.behind.heard(cast("Host", self), draft.session, [outcome.record])
+            self._heard(some, stored)
             batch = next((outcome.batch for outcome in outcomes if outcome.batch), None)
         while len(wanted) > BATCH and caller.store.tidy():
             pass
         return outcomes
+
+    def _heard(self, drafts: "Sequence[Draft]", outcomes: "Sequence[Outcome]") -> None:
+        """What was kept in sessions that look ahead is no news there."""
+        for draft, outcome in zip(drafts, outcomes, strict=True) if self._behind else ():
+            talk.behind.heard(cast("Host", self), draft.session, [outcome.record])
 
     # ------------------------------------------------------------ threads
 

@@ -218,10 +218,12 @@ class Design:
     promotion: Promotion = Promotion()
     due: Due = Due()
     files: Files = "off"  # whether memories lie in files too, where the settings do not say
+    associates: bool = False  # whether what was used together is tied together
 
     def __post_init__(self) -> None:
         checks.label(self.name, "the name of a design")
         checks.one_of(self.files, "files", get_args(Files))
+        checks.flag(self.associates, "associates")
         checks.one_of(self.inject, "inject", get_args(Inject))
         checks.one_of(self.conflicts, "conflicts", get_args(Conflicts))
         _all(self.reads, "reads", lambda each: isinstance(each, str))

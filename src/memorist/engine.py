@@ -543,7 +543,7 @@ class Engine:
             said = [answer.empty_because, *told, *unread, *map(str, self._neighbours())]
             answer = replace(answer, empty_because="; ".join(filter(None, said)))
         if logged:
-            self._note(answer, took, query.session)
+            self._note(answer, took, query)
         return answer
 
     def _projects(self) -> list[checkouts.Holding]:
@@ -561,10 +561,11 @@ class Engine:
             return []
         return checkouts.neighbours(self.project, self._here.project, directory, store, self.space)
 
-    def _note(self, answer: Recall, took: float, session: str | None, **more: Any) -> None:
+    def _note(self, answer: Recall, took: float, query: "Query", **more: Any) -> None:
         """The line of the recall log, and word to those who listen."""
-        line = recall.pipeline.receipt_for(answer, took, session, self.access, self._tools)
+        line = recall.pipeline.receipt_for(answer, took, query.session, self.access, self._tools)
         self._writer.note(replace(line, **more))
+        self._slices.asked(query, answer, self.design, self.access)
         if more:  # a prompt's receipt is in the log before the caller has it
             self._writer.flush()
         read = [(scope, self.access.home_of(scope)) for scope in answer.scopes]
@@ -599,7 +600,7 @@ class Engine:
 
         def keep(answer: Recall, took: float, shown: "Shown", rendered: Mapping[str, Any]) -> None:
             read = [(scope, home) for scope in scopes for home in self.access.homes_of(scope)]
-            self._note(answer, took, wish.session, shown=shown, rendered={**rendered, "places": read})
+            self._note(answer, took, query, shown=shown, rendered={**rendered, "places": read})
 
         tools = replace(caller.tools, over=over_at(until))
         return prompt.context.context(plan, recalled, keep, self.access, tools, caller.writer.digest)

@@ -3,7 +3,7 @@
     writing   remember, remember_many, revise, pin, unpin, tag, link, unlink, feedback, used, forget, restore, erase, undo
     judging   extract, promote, finish, conflicts, resolve, review, alias, aliases
     projects  projects, rename_project, merge_project
-    reading   recall, context, receipt, get, list, count, links, timeline, history, log, explain, why_not
+    reading   recall, context, receipt, get, list, count, links, timeline, history, log, explain, why_not, gaps
     keeping   assign, upkeep, rescan, compact, audit, status, backup, doctor, through, close
 
 The verbs are short because the work is elsewhere: the gate (`remember/gate.py`) stores, the pipeline (`recall/pipeline.py`)
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from memorist.prompt.modes import Profile, ProfileName
     from memorist.remember.conflicts import Dispute
     from memorist.remember.consent import Pending
+    from memorist.remember.gaps import Gap
     from memorist.remember.promotion import Weighed
     from memorist.store.checkouts import Holding
     from memorist.store.journal import Audit
@@ -231,7 +232,9 @@ class Memory(Conversation):
         """
         caller = self._caller
         named = None if ids is None else [self._must_get(id).id for id in checks.references(ids, "ids")]
-        return self._tell_all(remember.edit.use(receipt, answer, named, caller))
+        done = self._tell_all(remember.edit.use(receipt, answer, named, caller))
+        self._slices.together([each.id for each in done.changed], self.design, self.access)
+        return done
 
     @overload
     def forget(self, id: Reference, *, expected_version: int | None = ..., because: str = ...) -> Outcome: ...
@@ -583,6 +586,19 @@ class Memory(Conversation):
         record, answer = self._must_get(id), self.explain(query, **arguments)
         chosen = arguments.get("kinds") is not None
         return recall.pipeline.why_not(record, answer, arguments.get("search", "memory"), chosen)
+
+    def gaps(self, *, user: str | None = None, limit: int = 20) -> "builtins.list[Gap]":
+        """Questions that found nothing, in designs that keep them, the last one first, and what answers them by now: those of the
+        project, or of that `user`; `limit` is how many at most."""
+        caller, most = self._caller, checks.whole(limit, "limit", 1, 1000)
+        place = remember.gate.scope_of(None, user) or self._choosing
+        found = remember.gaps.listed(self.access.must_read(place, self.access.home_of(place)), most, caller)
+        asked = [(remember.gaps.said(each), each) for each in found]
+        answers = [self._answer(recall.pipeline.Query(question, 1, user=user)) for question, _ in asked]
+        return [
+            remember.gaps.Gap(question, each.counters.strength + 1, each, hits[0].record if hits else None)
+            for (question, each), hits in zip(asked, answers, strict=True)
+        ]
 
     # ------------------------------------------------------------ keeping
 

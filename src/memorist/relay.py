@@ -159,6 +159,7 @@ class Verbs:
     log = Onward(Memory.log)
     explain = Onward(Memory.explain)
     why_not = Onward(Memory.why_not)
+    gaps = Onward(Memory.gaps)
     assign = Onward(Memory.assign)
     upkeep = Onward(Memory.upkeep)
     rescan = Onward(Memory.rescan)

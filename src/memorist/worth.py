@@ -193,6 +193,9 @@ def decayed(importance: float, status: str, accesses: int, days: float) -> float
 # ---------------------------------------------------------------- confidence: the associative design
 
 
+REJECTED = 0.02  # of its confidence that a memory loses each time it was found and not wanted
+
+
 def fresh(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
     """1 + 0.5 · e^(−hours / 24) since it was last used, else since it happened."""
     return 1 + 0.5 * math.exp(-days_since(last_of(record), now))
@@ -200,9 +203,11 @@ def fresh(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
 
 def confidence(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
     """Its confidence today: as first given, halved with every half-life of its kind, a little more for every use, less for
-    lower trust. A half-life is taken literally: a fact after three of them is worth an eighth, not a twentieth."""
+    lower trust, and for each time it was found and beside the point. A half-life is taken literally: a fact after three of them
+    is worth an eighth, not a twentieth."""
     used = min(1.5, 1 + 0.1 * math.log(record.counters.used + 1))
-    believed = record.confidence * half_life(record, now, kinds) * used * TRUSTED[record.trust]
+    given = max(0.0, record.confidence - REJECTED * record.counters.rejected)
+    believed = given * half_life(record, now, kinds) * used * TRUSTED[record.trust]
     return min(1.0, max(0.01, believed))
 
 

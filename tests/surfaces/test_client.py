@@ -111,7 +111,7 @@ def test_errors_are_those_of_the_facade_with_their_words(
 
 
 def test_what_python_would_not_take_is_a_type_error_before_anything_is_sent(client: Client, server: Server) -> None:
-    for wrong in (lambda: client.recall(), lambda: client.pin(1, 2), lambda: client.count(wher={})):
+    for wrong in (lambda: client.get(), lambda: client.pin(1, 2), lambda: client.count(wher={})):
         with pytest.raises(TypeError):
             wrong()  # type: ignore[call-arg]
     assert server.asked == []

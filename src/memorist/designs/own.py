@@ -76,6 +76,7 @@ def _design(table: Mapping[str, Any], stem: str) -> Design:
         conflicts=cast(Conflicts, one_of(table.get("conflicts", base.conflicts), "conflicts", get_args(Conflicts))),
         inject=cast(Inject, one_of(table.get("inject", base.inject), "inject", get_args(Inject))),
         files=cast(Files, one_of(table.get("files", base.files), "files", get_args(Files))),
+        associates=checks.flag(table.get("associates", base.associates), "associates"),
         lanes=_lanes(table, base.lanes),
         **{slot: _slot(table, slot, getattr(base, slot)) for slot in SLOTS},
     )
@@ -222,6 +223,7 @@ def text_of(design: Design) -> str:
         f"conflicts = {toml.written(design.conflicts)}",
         f"inject = {toml.written(design.inject)}",
         f"files = {toml.written(design.files)}",
+        f"associates = {toml.written(design.associates)}",
         f"lanes = {toml.written([lane.name for lane in design.lanes])}",
     ]
     for table, parts, known in (("recall", design.recall, STAGES), ("upkeep", design.upkeep, JOBS)):
@@ -410,4 +412,4 @@ JOBS: Mapping[str, Shape] = {
     "stale_sections": _shape(stale.StaleSections, days=partial(checks.number, least=1, most=100_000), most=_some),
     "tune_lanes": _shape(suggest.TuneLanes, receipts=partial(checks.whole, least=1, most=10_000)),
 }
-KEYS = (*"base name about reads stages recall jobs upkeep conflicts inject files lanes lane".split(), *SLOTS)
+KEYS = (*"base name about reads stages recall jobs upkeep conflicts inject files associates lanes lane".split(), *SLOTS)

@@ -43,7 +43,7 @@ STAYS_KNOWN = timedelta(minutes=45)
 OTHER_TOPIC = 0.3  # what is less like the words before is about something else
 LAST_TURNS = 6  # that say what a conversation is about just now
 LONGEST_ASKED = 4000  # characters of them; the last ones
-TRIES = 3  # to find what is not known, while more becomes known
+LOOKS = 3  # to find what is not known, while more becomes known
 SESSIONS_KEPT = 1000  # of one open memory
 NO_TURNS = Profile("window", policy="semantic", tags=(), turns=0)  # the model has the turns already
 NOTHING_ASKED = "nothing was looked up ahead; `prefetch` asks for it"
@@ -233,19 +233,27 @@ def _look(memory: "Host", name: Name, behind: Behind) -> None:
 def _found(memory: "Host", name: Name, behind: Behind, looking: Looking) -> Context | None:
     """What matters; None if that was just looked up."""
     by = memory._caller
-    text = asked_last(name, by) if looking.text is None else looking.text
+    last = replace(looking, text=asked_last(name, by)) if looking.text is None else looking
     with behind.lock:
-        if looking.text is None and behind.is_unchanged(replace(looking, text=text), by.now()):
+        if last is not looking and behind.is_unchanged(last, by.now()):
             return None
-        behind.last = replace(looking, text=text), by.now()
-        before, behind.topic = behind.topic, text
-    changed = None if before is None else likeness(before, text, by.tools.meaning.embedder()) < OTHER_TOPIC
+        behind.last = last, by.now()
+        before, behind.topic = behind.topic, last.text
+    likely = None if before is None else likeness(before, str(last.text), by.tools.meaning.embedder())
+    return replace(_fresh(memory, name, behind, last), topic_changed=None if likely is None else likely < OTHER_TOPIC)
+
+
+def _fresh(memory: "Host", name: Name, behind: Behind, looking: Looking) -> Context:
+    """What matters of all that is not known there."""
+    by, made = memory._caller, Context("")
     own = _kept_in(name, by)
-    for _ in range(TRIES):
+    wish = Wish(
+        str(looking.text), user=name.user, session=name.id, budget=looking.budget, profile=NO_TURNS, where=not_of(name)
+    )
+    for _ in range(LOOKS):
         with behind.lock:
             known = behind.known(by.now())
-        wish = Wish(text, user=name.user, session=name.id, budget=looking.budget, profile=NO_TURNS, where=not_of(name))
-        made = replace(memory._context(replace(wish, shown=known | own)), topic_changed=changed)
+        made = memory._context(replace(wish, shown=known | own))
         with behind.lock:
             if not {hit.record.id for hit in made.items} & behind.known(by.now()):
                 break
