@@ -176,6 +176,7 @@ READS: dict[str, dict[str, Any]] = {
     "log": {"verbs": ["added"], "limit": 3},
     "aliases": {},
     "conflicts": {"limit": 5},
+    "gaps": {"limit": 5},
     "review": {},
     "projects": {},
     "audit": {},

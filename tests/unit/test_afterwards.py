@@ -51,7 +51,7 @@ def test_a_question_that_found_nothing_is_a_gap_until_something_answers_it(keen:
     [gap] = settled(keen).gaps()
     assert (gap.question, gap.record.kind, gap.asked, gap.answer) == (ASKED, "gap", 1, None)
     assert (gap.record.scope, gap.record.provenance.session) == ("project/atlas", "s1")
-    assert not keen.recall("billing queue broker"), "no recall finds a gap"
+    assert all(hit.record.kind != "gap" for hit in keen.explain(gap.record.text)), "no recall finds a gap"
     answer = keen.remember("The billing queue uses RabbitMQ as its broker").record
     [known] = settled(keen).gaps()
     assert answer and known.answer and known.answer.id == answer.id
@@ -88,7 +88,7 @@ def test_a_filter_the_past_and_a_prefetch_miss_nothing(keen: Memory) -> None:
 @in_ram
 @pytest.mark.covers("S4-15")
 def test_a_gap_is_redacted_and_belongs_to_whom_it_was_asked_for(keen: Memory) -> None:
-    secret = "AKIA" + "ABCDEFGHIJKLMNOP"
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     keen.recall(f"why does the deploy key {secret} fail on Fridays?")
     keen.context("which diet does my doctor want for me?", user="ann")
     settled(keen)
@@ -114,7 +114,7 @@ def test_other_designs_keep_no_gaps(memory: Memory) -> None:
     assert memory.gaps() == []
 
 
-@in_ram
+@pytest.mark.parametrize("keen", ["sqlite"], indirect=True)  # in RAM a reader waits for a writer in any case
 @pytest.mark.covers("S4-15")
 def test_nobody_waits_for_what_follows(keen: Memory) -> None:
     """A writer that holds the store keeps the gap from being written, and not the question from being answered."""

@@ -63,7 +63,7 @@ def keep(missed: Missed, by: Caller) -> Outcome | None:
         return None
     asked = next((gap for gap in map(said, listed(place, MOST_GAPS, by)) if _same(question, gap)), question)
     words = by.writer.digest(" ".join(sorted(query_terms(asked))))[:12]
-    draft = Draft(f"A question that found nothing ({words})", GAP, place, session=missed.session, at=missed.at)
+    draft = Draft(f"gap {words}", GAP, place, session=missed.session, at=missed.at)
     [outcome] = gate.admit([replace(draft, data={QUESTION: asked})], by, home)
     _make_room(place, by)
     return outcome

@@ -182,7 +182,8 @@ class Slices:
                 self.problem = f"{type(problem).__name__}: {problem}"
                 log.warning("upkeep in the background failed: %s", self.problem)
         finally:
-            self._rests_until = time.monotonic() + REST * (time.monotonic() - begun) * (jobs is not None)
+            if jobs is not None:
+                self._rests_until = time.monotonic() + REST * (time.monotonic() - begun)
 
     def _wanted(
         self, jobs: tuple[Job, ...] | None, design: Design, by: remember.changes.Caller
