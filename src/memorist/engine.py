@@ -137,7 +137,7 @@ def _design(here: settings.Settings, named: Design | str | None, problems: dict[
     if Path(here.sources["design"]).name != settings.LOCAL_NAME:
         return found
     mine = _from_settings(settings.load(), here, problems)
-    return replace(found, upkeep=mine.upkeep, due=mine.due, files=mine.files)
+    return replace(found, upkeep=mine.upkeep, due=mine.due, files=mine.files, associates=mine.associates)
 
 
 def _from_settings(named: settings.Settings, here: settings.Settings, problems: dict[str, str]) -> Design:
