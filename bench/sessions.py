@@ -1,5 +1,6 @@
 """What a session costs: handed in at once, turn by turn, with a line of JSON each, shown to a model, compacted and closed."""
 
+import time
 from collections.abc import Iterator
 from functools import partial
 
@@ -7,10 +8,12 @@ from bench.corpus import Corpus
 from bench.speed import Measure, cpu_ms, folder
 from memorist import Memory
 from memorist.files.follow import Follower
+from memorist.session.lookout import lookout
 
 ROLES = ("user", "assistant")
 WHOLE = 1_000_000  # tokens: everything is shown as it is
 TRIES = 3
+LOOKS_AHEAD = 100  # turns
 
 
 def conversations(size: int) -> Iterator[Measure]:
@@ -23,6 +26,7 @@ def conversations(size: int) -> Iterator[Measure]:
         yield from _single(memory, max(1, size // 20), Follower(memory, place / "files"))
         yield from _windows(memory, size)
         yield _closing(memory, max(1, size // 8))
+        yield _ahead(memory)
 
 
 def _messages(seed: int, size: int) -> list[dict[str, str]]:
@@ -72,3 +76,21 @@ def _closing(memory: Memory, size: int) -> Measure:
     session = memory.session("over")
     spent = cpu_ms(lambda _: session.close(), [""]) / 1000
     return Measure(f"close of {size:,} turns", spent, "s CPU", detail=f"{spent / size * 1000:.1f} ms a turn")
+
+
+def _ahead(memory: Memory) -> Measure:
+    """What looking ahead costs the turn that asks for it and the one that takes it: the time of its own thread alone."""
+    session, spent = memory.session("ahead"), list[float]()
+    for text in Corpus(19).memories(LOOKS_AHEAD):
+        before = time.thread_time()
+        session.prefetch(text)
+        asked = time.thread_time() - before
+        lookout.rest(60)
+        before = time.thread_time()
+        session.ready()
+        spent.append((asked + time.thread_time() - before) * 1000)
+    session.close(fast=True)
+    worst = sorted(spent)[int(0.99 * len(spent))]
+    return Measure(
+        "prefetch and ready, of a turn", sum(spent) / len(spent), "ms CPU", 1, detail=f"99 % within {worst:.2f} ms"
+    )

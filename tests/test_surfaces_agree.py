@@ -69,7 +69,8 @@ def test_the_table_names_every_verb_and_every_surface_has_it() -> None:
     handed = {name for name in dir(Verbs) if not name.startswith("_")}
     assert facade == set(VERBS) == set(MANUAL) == handed | set(OWN)
     parts = {name.partition(".")[2] for name in SESSION_PARTS}
-    assert parts == {name for name in dir(SessionVerbs) if not name.startswith("_")} - {"context", "leave"} | {"fork"}
+    of_the_memory = {"context", "recall", "leave"}
+    assert parts == {name for name in dir(SessionVerbs) if not name.startswith("_")} - of_the_memory | {"fork"}
     assert all(
         hasattr(surface, name) for surface in (AsyncMemory, Client, AsyncClient) for name in facade - {"through"}
     )
@@ -178,6 +179,7 @@ READS: dict[str, dict[str, Any]] = {
     "log": {"verbs": ["added"], "limit": 3},
     "aliases": {},
     "conflicts": {"limit": 5},
+    "gaps": {"limit": 5},
     "review": {},
     "projects": {},
     "audit": {},

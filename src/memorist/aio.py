@@ -35,7 +35,7 @@ from memorist.text.tokens import count_tokens as default_count
 THREADS = 8  # that read; half as many write
 Pool = Literal["reads", "writes", "waits"]
 READS = {verb.name for verb in VERBS.values() if not verb.writes}
-SESSION_READS = {"turns", "context"}
+SESSION_READS = {"turns", "context", "recall", "prefetch", "ready"}
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 Opened = TypeVar("Opened", bound=AbstractAsyncContextManager[Any])

@@ -4,9 +4,10 @@ link, unlink, links · related, path, similar.
 
 import builtins
 
-from memorist import checks, recall, remember
+from memorist import checks, recall
 from memorist.conversation import Conversation
 from memorist.records import Hit, Link, LinkKind, Outcome, Record, Reference
+from memorist.remember.strengthen import Together
 from memorist.store.nouns import Shelf
 
 DEEPEST_WALK = 4  # steps; beyond them next to nothing arrives
@@ -77,6 +78,5 @@ class Association(Conversation):
         return recall.walk.Journey(manner, caller.where, shelves, caller.now(), caller.store)
 
     def _credit(self, receipt: str, ids: builtins.list[str], batch: str | None) -> None:
-        """Ties what was of use for one question together, where the design asks for it."""
-        if self.design.associates and ids:
-            remember.strengthen.credit(receipt, ids, self._caller, batch)
+        """Ties what was of use for one question together, where the design asks for it; in the background."""
+        self._slices.together(Together(receipt, tuple(ids), batch), self.design, self.access)

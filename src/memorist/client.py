@@ -43,6 +43,7 @@ LONGEST_PAUSE = 10.0  # that a server may ask for
 IMPORTED_WITHIN = 900.0  # seconds for the answer to an import, which may bring a hundred thousand memories
 NDJSON, MARKDOWN = {"Content-Type": "application/x-ndjson"}, {"Content-Type": "text/markdown"}
 SPOKEN = ("role", "type", "content", "name", "id", "tool_calls", "tool_call_id")  # of a message that is an object
+OF_THE_MEMORY = ("context", "recall")  # verbs of a session that are the memory's, for this session
 log = logging.getLogger("memorist")
 
 
@@ -469,9 +470,7 @@ class ClientSession(SessionVerbs, Direct):
 
     def _do(self, verb: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         what = self._talk.call(verb, args, named)
-        if isinstance(what, Sent):
-            return self._talk.after(verb, self._client._ask(what))
-        return None if what is None else self._client.context(**what)
+        return None if what is None else self._talk.after(verb, self._client._ask(what))
 
 
 class Talk:
@@ -481,18 +480,21 @@ class Talk:
         self.id, self.agent, self.user = id, agent, user
         self._ended = False
 
-    def call(self, verb: str, args: tuple[Any, ...], named: dict[str, Any]) -> Sent | dict[str, Any] | None:
-        """The request; for `context` the arguments of `Memory.context`, and nothing for `leave`, since nobody holds it."""
+    def call(self, verb: str, args: tuple[Any, ...], named: dict[str, Any]) -> Sent | None:
+        """The request; that of the memory's own verb for `context` and `recall`, and none for `leave`, since nobody holds it."""
+        from memorist.memory import Memory
         from memorist.session.session import Session
 
-        if self._ended and verb not in ("turns", "context", "leave", "close"):
+        if self._ended and verb not in ("turns", *OF_THE_MEMORY, "leave", "close"):
             raise Conflict(f"session {self.id} was closed; open it again with session({self.id!r:.60})")
         given = bound(getattr(Session, verb), args, named)
         if verb == "leave":
             return None
-        if verb == "context":
+        if verb in OF_THE_MEMORY:
             whose = {} if self.user is None or "scope" in given else {"user": self.user}
-            return {"session": self.id, "agent": self.agent, **whose, **given}
+            agent = {"agent": self.agent} if verb == "context" else {}
+            named = {"session": self.id, **agent, **whose, **given}
+            return asked(VERBS[verb], bound(getattr(Memory, verb), (), named))
         return self.asked(verb, given)
 
     def asked(self, part: str, given: Mapping[str, Any]) -> Sent:
@@ -669,6 +671,4 @@ class AsyncClientSession(SessionVerbs, Awaited):
 
     async def _do(self, verb: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         what = self._talk.call(verb, args, named)
-        if isinstance(what, Sent):
-            return self._talk.after(verb, await self._client._ask(what))
-        return None if what is None else await self._client.context(**what)
+        return None if what is None else self._talk.after(verb, await self._client._ask(what))

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from memorist import checks, remember
 from memorist import session as talk
-from memorist.engine import Engine
+from memorist.engine import Engine, Filter
 from memorist.errors import Conflict, Invalid, MemoristError, Refused
-from memorist.records import Draft, Outcome, Record, Reference, Scope
+from memorist.records import Context, Draft, Outcome, Record, Reference, Scope
 from memorist.store.nouns import parts
 from memorist.store.talk import place_of
+from memorist.store.where import Where
 
 if TYPE_CHECKING:
     from memorist.session.name import Name
@@ -113,11 +114,31 @@ class Conversation(Engine):
         for held in tuple(self._held):
             with suppress(MemoristError):  # it ends later, by the next one that is opened
                 held.close(fast=True)
+        if self._behind:
+            talk.lookout.lookout.withdraw(self._tools.store)
         super().close()
 
     def _named(self, id: str | None, user: str | None) -> "Name":
         # What a session is called can be said while memory is off.
         return talk.name.name_of(id, user, self.home, remember.changes.Caller(self.access, self._writer, self._tools))
+
+    def _asked(
+        self, query: str | None, session: str | None, user: str | None, where: Filter | None
+    ) -> tuple[str, Filter | None]:
+        """What is asked, and of what: without words what the last turns of a session ask for, of all that was not said in it."""
+        if query is not None or self._off_because():
+            return "" if query is None else query, where
+        if session is None:
+            raise Invalid("give a query, or name the session whose last turns ask for something (session=, --session)")
+        Where.of(self.access, where)  # which refuses what is no filter
+        name = self._named(session, user)
+        return talk.behind.asked_last(name, self._caller), {**talk.behind.not_of(name), **(where or {})}
+
+    def _seen(self, made: Context, session: str | None, user: str | None) -> Context:
+        """A context that was asked for: what it shows is no news in its session."""
+        if made.items and session is not None:
+            talk.behind.shown(cast("Host", self), self._named(session, user), made.items)
+        return made
 
     def _place(self, session: str | None) -> str:
         """Where goes what comes of a session: to the user for whom it was held, else where memories go."""
@@ -155,10 +176,16 @@ class Conversation(Engine):
                 some, caller, self.home, batch, self.design.conflicts, first, spare, self.design.twins
             )
             outcomes += map(self._kept, some, stored)
+            self._heard(some, stored)
             batch = next((outcome.batch for outcome in outcomes if outcome.batch), None)
         while len(wanted) > BATCH and caller.store.tidy():
             pass
         return outcomes
+
+    def _heard(self, drafts: "Sequence[Draft]", outcomes: "Sequence[Outcome]") -> None:
+        """What was kept in sessions that look ahead is no news there."""
+        for draft, outcome in zip(drafts, outcomes, strict=True) if self._behind else ():
+            talk.behind.heard(cast("Host", self), draft.session, [outcome.record])
 
     # ------------------------------------------------------------ threads
 

@@ -143,7 +143,7 @@ def _design(here: settings.Settings, named: Design | str | None, problems: dict[
     if Path(here.sources["design"]).name != settings.LOCAL_NAME:
         return found
     mine = _from_settings(settings.load(), here, problems)
-    return replace(found, upkeep=mine.upkeep, due=mine.due, files=mine.files)
+    return replace(found, upkeep=mine.upkeep, due=mine.due, files=mine.files, associates=mine.associates)
 
 
 def _from_settings(named: settings.Settings, here: settings.Settings, problems: dict[str, str]) -> Design:
@@ -246,6 +246,7 @@ class Engine:
     """An open memory, before it can do anything."""
 
     _held: set[Any]  # the sessions that are open in it
+    _behind: dict[Any, Any]  # what sessions were shown, by their names and accesses
     adopted: Report | None  # what came along when this was opened, because the checkout was moved or got a remote
 
     def __init__(
@@ -270,7 +271,7 @@ class Engine:
         _check_space(access, space)
         here = setup_for(path, project, space, design)
         self.space = (access or Access(here.space)).space  # which checks its name before a file is made
-        self.bus, self._held = Bus(lambda: self.access), set()
+        self.bus, self._held, self._behind = Bus(lambda: self.access), set(), {}
         self.design, self._process, self._problems = here.design, os.getpid(), here.told()
         self._off_because, self._here = here.off_because, here
         models, self._own, talker = _models(here, embed, embed_turns), _own_rules(), here.talker(chat)
@@ -551,7 +552,7 @@ class Engine:
             said = [answer.empty_because, *told, *unread, *map(str, self._neighbours())]
             answer = replace(answer, empty_because="; ".join(filter(None, said)))
         if logged:
-            self._note(answer, took, query.session)
+            self._note(answer, took, query)
         return answer
 
     def _projects(self) -> list[checkouts.Holding]:
@@ -569,10 +570,11 @@ class Engine:
             return []
         return checkouts.neighbours(self.project, self._here.project, directory, store, self.space)
 
-    def _note(self, answer: Recall, took: float, session: str | None, **more: Any) -> None:
+    def _note(self, answer: Recall, took: float, query: "Query", **more: Any) -> None:
         """The line of the recall log, and word to those who listen."""
-        line = recall.pipeline.receipt_for(answer, took, session, self.access, self._tools)
+        line = recall.pipeline.receipt_for(answer, took, query.session, self.access, self._tools)
         self._writer.note(replace(line, **more))
+        self._slices.asked(query, answer, self.design, self.access)
         if more:  # a prompt's receipt is in the log before the caller has it
             self._writer.flush()
         read = [(scope, self.access.home_of(scope)) for scope in answer.scopes]
@@ -607,7 +609,7 @@ class Engine:
 
         def keep(answer: Recall, took: float, shown: "Shown", rendered: Mapping[str, Any]) -> None:
             read = [(scope, home) for scope in scopes for home in self.access.homes_of(scope)]
-            self._note(answer, took, wish.session, shown=shown, rendered={**rendered, "places": read})
+            self._note(answer, took, query, shown=shown, rendered={**rendered, "places": read})
 
         tools = replace(caller.tools, over=over_at(until))
         return prompt.context.context(plan, recalled, keep, self.access, tools, caller.writer.digest)

@@ -3,7 +3,7 @@
     writing   remember, remember_many, revise, pin, unpin, tag, feedback, used, forget, restore, erase, undo
     judging   extract, promote, finish, conflicts, resolve, review, alias, aliases
     projects  projects, rename_project, merge_project
-    reading   recall, context, receipt, get, list, count, timeline, history, log, explain, why_not
+    reading   recall, context, receipt, get, list, count, timeline, history, log, explain, why_not, gaps
     keeping   assign, upkeep, rescan, compact, audit, status, backup, doctor, through, close
 
 The verbs are short because the work is elsewhere: the gate (`remember/gate.py`) stores, the pipeline (`recall/pipeline.py`)
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from memorist.prompt.modes import Profile, ProfileName
     from memorist.remember.conflicts import Dispute
     from memorist.remember.consent import Pending
+    from memorist.remember.gaps import Gap
     from memorist.remember.promotion import Weighed
     from memorist.store.checkouts import Holding
     from memorist.store.journal import Audit
@@ -215,9 +216,9 @@ class Memory(Association):
         """
         caller = self._caller
         named = None if ids is None else [self._must_get(id).id for id in checks.references(ids, "ids")]
-        report = remember.edit.use(receipt, answer, named, caller)
-        self._credit(receipt, [each.id for each in report.changed], report.batch)
-        return self._tell_all(report)
+        done = self._tell_all(remember.edit.use(receipt, answer, named, caller))
+        self._credit(receipt, [each.id for each in done.changed], done.batch)
+        return done
 
     @overload
     def forget(self, id: Reference, *, expected_version: int | None = ..., because: str = ...) -> Outcome: ...
@@ -429,7 +430,7 @@ class Memory(Association):
 
     def recall(
         self,
-        query: str,
+        query: str | None = None,
         *,
         limit: int = 5,
         search: SearchName = "memory",
@@ -447,7 +448,8 @@ class Memory(Association):
     ) -> Recall:
         """Finds what matters for a question, best first. Nothing found is an answer, and `empty_because` explains it.
 
-        query: the question, in any words · limit: how many at most
+        query: the question, in any words; without it what the last turns of `session` ask for, and nothing that was said there
+        limit: how many at most
         search: where to look: memories, turns of sessions, documents (sources), what was imported (items), the archive, or all
         scope: only there · user, session: a user and a session that are read as well
         kinds, where: only these kinds; only what a filter lets through · files: those being worked on, for designs that go by them
@@ -456,8 +458,9 @@ class Memory(Association):
         exact: whether to compare with every vector, where a large store would guess well
         min_relevance: what a hit must have instead of what the design asks for; 0 brings as many as `limit` says
         """
+        text, where = self._asked(query, session, user, where)
         asked = recall.pipeline.Query(
-            query, limit=limit, search=search, scope=scope, user=user, session=session, kinds=kinds, where=where,
+            text, limit=limit, search=search, scope=scope, user=user, session=session, kinds=kinds, where=where,
             at=at, as_of=as_of, deadline=deadline, exact=exact, files=files, min_relevance=min_relevance,
         )  # fmt: skip
         return self._answer(asked, logged=True)
@@ -486,10 +489,11 @@ class Memory(Association):
         deadline: seconds for all of it, after which what is optional is skipped
         min_relevance: the chance to matter that a memory needs, from 0 to 1; 0 shows all that was found, within the budget
         """
-        return self._context(
-            prompt.context.Wish(query, limit, checks.files(files), scope, user, session, task, kinds, where, budget, remaining,
-                                window, reserve, style, client, mode, profile, inject, deadline, shares, min_relevance, agent)
+        wish = prompt.context.Wish(
+            query, limit, checks.files(files), scope, user, session, task, kinds, where, budget, remaining, window, reserve, style,
+            client, mode, profile, inject, deadline, shares, min_relevance, agent,
         )  # fmt: skip
+        return self._seen(self._context(wish), session, user)
 
     def receipt(self, id: str) -> Context:
         """What was put into a prompt under the receipt `id`: the exact text, out of what, and what was left out."""
@@ -565,6 +569,19 @@ class Memory(Association):
         record, answer = self._must_get(id), self.explain(query, **arguments)
         chosen = arguments.get("kinds") is not None
         return recall.pipeline.why_not(record, answer, arguments.get("search", "memory"), chosen)
+
+    def gaps(self, *, user: str | None = None, limit: int = 20) -> "builtins.list[Gap]":
+        """Questions that found nothing, in designs that keep them, the last one first, and what answers them by now: those of the
+        project, or of that `user`; `limit` is how many at most."""
+        caller, most = self._caller, checks.whole(limit, "limit", 1, 1000)
+        place = remember.gate.scope_of(None, user) or self._choosing
+        found = remember.gaps.listed(self.access.must_read(place, self.access.home_of(place)), most, caller)
+        asked = [(remember.gaps.said(each), each) for each in found]
+        answers = [self._answer(recall.pipeline.Query(question, 1, user=user)) for question, _ in asked]
+        return [
+            remember.gaps.Gap(question, each.counters.strength + 1, each, hits[0].record if hits else None)
+            for (question, each), hits in zip(asked, answers, strict=True)
+        ]
 
     # ------------------------------------------------------------ keeping
 

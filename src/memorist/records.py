@@ -588,6 +588,9 @@ class Context(Noun):
         default_factory=dict, hash=False
     )  # what was asked for, to compare outcomes by
     skipped: tuple[str, ...] = ()  # what there was no time for, such as documents, and what did not earn its tokens
+    topic_changed: bool | None = (
+        None  # of what a session looked up ahead: whether it is about something else than before
+    )
 
     def __str__(self) -> str:
         return self.text

@@ -198,6 +198,9 @@ def decayed(importance: float, status: str, accesses: int, days: float) -> float
 # ---------------------------------------------------------------- confidence: the associative design
 
 
+REJECTED = 0.02  # of its confidence that a memory loses each time it was found and not wanted
+
+
 def fresh(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
     """1 + 0.5 · e^(−hours / 24) since it was last used, else since it happened."""
     return 1 + 0.5 * math.exp(-days_since(last_of(record), now))

@@ -111,7 +111,7 @@ def test_errors_are_those_of_the_facade_with_their_words(
 
 
 def test_what_python_would_not_take_is_a_type_error_before_anything_is_sent(client: Client, server: Server) -> None:
-    for wrong in (lambda: client.recall(), lambda: client.pin(1, 2), lambda: client.count(wher={})):
+    for wrong in (lambda: client.get(), lambda: client.pin(1, 2), lambda: client.count(wher={})):
         with pytest.raises(TypeError):
             wrong()  # type: ignore[call-arg]
     assert server.asked == []
@@ -270,3 +270,21 @@ def test_without_an_address_it_says_how_to_give_one() -> None:
 def test_a_token_over_plain_http_to_another_machine_is_told(caplog: pytest.LogCaptureFixture) -> None:
     Client("http://memory.example", TOKEN)
     assert "unencrypted" in caplog.text and TOKEN not in caplog.text
+
+
+@pytest.mark.covers("S4-1", "S4-19", "W4-3")
+def test_a_session_behind_a_server_looks_ahead_too(tmp_path: Path) -> None:
+    """The state is the server's, which opens the session anew for each call."""
+    from doors import served
+
+    with served(tmp_path / "me.db") as url, Client(url) as client:
+        client.remember("Staging runs Postgres 16")
+        session, other = client.session("s1"), client.session("s2")
+        session.turn("user", "which database does staging run?")
+        assert [hit.text for hit in session.recall()] == ["Staging runs Postgres 16"]
+        assert session.prefetch() is True
+        until = time.monotonic() + 60
+        while not (found := session.ready()) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert [hit.text for hit in found.items] == ["Staging runs Postgres 16"] and client.receipt(found.receipt)
+        assert not session.ready() and not other.ready()

@@ -178,7 +178,8 @@ GIVEN: dict[str, dict[str, Any]] = {
     "memory_session_tool_call": {"session": "s2", "name": "ls", "input": {}, "id": "c1"},
     "memory_session_tool_result": {"session": "s2", "id": "c1", "output": "a b"},
     "memory_session_window": {"session": "s2", "limit": 4000}, "memory_session_compact": {"session": "s2"},
-    "memory_session_flush": {"session": "s2"}, "memory_session_fork": {"session": "s2", "id": "s3"},
+    "memory_session_prefetch": {"session": "s2", "context": "staging"}, "memory_session_ready": {"session": "s2"},
+    "memory_gaps": {}, "memory_session_flush": {"session": "s2"}, "memory_session_fork": {"session": "s2", "id": "s3"},
     "memory_session_close": {"session": "s2"},
 }  # fmt: skip
 WRITES_FIRST = ("memory_add", "memory_add_many", "memory_context", "memory_add_task", "memory_session_turn")

@@ -79,8 +79,10 @@ def test_use_ties_only_what_is_vouched_for_and_not_through_a_door_of_low_trust(o
     assert strengthen(ids, "a test", door._caller) == 0
     receipt = door.recall(QUESTION).receipt
     door.used(receipt, ids=[good.id, bad.id])  # type: ignore[list-item]
+    memory._slices.join()
     assert memory.links(bad) == [] == memory.links(good)
     user.used(user.recall(QUESTION).receipt, ids=[good.id, better.id, bad.id])  # type: ignore[list-item]
+    memory._slices.join()
     [link] = memory.links(good)
     assert {link.a, link.b} == {good.id, better.id} and memory.links(bad) == []
 

@@ -364,6 +364,7 @@ def test_a_relation_loosens_while_it_is_not_used_and_nothing_is_stored(here: Mem
     assert here.related(a)[0].score == pytest.approx(0.56 * LOOSEST)
     receipt = here.recall("harbour crane permit").receipt
     here.used(receipt, ids=[a, b])
+    here._slices.join()
     assert here.related(a)[0].score > 0.56
 
 
@@ -385,7 +386,9 @@ def test_what_was_used_together_is_tied_and_grows(here: Memory) -> None:
     for _ in range(12):
         receipt = here.recall("crane permit").receipt
         report = here.used(receipt, ids=[a, b])
+        here._slices.join()
         here.used(receipt, ids=[a, b])  # which is counted once
+        here._slices.join()
         [link] = here.links(a)
         weights.append(link.weight)
         assert link.evidence == f"used together {len(weights)}×, last: receipt {receipt}"
@@ -402,15 +405,20 @@ def test_feedback_ties_what_was_useful_for_one_question(here: Memory, clock: Mov
     a, b, c = told(here, "The harbour crane needs a permit", "A permit for a crane costs 90", "A crane is also a bird")
     receipt = here.recall("crane permit").receipt
     here.feedback(a, "useful", receipt=receipt)
+    here._slices.join()
     assert here.links(a) == []
     here.feedback(b, "useful", receipt=receipt)
+    here._slices.join()
     here.feedback(c, "irrelevant", receipt=receipt)
+    here._slices.join()
     assert [(link.kind, link.weight) for link in here.links(a)] == [("relates_to", FIRST_USE)]
     assert here.links(c) == []
     clock.move(minutes=5)  # what was useful when it was asked before is not used now
     other = here.recall("crane permit").receipt
     here.used(other, ids=[a])
+    here._slices.join()
     here.feedback(c, "useful", receipt=other)
+    here._slices.join()
     assert len(here.links(c)) == 1 and len(here.links(a)) == 2
 
 
@@ -428,6 +436,7 @@ def test_a_relation_made_by_hand_keeps_its_evidence_and_is_never_weakened(here: 
     here.link(b, a, weight=0.5, evidence="the clerk said so")
     here.link(a, c, weight=1.0)
     here.used(here.recall("crane permit").receipt, ids=[a, b, c])
+    here._slices.join()
     links = {frozenset((link.a, link.b)): link for link in here.links(a)}
     ends = {n: here.get(n).id for n in (a, b, c)}
     assert links[frozenset((ends[a], ends[b]))] == Link(ends[b], ends[a], "relates_to", 0.58, "the clerk said so")

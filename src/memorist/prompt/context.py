@@ -629,9 +629,10 @@ class Look:
         return {record.id: record for record in found if self._holds(record)}
 
     def _add_other(self, pair: Contradiction) -> None:
-        """Puts the missing side right after its partner; if that is in a steady lane, into the last loose lane."""
+        """Puts the missing side right after its partner, if the prompt has not got it; if that is in a steady lane, into the last
+        loose lane."""
         partner = self.taken[pair.a.id if pair.a.id in self.taken else pair.b.id]
-        new = [record for record in (pair.a, pair.b) if record.id not in self.taken]
+        new = [record for record in (pair.a, pair.b) if self._is_new(record)]
         loose = [name for name in self.lanes if name not in STEADY]
         if not new or not loose:
             return

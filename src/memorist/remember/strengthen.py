@@ -9,6 +9,7 @@ file: its texts would be tied to trusted ones by being shown beside them. A rela
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import chain, combinations
 
 from memorist.kinds import MEMORY
@@ -28,6 +29,15 @@ STRONGEST = 0.9  # a person may say more
 TIED_AT_ONCE = 6  # memories of one answer that are tied to one another
 TIED_AT_MOST = 60  # relations of a memory: what has so many gets no more by use
 TOGETHER = regex(r"used together (\d{1,6})×", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Memories that were just of use for the question of a receipt, and the batch in which that was noted."""
+
+    receipt: str
+    ids: tuple[str, ...]
+    batch: str | None = None
 
 
 def strengthen(ids: Sequence[str], evidence: str, by: Caller, batch: str | None = None) -> int:

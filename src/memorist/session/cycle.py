@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from memorist import checks
 from memorist.errors import Conflict, MemoristError
 from memorist.prompt.context import Wish
-from memorist.prompt.modes import Profile
 from memorist.prompt.render import boxed
 from memorist.records import Context, Draft, Outcome, Record
 from memorist.remember import gate
 from memorist.remember.authority import least
 from memorist.remember.changes import Caller
-from memorist.session import close, compaction, points
+from memorist.session import behind, close, compaction, points
 from memorist.session.name import lineage, mark, turns_where
 from memorist.session.window import (
     COMPACT,
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from memorist.session.session import Session
 
 TITLE = "What was said earlier in this conversation, in short"
-NO_TURNS = Profile("window", policy="semantic", tags=(), turns=0)  # the turns are in the window already
 MOST_TURNS = 1_000_000
 LEAST_SUMMARY = 100  # tokens, in a window of any size
 Reason = Literal["threshold", "compaction_pending", "manual", "session_end", "topic_change"]
@@ -226,9 +224,11 @@ class Cycle:
         """Memory for the room that is left, without what stands in the window already."""
         shown = frozenset(pane.id for pane in panes if pane.id)
         name, agent = self._name, self._session.agent
-        wish = Wish(query, user=name.user, session=name.id, agent=agent, profile=NO_TURNS, shown=shown)
+        wish = Wish(query, user=name.user, session=name.id, agent=agent, profile=behind.NO_TURNS, shown=shown)
         room = max(0, edges.compact - _tokens(panes))
-        return self._memory._context(replace(wish, where={"data.covers": None}, remaining=room))
+        made = self._memory._context(replace(wish, where={"data.covers": None}, remaining=room))
+        behind.shown(self._memory, name, made.items)
+        return made
 
     def _with_memory(self, panes: list[Pane], memory: Context) -> list[Pane]:
         """Memory stands right before the last words of the user: what is before it stays the same from call to call, and a

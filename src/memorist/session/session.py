@@ -3,8 +3,8 @@
 Its record, of the kind `session`, says in which state it is; its turns lie on the turns shelf of its place, the project or a user,
 in the order in which they came; its notes and findings lie in the scope `session/<id>`. What a session does to memories it does
 by the verbs of the memory that it was opened in, so all of it is redacted, journalled and undone like any other write. A session
-keeps nothing of its own between two calls but its name, its lease and what its window has read: two that are open at once share
-nothing.
+keeps nothing of its own between two calls but its name, its lease, what its window has read and what it was shown (`behind.py`):
+two that are open at once share nothing.
 """
 
 import atexit
@@ -18,16 +18,17 @@ from weakref import WeakSet
 
 from memorist import checks
 from memorist.access import Access
-from memorist.design import Design
+from memorist.design import Design, Tools
 from memorist.errors import Conflict, MemoristError, Refused
 from memorist.models.chat import ChatPort
 from memorist.noun import Noun
 from memorist.prompt.context import Wish
-from memorist.records import Context, Draft, Link, Moment, Outcome, Record, Report, Scope
+from memorist.records import Context, Draft, Link, Moment, Outcome, Recall, Record, Report, Scope
 from memorist.remember import gate
 from memorist.remember.authority import least
 from memorist.remember.changes import Caller, Changes
 from memorist.remember.turns import MESSAGE, Uttered, call_of, key_of, role_of
+from memorist.session import behind
 from memorist.session import close as ending
 from memorist.session.close import SHORT_WAIT
 from memorist.session.cycle import Windowed
@@ -52,6 +53,8 @@ class Host(Protocol):
     access: Access
     home: Scope
     _held: "MutableSet[Session]"
+    _behind: "dict[behind.Key, behind.Behind]"
+    _tools: Tools
     bus: Announcer
 
     @property
@@ -60,6 +63,7 @@ class Host(Protocol):
     def context(
         self, query: str, *, session: str | None = ..., user: str | None = ..., agent: str | None = ...
     ) -> Context: ...
+    def recall(self, query: str | None = ..., *, session: str | None = ..., user: str | None = ...) -> Recall: ...
     def _tell_all(self, report: Report) -> Report: ...
     def _tell(self, outcome: Outcome) -> Outcome: ...
     def _kept(self, draft: Draft, outcome: Outcome) -> Outcome: ...
@@ -107,7 +111,7 @@ class Parent:
     last: int
 
 
-class Session(Windowed):
+class Session(Windowed, behind.Prefetched):
     """One open conversation. It ends with the `with` block, or with `close`."""
 
     def __init__(
@@ -176,8 +180,15 @@ class Session(Windowed):
 
     def context(self, /, query: str, **more: Any) -> Context:
         """`Memory.context` for this session, its user and its agent."""
-        whose = {} if self._name.user is None or "scope" in more else {"user": self._name.user}
-        return self._memory.context(query, **{"session": self.id, "agent": self.agent, **whose, **more})
+        return self._memory.context(query, **{"agent": self.agent, **self._whose(more), **more})
+
+    def recall(self, /, query: str | None = None, **more: Any) -> Recall:
+        """`Memory.recall` for this session and its user; without a `query`, what its last turns ask for."""
+        return self._memory.recall(query, **{**self._whose(more), **more})
+
+    def _whose(self, more: Mapping[str, Any]) -> dict[str, str]:
+        user = {} if self._name.user is None or "scope" in more else {"user": self._name.user}
+        return {"session": self.id, **user}
 
     def _say(
         self, said: Uttered, id: str | None = None, at: Moment | None = None, speaker: str | None = None
@@ -204,6 +215,8 @@ class Session(Windowed):
         except Refused:  # memory is off, which this tells in its way
             return self._memory.remember_many([draft])[0]
         [outcome] = gate.admit([draft], by, self._memory.home, policy=self._memory.design.conflicts)
+        if self._memory._behind:
+            behind.heard(self._memory, self.id, [outcome.record])
         return self._memory._kept(draft, outcome)
 
     # ------------------------------------------------------------ its life

@@ -44,6 +44,7 @@ JSON_NAMES: Mapping[Any, tuple[str, str]] = {  # of each form its JSON type, and
 }  # fmt: skip
 BEGINS = ("turn", "note", "tool_call", "tool_result")  # the parts that may begin a session
 TAKES_A_TEXT = ("remember", "revise", "session.note")  # of a kind that the client names
+UNHELD = ("prefetch", "ready")  # the parts for which nobody has to hold it
 WHOSE = ("agent", "user")  # who takes part in a session, and whose it is: said again with each part
 OF_THE_SESSION = ("scope", "home", "user", "session", "agent")  # what of a note the session says
 DEPTH = 100  # of objects and lists inside one another
@@ -97,6 +98,7 @@ def _types() -> dict[str, Any]:
     from memorist.prompt.modes import Profile, ProfileName
     from memorist.remember.conflicts import Dispute
     from memorist.remember.consent import Pending
+    from memorist.remember.gaps import Gap
     from memorist.remember.promotion import Weighed
     from memorist.session.session import Ingested, Session
     from memorist.session.tasks import TaskStatus
@@ -104,7 +106,7 @@ def _types() -> dict[str, Any]:
     from memorist.store.journal import Audit
 
     return {
-        "Profile": Profile, "ProfileName": ProfileName, "Dispute": Dispute, "Pending": Pending, "Weighed": Weighed,
+        "Profile": Profile, "ProfileName": ProfileName, "Dispute": Dispute, "Pending": Pending, "Weighed": Weighed, "Gap": Gap,
         "Ingested": Ingested, "Session": Session, "TaskStatus": TaskStatus, "Holding": Holding, "Audit": Audit,
         "builtins": builtins,
     }  # fmt: skip
@@ -395,6 +397,7 @@ def _left(session: "Session") -> Any:
 def _part(memory: "Memory", verb: str, given: dict[str, Any]) -> Any:
     """One part of a session, which is opened for it and left open."""
     from memorist import checks
+    from memorist.session import behind
     from memorist.session.name import name_of, turns_of
     from memorist.session.session import forked
 
@@ -406,6 +409,9 @@ def _part(memory: "Memory", verb: str, given: dict[str, Any]) -> Any:
     if part == "turns":
         limit = given.get("limit")
         return turns_of(name, by, None if limit is None else checks.whole(limit, "limit", 1, 1_000_000))
+    if part in UNHELD:
+        given.pop("agent", None)
+        return getattr(behind, part)(memory, name, **given)
     if part == "fork":
         return _left(forked(memory, name, given.get("id"), given.get("agent")))  # type: ignore[arg-type]
     session = memory.session(id, agent=given.pop("agent", None), user=user)

@@ -11,13 +11,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from memorist import remember, upkeep
 from memorist.access import Access
 from memorist.design import Design, Due, Job, Tools
 from memorist.errors import StoreUnavailable
-from memorist.records import Report, from_micros
+from memorist.recall.pipeline import Query
+from memorist.records import Recall, Report, from_micros
 from memorist.store.writer import Writer, looked_after
+
+if TYPE_CHECKING:
+    from memorist.remember.strengthen import Together
+    from memorist.upkeep.afterwards import Afterwards
 
 SLICE = 0.05  # seconds
 REST = 20  # the pause after a slice is so many times its duration: whatever a job costs, it is a small part of the time
@@ -44,6 +50,25 @@ class Slices:
         self._rests_until = 0.0
         self._last: datetime | None = None  # last known run; another process may have run since
         self.problem: str | None = None
+        self._after: Afterwards | None = None
+        self._asked: tuple[Design, Access] | None = None  # who last asked under a design that wants to know
+
+    def asked(self, query: Query, answer: Recall, design: Design, who: Access) -> None:
+        """A question was answered; where the design wants it, that has consequences, in the background."""
+        if design.associates:
+            self._following(design, who).asked(query, answer, self._tools.clock())
+            self._start(design, who, due=False)
+
+    def together(self, used: "Together", design: Design, who: Access) -> None:
+        """Some memories were of use for one question."""
+        if design.associates and used.ids:
+            self._following(design, who).together(used)
+            self._start(design, who, due=False)
+
+    def _following(self, design: Design, who: Access) -> "Afterwards":
+        self._asked = design, who
+        self._after = self._after if self._after is not None else upkeep.afterwards.Afterwards()
+        return self._after
 
     def opened(self, design: Design, who: Access) -> None:
         """The memory was just opened."""
@@ -94,7 +119,10 @@ class Slices:
                 self._called -= 1
 
     def close(self) -> None:
-        """Starts no further step. The current one gets a moment to finish; if it takes longer, it is rolled back."""
+        """Starts no further step. The current one gets a moment to finish; if it takes longer, it is rolled back. What follows the
+        last retrievals is begun before."""
+        if self._after and self._asked:
+            self._start(*self._asked, due=False)
         self._closing = True
         self.join(CLOSING)
 
@@ -110,42 +138,60 @@ class Slices:
         """Time since the last run, in either direction: a run in the future proves nothing."""
         return timedelta.max if last is None else abs(self._tools.clock() - last)
 
-    def _start(self, design: Design, who: Access) -> None:
+    def _start(self, design: Design, who: Access, due: bool = True) -> None:
+        """Begins a slice: of all jobs that are due, or only of what follows the last retrievals."""
         if self._off() or not self._tools.store.writable or who.role not in ("admin", "project"):
             return
         with self._lock:
-            busy = self._thread is not None and self._thread.is_alive()
-            if busy or self._stops() or time.monotonic() < self._rests_until:
+            if self._stops() or self._is_busy(due):
                 return
             jobs, run = upkeep.runner.jobs_of(design), upkeep.runner.run  # loaded here: imports would use up the slice
             jobs = jobs[self._turn :] + jobs[: self._turn]
-            self._turn = (self._turn + 1) % max(1, len(jobs))
-            self._uses = 0
+            if due:
+                self._turn = (self._turn + 1) % max(1, len(jobs))
+                self._uses = 0
             self._thread = threading.Thread(
-                target=self._slice, args=(run, jobs, who), name="memorist upkeep", daemon=True
+                target=self._slice,
+                args=(run, jobs if due else None, design, who),
+                name="memorist upkeep",
+                daemon=True,
             )
             try:
                 self._thread.start()
             except RuntimeError as problem:  # the program is ending, or has no threads left
                 self._thread, self.problem = None, str(problem)
 
+    def _is_busy(self, due: bool) -> bool:
+        """Whether a slice is at work, or upkeep rests; what follows a retrieval is too little to rest after."""
+        return (self._thread is not None and self._thread.is_alive()) or (due and time.monotonic() < self._rests_until)
+
     def _stops(self) -> bool:
         return self._closing or self._called > 0
 
-    def _slice(self, run: Callable[..., list[Report]], jobs: tuple[Job, ...], who: Access) -> None:
-        begun = time.monotonic()
+    def _slice(
+        self, run: Callable[..., list[Report]], jobs: tuple[Job, ...] | None, design: Design, who: Access
+    ) -> None:
+        """What follows the last retrievals, and then the jobs; None: those that it makes due."""
+        begun, caller = time.monotonic(), remember.changes.Caller(who, self._writer, self._tools)
         try:
-            caller = remember.changes.Caller(who, self._writer, self._tools)
-            done = run(jobs, caller, seconds=SLICE, stop=self._stops)
-            self.problem = None
-            for report in done:
+            wanted = self._wanted(jobs, design, caller)
+            for report in [] if wanted is None else run(wanted, caller, seconds=SLICE, stop=self._stops):
                 self._told(report)
+            self.problem = None
         except Exception as problem:  # a job may be foreign code, and its error would be lost in this thread
             if not (self._closing and isinstance(problem, StoreUnavailable)):
                 self.problem = f"{type(problem).__name__}: {problem}"
                 log.warning("upkeep in the background failed: %s", self.problem)
         finally:
-            self._rests_until = time.monotonic() + REST * (time.monotonic() - begun)
+            if jobs is not None:
+                self._rests_until = time.monotonic() + REST * (time.monotonic() - begun)
+
+    def _wanted(
+        self, jobs: tuple[Job, ...] | None, design: Design, by: remember.changes.Caller
+    ) -> tuple[Job, ...] | None:
+        """The jobs to run, once what follows the last retrievals is done; None: none at all."""
+        follows = self._after.catch_up(design, by) if self._after else ()
+        return jobs if jobs is not None else follows or None
 
 
 def shown(due: Due) -> str:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from memorist.memory import Memory
     from memorist.remember.conflicts import Dispute
     from memorist.remember.consent import Pending
+    from memorist.remember.gaps import Gap
     from memorist.remember.promotion import Weighed
     from memorist.store.journal import Audit
     from memorist.store.nouns import Diagnosis
@@ -510,6 +511,16 @@ def _decided(result: Result, screen: Screen) -> None:
             screen.line(f"  {one_line(each.record.text)}")
 
 
+def _gaps(result: Result, screen: Screen) -> None:
+    found: Sequence[Gap] = result.value
+    for each in found:
+        known = f"answered by [id:{each.answer.number}]" if each.answer else "open"
+        said = screen.styled(f"({_day(each.record.times.updated)}, {known}, asked {each.asked:,} times)", "dim")
+        screen.line(f"{_mark(each.record.number, screen)} {said} {one_line(each.question)}")
+    if not found:
+        aside("no question that found nothing is kept here; designs with `associates = true` keep them")
+
+
 def _conflicts(result: Result, screen: Screen) -> None:
     """Both sides, each with its date and its origin, and why they contradict each other."""
     found: Sequence[Dispute] = result.value
@@ -612,6 +623,7 @@ _SHOWN: Mapping[str, Callable[[Result, Screen], None]] = {
     "links": _links,
     **dict.fromkeys(NOTHING_NEAR, _near),
     "conflicts": _conflicts,
+    "gaps": _gaps,
     "history": _events,
     "log": _log,
     "recalled": _asked,

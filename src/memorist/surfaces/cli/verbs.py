@@ -213,7 +213,8 @@ def _fill_in(verb: Verb, place: Place, given: dict[str, Any], batch: bool) -> bo
         given |= _usual_budget(place, given)
     for name in ("text", "query"):
         if name in parameters and not batch:
-            given[name] = arguments.text_or_stdin(given.get(name), name, required=name in needed)
+            asks = name in needed or (verb.name == "recall" and "session" not in given)
+            given[name] = arguments.text_or_stdin(given.get(name), name, required=asks)
     return scoped
 
 

@@ -36,7 +36,7 @@ class Tool:
     repeatable: bool = True  # done twice it is as if it were done once
     by: By = "memory"
     types: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of arguments where no verb says it
-    needs: tuple[str, ...] = ()  # of those
+    needs: tuple[str, ...] = ()  # of those, and what a verb does without elsewhere
 
     @property
     def hints(self) -> dict[str, bool]:
@@ -54,7 +54,7 @@ class Tool:
         known, words = {**whole["properties"], **self.types}, self.takes
         properties = {name: _typed(known[name], said) for name, said in words.items()} if words else dict(known)
         properties["project"] = {"type": "string"} | ({} if words else {"description": PROJECT})
-        needed = [name for name in whole["required"] if name in properties]
+        needed = [name for name in dict.fromkeys((*whole["required"], *self.needs)) if name in properties]
         required = {"required": needed} if needed else {}
         return {"type": "object", "properties": properties, **required}
 
@@ -85,6 +85,7 @@ _CORE = (
         "earlier work may touch.",
         "recall", "hits",
         {"query": "A question, or keywords with synonyms", "limit": "", "kinds": "", "search": "", "as_of": "Time: as known then"},
+        needs=("query",),
     ),
     Tool("memory_get", "Read one memory", "Shows one memory in full.", "get", "memory", {"id": ""}),
     Tool(
@@ -207,10 +208,11 @@ _GIVES: Mapping[str, str] = MappingProxyType(
     | dict.fromkeys(("list", "narratives", "tasks", "session.turns"), "records")
     | {"explain": "hits", "sessions": "sessions", "ingest": "ingested", "session.window": "window"}
     | dict.fromkeys(("related", "path", "similar"), "near")
+    | {"session.ready": "context"}
     | {"history": "events", "log": "events"}
 )
 _DESTROYS = ("forget", "erase")
-_AGAIN = ("undo", "extract", "narrate", "add_task", "review")  # done twice they may do more
+_AGAIN = ("undo", "extract", "narrate", "add_task", "review", "session.ready")  # done twice they may do more
 
 
 def _whole(verb: str) -> Tool:

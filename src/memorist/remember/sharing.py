@@ -1,0 +1,68 @@
+"""The tag that memories have in common without saying so: inferred where they were of use together and share none.
+
+Only what the memory says itself is believed: a tag of one is given to another whose own words it is made of. Each gets one at
+most, and never one that was taken from it before. It is an edit like any other: journalled with its reason, and taken back by
+`undo` or `tag`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from memorist.records import Outcome, Record
+from memorist.remember import edit
+from memorist.remember.authority import Held
+from memorist.remember.changes import Caller
+from memorist.text.words import terms
+
+MOST_TAGS = 8  # a memory that has as many needs no more
+FEW_TOGETHER = 10  # memories of one answer that are compared
+
+
+def infer(ids: Sequence[str], by: Caller) -> list[Outcome]:
+    """Gives memories that were used together the one tag of theirs that says most of them."""
+    where = by.where.also("state", "eq", "active").also("kind", "ne", "turn")
+    records = by.store.get(list(ids)[:FEW_TOGETHER], where)
+    chosen = _closest(records)
+    if chosen is None:
+        return []
+    holder = next(record for record in records if chosen in record.tags)
+    because = f"used together with memory {holder.number}, which is tagged {chosen!r}, and holds these words too"
+    done = [_tagged(each, chosen, because, by) for each in _told(chosen, records)]
+    return [outcome for outcome in done if outcome is not None]
+
+
+def _closest(records: Sequence[Record]) -> str | None:
+    """The tag of one of them that says most of the others; None if two of them share one."""
+    tags = sorted(tag for record in records for tag in record.tags)
+    shared = len(set(tags)) < len(tags)
+    return None if shared or len(records) < 2 else max(tags, key=lambda tag: len(_told(tag, records)), default=None)
+
+
+def _told(tag: str, records: Sequence[Record]) -> list[Record]:
+    """Those that hold the words of a tag, and have room for it."""
+    words = set(terms(tag))
+    return [
+        record
+        for record in records
+        if words and words <= set(terms(record.text)) and tag not in record.tags and len(record.tags) < MOST_TAGS
+    ]
+
+
+def _tagged(record: Record, tag: str, because: str, by: Caller) -> Outcome | None:
+    had = (event.before or {} for event in by.store.journal(record=record.id))
+    if any(tag in before.get("tags", ()) for before in had) or not by.access.may_write(record.scope, record.home):
+        return None  # somebody took it away, or it is not ours to tag
+    change = partial(_with_tag, tag)
+    try:
+        return edit.edit(partial(_newest, record.id, by), "tagged", change, replace(by, steward=True), because)
+    except Held:  # not worth a person's time
+        return None
+
+
+def _with_tag(tag: str, record: Record) -> Record:
+    return replace(record, tags=(*record.tags, tag))
+
+
+def _newest(id: str, by: Caller) -> Record:
+    return by.store.get([id], by.where)[0]

@@ -1,0 +1,315 @@
+"""One turn behind: what is looked up while a model speaks, and shown to it in its next turn.
+
+`prefetch` hands what is being talked about to the one thread that looks ahead (`lookout.py`) and returns at once; `ready` gives
+what was found, which was put together as `context` does, receipt included. What is kept between them belongs to one session and
+one access: two that are open at once share nothing (docs/why/0058-one-turn-behind.md).
+
+What is shown again and again is noise, so a memory that was put before the model stays known for 45 minutes. What this very
+session said is no news to it either. Another topic is told, and makes nothing unknown.
+"""
+
+import logging
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from memorist import checks
+from memorist.access import Access
+from memorist.errors import Invalid, Refused
+from memorist.models.embed import Embedder
+from memorist.prompt.context import Wish
+from memorist.prompt.modes import Profile
+from memorist.records import Context, Hit, Record
+from memorist.remember.changes import Caller
+from memorist.session.lookout import lookout
+from memorist.session.name import TURN, Name, lineage, turns_of
+from memorist.text.question import question_of
+from memorist.text.twins import normalised
+from memorist.text.words import query_terms
+
+if TYPE_CHECKING:
+    from memorist.session.session import Host, Session
+
+VALID = timedelta(seconds=120)  # so long what was found may be shown
+UNCHANGED = timedelta(seconds=30)  # so long the same words are not looked up again
+MOSTLY, REPEATS = (
+    0.8,
+    timedelta(seconds=180),
+)  # a part of what is shown that may not have been shown so short a time ago
+STAYS_KNOWN = timedelta(minutes=45)
+OTHER_TOPIC = 0.3  # what is less like the words before is about something else
+LAST_TURNS = 6  # that say what a conversation is about just now
+LONGEST_ASKED = 4000  # characters of them; the last ones
+LOOKS = 3  # to find what is not known, while more becomes known
+SESSIONS_KEPT = 1000  # of one open memory
+NO_TURNS = Profile("window", policy="semantic", tags=(), turns=0)  # the model has the turns already
+NOTHING_ASKED = "nothing was looked up ahead; `prefetch` asks for it"
+STILL_LOOKING = "it is being looked up; the next turn has it"
+TOO_OLD = f"what was found is older than {VALID.seconds} s"
+REPEATED = "most of what was found was shown a moment ago"
+KNOWN_BY_NOW = "what was found became known meanwhile, and is looked up again"
+log = logging.getLogger("memorist")
+Key = tuple[Name, Access]
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """What is to be looked up: some words, or else the last turns; and the tokens for it."""
+
+    text: str | None
+    budget: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Spotted:
+    """What was found, for which words, and when."""
+
+    context: Context
+    at: datetime
+    looking: Looking
+
+
+class Behind:
+    """What one session was shown, waits for, and was last about. Every method is called with its lock held."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.wanted: Looking | None = None
+        self.queued = False
+        self.found: Spotted | None = None
+        self.topic: str | None = None  # the words that were looked up last
+        self.last: tuple[Looking, datetime] | None = None  # that was asked for
+        self._known: dict[str, datetime] = {}  # ids of memories, and since when
+        self._shown: list[tuple[datetime, frozenset[str]]] = []  # texts, by what was shown at once
+
+    def is_unchanged(self, looking: Looking, now: datetime) -> bool:
+        """Whether the same was asked for a moment ago."""
+        return self.last is not None and self.last[0] == looking and _within(UNCHANGED, self.last[1], now)
+
+    def ask(self, looking: Looking, now: datetime) -> None:
+        self.wanted = looking
+        if looking.text is not None:  # what the last turns say, nobody knows before they are read
+            self.last = looking, now
+
+    def drop(self) -> None:
+        """There was no room for it: the same may be asked for again at once."""
+        self.wanted = self.last = None
+
+    def known(self, now: datetime) -> frozenset[str]:
+        self._known = {id: since for id, since in self._known.items() if _within(STAYS_KNOWN, since, now)}
+        return frozenset(self._known)
+
+    def knows(self, ids: Iterable[str], now: datetime) -> None:
+        self._known |= dict.fromkeys(ids, now)
+
+    def shows(self, items: Iterable[Hit], now: datetime) -> None:
+        """These stand before the model from now on."""
+        hits = tuple(items)
+        self.knows((hit.record.id for hit in hits), now)
+        self._shown = [each for each in self._shown if _within(REPEATS, each[0], now)]
+        self._shown.append((now, _texts(hits)))
+
+    def against(self, found: Spotted, now: datetime) -> str | None:
+        """Why it is not shown. That it is all the same as a moment ago is the plainest case of most of it being so."""
+        if not _within(VALID, found.at, now):
+            return TOO_OLD
+        texts, known = _texts(found.context.items), self.known(now)
+        if any(hit.record.id in known for hit in found.context.items):
+            return KNOWN_BY_NOW
+        recent = (shown for at, shown in self._shown if _within(REPEATS, at, now))
+        alike = any(len(texts & shown) >= MOSTLY * len(texts) for shown in recent if texts)
+        return REPEATED if alike else None
+
+
+def _within(span: timedelta, since: datetime, now: datetime) -> bool:
+    return timedelta(0) <= now - since < span
+
+
+def _texts(hits: Iterable[Hit]) -> frozenset[str]:
+    return frozenset(normalised(hit.record.text) for hit in hits)
+
+
+def behind_of(memory: "Host", name: Name) -> Behind:
+    """The state of a session for whoever has this access. It lasts while the memory is open, so a session that a server opens anew
+    for each call has it too; of very many sessions, those that came first lose theirs."""
+    states: dict[Key, Behind] = memory._behind
+    state = states.setdefault((name, memory.access), Behind())
+    if len(states) > SESSIONS_KEPT:
+        for old in list(states)[:-SESSIONS_KEPT]:
+            states.pop(old, None)
+    return state
+
+
+# ---------------------------------------------------------------- the two verbs
+
+
+class Prefetched:
+    """The part of a session that finds what matters before it is asked."""
+
+    def prefetch(self, context: str | None = None, *, budget: int | None = None) -> bool:
+        """Has looked up what matters for what is being talked about, and returns at once; `ready` has it in the next turn. False
+        if there was no room for it, or memory is off.
+
+        context: what is being talked about, such as the last messages; the last turns of the session without it
+        budget: tokens at most, as in `context`
+        """
+        own = cast("Session", self)
+        return prefetch(own._memory, own._name, context, budget)
+
+    def ready(self) -> Context:
+        """What the last `prefetch` found, once: nothing that was shown in the last 45 minutes, and nothing that was said in this
+        session. If it is empty, it says why. `topic_changed` tells whether the talk went on to something else."""
+        own = cast("Session", self)
+        return ready(own._memory, own._name)
+
+
+def prefetch(memory: "Host", name: Name, context: str | None = None, budget: int | None = None) -> bool:
+    """`Session.prefetch` of a session by its name: nobody need hold it open."""
+    text = None if context is None else checks.text(context, "the context")[-LONGEST_ASKED:]
+    tokens = None if budget is None else checks.whole(budget, "budget", 1, checks.LARGEST_PROMPT)
+    try:
+        by = memory._caller
+    except Refused:
+        return False
+    looking, now, behind = Looking(text, tokens), by.now(), behind_of(memory, name)
+    with behind.lock:
+        if behind.is_unchanged(looking, now):
+            return True
+        behind.ask(looking, now)
+        return _queue(memory, name, behind)
+
+
+def _queue(memory: "Host", name: Name, behind: Behind) -> bool:
+    """A session waits once: what it wants is what it asked for last."""
+    if not behind.queued:
+        behind.queued = lookout.offer(memory._caller.store, partial(_look, memory, name, behind))
+    if not behind.queued:
+        behind.drop()
+    return behind.queued
+
+
+def ready(memory: "Host", name: Name) -> Context:
+    """`Session.ready` of a session by its name."""
+    try:
+        now = memory._caller.now()
+    except Refused as off:
+        return Context("", empty_because=str(off))
+    behind = behind_of(memory, name)
+    with behind.lock:
+        found, behind.found = behind.found, None
+        if found is None:
+            return Context("", empty_because=STILL_LOOKING if behind.queued else NOTHING_ASKED)
+        because = behind.against(found, now)
+        if because is None:
+            behind.shows(found.context.items, now)
+            return found.context
+        if because == KNOWN_BY_NOW and behind.wanted is None:
+            behind.ask(found.looking, now)
+            _queue(memory, name, behind)
+        return Context("", empty_because=because, topic_changed=found.context.topic_changed)
+
+
+# ---------------------------------------------------------------- in the thread that looks ahead
+
+
+def _look(memory: "Host", name: Name, behind: Behind) -> None:
+    with behind.lock:
+        looking, behind.wanted, behind.queued = behind.wanted, None, False
+    if looking is None:
+        return
+    try:
+        found = _found(memory, name, behind, looking)
+    except Exception as problem:  # the memory was closed meanwhile, or an embedder of the caller's own failed
+        log.warning("nothing was looked up ahead for session %s: %s", name.id, problem)
+        found = Context("", empty_because=f"it could not be looked up: {problem}")
+    if found is not None:
+        with behind.lock:
+            behind.found = Spotted(found, memory._tools.clock(), looking)
+
+
+def _found(memory: "Host", name: Name, behind: Behind, looking: Looking) -> Context | None:
+    """What matters; None if that was just looked up."""
+    by = memory._caller
+    last = replace(looking, text=asked_last(name, by)) if looking.text is None else looking
+    with behind.lock:
+        if last is not looking and behind.is_unchanged(last, by.now()):
+            return None
+        behind.last = last, by.now()
+        before, behind.topic = behind.topic, last.text
+    likely = None if before is None else likeness(before, str(last.text), by.tools.meaning.embedder())
+    return replace(_fresh(memory, name, behind, last), topic_changed=None if likely is None else likely < OTHER_TOPIC)
+
+
+def _fresh(memory: "Host", name: Name, behind: Behind, looking: Looking) -> Context:
+    """What matters of all that is not known there."""
+    by, made = memory._caller, Context("")
+    own = _kept_in(name, by)
+    wish = Wish(
+        str(looking.text), user=name.user, session=name.id, budget=looking.budget, profile=NO_TURNS, where=not_of(name)
+    )
+    for _ in range(LOOKS):
+        with behind.lock:
+            known = behind.known(by.now())
+        made = memory._context(replace(wish, shown=known | own))
+        with behind.lock:
+            if not {hit.record.id for hit in made.items} & behind.known(by.now()):
+                break
+    return made
+
+
+def not_of(name: Name) -> Mapping[str, Mapping[str, str]]:
+    """The filter that leaves out what was said, noted or found in a session."""
+    return {"session": {"$ne": name.id}}
+
+
+def _kept_in(name: Name, by: Caller) -> frozenset[str]:
+    """What was kept in a session, beside its turns, and in those that it was forked from until then. The other side of a
+    contradiction comes along by itself, past any filter."""
+    found: list[str] = []
+    for each, last in lineage(name, by):
+        where = by.where.also("session", "eq", each.id).also("kind", "ne", TURN).also("state", "eq", "active")
+        where = where if last is None else where.also("number", "lte", last)
+        found += [brief.id for brief in by.store.briefs(where)]
+    return frozenset(found)
+
+
+def asked_last(name: Name, by: Caller) -> str:
+    """The last turns of a session, as a question: a transcript, of which the last words of its user come first."""
+    turns = turns_of(name, by, LAST_TURNS)
+    text = "\n".join(f"{turn.provenance.role or 'user'}: {turn.text}" for turn in turns)[-LONGEST_ASKED:]
+    if not text:
+        raise Invalid(f"session {name.id} has no turns to take a question from; give a query")
+    return text
+
+
+def likeness(a: str, b: str, embedder: Embedder | None) -> float:
+    """How much two texts are about the same, from 0 to 1: by their meaning where that is cheap to tell, else by their words."""
+    said = [question_of(a), question_of(b)]
+    if embedder is not None and embedder.cheap:
+        import numpy as np
+
+        one, other = np.asarray(embedder.embed(said), dtype=float)
+        size = float(np.linalg.norm(one) * np.linalg.norm(other))
+        if size:
+            return max(0.0, float(one @ other) / size)
+    words = [set(query_terms(each)) for each in said]
+    return len(words[0] & words[1]) / max(1, min(map(len, words)))
+
+
+def heard(memory: "Host", session: str | None, records: Iterable[Record | None]) -> None:
+    """Notes what was kept in a session: it is no news there, also where it was said before, in another one."""
+    ids, now = [record.id for record in records if record is not None], memory._tools.clock()
+    for (name, access), behind in tuple(memory._behind.items()):
+        if name.id == session and access.home == memory.access.home:
+            with behind.lock:
+                behind.knows(ids, now)
+
+
+def shown(memory: "Host", name: Name, items: Iterable[Hit]) -> None:
+    """Notes what a session was shown because it asked."""
+    behind, now = behind_of(memory, name), memory._tools.clock()
+    with behind.lock:
+        behind.shows(items, now)

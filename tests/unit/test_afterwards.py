@@ -1,0 +1,234 @@
+"""After a retrieval, in the background: what found nothing is a gap, what was used together shares a tag, clusters are refreshed;
+in designs that ask for it, and nobody waits."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from memorist import Memory, worth
+from memorist.access import Access
+from memorist.design import Proposal, Tools
+from memorist.designs import BALANCED
+from memorist.records import Counters
+from memorist.remember import gaps
+from memorist.testing import MovableClock
+from memorist.upkeep import afterwards
+from surfaces.conftest import Cli
+
+ASSOCIATES = replace(BALANCED, associates=True)
+ASKED = "Which broker does the billing queue use?"
+
+
+@pytest.fixture(params=["sqlite", "ram", "json"])
+def keen(request: pytest.FixtureRequest, tmp_path: Path, clock: MovableClock) -> Iterator[Memory]:
+    place = {"sqlite": tmp_path / "memory.db", "ram": ":memory:", "json": tmp_path / "memory.json"}[request.param]
+    with Memory(place, project="atlas", clock=clock, design=ASSOCIATES) as memory:
+        yield memory
+
+
+in_ram = pytest.mark.parametrize("keen", ["ram"], indirect=True)
+
+
+def settled(memory: Memory) -> Memory:
+    """Once what follows the last retrievals was done."""
+    for _ in range(100):
+        memory._slices.join(60)
+        if not memory._slices._after:
+            return memory
+        assert memory._slices._asked
+        memory._slices._start(*memory._slices._asked, due=False)
+    raise AssertionError("it was never done")
+
+
+@pytest.mark.covers("S4-15")
+def test_a_question_that_found_nothing_is_a_gap_until_something_answers_it(keen: Memory) -> None:
+    keen.remember("The parser is written in Rust")
+    assert not keen.recall(ASKED, session="s1")
+    [gap] = settled(keen).gaps()
+    assert (gap.question, gap.record.kind, gap.asked, gap.answer) == (ASKED, "gap", 1, None)
+    assert (gap.record.scope, gap.record.provenance.session) == ("project/atlas", "s1")
+    assert all(hit.record.kind != "gap" for hit in keen.explain(gap.record.text)), "no recall finds a gap"
+    answer = keen.remember("The billing queue uses RabbitMQ as its broker").record
+    [known] = settled(keen).gaps()
+    assert answer and known.answer and known.answer.id == answer.id
+
+
+@in_ram
+@pytest.mark.covers("S4-15")
+def test_the_same_question_in_other_words_is_one_gap(keen: Memory) -> None:
+    for asked in (ASKED, "the billing queue, which broker does it use?", ASKED.lower()):
+        assert not keen.recall(asked)
+        settled(keen)
+    [gap] = keen.gaps()
+    assert (gap.question, gap.asked) == (ASKED, 3)
+
+
+@in_ram
+@pytest.mark.covers("S4-15")
+@pytest.mark.parametrize("said", ["hello, how are you?", "thanks!", "?", "ok"])
+def test_small_talk_is_no_gap(keen: Memory, said: str) -> None:
+    assert not keen.recall(said)
+    assert settled(keen).gaps() == []
+
+
+@in_ram
+@pytest.mark.covers("S4-15")
+def test_a_filter_the_past_and_a_prefetch_miss_nothing(keen: Memory) -> None:
+    keen.recall(ASKED, kinds=["decision"])
+    keen.recall(ASKED, where={"tags": ["x"]})
+    keen.recall(ASKED, as_of="2020-01-01")
+    keen.explain(ASKED)
+    assert settled(keen).gaps() == []
+
+
+@in_ram
+@pytest.mark.covers("S4-15")
+def test_a_gap_is_redacted_and_belongs_to_whom_it_was_asked_for(keen: Memory) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    keen.recall(f"why does the deploy key {secret} fail on Fridays?")
+    keen.context("which diet does my doctor want for me?", user="ann")
+    settled(keen)
+    assert secret not in keen.gaps()[0].question and "Fridays" in keen.gaps()[0].question
+    assert [gap.question for gap in keen.gaps(user="ann")] == ["which diet does my doctor want for me?"]
+    assert [gap.record.scope for gap in keen.gaps()] == ["project/atlas"]
+
+
+@in_ram
+@pytest.mark.covers("S4-15")
+def test_gaps_are_bounded(keen: Memory, monkeypatch: pytest.MonkeyPatch, clock: MovableClock) -> None:
+    monkeypatch.setattr(gaps, "MOST_GAPS", 3)
+    for name in ("amber", "birch", "cedar", "dogwood", "elder"):
+        clock.move(seconds=1)
+        keen.recall(f"where does {name} keep its keys?")
+        settled(keen)
+    assert [gap.question.split()[2] for gap in keen.gaps()] == ["elder", "dogwood", "cedar"]
+
+
+def test_other_designs_keep_no_gaps(memory: Memory) -> None:
+    assert not memory.recall(ASKED)
+    memory._slices.join(60)
+    assert memory.gaps() == []
+
+
+@pytest.mark.parametrize("keen", ["sqlite"], indirect=True)  # in RAM a reader waits for a writer in any case
+@pytest.mark.covers("S4-15")
+def test_nobody_waits_for_what_follows(keen: Memory) -> None:
+    """A writer that holds the store keeps the gap from being written, and not the question from being answered."""
+    begun, end = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with keen._writer.transaction():
+            begun.set()
+            end.wait(60)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert begun.wait(60)
+    keen._slices.asked(_query(), keen.explain("x"), keen.design, keen.access)  # returns at once
+    end.set()
+    holder.join(60)
+    assert len(settled(keen).gaps()) == 1
+
+
+def _query() -> "afterwards.Query":
+    return afterwards.Query(ASKED)
+
+
+def test_a_program_that_ends_at_once_has_its_gap(tmp_path: Path, clock: MovableClock) -> None:
+    path = tmp_path / "me.db"
+    with Memory(path, project="atlas", clock=clock, design=ASSOCIATES) as memory:
+        memory.recall(ASKED)
+    with Memory(path, project="atlas", clock=clock) as memory:
+        assert [gap.question for gap in memory.gaps()] == [ASKED]
+
+
+# ---------------------------------------------------------------- used together
+
+
+def use_together(memory: Memory, *numbers: int) -> None:
+    found = memory.recall("staging broker", min_relevance=0, limit=10)
+    memory.used(found.receipt, ids=list(numbers))
+    settled(memory)
+
+
+@pytest.fixture
+def pair(keen: Memory) -> Memory:
+    keen.remember("The staging broker is RabbitMQ", tags=["broker", "messaging"])
+    keen.remember("Restart the staging broker with systemctl", tags=["how-to"])
+    return keen
+
+
+@pytest.mark.covers("S4-15")
+def test_memories_that_were_used_together_get_the_tag_whose_words_they_hold(pair: Memory) -> None:
+    use_together(pair, 1, 2)
+    assert pair.get(2).tags == ("how-to", "broker") and pair.get(1).tags == ("broker", "messaging")
+    event = pair.history(2)[-1]
+    assert (event.verb, "used together with memory 1" in str(event.because)) == ("tagged", True)
+    use_together(pair, 1, 2)
+    assert len(pair.get(2).tags) == 2, "they share one now"
+
+
+@in_ram
+@pytest.mark.covers("S4-15")
+def test_an_inferred_tag_is_taken_back_and_does_not_come_back(pair: Memory) -> None:
+    use_together(pair, 1, 2)
+    pair.tag(2, remove=["broker"])
+    use_together(pair, 1, 2)
+    assert pair.get(2).tags == ("how-to",)
+
+
+@in_ram
+@pytest.mark.covers("S4-15")
+def test_what_is_used_together_is_tied_in_the_background(pair: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    def credit(*given: Any) -> int:
+        seen.append(threading.current_thread().name)
+        return strengthen.credit(*given)
+
+    monkeypatch.setattr(afterwards, "strengthen", SimpleNamespace(credit=credit))
+    use_together(pair, 1, 2)
+    [link] = pair.links(1)
+    assert (link.kind, seen) == ("relates_to", ["memorist upkeep"])
+
+
+@dataclass(frozen=True)
+class Clusters:
+    ran: list[str] = field(default_factory=list)
+    name: ClassVar[str] = "clusters"
+
+    def propose(self, who: Access, tools: Tools) -> Proposal:
+        self.ran.append(threading.current_thread().name)
+        return Proposal("clustered", lambda record: record, "clusters", ())
+
+
+@pytest.mark.covers("S4-15", "N4-1")
+def test_clusters_are_refreshed_every_fifty_recalls(clock: MovableClock) -> None:
+    job = Clusters()
+    with Memory(":memory:", project="atlas", clock=clock, design=replace(ASSOCIATES, upkeep=(job,))) as memory:
+        memory.remember("Staging runs Postgres 16")
+        for number in range(1, 101):
+            memory.recall("which database does staging run?")
+            if number in (49, 50, 99, 100):
+                settled(memory)
+                assert job.ran == ["memorist upkeep"] * (number // 50)
+
+
+@pytest.mark.covers("S4-15")
+def test_what_was_found_and_not_wanted_costs_confidence_when_it_is_read(memory: Memory, clock: MovableClock) -> None:
+    record = memory.remember("Staging runs Postgres 16").record
+    assert record
+    kinds, rejected = memory._tools.kinds, replace(record, counters=Counters(rejected=3))
+    before, after = (worth.confidence(each, clock(), kinds) for each in (record, rejected))
+    assert after == pytest.approx(before * 0.94)
+    assert memory.feedback(record.id, "irrelevant") and memory.get(record.id).confidence == record.confidence
+
+
+@pytest.mark.covers("S4-15")
+def test_gaps_at_a_shell(tmp_path: Path) -> None:
+    cli = Cli(tmp_path)
+    assert "keeps them" in cli.inside("gaps").err or "keep them" in cli.inside("gaps").err
