@@ -267,7 +267,7 @@ class _Reader:
 
 
 def _content(raw: str, low: str, named: bool) -> list[str]:
-    """What a word means, as the first of its group; a name such as getUserById is one word. Written as a name, any word does: Go, Done, A."""
+    """What a word means, as the first of its group; getUserById is one word. Written as a name, any word means something: Go."""
     if low in _EMPTY and not named:
         return []
     plain = low.removesuffix("'s").removesuffix("'")

@@ -76,7 +76,7 @@ SEEDS = {
     "memory_update": "Corrects a memory in place; its score stays.",
     "narrative_update": "Tells what was thought and why, in the thread of its topic.",
     "narrative_search": "Finds a narrative by its id or by words; the latest without any.",
-    "slash": "Runs a slash command: /remember, /forget, /pin or /memory.",
+    "slash": "Runs a slash command: /remember, /forget, /pin, /memory or /consolidate.",
 }
 SPELLED = {"memories export": "export"} | {name.replace("_", "-"): name for name in SEEDS}
 # The module that has a command, by the first word of its name; the verbs are in `verbs`.
