@@ -112,7 +112,7 @@ class Statement:
     words: tuple[str, ...]  # that carry meaning, each once, in order
     names: tuple[str, ...]  # in order, those that no small word leads in
     numbers: tuple[str, ...]  # sorted
-    counted: Mapping[str, frozenset[str]]  # number → the words around it
+    counted: Mapping[str, frozenset[str]]  # number → the words before and after it
     denied: bool
     strict: frozenset[str]
     modal: frozenset[str]
@@ -260,9 +260,9 @@ class _Reader:
         near: dict[str, set[str]] = {}
         for place, word in enumerate(self.around):
             if any(map(str.isdigit, word)):
-                near.setdefault(word, set()).update(
-                    self.around[max(0, place - 1) : place], self.around[place + 1 : place + 2]
-                )
+                beside = near.setdefault(word, set())
+                beside.update(f"{each} before" for each in self.around[max(0, place - 1) : place])
+                beside.update(f"{each} after" for each in self.around[place + 1 : place + 2])
         return {word: frozenset(beside) for word, beside in near.items()}
 
 
