@@ -25,14 +25,15 @@ from memorist.upkeep import clusters, night, runner, tidy
 from memorist.upkeep.survey import Survey
 
 LIVING = {"state": {"$in": ["active", "superseded"]}}
+FLAGS = replace(BALANCED, conflicts="flag")  # on writing; what it would supersede, nobody would have to ask about
 HERONS = [f"Herons rest by the bend of the river {place}" for place in "Aare Main Oder Elbe Saale Havel".split()]
 INVOICES = [f"Invoices for {name} are written in euros" for name in "Ann Bob Cem Dee Eva Fay".split()]
 
 
 @pytest.fixture
 def memory(clock: MovableClock) -> Iterator[Memory]:
-    with Memory(":memory:", project="atlas", embed="static", clock=clock) as opened:
-        yield opened
+    with Memory(":memory:", project="atlas", embed="static", clock=clock, design=FLAGS) as opened:
+        yield opened.through(replace(opened.access, origin="user", actor="ann"))
 
 
 def deep(memory: Memory, **more: Any) -> dict[str, Report]:
@@ -90,7 +91,11 @@ def test_the_users_own_words_stay(memory: Memory) -> None:
 
 @pytest.mark.covers("S4-22", "N4-5")
 def test_what_was_undone_is_not_done_again(memory: Memory) -> None:
-    for text in ("We deploy to staging on Friday", "On Friday we deploy to staging", "Note: we deploy to staging on Friday"):
+    for text in (
+        "We deploy to staging on Friday",
+        "On Friday we deploy to staging",
+        "Note: we deploy to staging on Friday",
+    ):
         added(memory, text)
     before = state(memory)
     first = deep(memory)
@@ -145,18 +150,17 @@ def test_one_undo_restores_the_exact_state(texts: list[str], votes: list[int]) -
 
 
 @pytest.mark.covers("S4-22", "N4-5")
-def test_contradictions_are_put_to_a_person_and_the_answer_stays(clock: MovableClock) -> None:
-    with Memory(":memory:", project="atlas", embed="static", clock=clock) as memory:
-        old = added(memory, "Billing listens on port 8080")
-        new = added(memory, "Billing listens on port 9090")
-        memory.unlink(new.id, old.id, "contradicts")  # as if nobody had seen it when it was written
-        deep(memory)
-        [asked] = memory.review()
-        assert asked.verb == "contradiction" and {memory.get(each.id).state for each in (old, new)} == {"active"}
-        memory.review(asked.id, decide="deny")
-        assert [link.kind for link in memory.links(old.id)] == ["relates_to"] and memory.conflicts() == []
-        deep(memory)
-        assert memory.review() == [], "nobody is asked twice"
+def test_contradictions_are_put_to_a_person_and_the_answer_stays(memory: Memory) -> None:
+    old = added(memory, "Billing listens on port 8080")
+    new = added(memory, "Billing listens on port 9090")
+    memory.unlink(new.id, old.id, "contradicts")  # as if nobody had seen it when it was written
+    deep(memory)
+    [asked] = memory.review()
+    assert asked.verb == "contradiction" and {memory.get(each.id).state for each in (old, new)} == {"active"}
+    memory.review(asked.id, decide="deny")
+    assert [link.kind for link in memory.links(old.id)] == ["relates_to"] and memory.conflicts() == []
+    deep(memory)
+    assert memory.review() == [], "nobody is asked twice"
 
 
 def test_an_approved_contradiction_is_closed_and_can_be_undone(memory: Memory) -> None:
@@ -170,11 +174,16 @@ def test_an_approved_contradiction_is_closed_and_can_be_undone(memory: Memory) -
 
 
 @pytest.mark.covers("S4-21")
-def test_what_is_said_of_files_that_changed_is_asked_about(tmp_path: Path, clock: MovableClock) -> None:
+def test_what_is_said_of_files_that_changed_is_asked_about(
+    tmp_path: Path, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "atlas"
-    (folder / ".git").mkdir(parents=True)
+    folder.mkdir()
     (folder / "pay.py").write_text("one")
-    with Memory(tmp_path / "m.db", embed="static", folder=folder, clock=clock) as memory:
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("MEMORIST_DB", str(tmp_path / "memory.db"))
+    with Memory(embed="static", clock=clock) as opened:
+        memory = opened.through(replace(opened.access, origin="user", actor="ann"))
         about = added(memory, "Retries double their pause", files=["pay.py"])
         assert deep(memory)["verify"].advice is None
         (folder / "pay.py").write_text("two and more")
@@ -256,7 +265,10 @@ def test_the_centroid_of_a_cluster_finds_what_is_similar(memory: Memory) -> None
     found = clusters.kin(birds[0], memory.access, memory._tools)
     assert {number for number, _ in found} == {each.number for each in birds[1:]}
     cosines = [cosine for _, cosine in found]
-    assert cosines == sorted(cosines, reverse=True) and clusters.kin(birds[0], memory.access, memory._tools, 2) == found[:2]
+    assert (
+        cosines == sorted(cosines, reverse=True)
+        and clusters.kin(birds[0], memory.access, memory._tools, 2) == found[:2]
+    )
 
 
 def test_sessions_are_linked_within_bounds(memory: Memory) -> None:

@@ -165,8 +165,8 @@ class Slices:
         try:
             pause = self._pause(design.due, who)
             while pause is not None and not self._ended.wait(max(0.0, self._touched + pause - time.monotonic())):
-                if time.monotonic() - self._touched >= pause:
-                    return self._night(design, who)
+                if time.monotonic() - self._touched >= pause and self._night(design, who):
+                    return
         except Exception as problem:  # as in a slice
             self._failed(problem)
 
@@ -181,10 +181,12 @@ class Slices:
             return usual
         return A_MINUTE if usual is None else min(usual, A_MINUTE)
 
-    def _night(self, design: Design, who: Access) -> None:
+    def _night(self, design: Design, who: Access) -> bool:
+        """Whether nothing is left for this thread to wait for: it had the time it needed, or others are at work."""
         with self._lock:
-            if self._stops() or (self._thread is not None and self._thread.is_alive()):
-                return
+            mine = self._thread is threading.current_thread()  # whose last night made way
+            if self._stops() or (self._thread is not None and self._thread.is_alive() and not mine):
+                return True
             self._thread = threading.current_thread()  # so that `upkeep` waits for it
         begun = self._touched
         caller = remember.changes.Caller(who, self._writer, self._tools)
@@ -192,6 +194,7 @@ class Slices:
         self.problem = None
         for report in done:
             self._told(report)
+        return self._stops() or self._touched == begun
 
     def _failed(self, problem: Exception) -> None:
         """Kept for `status`, unless the program is ending."""
