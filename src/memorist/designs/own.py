@@ -414,7 +414,7 @@ JOBS: Mapping[str, Shape] = {
     "redundancy": _shape(twins.Redundancy),
     "contradictions": _shape(tidy.Contradictions, most=_some),
     "verify": _shape(tidy.Verify, most=partial(checks.whole, least=1, most=1000)),
-    "fade": _shape(tidy.Fade, below=checks.share),
+    "fade": _shape(tidy.FadeAway, below=checks.share),
     "clusters": _shape(clusters.Clusters),
     "tag_cleanup": _shape(tidy.TagCleanup, most=_some),
     "cross_links": _shape(tidy.CrossLinks, most=_some),

@@ -23,7 +23,7 @@ from memorist.text.restated import Likeness, restates
 from memorist.worth import bounded
 
 MERGED = "merged"  # the verb of the one that stays
-SAME = "it says the same as memory "
+SAYS_SAME = "it says the same as memory "
 WITHIN = "all of it is said in a longer memory"
 
 
@@ -62,7 +62,9 @@ def _taken_back(record: Record, store: Store) -> bool:
     then no reason to put it away again."""
     journal = store.journal(record=record.id)
     undone = {event.because for event in journal if event.verb == "undone"}
-    return any(UNDID + event.batch in undone for event in journal if (event.because or "").startswith((SAME, WITHIN)))
+    return any(
+        UNDID + event.batch in undone for event in journal if (event.because or "").startswith((SAYS_SAME, WITHIN))
+    )
 
 
 def merge(other: Record, keep: Record, evidence: str, changes: Changes) -> None:
@@ -75,7 +77,7 @@ def merge(other: Record, keep: Record, evidence: str, changes: Changes) -> None:
         raise Refused(f"memory {other.number} says something else than memory {keep.number} by now")
     link = Link(keep.id, other.id, "supersedes", 1.0, evidence)
     refuse_circle(link, changes.by.store, changes.by.where)
-    because = f"{SAME}{keep.number}"
+    because = f"{SAYS_SAME}{keep.number}"
     changes.put(MERGED, keep, changes.stamped(keep, _joined(keep, other)), f"memory {other.number} says the same")
     changes.put("superseded", other, changes.stamped(other, retired(other, changes.now, because)), because)
     changes.link(keep, link, because)

@@ -18,7 +18,7 @@ What is left are texts with the same words but for inflection and synonyms, or w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Literal
@@ -97,6 +97,7 @@ _BINDING = frozenset(
 _CONTRAST = frozenset(
     "from to into before after past through around over under above below against instead without between towards".split()
 )
+_PLACES = frozenset("in of for on at with".split())
 _TURNED = frozenset("by what where who whom which that".split())
 _EMPTY = (STOP_WORDS | _LIGHT | _DENY | _STRICT | _BINDING | _MODAL.keys()) - {"each", "every", "tell"}
 _TOKEN = regex(r"[^\W_](?:[\w.'’/:-]*\w)?")
@@ -138,16 +139,16 @@ def restates(first: str, second: str) -> Likeness | None:
     a, b = statement(first), statement(second)
     if a.text == b.text:
         return "same"
-    if not a.words or not b.words:
-        return None
     if a.text.startswith(b.text) or b.text.startswith(a.text):
         return _continued(a, b)
-    if _turned_around(a, b):
-        return None
+    return "same" if a.words and b.words and not _turned_around(a, b) and _says_it(a, b) else None
+
+
+def _says_it(a: Statement, b: Statement) -> bool:
+    """Whether both have the same words, of the same things, done by the same."""
     here, there = _joined(a.words, b.words)
-    if set(here) != set(there):
-        return None
-    return "same" if _counts_alike(a, b) and _bound_alike(a, b, here, there) and _in_order(a, b, here, there) else None
+    alike = set(here) == set(there) and _counts_alike(a, b)
+    return alike and _bound_alike(a, b, here, there) and _in_order(a, b, here, there)
 
 
 # ---------------------------------------------------------------- reading
@@ -328,12 +329,20 @@ def _counts_alike(a: Statement, b: Statement) -> bool:
 def _bound_alike(a: Statement, b: Statement, here: list[str], there: list[str]) -> bool:
     """Whether the same things stand after the same small words: "from Rome to Oslo" is not "from Oslo to Rome"."""
     names = dict(zip(b.words, there, strict=True)) if len(b.words) == len(there) else {}
-    for word in a.bound.keys() & b.bound.keys():
-        if word in ("in", "of", "for", "on", "at", "with") and (len(a.bound[word]) > 2 or len(b.bound[word]) > 2):
-            continue
-        if a.bound[word].isdisjoint({names.get(each, each) for each in b.bound[word]}):
-            return False
-    return not any(_led(a, word) and _led(b, word) and _led(a, word).isdisjoint(_led(b, word)) for word in set(here))
+    telling = [word for word in a.bound.keys() & b.bound.keys() if not _is_vague(word, a, b)]
+    if any(a.bound[word].isdisjoint({names.get(each, each) for each in b.bound[word]}) for word in telling):
+        return False
+    return not any(_led_otherwise(a, b, word) for word in set(here))
+
+
+def _is_vague(word: str, a: Statement, b: Statement) -> bool:
+    """Whether it leads in so much that it says nothing."""
+    return word in _PLACES and max(len(a.bound[word]), len(b.bound[word])) > 2
+
+
+def _led_otherwise(a: Statement, b: Statement, word: str) -> bool:
+    mine, its = _led(a, word), _led(b, word)
+    return bool(mine and its and mine.isdisjoint(its))
 
 
 def _led(said: Statement, word: str) -> set[str]:
@@ -343,16 +352,16 @@ def _led(said: Statement, word: str) -> set[str]:
 
 def _in_order(a: Statement, b: Statement, here: list[str], there: list[str]) -> bool:
     """Whether who does it comes first in both. A sentence that was turned around says so: by a passive, or "is what"."""
-    names = [name for name in a.names if name in b.names]
-    if len(names) > 1 and names != [name for name in b.names if name in a.names]:
+    if _common(a.names, b.names) != _common(b.names, a.names):
         return False
-    if a.agents and not b.agents:
-        return _acts(a, there)
-    if b.agents and not a.agents:
-        return _acts(b, here)
-    both = set(a.free) & set(b.free)
-    first, second = [word for word in a.free if word in both], [word for word in b.free if word in both]
+    if bool(a.agents) != bool(b.agents):
+        return _acts(a, there) if a.agents else _acts(b, here)
+    first, second = _common(a.free, b.free), _common(b.free, a.free)
     return first == second or a.turned != b.turned or (a.fronted != b.fronted and _rotated(first, second))
+
+
+def _common(some: Iterable[str], others: Collection[str]) -> list[str]:
+    return [word for word in some if word in others]
 
 
 def _rotated(first: list[str], second: list[str]) -> bool:

@@ -11,7 +11,7 @@ moment somebody asks for what is similar (`kin`).
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,7 +23,7 @@ from memorist.remember.changes import Changes
 from memorist.store.nouns import parts, shelf_of
 from memorist.store.where import Order, Where
 from memorist.upkeep.retain import memories
-from memorist.upkeep.survey import Seen, Survey
+from memorist.upkeep.survey import Overview, Survey
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,9 +32,9 @@ BELONGS = 0.6  # the least cosine along which a label spreads
 SMALLEST = 4  # memories of a cluster
 ROUNDS = 12  # in which labels spread; most stand still after five
 SUMMED = 50  # members that a centroid is made of
-IDS_AT_ONCE = 200  # whose links are read together
+HEADS_AT_ONCE = 200  # whose links are read together
 CLUSTERED = "clustered"  # the verb
-TOGETHER = "they lie near one another in meaning"
+LIE_NEAR = "they lie near one another in meaning"
 
 
 @dataclass(slots=True)
@@ -56,18 +56,14 @@ class Clusters:
     def propose(self, who: Access, tools: Tools) -> Proposal:
         seen = (self.survey or Survey())(who, tools)
         if not seen.whole:  # half of the neighbours would tear clusters apart
-            return Proposal(CLUSTERED, _itself, TOGETHER, [])
+            return Proposal(CLUSTERED, _itself, LIE_NEAR, [])
         heads = _heads(who, tools)
         homes = dict(_memberships(list(heads), who, tools))
         alive = {brief.id for brief in tools.store.briefs(memories(who, lambda kind: kind.recalled))}
-        shapes = _named(_living(communities(seen), alive), homes, tools)
+        shapes = _named(communities(seen, alive), homes, tools)
         wanted = {member: shape for shape in shapes for member in shape.members}
-        kept = {shape.head: shape for shape in shapes}
-        moved = [id for id, shape in wanted.items() if homes.get(id) != shape.head]
-        gone = [id for id in homes if id not in wanted]
-        stale = [id for id, head in heads.items() if id not in kept or head.data.get("centre") != kept[id].centre]
-        act = _Act(wanted, kept)
-        return Proposal(CLUSTERED, _itself, TOGETHER, [*moved, *gone, *stale], fill=act)
+        act = _Act(wanted, {shape.head: shape for shape in shapes})
+        return Proposal(CLUSTERED, _itself, LIE_NEAR, act.concerned(heads, homes), fill=act)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +73,15 @@ class _Act:
     wanted: Mapping[str, Community]  # by the id of a member
     kept: Mapping[str, Community]  # by the id of a head
 
+    def concerned(self, heads: Mapping[str, Record], homes: Mapping[str, str]) -> list[str]:
+        """Members that come, move or leave, and then heads that change or have no members any more."""
+        moved = [id for id, shape in self.wanted.items() if homes.get(id) != shape.head]
+        gone = [id for id in homes if id not in self.wanted]
+        return [*moved, *gone, *(id for id, head in heads.items() if self._is_stale(head))]
+
+    def _is_stale(self, head: Record) -> bool:
+        return head.id not in self.kept or head.data.get("centre") != self.kept[head.id].centre
+
     def __call__(self, record: Record, changes: Any) -> None:
         if record.kind == "cluster":
             return self._head(record, changes)
@@ -84,11 +89,11 @@ class _Act:
         links = [link for link in store.links(changes.by.where, [record.id], "in_cluster") if link.a == record.id]
         for link in links:
             if shape is None or link.b != shape.head:
-                changes.unlink(record, link, TOGETHER)
+                changes.unlink(record, link, LIE_NEAR)
         if shape is not None and all(link.b != shape.head for link in links):
             self._must_be_there(shape, record, changes)
             changes.link(
-                record, Link(record.id, shape.head, "in_cluster", round(shape.members[record.id], 2)), TOGETHER
+                record, Link(record.id, shape.head, "in_cluster", round(shape.members[record.id], 2)), LIE_NEAR
             )
 
     def _head(self, head: Record, changes: Changes) -> None:
@@ -98,13 +103,13 @@ class _Act:
         else:
             new = replace(head, text=_told(shape), data={**head.data, "centre": shape.centre})
         if new != head:
-            changes.put(CLUSTERED, head, changes.stamped(head, new), TOGETHER)
+            changes.put(CLUSTERED, head, changes.stamped(head, new), LIE_NEAR)
 
     def _must_be_there(self, shape: Community, member: Record, changes: Changes) -> None:
         """Adds the head with its first member."""
         if changes.by.store.get([shape.head], changes.by.where):
             return
-        changes.put("added", None, changes.by.writer.clean(_head_of(shape, member, changes)), TOGETHER)
+        changes.put("added", None, changes.by.writer.clean(_head_of(shape, member, changes)), LIE_NEAR)
 
 
 def _head_of(shape: Community, member: Record, changes: Changes) -> Record:
@@ -144,16 +149,8 @@ def _heads(who: Access, tools: Tools) -> dict[str, Record]:
 
 def _memberships(heads: Sequence[str], who: Access, tools: Tools) -> Iterator[tuple[str, str]]:
     """Of each member its head."""
-    for some in parts(heads, IDS_AT_ONCE):
+    for some in parts(heads, HEADS_AT_ONCE):
         yield from ((link.a, link.b) for link in tools.store.links(Where(who), list(some), "in_cluster"))
-
-
-def _living(
-    found: Iterable[tuple[int, dict[str, float]]], alive: Collection[str]
-) -> list[tuple[int, dict[str, float]]]:
-    """Without those that other jobs of the night put away; what is left of a cluster may be too small for one."""
-    living = ((centre, {id: near for id, near in members.items() if id in alive}) for centre, members in found)
-    return [(centre, members) for centre, members in living if len(members) >= SMALLEST]
 
 
 def _named(found: Sequence[tuple[int, dict[str, float]]], homes: Mapping[str, str], tools: Tools) -> list[Community]:
@@ -173,8 +170,9 @@ def _named(found: Sequence[tuple[int, dict[str, float]]], homes: Mapping[str, st
 # ---------------------------------------------------------------- communities
 
 
-def communities(seen: Seen) -> list[tuple[int, dict[str, float]]]:
-    """The clusters: of each the number of the memory in the middle, and its members by id with their mean cosine."""
+def communities(seen: Overview, alive: Collection[str]) -> list[tuple[int, dict[str, float]]]:
+    """The clusters: of each the number of the memory in the middle, and its members by id with their mean cosine. What other jobs
+    of the night put away is in none."""
     import numpy as np
 
     if seen.near is None or seen.cosines is None:
@@ -191,10 +189,11 @@ def communities(seen: Seen) -> list[tuple[int, dict[str, float]]]:
     found = []
     order = np.argsort(labels, kind="stable")
     cuts = np.flatnonzero(np.diff(labels[order])) + 1
-    for members in np.split(order, cuts):
+    for group in np.split(order, cuts):
+        members = [row for row in group.tolist() if seen.ids[row] in alive] if len(group) >= SMALLEST else []
         if len(members) >= SMALLEST:
-            centre = int(members[np.argmax(pull[members])])
-            found.append((seen.numbers[centre], {seen.ids[m]: float(pull[m] / count[m]) for m in members.tolist()}))
+            centre = max(members, key=lambda row: (pull[row], -row))
+            found.append((seen.numbers[centre], {seen.ids[row]: float(pull[row] / count[row]) for row in members}))
     return found
 
 

@@ -27,7 +27,7 @@ from memorist.store.writer import slept
 from memorist.upkeep import runner
 from memorist.upkeep.clusters import Clusters
 from memorist.upkeep.survey import Survey
-from memorist.upkeep.tidy import Contradictions, CrossLinks, Fade, TagCleanup, Verify
+from memorist.upkeep.tidy import Contradictions, CrossLinks, FadeAway, TagCleanup, Verify
 from memorist.upkeep.twins import MergeTwins, Redundancy
 
 NIGHT = "night"
@@ -38,7 +38,13 @@ def jobs_of(design: Design, survey: Survey | None = None) -> tuple[Job, ...]:
     """The jobs of a night in their order. A job that the design has itself is done as the design says."""
     own = {job.name: job for job in runner.jobs_of(design)}
     first: tuple[Job, ...] = (MergeTwins(survey), Redundancy(survey), Contradictions(survey=survey))
-    last: tuple[Job, ...] = (Fade(), Verify(), Clusters(survey), TagCleanup(survey=survey), CrossLinks(survey=survey))
+    last: tuple[Job, ...] = (
+        FadeAway(),
+        Verify(),
+        Clusters(survey),
+        TagCleanup(survey=survey),
+        CrossLinks(survey=survey),
+    )
     fixed = {job.name for job in (*first, *last)}
     middle = tuple(job for name, job in own.items() if name not in fixed)
     return tuple(own.get(job.name, job) for job in (*first, *middle, *last))
@@ -102,8 +108,7 @@ class Health:
             sum(store.count(active).values()),
             len(store.links(active, kind="contradicts", limit=MOST_CONTRADICTIONS)),
             by.tools.meaning.waiting(10**9),
-            seen.faint if whole and seen is not None else None,
-            sum(len(group) - 1 for group in seen.of_one_wording()) if whole and seen is not None else None,
+            *((seen.faint, seen.repeated()) if whole and seen is not None else (None, None)),
         )
 
     def told(self, asked: int) -> str:

@@ -60,7 +60,7 @@ def run(
     switch: bool = False,
     stop: Callable[[], bool] | None = None,
     policy: Promotion | None = None,
-    cycle: "Cycle | None" = None,
+    cycle: "NightRun | None" = None,
 ) -> list[Report]:
     """Runs each job, or shows what it would do; under every design, missing vectors come first, then, where it is said how
     findings are promoted, the sessions that were left open, and last the items of files that are gone. After so many seconds, or
@@ -88,7 +88,7 @@ def keeper_of(by: Caller) -> Caller:
     return replace(by, access=by.access.over_the_space(UPKEEP), steward=True)
 
 
-class Cycle:
+class NightRun:
     """A night in work: its row in the store, which one process holds at a time, and the batch of all that its jobs do. One that was
     cut off is taken over with its batch."""
 
@@ -121,7 +121,7 @@ class Runner:
     until: float | None
     stop: Callable[[], bool] | None = None
     reader: Access | None = None  # who gets the reports; without one, whoever runs it
-    cycle: Cycle | None = None
+    cycle: NightRun | None = None
 
     def over(self) -> bool:
         """Whether no further step may begin."""
@@ -237,10 +237,10 @@ class Runner:
             return Filling(proposal.verb, proposal.fill, proposal.because, self.by.where, self.by)
         return Sweep(proposal.verb, proposal.edit, proposal.because, self.by.where, self.by)
 
-    def claim_night(self, name: str) -> Cycle | None:
+    def claim_night(self, name: str) -> NightRun | None:
         """The night that is to be done, or one that was cut off; None where another process is at it."""
         run = self._claim(self.by.access.space, name)
-        return None if run is None else Cycle(self.by, run)
+        return None if run is None else NightRun(self.by, run)
 
     def _claim(self, space: str, name: str) -> Run | None:
         """Claims a run of this job: a new one, or one whose lease has expired."""

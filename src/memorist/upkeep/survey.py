@@ -40,7 +40,7 @@ FAINT = 0.1  # confidence below which a memory is counted as faint
 
 
 @dataclass(slots=True)
-class Seen:
+class Overview:
     """What the survey knows. Rows are memories in the order of their numbers."""
 
     numbers: list[int] = field(default_factory=list)
@@ -66,6 +66,10 @@ class Seen:
                 if other >= 0 and cosine >= least and (row < other or row not in self.near[other]):
                     yield self.numbers[min(row, other)], self.numbers[max(row, other)], cosine
 
+    def repeated(self) -> int:
+        """How many have the words of another."""
+        return sum(len(group) - 1 for group in self.of_one_wording())
+
     def of_one_wording(self) -> Iterator[list[int]]:
         """The numbers of memories of one place with the same words, whatever their order; two or more."""
         groups: dict[tuple[int, bytes], list[int]] = {}
@@ -79,23 +83,23 @@ class Survey:
     """Looks once, when the first job asks, and tells the others."""
 
     def __init__(self) -> None:
-        self._seen: Seen | None = None
+        self._seen: Overview | None = None
 
-    def __call__(self, who: Access, tools: Tools) -> Seen:
+    def __call__(self, who: Access, tools: Tools) -> Overview:
         if self._seen is None or not self._seen.whole:
             self._seen = look(who, tools)
         return self._seen
 
     @property
-    def seen(self) -> Seen | None:
+    def seen(self) -> Overview | None:
         return self._seen
 
 
-def look(who: Access, tools: Tools) -> Seen:
+def look(who: Access, tools: Tools) -> Overview:
     """Reads all memories, and finds the neighbours of each. It stops when time is up, with what it knows by then."""
     import numpy as np
 
-    seen = Seen()
+    seen = Overview()
     vectors: list[np.ndarray] = []
     places, sessions = dict[object, int](), dict[object, int]({None: 0})
     now = tools.clock()
@@ -138,7 +142,7 @@ def _wording(record: Record) -> bytes:
     return blake2b(repr(told).encode(), digest_size=8).digest() if said.words else b""
 
 
-def _count(record: Record, seen: Seen) -> None:
+def _count(record: Record, seen: Overview) -> None:
     tags = seen.tags.setdefault(record.scope, Counter())
     tags.update(tag for tag in record.tags if tag in tags or len(tags) < MOST_TAGS)
 

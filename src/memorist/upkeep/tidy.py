@@ -8,6 +8,7 @@ How a person answers is kept (`remember/answers.py`), and steers the nights that
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -23,17 +24,17 @@ from memorist.store.nouns import Brief
 from memorist.store.where import Order, Where
 from memorist.text.words import query_terms
 from memorist.upkeep.retain import CANDIDATES_AT_MOST, free, jumped, loose, memories, refuse_guarded
-from memorist.upkeep.survey import Seen, Survey, read
+from memorist.upkeep.survey import Overview, Survey, read
 from memorist.worth import confidence
 
 ABOUT_ONE_THING = 0.6  # the least cosine of two that may contradict one another
-TOGETHER = 0.75  # and of two that are linked across sessions
+BELONG = 0.75  # and of two that are linked across sessions
 PAIRS_AT_ONCE = 400
 ASKED_AT_ONCE = 10  # memories in one question
 FADED = "faded: hardly anything of its confidence is left, and nobody said it again"
 LINKED = "linked"
 ACROSS = "they belong together, and were said in different sessions"
-CHANGED = "the file it speaks of was changed since"
+FILE_CHANGED = "the file it speaks of was changed since"
 ONE_TAG = "the tags mean the same"
 
 
@@ -48,7 +49,7 @@ def _asking(verb: str, because: str, asks: Sequence[Ask]) -> Proposal:
     return Proposal(verb, _nothing, because, (), said, tuple(asks))
 
 
-def _neighbours(seen: Seen, least: float, who: Access, tools: Tools) -> Iterator[tuple[Record, Record, float]]:
+def _neighbours(seen: Overview, least: float, who: Access, tools: Tools) -> Iterator[tuple[Record, Record, float]]:
     """Pairs of neighbours that are still active, the older one first."""
     pairs = seen.pairs(least)
     while some := list(islice(pairs, PAIRS_AT_ONCE)):
@@ -76,16 +77,24 @@ class Contradictions:
     def _asks(self, who: Access, tools: Tools) -> Iterator[Ask]:
         active, waiting = Where(who).also("state", "eq", "active"), _waiting(who, tools)
         for dispute in remember.conflicts.disputes(active, 10 * self.most, tools.store):
-            old, new = sorted((dispute.a, dispute.b), key=lambda each: (each.times.stated, each.number))
-            if not is_homed(new.scope) and new.scope == old.scope and {old.id, new.id} not in waiting:
+            old, new = sorted((dispute.a, dispute.b), key=_stated)
+            if _may_be_asked(old, new, waiting):
                 yield _ask(old, new, dispute.reason)
         for first, second, _ in _neighbours((self.survey or Survey())(who, tools), ABOUT_ONE_THING, who, tools):
-            old, new = sorted((first, second), key=lambda each: (each.times.stated, each.number))
-            if is_homed(new.scope) or {old.id, new.id} in waiting or not _may_clash(old, new):
-                continue
-            why = between(old.text, new.text)
+            old, new = sorted((first, second), key=_stated)
+            asked = _may_be_asked(old, new, waiting) and _may_clash(old, new)
+            why = between(old.text, new.text) if asked else None
             if why is not None and not told_how(old, new, tools.store):
                 yield _ask(old, new, why.reason)
+
+
+def _stated(record: Record) -> tuple[datetime, int]:
+    return record.times.stated, record.number
+
+
+def _may_be_asked(old: Record, new: Record, waiting: Sequence[set[str]]) -> bool:
+    """Whether both are in a place that outlasts its questions, and nobody is asked about them already."""
+    return not is_homed(new.scope) and new.scope == old.scope and {old.id, new.id} not in waiting
 
 
 def _may_clash(old: Record, new: Record) -> bool:
@@ -117,10 +126,10 @@ class Verify:
 
     def propose(self, who: Access, tools: Tools) -> Proposal:
         if tools.folder.root is None or who.home is None:
-            return _asking("verified", CHANGED, [])
+            return _asking("verified", FILE_CHANGED, [])
         stale = list(islice(self._stale(who, tools), self.most))
         groups = [stale[start : start + ASKED_AT_ONCE] for start in range(0, len(stale), ASKED_AT_ONCE)]
-        return _asking("verified", CHANGED, [_to_verify(group, str(who.home), tools) for group in groups])
+        return _asking("verified", FILE_CHANGED, [_to_verify(group, str(who.home), tools) for group in groups])
 
     def _stale(self, who: Access, tools: Tools) -> Iterator[Record]:
         where, after = memories(who, lambda kind: kind.recalled).also("scope", "eq", who.home), 0
@@ -141,7 +150,7 @@ def _to_verify(records: Sequence[Record], scope: str, tools: Tools) -> Ask:
     told = ", ".join(f"{name} ({digest[:8]})" for name, digest in sorted(files.items()))
     details: dict[str, Any] = {
         "clauses": [["id", "in", [each.id for each in records]], ["updated", "lte", tools.clock().isoformat()]],
-        "because": CHANGED,
+        "because": FILE_CHANGED,
         "scope": scope,
         "hashes": now,
     }
@@ -185,7 +194,7 @@ def _folded(tag: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Fade:
+class FadeAway:
     """Archives memories of which hardly any confidence is left today and which nobody said again. It goes by the confidence that is
     computed for today: the stored one never fades. What the user said stays."""
 
@@ -232,7 +241,7 @@ class CrossLinks:
         seen = (self.survey or Survey())(who, tools)
         session = dict(zip(seen.numbers, seen.sessions, strict=True))
         count, found = Counter[int](), dict[str, dict[str, float]]()
-        for a, b, cosine in _neighbours(seen, TOGETHER, who, tools):
+        for a, b, cosine in _neighbours(seen, BELONG, who, tools):
             apart = 0 != session[a.number] != session[b.number] != 0
             few = count[a.number] < self.most and count[b.number] < self.most
             if apart and few and not self._is_known(a, b, tools):

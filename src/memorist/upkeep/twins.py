@@ -19,9 +19,9 @@ from memorist.remember import merge
 from memorist.store.nouns import parts
 from memorist.store.where import Where
 from memorist.upkeep.retain import CANDIDATES_AT_MOST
-from memorist.upkeep.survey import Seen, Survey, read
+from memorist.upkeep.survey import Overview, Survey, read
 
-ALIKE = 0.7  # the least cosine of two that are compared; of all twins of the corpus none has less
+COMPARED_FROM = 0.7  # the least cosine of two that are compared; of all twins of the corpus none has less
 COMPARED_AT_ONCE = 400  # pairs whose records are read together
 OF_ONE_WORDING = 8  # memories with the same words that are compared with the first of them
 TWICE = "it was said in other words already"
@@ -73,7 +73,7 @@ class Redundancy:
         return Proposal("forgotten", archive, merge.WITHIN, list(islice(into, CANDIDATES_AT_MOST)))
 
 
-def _pairs(seen: Seen, who: Access, tools: Tools) -> Iterator[tuple[Record, Record]]:
+def _pairs(seen: Overview, who: Access, tools: Tools) -> Iterator[tuple[Record, Record]]:
     """The pairs to compare, each once: those with the same words first, then the neighbours."""
     known: set[tuple[int, int]] = set()
     for some in _portions(seen, known):
@@ -83,12 +83,12 @@ def _pairs(seen: Seen, who: Access, tools: Tools) -> Iterator[tuple[Record, Reco
             return
 
 
-def _portions(seen: Seen, known: set[tuple[int, int]]) -> Iterator[Sequence[tuple[int, int]]]:
+def _portions(seen: Overview, known: set[tuple[int, int]]) -> Iterator[Sequence[tuple[int, int]]]:
     """Numbers of two memories, some hundred pairs at a time; what was given is known."""
     by_words = ((group[0], other) for group in seen.of_one_wording() for other in group[1:OF_ONE_WORDING])
     yield from parts(list(by_words), COMPARED_AT_ONCE)
     waiting: list[tuple[int, int]] = []
-    for a, b, _ in seen.pairs(ALIKE):
+    for a, b, _ in seen.pairs(COMPARED_FROM):
         waiting.append((a, b))
         if len(waiting) == COMPARED_AT_ONCE:
             yield waiting
