@@ -13,6 +13,7 @@ from bench.baselines import Embed, vectors_of
 from bench.graph import linked
 from bench.growth import answering, growth
 from bench.imports import importing
+from bench.nights import nights
 from bench.sessions import conversations
 from bench.speed import (
     Measure,
@@ -154,6 +155,7 @@ def _speed(quick: bool, vectors: Embed | None) -> Iterator[Measure]:
     yield from prompts(10_000 // part)
     yield from conversations(10_000 // part)
     yield from linked(100_000 // part)
+    yield from nights(50_000 // part)
     yield from erasing(100_000 // part)
     yield from redacting(500_000 // part)
     yield from syncing(50_000 // part)

@@ -271,6 +271,7 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
         "path": "The file to write.",
         "dry_run": "Only shows what would happen.",
         "batch": "The batch to undo, as an outcome or `history` names it; default: your last one.",
+        "deep": "A night's work: merges what is said twice, asks about what contradicts each other; one undo takes it back.",
         "switch": "Moves the vectors to the current embedder, even back to one that the store has left.",
         "seconds": "Stops after so many seconds; the next upkeep continues from there.",
         "repair": "Rebuilds the index where it is wrong, after a backup.",
@@ -323,7 +324,8 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
 # What the journal may say was done to a memory; an upkeep job of your own may say more.
 EVENTS = (
     "added", "reinforced", "said again", "found again", "revised", "superseded", "pinned", "unpinned", "tagged", "linked",
-    "unlinked", "feedback", "learnt", "used", "counted", "promoted", "confirmed", "lowered", "forgotten", "evicted", "expired",
+    "unlinked", "merged", "clustered", "verified", "feedback", "learnt", "used", "counted", "promoted", "confirmed", "lowered",
+    "forgotten", "evicted", "expired",
     "finished", "task moved", "opened", "read", "closed", "restored", "undone", "moved", "assigned", "rescanned", "erased",
 )  # fmt: skip
 

@@ -80,7 +80,8 @@ class Tools:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a job would do: one change, and the memories to apply it to, in this order."""
+    """What a job would do: one change, and the memories to apply it to, in this order. What concerns more than that memory, such
+    as one that is merged into another, is filled into the change-set of its step (`remember/fill.py`)."""
 
     verb: str
     edit: Callable[[Record], Record]
@@ -88,6 +89,7 @@ class Proposal:
     ids: Sequence[str]
     advice: str | Callable[[Access], str | None] | None = None  # or what somebody with that access may be told
     asks: Sequence[Ask] = ()  # questions for a person, each asked once; `details` name the scope
+    fill: Callable[[Record, Any], None] | None = None  # instead of the edit: the memory, and its `Changes`
 
 
 class Job(Protocol):
@@ -177,9 +179,17 @@ class Due:
     on_open: bool = False
     uses: int | None = None  # after so many recalls and writes
     hours: float | None = None  # since the last run
+    # And when a night starts: after so many minutes in which this process was not asked for anything, where something was written
+    # since the last one; above so many memories a minute is enough.
+    idle: float | None = None
+    above: int | None = None
 
     def __post_init__(self) -> None:
         checks.flag(self.on_open, "on_open")
+        if self.idle is not None:
+            checks.number(self.idle, "idle", 0, checks.LARGEST_PROMPT)
+        if self.above is not None:
+            checks.whole(self.above, "above", 1, checks.LARGEST_PROMPT)
         if self.uses is not None:
             checks.whole(self.uses, "uses", 1, checks.LARGEST_PROMPT)
         if self.hours is not None:

@@ -514,7 +514,7 @@ class Engine:
     def _count_use(self) -> None:
         """Something was recalled or written: upkeep may be due, where the design starts it by uses or by hours."""
         due = self.design.due
-        if due.uses is not None or due.hours is not None:
+        if (due.uses, due.hours, due.idle, due.above) != (None,) * 4:
             self._slices.used(self.design, self.access)
 
     def _choices(self) -> choices.Choices:
@@ -675,6 +675,7 @@ class Engine:
             "evictions": sum(done.get((verb, upkeep.runner.UPKEEP), 0) for verb in ("evicted", "expired", "forgotten")),
             "accesses": used,
             "last_upkeep": self._slices.told(who.space),
+            **upkeep.night.told(store, who),
             "last_injection": shown[0].isoformat(timespec="seconds") if shown else "never",
             **self._monitor.shown([line.ms for line in mine]),
         }

@@ -592,16 +592,21 @@ class Memory(Association):
         return self._tell_all(remember.homes.assign(scope, project, self._caller))
 
     def upkeep(
-        self, *, dry_run: bool = False, seconds: float | None = None, switch: bool = False
+        self, *, dry_run: bool = False, seconds: float | None = None, switch: bool = False, deep: bool = False
     ) -> builtins.list[Report]:
         """Runs what the design keeps in order, in short steps that can be interrupted; one report per job. Before it come the
         vectors that are missing, and the end of sessions that were left open. It ends after so many `seconds`; `dry_run` only
-        shows what would happen; `switch` moves the store to this memory's embedder, also back to one it has left."""
+        shows what would happen; `switch` moves the store to this memory's embedder, also back to one it has left. `deep` is a
+        night: it looks at the whole store, merges what is said twice, asks about what contradicts each other, and one `undo`
+        takes all of it back."""
         caller = self._caller
         limit = None if seconds is None else checks.seconds(seconds, "seconds")
         jobs, policy = upkeep.runner.jobs_of(self.design), self.design.promotion
         with self._slices.make_way():
-            reports = upkeep.runner.run(jobs, caller, dry_run, limit, switch, policy=policy)
+            if checks.flag(deep, "deep"):
+                reports = upkeep.night.sleep(self.design, caller, dry_run, limit, switch)
+            else:
+                reports = upkeep.runner.run(jobs, caller, dry_run, limit, switch, policy=policy)
         return [self._shown(self._tell_all(report)) for report in reports]
 
     def rescan(self, *, dry_run: bool = False) -> Report:
@@ -652,5 +657,5 @@ class Memory(Association):
         with suppress(StoreDamaged):  # which the first checks have told
             found += remember.homes.checked(keeper)
         found += [Diagnosis(False, "settings", problem, "mend it, or take it out") for problem in self._problems]
-        found += upkeep.models.unusable(self._tools)
+        found += upkeep.models.unusable(self._tools) + upkeep.night.checked(store, self.access)
         return [*found, Diagnosis(audit.ok, "journal", detail, audit.advice)]

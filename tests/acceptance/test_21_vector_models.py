@@ -501,7 +501,7 @@ def test_a_run_that_was_left_is_taken_over(memory: Memory, clock: MovableClock) 
     one = using(memory, slow)
     one.remember_many(NESTS)
     who = one.access.over_the_space("upkeep")
-    assert Runner(one._caller.through(who), None)._claim("", job.Embed(who, one._writer.generations))
+    assert Runner(one._caller.through(who), None)._claim("", job.Embed.name)
     assert "another process is running embed" in str(embedded(one).advice)
     clock.move(seconds=31)
     assert embedded(one).rows == 30

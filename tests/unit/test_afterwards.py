@@ -5,7 +5,8 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 
@@ -14,7 +15,7 @@ from memorist.access import Access
 from memorist.design import Proposal, Tools
 from memorist.designs import BALANCED
 from memorist.records import Counters
-from memorist.remember import gaps
+from memorist.remember import gaps, strengthen
 from memorist.testing import MovableClock
 from memorist.upkeep import afterwards
 from surfaces.conftest import Cli

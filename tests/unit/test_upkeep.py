@@ -98,7 +98,7 @@ def test_two_do_not_do_the_same(memory: Memory, clock: MovableClock) -> None:
     with_stale(memory, 5)
     who = memory.access.over_the_space("upkeep")
     one = runner.Runner(memory._caller.through(who), None)
-    claimed = one._claim(who.space, ForgetStale())
+    claimed = one._claim(who.space, ForgetStale.name)
     assert claimed is not None
     [other] = memory.upkeep()
     assert "another process is running" in str(other.advice) and memory.count() == 6
@@ -111,7 +111,7 @@ def test_two_do_not_do_the_same(memory: Memory, clock: MovableClock) -> None:
 def test_a_run_cut_off_after_its_last_change_is_closed(memory: Memory, clock: MovableClock) -> None:
     with_stale(memory, 1)
     who = memory.access.over_the_space("upkeep")
-    claimed = runner.Runner(memory._caller.through(who), None)._claim(who.space, ForgetStale())
+    claimed = runner.Runner(memory._caller.through(who), None)._claim(who.space, ForgetStale.name)
     assert claimed is not None
     memory.forget(1)
     clock.move(minutes=1)

@@ -26,7 +26,7 @@ from memorist.recall.stages import blend, cascade, gather, judge, keep, lessons,
 from memorist.remember.promotion import PRESETS
 from memorist.text import toml
 from memorist.text.visible import quoted
-from memorist.upkeep import retain, sessions, stale, suggest
+from memorist.upkeep import clusters, retain, sessions, stale, suggest, tidy, twins
 from memorist.worth import DECAYS, FACTORS
 
 FAMILIES = ("task", "session", "project", "user", "global")
@@ -407,6 +407,8 @@ SLOTS: Mapping[str, Shape] = {
         on_open=checks.flag,
         uses=_or_off("uses", partial(checks.whole, least=1, most=1_000_000)),
         hours=_or_off("hours", partial(checks.number, least=0.1, most=100_000)),
+        idle=_or_off("idle", partial(checks.number, least=0.1, most=100_000)),
+        above=_or_off("above", partial(checks.whole, least=1, most=100_000_000)),
     ),
 }
 JOBS: Mapping[str, Shape] = {
@@ -431,6 +433,14 @@ JOBS: Mapping[str, Shape] = {
     "retain_sessions": _shape(sessions.RetainSessions, days=partial(checks.number, least=1, most=100_000)),
     "suggest_aliases": _shape(suggest.SuggestAliases, most=_some, times=_some),
     "stale_sections": _shape(stale.StaleSections, days=partial(checks.number, least=1, most=100_000), most=_some),
+    "merge_twins": _shape(twins.MergeTwins),
+    "redundancy": _shape(twins.Redundancy),
+    "contradictions": _shape(tidy.Contradictions, most=_some),
+    "verify": _shape(tidy.Verify, most=partial(checks.whole, least=1, most=1000)),
+    "fade": _shape(tidy.FadeAway, below=checks.share),
+    "clusters": _shape(clusters.Clusters),
+    "tag_cleanup": _shape(tidy.TagCleanup, most=_some),
+    "cross_links": _shape(tidy.CrossLinks, most=_some),
     "tune_lanes": _shape(suggest.TuneLanes, receipts=partial(checks.whole, least=1, most=10_000)),
 }
 KEYS = (

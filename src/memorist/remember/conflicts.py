@@ -277,8 +277,15 @@ def _hold_together(old: Record, record: Record, now: datetime) -> bool:
 
 def _is_known(record: Record, old: Record, store: Store) -> bool:
     """Whether the pair is flagged in either direction, or was resolved as both holding."""
-    links = links_between(record, old, store, ("contradicts", "relates_to"))
-    return any(each.kind == "contradicts" or (each.evidence or "").startswith(BOTH_HOLD) for each in links)
+    return told_how(record, old, store, ("contradicts", "relates_to"))
+
+
+def told_how(
+    a: Record, b: Record, store: Store, kinds: Sequence[str] = ("contradicts", "supersedes", "relates_to")
+) -> bool:
+    """Whether it is said how the two stand to one another; that they are related only says so where both hold."""
+    links = links_between(a, b, store, kinds)
+    return any(each.kind != "relates_to" or (each.evidence or "").startswith(BOTH_HOLD) for each in links)
 
 
 def reworded(record: Record, changes: Changes) -> list[str]:

@@ -16,7 +16,7 @@ from memorist.access import WRITERS, Access
 from memorist.design import Tools
 from memorist.errors import Conflict, Invalid, NotFound, OutOfScope, Refused
 from memorist.records import Outcome, Record, Report
-from memorist.remember import bring, choices, conflicts, consent, edit, erase, gate, move, promotion, undo
+from memorist.remember import answers, bring, choices, conflicts, consent, edit, erase, gate, move, promotion, undo
 from memorist.remember.authority import Agreed
 from memorist.remember.changes import Caller, Changes
 from memorist.remember.undo import with_columns
@@ -230,4 +230,7 @@ HANDLERS: Mapping[str, Handler] = {
     "promote": Handler(promotion.approved, declined=promotion.declined),
     "alias": Handler(choices.accept),
     "resolve": Handler(conflicts.approved),
+    "contradiction": Handler(answers.replaces, declined=answers.both_hold),
+    "verify": Handler(_forget, at_once=False, declined=answers.still_holds),
+    "tags": Handler(answers.retagged, at_once=False),
 }

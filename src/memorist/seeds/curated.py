@@ -166,6 +166,17 @@ def _meant(memory: Memory, what: str, command: str) -> tuple[list[Record], bool]
 # ---------------------------------------------------------------- all of them
 
 
+def consolidate(memory: Memory, rest: str, confirm: bool) -> SlashReply:
+    """A night's work, at once. `/consolidate plan` only shows what it would do."""
+    if rest not in ("", "plan"):
+        raise Invalid(f"/consolidate takes nothing, or plan, which only shows what it would do; not {quoted(rest)}")
+    reports = memory.upkeep(deep=True, dry_run=rest == "plan")
+    told = [f"{each.verb}: {len(each.changed):,}" for each in reports if each.changed]
+    told += [visible(each.advice) for each in reports[-1:] if each.advice and not each.dry_run]
+    told += [f"`undo {each.batch}` takes it back" for each in reports[-1:] if each.batch]
+    return SlashReply("/consolidate", "\n".join(told) or "nothing is to be done")
+
+
 def about(memory: Memory, rest: str, confirm: bool) -> SlashReply:
     word, more = _halved(rest)
     if word not in ABOUT:
@@ -260,6 +271,7 @@ COMMANDS: Mapping[str, Callable[[Memory, str, bool], SlashReply]] = {
     "/forget": forget,
     "/pin": pin,
     "/memory": about,
+    "/consolidate": consolidate,
 }
 ABOUT: Mapping[str, Callable[[Memory, str], str]] = {
     "status": _status,

@@ -399,6 +399,11 @@ class Writer:
         with self.store.transaction(durable=False):
             self.store.write(Commit(settings={looked_after(space): str(to_micros(self._clock()))}))
 
+    def note_night(self, space: str, told: str) -> None:
+        """Keeps what the last night came to, for those who ask how the store is doing."""
+        with self.store.transaction(durable=False):
+            self.store.write(Commit(settings={slept(space): told}))
+
     def note_homes(self, space: str) -> None:
         """Keeps that the older tasks of that space have their homes."""
         with self.transaction():
@@ -481,6 +486,11 @@ class Writer:
 def unscrubbed(space: str) -> str:
     """The name of the setting that marks the last erasure of that space which has left work in the files."""
     return f"unscrubbed {space}"
+
+
+def slept(space: str) -> str:
+    """The name of the setting that says what the last night of that space came to."""
+    return f"night {space}"
 
 
 def looked_after(space: str) -> str:

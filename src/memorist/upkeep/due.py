@@ -3,6 +3,9 @@
 There is no hidden process: a slice is a thread of the program that uses the memory, at most one at a time, for about 50 ms,
 and no call waits for it. It runs the same short steps as `upkeep`, so being cut off by the end of the program costs nothing,
 and several programs do not get in each other's way. A failure is logged and shown by `status`.
+
+A night (`night.py`) takes longer, so it waits until this process has not been asked for anything for some minutes, and makes way as
+soon as it is: the next quiet time goes on with it.
 """
 
 import logging
@@ -19,6 +22,7 @@ from memorist.design import Design, Due, Job, Tools
 from memorist.errors import StoreUnavailable
 from memorist.recall.pipeline import Query
 from memorist.records import Recall, Report, from_micros
+from memorist.store.where import Where
 from memorist.store.writer import Writer, looked_after
 
 if TYPE_CHECKING:
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
 SLICE = 0.05  # seconds
 REST = 20  # the pause after a slice is so many times its duration: whatever a job costs, it is a small part of the time
 CLOSING = 0.2  # seconds that closing waits for the current step
+A_MINUTE = 60.0  # that is enough for a night where there are many memories
 log = logging.getLogger("memorist")
 
 
@@ -49,6 +54,9 @@ class Slices:
         self._turn = 0  # which job is first: one that takes all the time must not starve the others
         self._rests_until = 0.0
         self._last: datetime | None = None  # last known run; another process may have run since
+        self._touched = time.monotonic()  # when this process was last asked for something
+        self._waits: threading.Thread | None = None  # for a quiet time
+        self._ended = threading.Event()
         self.problem: str | None = None
         self._after: Afterwards | None = None
         self._asked: tuple[Design, Access] | None = None  # who last asked under a design that wants to know
@@ -80,9 +88,12 @@ class Slices:
         due = design.due
         with self._lock:
             self._uses += 1
+            self._touched = time.monotonic()
             often = due.uses is not None and self._uses >= due.uses
         if often or self._is_old(due, who):
             self._start(design, who)
+        if due.idle is not None or due.above is not None:
+            self._wait(design, who)
 
     def last(self, space: str) -> datetime | None:
         """When upkeep last finished all jobs, in any process."""
@@ -124,6 +135,7 @@ class Slices:
         if self._after and self._asked:
             self._start(*self._asked, due=False)
         self._closing = True
+        self._ended.set()
         self.join(CLOSING)
 
     def _is_old(self, due: Due, who: Access) -> bool:
@@ -168,6 +180,66 @@ class Slices:
     def _stops(self) -> bool:
         return self._closing or self._called > 0
 
+    # ------------------------------------------------------------ nights
+
+    def _wait(self, design: Design, who: Access) -> None:
+        """Lets one thread wait until it is quiet, if none does."""
+        if self._off() or not self._tools.store.writable or who.role not in ("admin", "project"):
+            return
+        with self._lock:
+            if self._stops() or (self._waits is not None and self._waits.is_alive()):
+                return
+            self._waits = threading.Thread(
+                target=self._when_quiet, args=(design, who), name="memorist night", daemon=True
+            )
+            try:
+                self._waits.start()
+            except RuntimeError as problem:
+                self._waits, self.problem = None, str(problem)
+
+    def _when_quiet(self, design: Design, who: Access) -> None:
+        try:
+            pause = self._pause(design.due, who)
+            while pause is not None and not self._ended.wait(max(0.0, self._touched + pause - time.monotonic())):
+                if time.monotonic() - self._touched >= pause and self._night(design, who):
+                    return
+        except Exception as problem:  # as in a slice
+            self._failed(problem)
+
+    def _pause(self, due: Due, who: Access) -> float | None:
+        """How long it must be quiet, in seconds; None where there is nothing new to be looked at."""
+        store = self._tools.store
+        known, head = upkeep.night.last(store, who.space).get("head"), store.head()
+        if head is None or head.last == known:
+            return None
+        usual = None if due.idle is None else 60 * due.idle
+        if due.above is None or sum(store.count(Where(who).also("state", "eq", "active")).values()) <= due.above:
+            return usual
+        return A_MINUTE if usual is None else min(usual, A_MINUTE)
+
+    def _night(self, design: Design, who: Access) -> bool:
+        """Whether nothing is left for this thread to wait for: it had the time it needed, or others are at work."""
+        with self._lock:
+            if self._stops() or (self._thread is not None and self._thread.is_alive()):
+                return True
+            self._thread = threading.current_thread()  # so that `upkeep` waits for it
+        begun = self._touched
+        caller = remember.changes.Caller(who, self._writer, self._tools)
+        try:
+            done = upkeep.night.sleep(design, caller, stop=lambda: self._stops() or self._touched != begun)
+        finally:
+            self._thread = None  # while this thread waits for another quiet time, nobody has to wait for it
+        self.problem = None
+        for report in done:
+            self._told(report)
+        return self._stops() or self._touched == begun
+
+    def _failed(self, problem: Exception) -> None:
+        """Kept for `status`, unless the program is ending."""
+        if not (self._closing and isinstance(problem, StoreUnavailable)):
+            self.problem = f"{type(problem).__name__}: {problem}"
+            log.warning("upkeep in the background failed: %s", self.problem)
+
     def _slice(
         self, run: Callable[..., list[Report]], jobs: tuple[Job, ...] | None, design: Design, who: Access
     ) -> None:
@@ -179,9 +251,7 @@ class Slices:
                 self._told(report)
             self.problem = None
         except Exception as problem:  # a job may be foreign code, and its error would be lost in this thread
-            if not (self._closing and isinstance(problem, StoreUnavailable)):
-                self.problem = f"{type(problem).__name__}: {problem}"
-                log.warning("upkeep in the background failed: %s", self.problem)
+            self._failed(problem)
         finally:
             if jobs is not None:
                 self._rests_until = time.monotonic() + REST * (time.monotonic() - begun)
@@ -199,4 +269,6 @@ def shown(due: Due) -> str:
     parts = ["on opening"] if due.on_open else []
     parts += [f"every {due.uses:,} uses"] if due.uses is not None else []
     parts += [f"{due.hours:g} hours after the last"] if due.hours is not None else []
+    parts += [f"a night after {due.idle:g} quiet minutes"] if due.idle is not None else []
+    parts += [f"above {due.above:,} memories after one"] if due.above is not None else []
     return ", ".join(parts) or "when it is called"

@@ -21,6 +21,7 @@ from memorist.records import Report
 from memorist.remember.changes import Caller
 from memorist.remember.choices import offer
 from memorist.remember.edit import Sweep, portions
+from memorist.remember.fill import Filling
 from memorist.remember.promotion import proposal, weighed
 from memorist.store.nouns import Run
 from memorist.upkeep import items
@@ -30,6 +31,7 @@ LEASE = timedelta(seconds=30)
 STORE = ""  # instead of a space: vectors belong to the whole store, and so does their lease
 LATER = "time is up; the next upkeep continues from here"
 UPKEEP = "upkeep"  # the surface of its changes, in the journal
+BREATH = timedelta(seconds=10)  # after which the lease of a night is renewed while a job thinks
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +60,16 @@ def run(
     switch: bool = False,
     stop: Callable[[], bool] | None = None,
     policy: Promotion | None = None,
+    cycle: "NightRun | None" = None,
 ) -> list[Report]:
     """Runs each job, or shows what it would do; under every design, missing vectors come first, then, where it is said how
     findings are promoted, the sessions that were left open, and last the items of files that are gone. After so many seconds, or
-    once `stop` says so, the rest waits for the next run. A complete run is noted, to know when upkeep is due again."""
+    once `stop` says so, the rest waits for the next run. A complete run is noted, to know when upkeep is due again. What the
+    jobs of a `cycle` do is one batch."""
     until = None if seconds is None else time.monotonic() + seconds
-    keeper = replace(by, access=by.access.over_the_space(UPKEEP), steward=True)
+    keeper = keeper_of(by)
     jobs = (*jobs, *items.jobs_for(keeper.access, by.tools))
-    runner = Runner(keeper, until, stop, by.access)
+    runner = Runner(keeper, until, stop, by.access, cycle)
     vectors = Embed(runner.by.access, by.writer.generations, switch)
     if dry_run:
         first = [vectors.plan(), runner.end_sessions(policy, dry_run)]
@@ -79,15 +83,50 @@ def run(
     return done
 
 
+def keeper_of(by: Caller) -> Caller:
+    """Who does upkeep: the engine itself, over the whole space."""
+    return replace(by, access=by.access.over_the_space(UPKEEP), steward=True)
+
+
+class NightRun:
+    """A night in work: its row in the store, which one process holds at a time, and the batch of all that its jobs do. One that was
+    cut off is taken over with its batch."""
+
+    def __init__(self, by: Caller, run: Run) -> None:
+        self._by, self.run = by, run
+
+    def renew(self) -> None:
+        """Keeps others away while a job thinks."""
+        if self._by.now() + LEASE - self.run.lease > BREATH:
+            self.note(self.run.batch)
+
+    def note(self, batch: str | None) -> None:
+        """Keeps the batch; in the transaction of a step it is one with the changes."""
+        now = self._by.now()
+        self.run = replace(self.run, batch=batch, lease=now + LEASE, updated=now)
+        with self._by.writer.transaction():
+            self._by.writer.save_run(self.run)
+
+    def end(self, done: bool) -> None:
+        """Over, or for the next one to continue."""
+        now = self._by.now()
+        self.run = replace(self.run, state="done" if done else "running", lease=now, updated=now)
+        with self._by.writer.transaction():
+            self._by.writer.save_run(self.run)
+
+
 @dataclass(frozen=True, slots=True)
 class Runner:
     by: Caller
     until: float | None
     stop: Callable[[], bool] | None = None
     reader: Access | None = None  # who gets the reports; without one, whoever runs it
+    cycle: NightRun | None = None
 
     def over(self) -> bool:
         """Whether no further step may begin."""
+        if self.cycle is not None:
+            self.cycle.renew()
         return (self.until is not None and time.monotonic() > self.until) or self._stopped()
 
     def _propose(self, job: Job) -> Proposal:
@@ -116,9 +155,9 @@ class Runner:
         if not proposal.ids:
             self._close_unfinished(job)
             return report
-        run = self._claim(self.by.access.space, job)
+        run = self._claim(self.by.access.space, job.name)
         if run is None:
-            return replace(report, advice=_busy(job.name))
+            return replace(report, advice=busy(job.name))
         report = replace(report, batch=run.batch)
         try:
             return self._steps(proposal, run, report)
@@ -139,9 +178,9 @@ class Runner:
         model does not stop the other jobs."""
         if not job.has_work():
             return Report(job.name, rows=0, advice=advice) if (advice := job.advice()) else None
-        run = self._claim(STORE, job)
+        run = self._claim(STORE, job.name)
         if run is None:
-            return Report(job.name, rows=0, advice=_busy(job.name))
+            return Report(job.name, rows=0, advice=busy(job.name))
         report = Report(job.name, rows=0)
         try:
             with closing(job.steps()) as steps:
@@ -193,22 +232,30 @@ class Runner:
         self._save(replace(run, state="done"))
         return report
 
-    def _sweep(self, proposal: Proposal) -> Sweep:
+    def _sweep(self, proposal: Proposal) -> Sweep | Filling:
+        if proposal.fill is not None:
+            return Filling(proposal.verb, proposal.fill, proposal.because, self.by.where, self.by)
         return Sweep(proposal.verb, proposal.edit, proposal.because, self.by.where, self.by)
 
-    def _claim(self, space: str, job: Job | Embed) -> Run | None:
+    def claim_night(self, name: str) -> NightRun | None:
+        """The night that is to be done, or one that was cut off; None where another process is at it."""
+        run = self._claim(self.by.access.space, name)
+        return None if run is None else NightRun(self.by, run)
+
+    def _claim(self, space: str, name: str) -> Run | None:
         """Claims a run of this job: a new one, or one whose lease has expired."""
         now, owner = self.by.now(), secrets.token_hex(8)
         with self.by.writer.transaction():
-            known = self._unfinished(space, job)
+            known = self._unfinished(space, name)
             if known is not None and now < known.lease <= now + LEASE:  # a longer lease was made by another clock
                 return None
-            fresh = Run(0, space, job.name, "running", owner, now + LEASE, now, now)
+            batch = None if self.cycle is None or space == STORE else self.cycle.run.batch
+            fresh = Run(0, space, name, "running", owner, now + LEASE, now, now, batch)
             mine = fresh if known is None else replace(known, owner=owner, lease=now + LEASE, updated=now)
             return replace(mine, id=self.by.writer.save_run(mine))
 
-    def _unfinished(self, space: str, job: Job | Embed) -> Run | None:
-        newest = next(iter(self.by.store.runs(space, job.name, limit=1)), None)
+    def _unfinished(self, space: str, name: str) -> Run | None:
+        newest = next(iter(self.by.store.runs(space, name, limit=1)), None)
         return newest if newest is not None and newest.state == "running" else None
 
     def _step(self, proposal: Proposal, ids: Sequence[str], run: Run, report: Report) -> tuple[Run, Report] | None:
@@ -222,6 +269,8 @@ class Runner:
             changed = run.changed + len(report.changed) - before
             run = replace(run, batch=report.batch, changed=changed, checkpoint={"last": ids[-1]}, lease=now + LEASE)
             self.by.writer.save_run(replace(run, updated=now))
+            if self.cycle is not None:
+                self.cycle.note(run.batch)
         return run, report
 
     def _paused(self, run: Run, report: Report) -> Report:
@@ -230,7 +279,7 @@ class Runner:
 
     def _close_unfinished(self, job: Job) -> None:
         """Closes a run that was cut off after its last change."""
-        known = self._unfinished(self.by.access.space, job)
+        known = self._unfinished(self.by.access.space, job.name)
         now = self.by.now()
         if known is not None and not now < known.lease <= now + LEASE:
             self._save(replace(known, state="done"))
@@ -242,5 +291,5 @@ class Runner:
             self.by.writer.save_run(replace(run, lease=now, updated=now))
 
 
-def _busy(job: str) -> str:
+def busy(job: str) -> str:
     return f"another process is running {job}; its lease expires {LEASE.seconds} s after its last step"

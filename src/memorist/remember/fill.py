@@ -1,0 +1,64 @@
+"""Changes that concern more than one record at a time: a merge, a cluster, a link.
+
+Each is filled into a change-set of its own, all of a step in one transaction under one batch, so what cannot be done is left whole
+and does not stop the others.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from memorist.errors import Conflict, Invalid, NotFound, OutOfScope, Refused
+from memorist.records import Planned, Record, Report
+from memorist.remember.authority import Held, judge
+from memorist.remember.changes import Caller, Changes
+from memorist.remember.edit import SWEPT_AT_ONCE, UNCHANGED
+from memorist.store.where import Where
+
+PROBLEMS = (Refused, OutOfScope, Conflict, Invalid, NotFound, Held)
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """One act for each of many memories. `fill` puts what belongs to it into the change-set, nothing to leave it as it is, or
+    raises `Refused` to say why."""
+
+    verb: str
+    fill: Callable[[Record, Changes], None]
+    because: str
+    where: Where  # must still match at the moment of the change
+    by: Caller
+
+    def plan(self, ids: Sequence[str]) -> Report:
+        """What `step` would do now, each by itself."""
+        report = Report(self.verb, dry_run=True)
+        for start in range(0, len(ids), SWEPT_AT_ONCE):
+            report = self._all(ids[start : start + SWEPT_AT_ONCE], report, commits=False)
+        return report
+
+    def step(self, ids: Sequence[str], report: Report) -> Report:
+        """Does it for these in one transaction and adds them to the report."""
+        with self.by.writer.transaction():
+            return self._all(ids, report, commits=True)
+
+    def _all(self, ids: Sequence[str], report: Report, commits: bool) -> Report:
+        planned, left, batch = list(report.changed), dict(report.left), report.batch
+        for record in self.by.store.get(ids, self.where):
+            changes = Changes.of(self.by)
+            problem = self._problem(record, changes)
+            if problem is not None:
+                left[record.id] = problem
+                continue
+            if commits:
+                batch = changes.commit(batch)[0] or batch
+            planned.append(Planned(record.id, record.number, changes.lines[0].because or self.because))
+        return replace(report, changed=tuple(planned), left=left, batch=batch or None)
+
+    def _problem(self, record: Record, changes: Changes) -> str | None:
+        """Fills the change-set; or why it stays as it is."""
+        try:
+            self.by.access.must_write(record.scope, record.home)
+            self.fill(record, changes)
+            judge(changes.effects, self.by)
+        except PROBLEMS as problem:
+            return str(problem)
+        return None if changes.lines else UNCHANGED

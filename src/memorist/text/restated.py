@@ -1,0 +1,376 @@
+"""Does one text restate another, or is it wholly in the other? For merging, which changes the store: a wrong yes hides a memory.
+
+`text/twins.py` asks the same of what is shown together, in passing. Here word order may differ as well ("we deploy on Friday",
+"on Friday we deploy"), and what one of the two adds is told apart from what it changes. So there are more guards, and each of
+them alone says no:
+
+    words        one says a word that the other does not, and the other way round: a word in the place of another
+    numbers      other numbers, or the same numbers with other things
+    negation     one is denied, the other is not
+    turning      before and after, more and less, all and some, must and may, was and will
+    conditions   "only", "unless", "if" in one of them
+    bound        what stands after "from", "to", "instead of" and the like is something else, or led in otherwise
+    order        who does it to whom, where nothing says that the sentence was turned around
+    inside       a word inside the sentence that the other does not have: "Ann's brother" is not "Ann"
+
+What is left are texts with the same words but for inflection and synonyms, or with something added at one end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Literal
+
+from memorist.text.patterns import regex
+from memorist.text.twins import normalised
+from memorist.text.words import STOP_WORDS, terms
+
+Likeness = Literal[
+    "same", "less", "more"
+]  # the first says the same, is wholly in the second, or holds all of the second
+LONGEST_RESTATED = 600  # characters: a longer text says too much to be restated as a whole
+MOST_ADDED = 1.0  # words that one of them adds, for each that both have
+SHORTEST_ROOT = 5  # letters with which two words of one root begin
+
+# Words that stand for one another in most sentences, and forms that no stemmer joins.
+_GROUPS = """
+keep kept store save hold held retain live reside | delete remove purge erase wipe | folder directory | database db
+repository repo | configuration config settings | environment env | authentication auth | documentation docs
+function method | error exception fault | fail break broke broken crash | build built compile | need require
+like prefer enjoy favour favor | begin began begun start commence | end finish expire lapse conclude terminate
+big large huge | small little tiny | fast quick rapid | slow sluggish | fix repair mend | show display
+get got fetch obtain receive | everyone everybody | short brief concise | email mail e-mail | deploy release ship
+limit quota cap | request call | move relocate | allow permit | forbid prohibit ban disallow | send sent dispatch
+invoice bill | each every | lead led head | approve authorise authorize | notify alert inform | retry repeat
+buy bought purchase | child kid | car automobile | doctor physician | restart reboot
+write wrote written develop author | customer client | bug defect | price cost | pupil student
+holiday vacation | flat apartment | film movie | ill sick | glad happy | clever smart | hard difficult | easy simple
+help assist | answer reply respond | speak spoke spoken talk | learn learnt learned | leave left | drive drove driven
+drink drank drunk | pay paid | sell sold | teach taught | meet met | choose chose chosen | biscuit cookie
+enable activate | disable deactivate | reserve earmark | peanut groundnut | idle idleness unused
+""".replace("\n", " | ").split(" | ")
+_PHRASES = {
+    "switched on": "enabled", "switch on": "enable", "turned on": "enabled", "turn on": "enable", "switched off": "disabled",
+    "switch off": "disable", "turned off": "disabled", "turn off": "disable",
+    "get rid of": "remove", "no longer": "not", "instead of": "instead", "rather than": "instead",
+    "in favour of": "to", "backed up": "backup", "back up": "backup", "at most": "most", "at least": "least",
+    "as soon as": "when", "such as": "like", "used to": "formerly", "have to": "must", "has to": "must",
+}  # fmt: skip
+# What people put before a claim: that it was said, agreed or matters adds nothing to it.
+_SAID = frozenset(
+    """note noted remember reminder remind mind keep bear important fyi btw know knows knew known record agree agreed decide decided
+    decision settle settled discuss discussed mention mentioned say said told tell clear clearly short sum fact info information
+    heads-up heads head up see seen turn turned turns out find found learn learned learnt realise realised well ok okay so just
+    please hint tip update also again always before earlier yesterday today once more basically actually i we you it is was be that
+    this as for the a an to in let me us of what here's there's it's have has been will would like good sure""".split()
+)
+_LIGHT = frozenset(
+    """use uses used using run runs running go goes going went happen happens happened do does did done make makes made
+    get gets let lets want us ours one ones thing things way currently now today just really actually basically simply about
+    approximately roughly around always still already kind sort place places be been being was were's""".split()
+)
+_LIGHT_VERBS = frozenset("is are was were be been being am gets got has have had".split())
+_DENY = frozenset(
+    """not no never none nor neither cannot can't don't doesn't didn't won't isn't aren't wasn't weren't shouldn't mustn't
+    wouldn't couldn't haven't hasn't hadn't stop stops stopped avoid avoids avoided unlike hardly nobody nothing""".split()
+)
+_STRICT = frozenset(
+    """before after above below under off down more most less least only unless if except until although all some few many half
+    both either without will formerly previously originally against per might may maybe perhaps probably""".split()
+)
+_ALIKE = {"may": "can", "might": "maybe", "perhaps": "maybe", "probably": "maybe"}
+_MODAL = {
+    "must": "must", "shall": "must", "should": "must", "can": "can", "could": "can", "may": "can", "might": "can",
+}  # fmt: skip
+_FROM = frozenset("only unless if except when while whenever but until although provided where as because".split())
+_PERSON = {
+    "i": "me", "me": "me", "my": "me", "mine": "me", "you": "you", "your": "you", "he": "he", "his": "he", "him": "he",
+    "she": "she", "her": "she", "hers": "she", "they": "they", "their": "they", "them": "they", "myself": "me",
+    "yourself": "you", "himself": "he", "herself": "she", "themselves": "they",
+}  # fmt: skip
+_BINDING = frozenset(
+    """from to into before after than over instead through against without until unless by via around past towards under above
+    below between during since in on at for with every each per within of""".split()
+)
+_CONTRAST = frozenset(
+    "from to into before after past through around over under above below against instead without between towards".split()
+)
+_PLACES = frozenset("in of for on at with".split())
+_TURNED = frozenset("by what where who whom which that".split())
+_EMPTY = (STOP_WORDS | _LIGHT | _DENY | _STRICT | _BINDING | _MODAL.keys()) - {"each", "every", "tell"}
+_TOKEN = regex(r"[^\W_](?:[\w.'’/:-]*\w)?")
+_END = regex(r"[,;:.!?()]")
+_OPENS = regex(r"^[^:,]{1,40}?(?:[:,]| that )\s*(?=\S)")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What a text says, as far as it can be told from its words."""
+
+    text: str
+    words: tuple[str, ...]  # that carry meaning, each once, in order
+    names: tuple[str, ...]  # in order, those that no small word leads in
+    numbers: tuple[str, ...]  # sorted
+    counted: Mapping[str, frozenset[str]]  # number → the words before and after it
+    denied: bool
+    strict: frozenset[str]
+    modal: frozenset[str]
+    persons: frozenset[str]
+    bound: Mapping[str, frozenset[str]]  # small word → what stands after it
+    free: tuple[str, ...]  # words that no small word leads in, in order
+    agents: frozenset[str]  # after "by"
+    turned: bool  # it may be turned around: a passive, or "is what"
+    opens: Mapping[str, str]  # word → the small word right before its clause, where one of those begins a condition
+    fronted: bool  # it begins with what usually comes later: "On Friday we deploy"
+
+
+def restates(first: str, second: str) -> Likeness | None:
+    """
+    >>> restates("We deploy to staging on Friday", "On Friday we deploy to staging")
+    'same'
+    >>> restates("Ann is allergic to nuts", "Ann is allergic to nuts and carries an injector")
+    'less'
+    >>> restates("Ann is allergic to nuts", "Ann's brother is allergic to nuts")
+    """
+    if max(len(first), len(second)) > LONGEST_RESTATED:
+        return "same" if normalised(first) == normalised(second) else None
+    a, b = statement(first), statement(second)
+    if a.text == b.text:
+        return "same"
+    if a.text.startswith(b.text) or b.text.startswith(a.text):
+        return _continued(a, b)
+    return "same" if a.words and b.words and not _turned_around(a, b) and _says_it(a, b) else None
+
+
+def _says_it(a: Statement, b: Statement) -> bool:
+    """Whether both have the same words, of the same things, done by the same."""
+    here, there = _joined(a.words, b.words)
+    alike = set(here) == set(there) and _counts_alike(a, b)
+    return alike and _bound_alike(a, b, here, there) and _in_order(a, b, here, there)
+
+
+# ---------------------------------------------------------------- reading
+
+
+@lru_cache(maxsize=4096)
+def statement(text: str) -> Statement:
+    plain = _unwrapped(normalised_marks(text))
+    tokens = [(found[0], found.start()) for found in _TOKEN.finditer(_phrased(plain))]
+    reader = _Reader(_phrased(plain))
+    for raw, start in tokens:
+        reader.read(raw, start)
+    return reader.statement(normalised(plain).strip(" .!?\"'"))
+
+
+def normalised_marks(text: str) -> str:
+    """Without quotes around it, with single blanks, and in lower case where all of it is in capitals."""
+    said = " ".join(text.replace("’", "'").split()).strip(" \"'“”")
+    return said.lower() if said.isupper() else said
+
+
+def _unwrapped(text: str) -> str:
+    """Without what says only that it is said. It may come in two layers; a third is not looked for."""
+    for _ in range(2):
+        found = _OPENS.match(text)
+        if found is None:
+            return text
+        before = [word.lower() for word in _TOKEN.findall(found[0])]
+        if not before or not _SAID.issuperset(before) or len(text) - found.end() < 8:
+            return text
+        text = text[found.end() :]
+    return text
+
+
+def _phrased(text: str) -> str:
+    low = text.lower()
+    for phrase, word in _PHRASES.items():
+        if phrase in low:
+            text = regex(rf"(?i)\b{phrase}\b").sub(word, text)
+    return text
+
+
+class _Reader:
+    """Goes through the words of a text once, and remembers what led in each of them."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.words: dict[str, None] = {}
+        self.names: list[str] = []
+        self.numbers: list[str] = []
+        self.around: list[str] = []  # words and numbers as they stand
+        self.free: list[str] = []
+        self.bound: dict[str, list[str]] = {}
+        self.small: list[str] = []
+        self.leads: str | None = None  # the small word that leads in what follows
+        self.led = 0
+        self.opens: dict[str, str] = {}
+        self.begins: str | None = None
+
+    def read(self, raw: str, start: int) -> None:
+        low = raw.lower()
+        if start >= 2 and _END.search(self.text, start - 2, start):
+            self.leads = None
+        self.small.append(low)
+        if low in _FROM:
+            self.begins = low
+        if low in _BINDING:
+            self.leads, self.led = low, 0
+        for word in _content(raw, low, named=start > 0 and raw[0].isupper() and raw[:2] not in ("I", "I'")):
+            self._keep(word, raw, start)
+
+    def _keep(self, word: str, raw: str, start: int) -> None:
+        self.words.setdefault(word)
+        self.around.append(word)
+        if self.begins is not None:
+            self.opens.setdefault(word, self.begins)
+            self.begins = None
+        if any(map(str.isdigit, word)):
+            self.numbers.append(word)
+        if self.leads is not None and self.led < 2:
+            self.bound.setdefault(self.leads, []).append(word)
+            self.led += 1
+        else:
+            self.leads = None
+            self.free.append(word)
+            if start and raw[0].isupper():
+                self.names.append(word)
+
+    def statement(self, text: str) -> Statement:
+        small = set(self.small)
+        return Statement(
+            text,
+            tuple(self.words),
+            tuple(dict.fromkeys(self.names)),
+            tuple(sorted(self.numbers)),
+            self._counted(),
+            sum(word in _DENY for word in self.small) % 2 == 1,
+            frozenset(_ALIKE.get(word, word) for word in small & _STRICT),
+            frozenset(_MODAL[word] for word in small if word in _MODAL),
+            frozenset(_PERSON[word] for word in small if word in _PERSON),
+            {word: frozenset(after) for word, after in self.bound.items()},
+            tuple(dict.fromkeys(self.free)),
+            frozenset(self.bound.get("by", ())),
+            not small.isdisjoint(_TURNED | _LIGHT_VERBS),
+            self.opens,
+            bool(self.small) and self.small[0] in _FROM | _BINDING,
+        )
+
+    def _counted(self) -> dict[str, frozenset[str]]:
+        near: dict[str, set[str]] = {}
+        for place, word in enumerate(self.around):
+            if any(map(str.isdigit, word)):
+                beside = near.setdefault(word, set())
+                beside.update(f"{each} before" for each in self.around[max(0, place - 1) : place])
+                beside.update(f"{each} after" for each in self.around[place + 1 : place + 2])
+        return {word: frozenset(beside) for word, beside in near.items()}
+
+
+def _content(raw: str, low: str, named: bool) -> list[str]:
+    """What a word means, as the first of its group; getUserById is one word. Written as a name, any word means something: Go."""
+    if low in _EMPTY and not named:
+        return []
+    plain = low.removesuffix("'s").removesuffix("'")
+    found = terms(raw[: len(plain)])
+    return [_canonical().get(found[0], found[0]) if len(found) == 1 else "·".join(found)] if found else []
+
+
+@cache
+def _canonical() -> Mapping[str, str]:
+    return {term: terms(group)[0] for group in _GROUPS for term in terms(group) if len(term) > 1}
+
+
+# ---------------------------------------------------------------- comparing
+
+
+def _turned_around(a: Statement, b: Statement) -> bool:
+    """Whether they cannot say the same, by what turns a claim around."""
+    if (a.numbers, a.denied, a.strict) != (b.numbers, b.denied, b.strict):
+        return True
+    return a.persons != b.persons or bool(a.modal and b.modal and a.modal.isdisjoint(b.modal))
+
+
+def _joined(a: Iterable[str], b: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The words of both, where those of one root are one word: authenticate, authentication."""
+    here, there = list(a), list(b)
+    left = [word for word in here if word not in there]
+    for place, word in enumerate(there):
+        root = next((other for other in left if word not in here and _one_root(word, other)), None)
+        if root is not None:
+            left.remove(root)
+            there[place] = root
+    return here, there
+
+
+def _one_root(a: str, b: str) -> bool:
+    least = max(SHORTEST_ROOT, round(0.6 * max(len(a), len(b))))
+    return a.isalpha() and b.isalpha() and a[:least] == b[:least] and min(len(a), len(b)) >= least
+
+
+def _continued(a: Statement, b: Statement) -> Likeness | None:
+    """Whether the longer one says the shorter to the letter and goes on, other than to take it back or to narrow it down."""
+    shorter, longer = sorted((a, b), key=lambda each: len(each.text))
+    rest = longer.text[len(shorter.text) :]
+    goes_on = _TOKEN.findall(rest)
+    many = len(longer.words) - len(shorter.words) > MOST_ADDED * len(shorter.words)
+    if len(shorter.words) < 2 or many or not goes_on or rest[0].isalnum() or goes_on[0] in _FROM | _DENY | _STRICT:
+        return None
+    return "less" if shorter is a else "more"
+
+
+def _counts_alike(a: Statement, b: Statement) -> bool:
+    """Whether the same numbers count the same things, where there are several."""
+    if len(set(a.numbers)) < 2:
+        return True
+    return all(not a.counted[n] or not b.counted[n] or a.counted[n] & b.counted[n] for n in set(a.numbers))
+
+
+def _bound_alike(a: Statement, b: Statement, here: list[str], there: list[str]) -> bool:
+    """Whether the same things stand after the same small words: "from Rome to Oslo" is not "from Oslo to Rome"."""
+    names = dict(zip(b.words, there, strict=True)) if len(b.words) == len(there) else {}
+    telling = [word for word in a.bound.keys() & b.bound.keys() if not _is_vague(word, a, b)]
+    if any(a.bound[word].isdisjoint({names.get(each, each) for each in b.bound[word]}) for word in telling):
+        return False
+    return not any(_led_otherwise(a, b, word) for word in set(here))
+
+
+def _is_vague(word: str, a: Statement, b: Statement) -> bool:
+    """Whether it leads in so much that it says nothing."""
+    return word in _PLACES and max(len(a.bound[word]), len(b.bound[word])) > 2
+
+
+def _led_otherwise(a: Statement, b: Statement, word: str) -> bool:
+    mine, its = _led(a, word), _led(b, word)
+    return bool(mine and its and mine.isdisjoint(its))
+
+
+def _led(said: Statement, word: str) -> set[str]:
+    """What leads it in, of the small words that contrast with one another."""
+    return {small for small in _CONTRAST & said.bound.keys() if word in said.bound[small]}
+
+
+def _in_order(a: Statement, b: Statement, here: list[str], there: list[str]) -> bool:
+    """Whether who does it comes first in both. A sentence that was turned around says so: by a passive, or "is what"."""
+    if _common(a.names, b.names) != _common(b.names, a.names):
+        return False
+    if bool(a.agents) != bool(b.agents):
+        return _acts(a, there) if a.agents else _acts(b, here)
+    first, second = _common(a.free, b.free), _common(b.free, a.free)
+    return first == second or a.turned != b.turned or (a.fronted != b.fronted and _rotated(first, second))
+
+
+def _common(some: Iterable[str], others: Collection[str]) -> list[str]:
+    return [word for word in some if word in others]
+
+
+def _rotated(first: list[str], second: list[str]) -> bool:
+    """Whether one part of it was only put before the rest."""
+    return any(first[cut:] + first[:cut] == second for cut in range(1, len(first)))
+
+
+def _acts(passive: Statement, other: list[str]) -> bool:
+    """Whether what stands after "by" comes before what it is done to, in the one without "by"."""
+    done_to = next((word for word in passive.words if word not in passive.agents), None)
+    places = [other.index(word) for word in passive.agents if word in other]
+    return not places or done_to not in other or min(places) < other.index(done_to)

@@ -1,0 +1,170 @@
+"""A night: upkeep, and all that needs a look at the whole store. Nothing of it runs while somebody waits.
+
+    vectors → sessions that were left open → twins and contradictions → what the design keeps in order, and what has faded
+            → files → clusters, tags, links across sessions → a report
+
+The first are late things that others need, then what is said twice or against each other, then pruning, and checking comes last,
+because it can wait for the next night. All changes of a night are one batch: one undo takes it back. One night at a time is at
+work on a space, whichever process does it; one that was cut off goes on in the same batch, and missed ones are not made up for.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from memorist import remember
+from memorist.access import Access
+from memorist.design import Design, Job
+from memorist.errors import MemoristError
+from memorist.records import Report, memories
+from memorist.remember.changes import Caller
+from memorist.store.nouns import Diagnosis
+from memorist.store.protocol import Store
+from memorist.store.where import Where, canonical
+from memorist.store.writer import slept
+from memorist.upkeep import runner
+from memorist.upkeep.clusters import Clusters
+from memorist.upkeep.survey import Survey
+from memorist.upkeep.tidy import Contradictions, CrossLinks, FadeAway, TagCleanup, Verify
+from memorist.upkeep.twins import MergeTwins, Redundancy
+
+NIGHT = "night"
+MOST_CONTRADICTIONS = 1000  # that are counted
+
+
+def jobs_of(design: Design, survey: Survey | None = None) -> tuple[Job, ...]:
+    """The jobs of a night in their order. A job that the design has itself is done as the design says."""
+    own = {job.name: job for job in runner.jobs_of(design)}
+    first: tuple[Job, ...] = (MergeTwins(survey), Redundancy(survey), Contradictions(survey=survey))
+    last: tuple[Job, ...] = (
+        FadeAway(),
+        Verify(),
+        Clusters(survey),
+        TagCleanup(survey=survey),
+        CrossLinks(survey=survey),
+    )
+    fixed = {job.name for job in (*first, *last)}
+    middle = tuple(job for name, job in own.items() if name not in fixed)
+    return tuple(own.get(job.name, job) for job in (*first, *middle, *last))
+
+
+def sleep(
+    design: Design,
+    by: Caller,
+    dry_run: bool = False,
+    seconds: float | None = None,
+    switch: bool = False,
+    stop: Callable[[], bool] | None = None,
+) -> list[Report]:
+    """Does a night, or shows what it would do; the last report is that of the night itself."""
+    survey, policy = Survey(), design.promotion
+    jobs = jobs_of(design, survey)
+    if dry_run:
+        return runner.run(jobs, by, True, seconds, switch, stop, policy)
+    cycle = runner.Runner(runner.keeper_of(by), None).claim_night(NIGHT)
+    if cycle is None:
+        return [Report(NIGHT, advice=runner.busy(NIGHT))]
+    asked = len(remember.consent.waiting(by.access, by.store))
+    try:
+        reports = runner.run(jobs, by, False, seconds, switch, stop, policy, cycle)
+    except BaseException:
+        with suppress(MemoristError):  # if the store itself failed, the lease expires
+            cycle.end(done=False)
+        raise
+    whole = not any(report.advice == runner.LATER for report in reports)
+    cycle.end(whole)
+    asked = max(0, len(remember.consent.waiting(by.access, by.store)) - asked)
+    health = Health.of(by, survey, reports)
+    if whole:
+        by.writer.note_night(by.access.space, canonical(health.noted(by, asked)))
+    rest = "" if whole else f"; {runner.LATER}"
+    return [*reports, Report(NIGHT, batch=cycle.run.batch, advice=f"{health.told(asked)}{rest}")]
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How a space is doing, as far as one access may know, and what the night did about it."""
+
+    modified: int
+    merged: int
+    total: int
+    active: int
+    contradictions: int
+    unembedded: int
+    faint: int | None  # None: of the whole space, and this access does not see all of it
+    duplicates: int | None
+
+    @classmethod
+    def of(cls, by: Caller, survey: Survey, reports: Sequence[Report]) -> "Health":
+        where, store, seen = Where(by.access), by.store, survey.seen
+        active = where.also("state", "eq", "active")
+        whole = by.access.sees_every_project and seen is not None
+        return cls(
+            _readable([report for report in reports if report.rows is None], by),
+            _readable([report for report in reports if report.verb == "merge_twins"], by),
+            sum(store.count(where).values()),
+            sum(store.count(active).values()),
+            len(store.links(active, kind="contradicts", limit=MOST_CONTRADICTIONS)),
+            by.tools.meaning.waiting(10**9),
+            *((seen.faint, seen.repeated()) if whole and seen is not None else (None, None)),
+        )
+
+    def told(self, asked: int) -> str:
+        """In words."""
+        parts = [f"{memories(self.modified)} modified, {self.merged:,} of them merged", f"{asked:,} questions asked"]
+        parts.append(f"{self.active:,} of {self.total:,} are active")
+        parts += [] if self.faint is None else [f"{self.faint:,} are faint"]
+        parts += [f"{self.contradictions:,} contradictions are open", f"{self.unembedded:,} rows wait for a vector"]
+        parts += [] if self.duplicates is None else [f"{self.duplicates:,} had the words of another"]
+        return "; ".join(parts)
+
+    def noted(self, by: Caller, asked: int) -> Mapping[str, Any]:
+        """What is kept of it: numbers, and when."""
+        numbers = {name: getattr(self, name) for name in ("modified", "merged", "total", "active", "contradictions")}
+        head = by.store.head()  # what is written later makes the next one worth while
+        return {
+            "head": head.last if head else 0,
+            "at": by.now().isoformat(timespec="seconds"),
+            "asked": asked,
+            **numbers,
+        }
+
+
+def _readable(reports: Sequence[Report], by: Caller) -> int:
+    """How many memories these changed that this access may read."""
+    ids = {each.id for report in reports for each in report.changed}
+    return sum(len(by.store.get(some, Where(by.access))) for some in remember.edit.portions(sorted(ids)))
+
+
+# ---------------------------------------------------------------- the last one
+
+
+def last(store: Store, space: str) -> dict[str, Any]:
+    """What the last night that came to its end noted; nothing where there was none."""
+    said = store.setting(slept(space))
+    if not said:
+        return {}
+    with suppress(ValueError):
+        found = json.loads(said)
+        return found if isinstance(found, dict) else {}
+    return {}
+
+
+def told(store: Store, who: Access) -> dict[str, str]:
+    """For `status`: when the last night was; and for those who see all of the space, what it did."""
+    found = last(store, who.space)
+    if not found:
+        return {}
+    did = f", {found.get('modified', 0):,} modified, {found.get('merged', 0):,} merged, {found.get('asked', 0):,} asked"
+    return {"last_night": f"{found.get('at')}{did if who.sees_every_project else ''}"}
+
+
+def checked(store: Store, who: Access) -> list[Diagnosis]:
+    """For the doctor: whether a night was cut off and waits to be continued."""
+    run = next(iter(store.runs(who.space, NIGHT, limit=1)), None)
+    if run is None or run.state != "running":
+        return []
+    since = f"the night of {run.at.isoformat(timespec='seconds')} has not come to its end"
+    return [Diagnosis(True, NIGHT, since, "`memorist upkeep --deep` goes on with it")]

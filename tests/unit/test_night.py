@@ -1,0 +1,375 @@
+"""A night: what its jobs do, what they only ask, that one undo takes all of it back, and when it starts by itself."""
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conftest import rounds
+from memorist import Memory
+from memorist.design import Due
+from memorist.designs import BALANCED
+from memorist.errors import Invalid
+from memorist.records import Record, Report
+from memorist.remember.changes import Caller
+from memorist.seeds import curated
+from memorist.testing import MovableClock
+from memorist.upkeep import clusters, night, runner, tidy
+from memorist.upkeep.survey import Survey
+
+LIVING = {"state": {"$in": ["active", "superseded"]}}
+FLAGS = replace(BALANCED, conflicts="flag")  # on writing; what it would supersede, nobody would have to ask about
+HERONS = [f"Herons rest by the bend of the river {place}" for place in "Aare Main Oder Elbe Saale Havel".split()]
+INVOICES = [f"Invoices for {name} are written in euros" for name in "Ann Bob Cem Dee Eva Fay".split()]
+
+
+@pytest.fixture
+def memory(clock: MovableClock) -> Iterator[Memory]:
+    with Memory(":memory:", project="atlas", embed="static", clock=clock, design=FLAGS) as opened:
+        yield opened.through(replace(opened.access, origin="user", actor="ann"))
+
+
+def deep(memory: Memory, **more: Any) -> dict[str, Report]:
+    return {report.verb: report for report in memory.upkeep(deep=True, **more)}
+
+
+def state(memory: Memory) -> list[object]:
+    """Every record that is not archived with its votes, and the links. Versions go on."""
+    records = memory.list(LIVING, order="-number", limit=1000)
+    plain = [replace(each, version=0, times=replace(each.times, updated=each.times.created)) for each in records]
+    return [*plain, [sorted(map(str, memory.links(record.id))) for record in records]]
+
+
+def added(memory: Memory, text: str, **more: Any) -> Record:
+    done = memory.remember(text, **more)
+    assert done.record is not None
+    return done.record
+
+
+# ---------------------------------------------------------------- twins
+
+
+@pytest.mark.covers("S4-21", "N4-1")
+def test_twins_become_one_with_the_votes_and_tags_of_both(memory: Memory) -> None:
+    old = added(memory, "We deploy to staging on Friday", tags=["ops"])
+    new = added(memory, "On Friday we deploy to staging", tags=["release"])
+    memory.feedback(new.id, "useful")
+    reports = deep(memory)
+    kept, gone = memory.get(old.id), memory.get(new.id)
+    assert (kept.state, gone.state) == ("active", "superseded") and set(kept.tags) == {"ops", "release"}
+    assert (kept.counters.up, kept.counters.used, kept.counters.strength) == (1, 1, 1)
+    [link] = memory.links(old.id)
+    assert (link.a, link.b, link.kind) == (old.id, new.id, "supersedes") and link.evidence
+    assert [each.id for each in reports["merge_twins"].changed] == [new.id]
+    assert memory.count({"state": "erased"}) == 0
+
+
+def test_never_across_scopes_nor_other_numbers(memory: Memory) -> None:
+    added(memory, "We deploy to staging on Friday")
+    added(memory, "On Friday we deploy to staging", scope="user/ann")
+    added(memory, "The port is 8080", scope="global")
+    added(memory, "The port is 8081", scope="global")
+    assert deep(memory)["merge_twins"].changed == ()
+
+
+def test_the_users_own_words_stay(memory: Memory) -> None:
+    agents = memory.through(replace(memory.access, origin="agent", actor="bot"))
+    older = agents.remember("We deploy to staging on Friday").record
+    users = memory.through(replace(memory.access, origin="user", actor="ann"))
+    newer = users.remember("On Friday we deploy to staging").record
+    assert older is not None and newer is not None
+    deep(memory)
+    assert (memory.get(older.id).state, memory.get(newer.id).state) == ("superseded", "active")
+
+
+@pytest.mark.covers("S4-22", "N4-5")
+def test_what_was_undone_is_not_done_again(memory: Memory) -> None:
+    for text in (
+        "We deploy to staging on Friday",
+        "On Friday we deploy to staging",
+        "Note: we deploy to staging on Friday",
+    ):
+        added(memory, text)
+    before = state(memory)
+    first = deep(memory)
+    assert len(first["merge_twins"].changed) == 2
+    memory.undo(first["night"].batch)
+    assert state(memory) == before
+    assert deep(memory)["merge_twins"].changed == () and state(memory)[:3] == before[:3]
+
+
+def test_what_is_said_in_a_longer_one_is_archived(memory: Memory) -> None:
+    short = added(memory, "Ann is allergic to peanuts")
+    added(memory, "Ann is allergic to peanuts, and carries an injector")
+    pinned = added(memory, "Bob likes green tea", pinned=True)
+    added(memory, "Bob likes green tea, without sugar")
+    deep(memory)
+    assert memory.get(short.id).state == "archived" and "longer" in (memory.get(short.id).reason or "")
+    assert memory.get(pinned.id).state == "active"
+
+
+TEXTS = st.lists(
+    st.sampled_from(
+        [
+            "We deploy to staging on Friday", "On Friday we deploy to staging", "We deploy to staging on Monday",
+            "Ann is allergic to peanuts", "Ann is allergic to peanuts and carries an injector", "Ann has a peanut allergy",
+            "The search team is led by Ann", "Ann leads the search team", "Billing listens on port 8080",
+            "Billing listens on port 9090", *HERONS, *INVOICES,
+        ]
+    ),
+    min_size=2, max_size=16, unique=True,
+)  # fmt: skip
+
+
+@pytest.mark.covers("S4-22", "N4-4")
+@settings(max_examples=rounds(500))
+@given(texts=TEXTS, votes=st.lists(st.integers(0, 15), max_size=5))
+def test_one_undo_restores_the_exact_state(texts: list[str], votes: list[int]) -> None:
+    with Memory(":memory:", project="atlas", embed="static") as memory:
+        for place, text in enumerate(texts):
+            memory.remember(text, tags=[f"tag {place % 3}"], session=f"s{place % 4}")
+        for vote in votes:
+            memory.feedback(vote % len(texts) + 1, "useful")
+        before = state(memory)
+        done = deep(memory)
+        batches = {report.batch for report in done.values() if report.batch}
+        assert batches <= {done["night"].batch}, "one batch for all of it"
+        if done["night"].batch:
+            memory.undo(done["night"].batch)
+        assert state(memory) == before and memory.audit().ok
+
+
+# ---------------------------------------------------------------- asking
+
+
+@pytest.mark.covers("S4-22", "N4-5")
+def test_contradictions_are_put_to_a_person_and_the_answer_stays(memory: Memory) -> None:
+    old = added(memory, "Billing listens on port 8080")
+    new = added(memory, "Billing listens on port 9090")
+    memory.unlink(new.id, old.id, "contradicts")  # as if nobody had seen it when it was written
+    deep(memory)
+    [asked] = memory.review()
+    assert asked.verb == "contradiction" and {memory.get(each.id).state for each in (old, new)} == {"active"}
+    memory.review(asked.id, decide="deny")
+    assert [link.kind for link in memory.links(old.id)] == ["relates_to"] and memory.conflicts() == []
+    deep(memory)
+    assert memory.review() == [], "nobody is asked twice"
+
+
+def test_an_approved_contradiction_is_closed_and_can_be_undone(memory: Memory) -> None:
+    old, new = added(memory, "Billing listens on port 8080"), added(memory, "Billing listens on port 9090")
+    deep(memory)
+    [asked] = memory.review()
+    done = memory.review(asked.id, decide="approve")
+    assert (memory.get(old.id).state, memory.get(new.id).state) == ("superseded", "active")
+    memory.undo(done.batch)  # type: ignore[union-attr]
+    assert memory.get(old.id).state == "active"
+
+
+@pytest.mark.covers("S4-21")
+def test_what_is_said_of_files_that_changed_is_asked_about(
+    tmp_path: Path, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "atlas"
+    folder.mkdir()
+    (folder / "pay.py").write_text("one")
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("MEMORIST_DB", str(tmp_path / "memory.db"))
+    with Memory(embed="static", clock=clock) as opened:
+        memory = opened.through(replace(opened.access, origin="user", actor="ann"))
+        about = added(memory, "Retries double their pause", files=["pay.py"])
+        assert deep(memory)["verify"].advice is None
+        (folder / "pay.py").write_text("two and more")
+        deep(memory)
+        [asked] = memory.review()
+        assert asked.verb == "verify" and "pay.py" in asked.summary
+        memory.review(asked.id, decide="deny")
+        deep(memory)
+        assert memory.review() == [] and memory.get(about.id).state == "active"
+        (folder / "pay.py").write_text("three, and more than that")
+        deep(memory)
+        [again] = memory.review()
+        memory.review(again.id, decide="approve")
+        assert memory.get(about.id).state == "archived"
+
+
+def test_tags_that_mean_the_same_are_asked_about(memory: Memory) -> None:
+    for n, tag in enumerate(["database", "databases", "Database", "database", "ops"]):
+        added(memory, f"{HERONS[n]} {tag}", tags=[tag])
+    deep(memory)
+    [asked] = [each for each in memory.review() if each.verb == "tags"]
+    assert "'database' (2)" in asked.summary
+    done = memory.review(asked.id, decide="approve")
+    assert memory.count({"tags": ["database"]}) == 4 and memory.count({"tags": ["Database", "databases"]}) == 0
+    memory.undo(done.batch)  # type: ignore[union-attr]
+    assert memory.count({"tags": ["databases"]}) == 1
+
+
+# ---------------------------------------------------------------- fading, clusters, links
+
+
+@pytest.mark.covers("C4-9", "W4-6", "N4-1")
+def test_what_fades_goes_by_the_confidence_of_today(memory: Memory, clock: MovableClock) -> None:
+    agents = memory.through(replace(memory.access, origin="agent", actor="bot"))
+    faint = agents.remember("The build took nine minutes", kind="progress", confidence=1.0).record
+    again = agents.remember("The lint took two minutes", kind="progress", confidence=1.0).record
+    for _ in range(2):
+        agents.remember("The lint took two minutes", kind="progress")
+    users = added(memory, "The tests took one minute", kind="progress")
+    assert faint is not None and again is not None
+    clock.move(days=6)
+    memory.upkeep()  # the clock moves in steps, or it would count as a jump
+    for _ in range(9):
+        clock.move(days=6)
+        memory.remember(f"It is {clock().isoformat()}")
+    deep(memory)
+    assert memory.get(faint.id).state == "archived" and memory.get(faint.id).confidence == 1.0
+    assert memory.get(again.id).state == "active" and memory.get(users.id).state == "active"
+
+
+def heads(memory: Memory) -> dict[str, set[str]]:
+    found = memory.list({"kind": "cluster", "state": "active"})
+    return {head.id: {link.a for link in memory.links(head.id) if link.kind == "in_cluster"} for head in found}
+
+
+@pytest.mark.covers("S4-5", "W4-11")
+def test_clusters_are_replaced_and_never_add_up(memory: Memory, clock: MovableClock) -> None:
+    birds = {added(memory, text).id for text in HERONS}
+    bills = {added(memory, text).id for text in INVOICES}
+    deep(memory)
+    first = heads(memory)
+    assert sorted(map(sorted, first.values())) == sorted(map(sorted, (birds, bills)))
+    texts = [each.text for each in memory.list({"kind": "cluster"})]
+    assert not any("heron" in text.lower() or "invoice" in text.lower() for text in texts), "no words of the members"
+    assert deep(memory)["clusters"].changed == () and heads(memory) == first
+    more = added(memory, "Herons rest by the bend of the river Werra").id
+    deep(memory)
+    assert set(heads(memory)) == set(first) and more in set().union(*heads(memory).values())
+    memory.forget(where={"id": {"$in": sorted(bills)}})
+    deep(memory)
+    assert len(heads(memory)) == 1 and memory.count({"kind": "cluster"}) <= 2
+
+
+@pytest.mark.covers("S4-5")
+def test_the_centroid_of_a_cluster_finds_what_is_similar(memory: Memory) -> None:
+    birds = [added(memory, text) for text in HERONS]
+    [added(memory, text) for text in INVOICES]
+    deep(memory)
+    found = clusters.kin(birds[0], memory.access, memory._tools)
+    assert {number for number, _ in found} == {each.number for each in birds[1:]}
+    cosines = [cosine for _, cosine in found]
+    assert (
+        cosines == sorted(cosines, reverse=True)
+        and clusters.kin(birds[0], memory.access, memory._tools, 2) == found[:2]
+    )
+
+
+def test_sessions_are_linked_within_bounds(memory: Memory) -> None:
+    here = [added(memory, text, session=f"talk {place}") for place, text in enumerate(HERONS)]
+    added(memory, "Herons rest by the bend of the river Spree")
+    deep(memory)
+    links = [[link for link in memory.links(each.id) if link.evidence == tidy.ACROSS] for each in here]
+    assert any(links) and all(len(each) <= 3 for each in links)
+    assert deep(memory)["cross_links"].changed == () or all(len(memory.links(each.id)) <= 4 for each in here)
+    [first, *_] = next(filter(None, links))
+    memory.unlink(first.a, first.b)
+    deep(memory)
+    assert not [link for link in memory.links(first.a) if link.b == first.b and link.kind == "relates_to"]
+
+
+# ---------------------------------------------------------------- the night itself
+
+
+@pytest.mark.covers("N4-3", "N4-5")
+def test_the_order_and_the_report(memory: Memory) -> None:
+    names = [job.name for job in night.jobs_of(memory.design)]
+    assert names.index("merge_twins") < names.index("contradictions") < names.index("fade") < names.index("verify")
+    [added(memory, text) for text in ("We deploy to staging on Friday", "On Friday we deploy to staging")]
+    assert "last_night" not in memory.status()
+    planned = deep(memory, dry_run=True)
+    assert planned["merge_twins"].dry_run and len(planned["merge_twins"].changed) == 1 and memory.count() == 2
+    done = deep(memory)["night"]
+    assert done.advice is not None and "1 of them merged" in done.advice and "contradictions are open" in done.advice
+    assert "last_night" in memory.status() and deep(memory)["night"].batch is None
+
+
+@pytest.mark.covers("N4-2")
+def test_one_at_a_time_and_the_rest_waits(memory: Memory, clock: MovableClock) -> None:
+    [added(memory, text) for text in ("We deploy to staging on Friday", "On Friday we deploy to staging")]
+    caller = Caller(memory.access, memory._writer, memory._tools)
+    keeper = runner.Runner(runner.keeper_of(caller), None)
+    held = keeper.claim_night(night.NIGHT)
+    assert held is not None
+    [busy] = memory.upkeep(deep=True)
+    assert "another process" in (busy.advice or "") and memory.count() == 2
+    held.end(done=False)
+    paused = night.sleep(memory.design, caller, stop=lambda: True)
+    assert paused[-1].advice is not None and runner.LATER in paused[-1].advice and memory.count() == 2
+    assert [each.detail for each in memory.doctor() if each.check == "night"], "one that was cut off is told"
+    assert len(deep(memory)["merge_twins"].changed) == 1
+    assert not [each for each in memory.doctor() if each.check == "night"]
+
+
+@pytest.mark.covers("N4-2", "S4-21")
+def test_a_quiet_time_starts_it_and_activity_makes_it_yield(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    seen: list[bool] = []
+
+    def looking(self: Survey, who: Any, tools: Any) -> Any:
+        begun.set()
+        go_on.wait(20)
+        seen.append(tools.over())
+        return real(self, who, tools)
+
+    real = Survey.__call__
+    monkeypatch.setattr(Survey, "__call__", looking)
+    design = replace(BALANCED, due=Due(idle=0.0005))
+    with Memory(tmp_path / "m.db", project="atlas", embed="static", design=design) as memory:
+        memory.remember("We deploy to staging on Friday")
+        memory.remember("On Friday we deploy to staging")
+        assert begun.wait(20), "nobody asked for it"
+        memory.recall("deploy")  # activity
+        go_on.set()
+        patience = time.monotonic() + 20
+        while memory.count() > 1 and time.monotonic() < patience:
+            time.sleep(0.01)
+        assert seen[0] is True, "the first one made way"
+        assert memory.count() == 1, "the next quiet time went on with it"
+        assert "quiet minutes" in memory.status()["upkeep_due"]
+
+
+def test_above_so_many_memories_a_minute_is_enough(memory: Memory) -> None:
+    slices = memory._slices
+    [added(memory, text) for text in HERONS]
+    assert slices._pause(Due(idle=30, above=5), memory.access) == 60
+    assert slices._pause(Due(idle=30, above=50), memory.access) == 1800
+    assert slices._pause(Due(above=50), memory.access) is None
+    deep(memory)
+    assert slices._pause(Due(idle=30, above=5), memory.access) is None, "nothing came since"
+
+
+def test_by_a_slash_command(memory: Memory) -> None:
+    [added(memory, text) for text in ("We deploy to staging on Friday", "On Friday we deploy to staging")]
+    assert "merge_twins: 1" in curated.slash(memory, "/consolidate plan").text and memory.count() == 2
+    answer = curated.slash(memory, "/consolidate")
+    assert "merge_twins: 1" in answer.text and "undo" in answer.text and memory.count() == 1
+    assert curated.slash(memory, "/consolidate plan").text == "nothing is to be done"
+    with pytest.raises(Invalid):
+        curated.slash(memory, "/consolidate everything")
+
+
+@pytest.mark.covers("S4-21")
+def test_sessions_that_were_left_open_come_first(memory: Memory, clock: MovableClock) -> None:
+    session = memory.session("talk")
+    session.turn("user", "Remember: we always deploy on Fridays")
+    clock.move(hours=30)
+    reports = [report.verb for report in memory.upkeep(deep=True)]
+    assert "sessions" in reports and reports.index("sessions") < reports.index("merge_twins")
+    assert timedelta(0) < clock() - memory.list({"kind": "session"})[0].times.created
