@@ -7,7 +7,7 @@ import builtins
 from memorist import checks, recall
 from memorist.conversation import Conversation
 from memorist.records import Hit, Link, LinkKind, Outcome, Record, Reference
-from memorist.remember.strengthen import Together
+from memorist.remember.strengthen import UsedTogether
 from memorist.store.nouns import Shelf
 
 DEEPEST_WALK = 4  # steps; beyond them next to nothing arrives
@@ -79,4 +79,4 @@ class Association(Conversation):
 
     def _credit(self, receipt: str, ids: builtins.list[str], batch: str | None) -> None:
         """Ties what was of use for one question together, where the design asks for it; in the background."""
-        self._slices.together(Together(receipt, tuple(ids), batch), self.design, self.access)
+        self._slices.together(UsedTogether(receipt, tuple(ids), batch), self.design, self.access)

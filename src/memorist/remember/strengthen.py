@@ -32,7 +32,7 @@ TOGETHER = regex(r"used together (\d{1,6})×", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class UsedTogether:
     """Memories that were just of use for the question of a receipt, and the batch in which that was noted."""
 
     receipt: str

@@ -15,7 +15,7 @@ from memorist.records import Recall
 from memorist.remember import gaps, sharing, strengthen
 from memorist.remember.changes import Caller
 from memorist.remember.gaps import Missed
-from memorist.remember.strengthen import Together
+from memorist.remember.strengthen import UsedTogether
 
 LONGEST_TAKEN = 4000  # characters of a question
 LISTED_AT_MOST = 256  # what is not taken from the list in time is given up, the oldest first
@@ -27,7 +27,7 @@ class Afterwards:
     """The list of one open memory."""
 
     def __init__(self) -> None:
-        self._list: deque[Missed | Together | None] = deque(maxlen=LISTED_AT_MOST)
+        self._list: deque[Missed | UsedTogether | None] = deque(maxlen=LISTED_AT_MOST)
         self._recalls = 0
 
     def __bool__(self) -> bool:
@@ -39,7 +39,7 @@ class Afterwards:
         whose = query.scope, query.user, query.session
         self._list.append(Missed(query.text[:LONGEST_TAKEN], *whose, now) if plain and not answer else None)
 
-    def together(self, used: Together) -> None:
+    def together(self, used: UsedTogether) -> None:
         self._list.append(used)
 
     def catch_up(self, design: Design, by: Caller) -> tuple[Job, ...]:

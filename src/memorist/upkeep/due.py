@@ -26,7 +26,7 @@ from memorist.store.where import Where
 from memorist.store.writer import Writer, looked_after
 
 if TYPE_CHECKING:
-    from memorist.remember.strengthen import Together
+    from memorist.remember.strengthen import UsedTogether
     from memorist.upkeep.afterwards import Afterwards
 
 SLICE = 0.05  # seconds
@@ -67,7 +67,7 @@ class Slices:
             self._following(design, who).asked(query, answer, self._tools.clock())
             self._start(design, who, due=False)
 
-    def together(self, used: "Together", design: Design, who: Access) -> None:
+    def together(self, used: "UsedTogether", design: Design, who: Access) -> None:
         """Some memories were of use for one question."""
         if design.associates and used.ids:
             self._following(design, who).together(used)

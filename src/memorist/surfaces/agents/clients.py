@@ -16,7 +16,7 @@ from memorist.errors import Invalid
 
 MEMORIST = "memorist"
 Moment = Literal["start", "prompt", "compact", "stop", "end", "helper"]
-SECONDS = 10  # after which an agent ends a hook; it is done in a fraction of one
+HOOK_SECONDS = 10  # after which an agent ends a hook; it is done in a fraction of one
 _HOOK = re.compile(r"""^"?(?:\S*[\\/])?memorist(?:\.exe)?"?\s+hook\s+([\w-]+)\s""")
 
 
@@ -141,7 +141,7 @@ _TABLE = (
             ("mcp", "add", "--scope", "user", MEMORIST, "--", MEMORIST, "mcp"), ("mcp", "remove", "--scope", "user", MEMORIST),
         ),
         "CLAUDE_CONFIG_DIR",
-        Hooks(("settings.json",), (".claude", "settings.json"), _CLAUDE, _nested(timeout=SECONDS)),
+        Hooks(("settings.json",), (".claude", "settings.json"), _CLAUDE, _nested(timeout=HOOK_SECONDS)),
     ),
     Agent(
         "codex", "Codex", "codex", ".codex",
@@ -150,13 +150,13 @@ _TABLE = (
             ("mcp", "add", MEMORIST, "--", MEMORIST, "mcp"), ("mcp", "remove", MEMORIST),
         ),
         "CODEX_HOME",
-        Hooks(("hooks.json",), (".codex", "hooks.json"), _CLAUDE, _nested(timeout=SECONDS)),
+        Hooks(("hooks.json",), (".codex", "hooks.json"), _CLAUDE, _nested(timeout=HOOK_SECONDS)),
     ),
     Agent(
         "gemini", "Gemini CLI", "gemini", ".gemini",
         Servers(("settings.json",), (".gemini", "settings.json"), ("mcpServers",), _STDIO),
         None,
-        Hooks(("settings.json",), (".gemini", "settings.json"), _GEMINI, _nested(name=MEMORIST, timeout=SECONDS * 1000)),
+        Hooks(("settings.json",), (".gemini", "settings.json"), _GEMINI, _nested(name=MEMORIST, timeout=HOOK_SECONDS * 1000)),
     ),
     Agent(
         "cursor", "Cursor", "cursor", ".cursor",
