@@ -62,6 +62,11 @@ def gist(text: str) -> Gist:
     return _gist(text[:LONGEST_READ])
 
 
+def tells(text: str) -> bool:
+    """As its gist says; most texts need none for that."""
+    return may_tell(text) and gist(text).tells
+
+
 def may_tell(text: str) -> bool:
     """Whether it may tell of a change; where not, its gist does not either, and takes five times as long to say so."""
     plain = text[:LONGEST_READ].lower().replace("’", "'")
