@@ -41,7 +41,7 @@ from memorist.store.nouns import LOOKED_AT, shelf_of
 from memorist.store.protocol import Store
 from memorist.store.where import Where, everywhere
 from memorist.text import claims
-from memorist.text.gist import gist, may_tell
+from memorist.text.gist import gist, tells
 from memorist.text.visible import quoted
 from memorist.text.words import query_terms
 
@@ -182,7 +182,7 @@ def _clashes(record: Record, changes: Changes) -> list[tuple[Record, Clash]]:
 
 def _stated_anew(record: Record, known: Collection[str], changes: Changes) -> list[tuple[Record, Clash]]:
     """The memory whose place it takes. Only what tells of a change is looked at: it costs two searches."""
-    if len(record.text) > pairs.LONGEST_JUDGED or not may_tell(record.text) or not gist(record.text).tells:
+    if len(record.text) > pairs.LONGEST_JUDGED or not tells(record.text):
         return []
     alike = [
         old

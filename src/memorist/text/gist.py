@@ -62,12 +62,17 @@ def gist(text: str) -> Gist:
     return _gist(text[:LONGEST_READ])
 
 
+def tells(text: str) -> bool:
+    """As its gist says; most texts need none for that."""
+    return may_tell(text) and gist(text).tells
+
+
 def may_tell(text: str) -> bool:
     """Whether it may tell of a change; where not, its gist does not either, and takes five times as long to say so."""
     plain = text[:LONGEST_READ].lower().replace("’", "'")
     found = WORD.findall(plain)
     words = _without_genitives(found) if "'s" in plain else found
-    return not (TELLING.isdisjoint(words) and TELLING.isdisjoint(pairwise(words)))
+    return not (CUES_OF_CHANGE.isdisjoint(words) and CUES_OF_CHANGE.isdisjoint(pairwise(words)))
 
 
 class Glance(NamedTuple):
@@ -444,7 +449,7 @@ DATED = DAYS.keys() | NAMES_OF_MONTHS.keys() | RHYTHMS.keys()
 VALUED = DATED | NUMBERS.keys()
 OF_BEFORE = BACK | SELF
 CUED: Mapping[object, str] = {tuple(cue.split()) if " " in cue else cue: group for cue, group in CUES.items()}
-TELLING = frozenset([cue for cue, group in CUED.items() if group in TELLING_OF_CHANGE])
+CUES_OF_CHANGE = frozenset([cue for cue, group in CUED.items() if group in TELLING_OF_CHANGE])
 # Words that may be more than words: the rest, which is most of a text, is passed by quickly.
 SIGNS = frozenset([cue.split()[-1] for cue in CUES]) | DENYING | DATED | NUMBERS.keys()
 MORE_THAN_WORDS = SIGNS | BACK
