@@ -34,6 +34,7 @@ remember recall prompt
 session
 upkeep
 designs
+setup
 engine
 conversation
 association
@@ -42,9 +43,9 @@ relay
 seeds aio client files commands surfaces testing __main__ __init__
 """.strip().splitlines()
 APART = {"remember", "recall", "prompt"}
-# `Memory()` must see the store that the command line sees, so the engine asks the settings (docs/why/0003-opening.md).
+# `Memory()` must see the store that the command line sees, so what is opened is asked of the settings (docs/why/0003-opening.md).
 # Erasing reaches the files that follow a store, through any door (docs/why/0043-files-follow-the-journal.md).
-EXCEPTIONS = {("engine", "surfaces"), ("design", "recall"), ("engine", "files")}
+EXCEPTIONS = {("setup", "surfaces"), ("design", "recall"), ("engine", "files")}
 FORBIDDEN = re.compile(r"(Manager|Service|Factory|\butils?\b|\bhelpers?\b)")
 
 

@@ -1,8 +1,6 @@
-"""What the verbs of `Memory` share: which store, project, design and rights are meant; the open store; the few common steps.
+"""What the verbs of `Memory` share: the open store, the tools, and the few common steps.
 
-The only place of the engine that asks the settings (environment and files): `Memory()` must see the very store and project that
-the command line sees, so both ask here (docs/why/0003-opening.md). Whether memory is off is asked in one: `_caller`, by which
-every verb reaches the memories.
+What is opened, `setup.py` says. Whether memory is off is asked in one place: `_caller`, by which every verb reaches the memories.
 """
 
 import copy
@@ -11,40 +9,36 @@ import os
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from memorist import checks, designs, prompt, recall, remember, upkeep
-from memorist.access import Access, access_for, family_of
+from memorist import checks, prompt, recall, remember, upkeep
+from memorist.access import Access, family_of
 from memorist.bus import Bus, read, written
 from memorist.design import Clock, Confirmer, Design, Reranker, Tools
 from memorist.errors import Invalid, MemoristError, Refused, StoreDamaged, StoreUnavailable
 from memorist.folder import Folder
 from memorist.kinds import KINDS, Kind, Kinds
 from memorist.models import rerank as second
-from memorist.models.chat import Chat, chosen_chat
-from memorist.models.embed import NONE, Choice, Embedder, chosen, chosen_for_turns, shown
+from memorist.models.chat import Chat
+from memorist.models.embed import NONE, Embedder, shown
 from memorist.noun import SHOWN_IN_A_CELL, line
-from memorist.project import Project, resolve_project
+from memorist.project import Project
 from memorist.records import Context, Draft, Link, LinkKind, Outcome, Recall, Record, Reference, Report, Scope, now_utc
+from memorist.setup import Setup, check, check_space, models_of, must_hold, own_rules, setup_for
 from memorist.store import calls, checkouts, choices
 from memorist.store.fork import must_be_ours
 from memorist.store.meaning import Meaning
 from memorist.store.open import IN_RAM, open_store
 from memorist.store.where import Order, Where, everywhere
 from memorist.store.writer import Writer
-from memorist.surfaces import settings
-from memorist.text.dates import TimeReader, reader_named
 from memorist.text.tokens import TokenCounter
 from memorist.text.tokens import count_tokens as default_count
-from memorist.text.visible import quoted
 
 if TYPE_CHECKING:
     from memorist.prompt.context import Shown, Wish
     from memorist.recall.pipeline import Query
-    from memorist.redact.own import Own
     from memorist.remember.bring import Import
     from memorist.remember.changes import Caller
 
@@ -53,173 +47,6 @@ RECEIPTS_READ = 200  # for when something last went into a prompt; what is older
 WAITING_AT_MOST = 10_000  # rows that a status counts; with more it says so many
 Filter = Mapping[str, Any]
 log = logging.getLogger("memorist")
-
-
-# ---------------------------------------------------------------- which store, project, design and rights
-
-
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """Where a memory is opened, and what the settings say about it."""
-
-    db: str
-    project: Project
-    home: Scope  # where a memory goes that names no scope: the project, unless the settings say otherwise
-    space: str
-    design: Design
-    kinds: Mapping[str, Kind]
-    actor: str
-    rerank: str
-    chat: str
-    embed: Choice
-    embed_turns: str | None
-    times: TimeReader
-    off_because: Callable[[], str | None]
-    problems: tuple[str, ...] = ()  # of settings that do not hold
-    directory: Path | None = None  # where the work is; None if a file was named
-    min_free: int | None = None  # bytes of the disk that stay free; None: a disk may be filled
-
-    def told(self) -> tuple[str, ...]:
-        """The problems, each of them logged."""
-        for problem in self.problems:
-            log.warning("a setting does not hold: %s", problem)
-        return self.problems
-
-    def talker(self, chat: Chat | str | None) -> Chat | None:
-        return chosen_chat(chat, self.chat, settings.secret)
-
-    def judge(self, rerank: Reranker | str | None) -> Reranker | None:
-        return second.reranker(rerank, self.rerank)
-
-    @property
-    def access(self) -> Access:
-        """The usual rights there."""
-        return replace(access_for("project", self.project.scope), space=self.space, actor=self.actor)
-
-
-def setup_for(
-    path: str | os.PathLike[str] | None, project: str | None, space: str | None, design: Design | str | None
-) -> Setup:
-    """A named file means `project/default` unless a project is named; no file means the user's store and this project."""
-    named_file = checks.path(path)
-    checks.optional_label(space, "the space")
-    directory = Path.cwd() if path is None else None
-    here = settings.load(directory)
-    named = project if project is not None or path is not None else here.project
-    found = resolve_project(named, directory)
-    problems = dict(here.problems)
-    chosen_design = _design(here, design, problems)
-    return Setup(
-        db=here.db if named_file is None else named_file,
-        project=found,
-        home=Scope(here.scope) if here.scope else found.scope,
-        space=_space(here) if space is None else space,
-        design=chosen_design,
-        kinds=here.kinds,
-        actor=here.actor,
-        rerank=here.rerank,
-        chat=here.chat,
-        embed=embedder(here.embed, asked=here.sources["embed"] != "default"),
-        embed_turns=here.embed_turns,
-        times=reader_named(here.dates),
-        off_because=settings.off_because,
-        problems=tuple(problems.values()),
-        directory=directory,
-        min_free=None if here.min_free is None else checks.size(here.min_free, "min_free"),
-    )
-
-
-def _space(here: settings.Settings) -> str:
-    here.must_hold("space")
-    return here.space
-
-
-def _design(here: settings.Settings, named: Design | str | None, problems: dict[str, str]) -> Design:
-    """The design that is meant. A project's file, which came with a clone, may say how its questions are answered, but not
-    how the whole store is kept in order, nor whether memories are put into files of it: that is as the user has it."""
-    if named is not None:
-        return tuned(named, here)
-    found = _from_settings(here, here, problems)
-    if Path(here.sources["design"]).name != settings.LOCAL_NAME:
-        return found
-    mine = _from_settings(settings.load(), here, problems)
-    return replace(found, upkeep=mine.upkeep, due=mine.due, files=mine.files, associates=mine.associates)
-
-
-def _from_settings(named: settings.Settings, here: settings.Settings, problems: dict[str, str]) -> Design:
-    """The design that these settings name; one that is gone or cannot be read keeps no store from opening."""
-    try:
-        return tuned(named.design, here)
-    except Invalid as problem:
-        usual = settings.DEFAULTS["design"]
-        problems["design"] = (
-            f"{named.sources['design']}: the design cannot be used: {problem}; until then the design is {usual}"
-        )
-        return tuned(str(usual), here)
-
-
-def tuned(design: Design | str, here: settings.Settings) -> Design:
-    """The design that is meant, with what the settings say about votes and room."""
-    found = design if isinstance(design, Design) else designs.find(design, settings.designs_folder())
-    room = None if here.max_size is None else checks.size(here.max_size, "max_size")
-    return designs.adjusted(found, here.reinforce_weight, here.demote_weight, room, here.prune_percent)
-
-
-def _check(access: Any, clock: Any, count_tokens: Any, kinds: Any, rerank: Any, confirm: Any) -> None:
-    """The arguments of a memory that nothing else looks at before they are used."""
-    if access is not None and not isinstance(access, Access):
-        raise Invalid(f"access must be an Access, such as access_for('reader', 'project/atlas'), not {quoted(access)}")
-    if clock is None or count_tokens is None:
-        raise Invalid("clock and count_tokens must be functions; leave them out for the usual ones")
-    checks.called(clock, "clock", "a MovableClock")
-    checks.called(count_tokens, "count_tokens", "len")
-    if not isinstance(rerank, str):
-        checks.called(rerank, "rerank", "one from a question and texts to numbers")
-    checks.called(confirm, "confirm", "one from a question to True or False")
-    _check_kinds({} if kinds is None else kinds)
-
-
-def _check_space(access: Access | None, space: str | None) -> None:
-    if access is not None and space not in (None, access.space):
-        raise Invalid(f"the access is for space {access.space!r}, not {space!r}; name one of them")
-
-
-def _check_kinds(kinds: Any) -> None:
-    named = isinstance(kinds, Mapping) and all(getattr(kind, "name", None) == name for name, kind in kinds.items())
-    if not named or not all(isinstance(kind, Kind) for kind in kinds.values()):
-        raise Invalid(
-            f"kinds must be a dict of names and Kinds, such as {{'recipe': Kind('recipe')}}, not {quoted(kinds)}"
-        )
-
-
-def _own_rules() -> "Own":
-    """The user's rules for secrets, each problem with them logged."""
-    found = settings.own_rules()
-    for problem in found.problems:
-        log.warning("a rule for secrets is not used: %s: %s", settings.rules_file(), problem)
-    return found
-
-
-def refuse_in_file(db: str, *embedders: object) -> None:
-    """Vectors that mean nothing must not rank anybody's memories."""
-    refused = [embed for embed in embedders if getattr(embed, "only_in_ram", False) is True]
-    if refused and db != IN_RAM:
-        raise Invalid(
-            f"the vectors of {type(refused[0]).__name__} mean nothing, so it is refused where memories last; use "
-            "':memory:', or make it with on_files=True in a test of your own"
-        )
-
-
-def _models(here: Setup, embed: Embedder | str | None, turns: Embedder | str | None) -> tuple[Choice, Choice]:
-    """The model of memories and that of turns: as given, else as set."""
-    refuse_in_file(here.db, embed, turns)
-    choice = here.embed if embed is None else embedder(embed)
-    return choice, chosen_for_turns(choice, here.embed_turns if turns is None else turns, settings.secret)
-
-
-def embedder(embed: Embedder | str, asked: bool = True) -> Choice:
-    """The embedder that is meant. Keys are read from the environment, by the settings, when they are sent."""
-    return chosen(embed, settings.secret, asked)
 
 
 def _clean_files(*given: Any) -> None:
@@ -267,14 +94,14 @@ class Engine:
         wait: float = 30.0,
         confirm: Confirmer | None = None,
     ) -> None:
-        _check(access, clock, count_tokens, kinds, rerank, confirm)
-        _check_space(access, space)
+        check(access, clock, count_tokens, kinds, rerank, confirm)
+        check_space(access, space)
         here = setup_for(path, project, space, design)
         self.space = (access or Access(here.space)).space  # which checks its name before a file is made
         self.bus, self._held, self._behind = Bus(lambda: self.access), set(), {}
         self.design, self._process, self._problems = here.design, os.getpid(), here.told()
         self._off_because, self._here = here.off_because, here
-        models, self._own, talker = _models(here, embed, embed_turns), _own_rules(), here.talker(chat)
+        models, self._own, talker = models_of(here, embed, embed_turns), own_rules(), here.talker(chat)
         store = open_store(here.db, checks.seconds(wait, "wait"))
         meaning = Meaning(store, *models, self._own)
         self._writer = Writer(store, clock, meaning, self._own, here.min_free)
@@ -384,8 +211,7 @@ class Engine:
 
     def _must_have_own_rules(self) -> None:
         """Where all depends on the user's rules for secrets, one that cannot be used is an error."""
-        if self._own.problems:
-            raise Invalid(f"{settings.rules_file()}: {'; '.join(self._own.problems)}")
+        must_hold(self._own)
 
     # ------------------------------------------------------------ which memories are meant
 

@@ -198,7 +198,7 @@ def decayed(importance: float, status: str, accesses: int, days: float) -> float
 # ---------------------------------------------------------------- confidence: the associative design
 
 
-REJECTED = 0.02  # of its confidence that a memory loses each time it was found and not wanted
+REJECTED = 0.02  # of its confidence that a memory loses each time it was found and beside the point
 
 
 def fresh(record: Record, now: datetime, kinds: Mapping[str, Kind]) -> float:
@@ -234,7 +234,7 @@ def judged(record: Record) -> float:
     was: what a hundred found useful and one finds wrong is doubted at once."""
     counted = record.counters
     praised = min(1.0, record.confidence + 0.05 * counted.up)
-    return max(0.0, praised - 0.1 * counted.down - 0.02 * counted.rejected)
+    return max(0.0, praised - 0.1 * counted.down - REJECTED * counted.rejected)
 
 
 def grounds(record: Record) -> str:

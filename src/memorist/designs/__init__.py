@@ -17,6 +17,7 @@ from memorist.errors import Invalid
 from memorist.text.visible import quoted
 
 if TYPE_CHECKING:
+    from memorist.designs.associative import ASSOCIATIVE
     from memorist.designs.balanced import BALANCED
     from memorist.designs.curated import CURATED
     from memorist.designs.hebbian import HEBBIAN
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from memorist.designs.tiers import TIERS
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-NAMES = ("balanced", "tiers", "hebbian", "curated", "notebook")
+NAMES = ("balanced", "tiers", "hebbian", "curated", "notebook", "associative")
 
 
 class _Designs(Mapping[str, Design]):
@@ -47,6 +48,7 @@ class _Designs(Mapping[str, Design]):
 DESIGNS: Mapping[str, Design] = _Designs()
 
 __all__ = [
+    "ASSOCIATIVE",
     "BALANCED",
     "CURATED",
     "DESIGNS",

@@ -193,6 +193,10 @@ def _stated_anew(record: Record, known: Collection[str], changes: Changes) -> li
     return [(old, why) for old in alike[-1:] if (why := anew(old.text, record.text))]
 
 
+def _tells_of_change(text: str) -> bool:
+    return len(text) <= pairs.LONGEST_JUDGED and may_tell(text) and gist(text).tells
+
+
 def may_be_disputed(record: Record, changes: Changes) -> bool:
     """Whether it is a statement that another may contradict: not a turn, a document or a log."""
     kind = changes.by.tools.kinds[record.kind]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import overload
 
-from memorist import engine, worth
+from memorist import setup, worth
 from memorist.design import Design
 from memorist.designs import HEBBIAN
 from memorist.memory import Memory
@@ -271,4 +271,4 @@ def _tags(given: str | Sequence[str]) -> list[str]:
 def _by_votes(design: Design) -> Design:
     if any(isinstance(stage, WeighByVotes) for stage in design.recall):
         return design
-    return engine.tuned(HEBBIAN, settings.load())
+    return setup.tuned(HEBBIAN, settings.load())

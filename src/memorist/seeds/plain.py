@@ -41,7 +41,7 @@ def _told(value: Any) -> Any:
         return _told(value.value)
     if value is None or isinstance(value, str | bool):
         return value
-    return next((tell for kinds, tell in TELLING if isinstance(value, kinds)), _fields)(value)
+    return next((tell for kinds, tell in READ_AS if isinstance(value, kinds)), _fields)(value)
 
 
 def _number(value: float) -> float | str:
@@ -69,7 +69,7 @@ def _fields(value: Any) -> Any:
 
 
 DUMPS = ("model_dump", "_asdict", "dict")  # pydantic 2, a named tuple, pydantic 1
-TELLING: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
+READ_AS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (int | float, _number),
     (Mapping | list, lambda value: value),
     (bytes | bytearray | memoryview, _read),

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from memorist import checks, engine
+from memorist import checks, setup
 from memorist.access import GLOBAL
 from memorist.designs import DESIGNS, TIERS
 from memorist.errors import Invalid
@@ -117,7 +117,7 @@ class Tiers:
         self._memory = memory.through(memory.access)
         lanes = {lane.name for lane in memory.design.lanes}
         mine = memory.design.name not in DESIGNS or lanes.issuperset(NAMES)  # of the user's own, or with these tiers
-        self._memory.design = memory.design if mine else engine.tuned(TIERS, settings.load())
+        self._memory.design = memory.design if mine else setup.tuned(TIERS, settings.load())
         own = dict(backends or {})
         self.project = self._items(memory.home, own.pop("project", None))
         self.everywhere = self._items(GLOBAL, own.pop("global", None))

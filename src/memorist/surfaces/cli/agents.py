@@ -93,8 +93,10 @@ def _shown(place: Place, client: Agent, changes: list[lines.FileChange], none: s
         _show([change.diff() for change in changed] or [[f"{client.title} {none}"]])
     for said in chain(*(change.told for change in changes)):
         aside(one_line(said))
-    entries = [name for change in changed for name in change.entries]
-    return {"files": [str(change.file) for change in changed], "entries": entries}
+    return {
+        "files": [str(change.file) for change in changed],
+        "entries": [*chain(*(change.entries for change in changed))],
+    }
 
 
 def _show(texts: list[list[str]]) -> None:

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from memorist import engine
+from memorist import setup
 from memorist.access import of_the_owner
 from memorist.commands import ARGUMENTS
 from memorist.errors import Invalid, Refused
@@ -64,7 +64,7 @@ def backup(place: Place, path: str | None = None, restore: str | None = None, ye
 def _restore(place: Place, file: Path, yes: bool) -> int:
     from memorist.store.open import file_of, restore
 
-    db = engine.setup_for(place.db, place.project, place.space, None).db
+    db = setup.setup_for(place.db, place.project, place.space, None).db
     store = file_of(db)
     if store is None:
         raise Refused(f"a backup is restored into a file, not into {db}")

@@ -1,0 +1,202 @@
+"""Which store, project, design, models and rights are meant, by what was named and what the settings say.
+
+The only place of the engine that asks the settings (environment and files): `Memory()` must see the very store and project that
+the command line sees, so both ask here (docs/why/0003-opening.md).
+"""
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memorist import checks, designs
+from memorist.access import Access, access_for
+from memorist.design import Design, Reranker
+from memorist.errors import Invalid
+from memorist.kinds import Kind
+from memorist.models import rerank as second
+from memorist.models.chat import Chat, chosen_chat
+from memorist.models.embed import Choice, Embedder, chosen, chosen_for_turns
+from memorist.project import Project, resolve_project
+from memorist.records import Scope
+from memorist.store.open import IN_RAM
+from memorist.surfaces import settings
+from memorist.text.dates import TimeReader, reader_named
+from memorist.text.visible import quoted
+
+if TYPE_CHECKING:
+    from memorist.redact.own import Own
+
+log = logging.getLogger("memorist")
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """Where a memory is opened, and what the settings say about it."""
+
+    db: str
+    project: Project
+    home: Scope  # where a memory goes that names no scope: the project, unless the settings say otherwise
+    space: str
+    design: Design
+    kinds: Mapping[str, Kind]
+    actor: str
+    rerank: str
+    chat: str
+    embed: Choice
+    embed_turns: str | None
+    times: TimeReader
+    off_because: Callable[[], str | None]
+    problems: tuple[str, ...] = ()  # of settings that do not hold
+    directory: Path | None = None  # where the work is; None if a file was named
+    min_free: int | None = None  # bytes of the disk that stay free; None: a disk may be filled
+
+    def told(self) -> tuple[str, ...]:
+        """The problems, each of them logged."""
+        for problem in self.problems:
+            log.warning("a setting does not hold: %s", problem)
+        return self.problems
+
+    def talker(self, chat: Chat | str | None) -> Chat | None:
+        return chosen_chat(chat, self.chat, settings.secret)
+
+    def judge(self, rerank: Reranker | str | None) -> Reranker | None:
+        return second.reranker(rerank, self.rerank)
+
+    @property
+    def access(self) -> Access:
+        """The usual rights there."""
+        return replace(access_for("project", self.project.scope), space=self.space, actor=self.actor)
+
+
+def setup_for(
+    path: str | os.PathLike[str] | None, project: str | None, space: str | None, design: Design | str | None
+) -> Setup:
+    """A named file means `project/default` unless a project is named; no file means the user's store and this project."""
+    named_file = checks.path(path)
+    checks.optional_label(space, "the space")
+    directory = Path.cwd() if path is None else None
+    here = settings.load(directory)
+    named = project if project is not None or path is not None else here.project
+    found = resolve_project(named, directory)
+    problems = dict(here.problems)
+    chosen_design = _design(here, design, problems)
+    return Setup(
+        db=here.db if named_file is None else named_file,
+        project=found,
+        home=Scope(here.scope) if here.scope else found.scope,
+        space=_space(here) if space is None else space,
+        design=chosen_design,
+        kinds=here.kinds,
+        actor=here.actor,
+        rerank=here.rerank,
+        chat=here.chat,
+        embed=embedder(here.embed, asked=here.sources["embed"] != "default"),
+        embed_turns=here.embed_turns,
+        times=reader_named(here.dates),
+        off_because=settings.off_because,
+        problems=tuple(problems.values()),
+        directory=directory,
+        min_free=None if here.min_free is None else checks.size(here.min_free, "min_free"),
+    )
+
+
+def _space(here: settings.Settings) -> str:
+    here.must_hold("space")
+    return here.space
+
+
+def _design(here: settings.Settings, named: Design | str | None, problems: dict[str, str]) -> Design:
+    """The design that is meant. A project's file, which came with a clone, may say how its questions are answered, but not
+    how the whole store is kept in order, nor whether memories are put into files of it: that is as the user has it."""
+    if named is not None:
+        return tuned(named, here)
+    found = _from_settings(here, here, problems)
+    if Path(here.sources["design"]).name != settings.LOCAL_NAME:
+        return found
+    mine = _from_settings(settings.load(), here, problems)
+    return replace(found, upkeep=mine.upkeep, due=mine.due, files=mine.files, associates=mine.associates)
+
+
+def _from_settings(named: settings.Settings, here: settings.Settings, problems: dict[str, str]) -> Design:
+    """The design that these settings name; one that is gone or cannot be read keeps no store from opening."""
+    try:
+        return tuned(named.design, here)
+    except Invalid as problem:
+        usual = settings.DEFAULTS["design"]
+        problems["design"] = (
+            f"{named.sources['design']}: the design cannot be used: {problem}; until then the design is {usual}"
+        )
+        return tuned(str(usual), here)
+
+
+def tuned(design: Design | str, here: settings.Settings) -> Design:
+    """The design that is meant, with what the settings say about votes and room."""
+    found = design if isinstance(design, Design) else designs.find(design, settings.designs_folder())
+    room = None if here.max_size is None else checks.size(here.max_size, "max_size")
+    return designs.adjusted(found, here.reinforce_weight, here.demote_weight, room, here.prune_percent)
+
+
+def check(access: Any, clock: Any, count_tokens: Any, kinds: Any, rerank: Any, confirm: Any) -> None:
+    """The arguments of a memory that nothing else looks at before they are used."""
+    if access is not None and not isinstance(access, Access):
+        raise Invalid(f"access must be an Access, such as access_for('reader', 'project/atlas'), not {quoted(access)}")
+    if clock is None or count_tokens is None:
+        raise Invalid("clock and count_tokens must be functions; leave them out for the usual ones")
+    checks.called(clock, "clock", "a MovableClock")
+    checks.called(count_tokens, "count_tokens", "len")
+    if not isinstance(rerank, str):
+        checks.called(rerank, "rerank", "one from a question and texts to numbers")
+    checks.called(confirm, "confirm", "one from a question to True or False")
+    _check_kinds({} if kinds is None else kinds)
+
+
+def check_space(access: Access | None, space: str | None) -> None:
+    if access is not None and space not in (None, access.space):
+        raise Invalid(f"the access is for space {access.space!r}, not {space!r}; name one of them")
+
+
+def _check_kinds(kinds: Any) -> None:
+    named = isinstance(kinds, Mapping) and all(getattr(kind, "name", None) == name for name, kind in kinds.items())
+    if not named or not all(isinstance(kind, Kind) for kind in kinds.values()):
+        raise Invalid(
+            f"kinds must be a dict of names and Kinds, such as {{'recipe': Kind('recipe')}}, not {quoted(kinds)}"
+        )
+
+
+def own_rules() -> "Own":
+    """The user's rules for secrets, each problem with them logged."""
+    found = settings.own_rules()
+    for problem in found.problems:
+        log.warning("a rule for secrets is not used: %s: %s", settings.rules_file(), problem)
+    return found
+
+
+def refuse_in_file(db: str, *embedders: object) -> None:
+    """Vectors that mean nothing must not rank anybody's memories."""
+    refused = [embed for embed in embedders if getattr(embed, "only_in_ram", False) is True]
+    if refused and db != IN_RAM:
+        raise Invalid(
+            f"the vectors of {type(refused[0]).__name__} mean nothing, so it is refused where memories last; use "
+            "':memory:', or make it with on_files=True in a test of your own"
+        )
+
+
+def models_of(here: Setup, embed: Embedder | str | None, turns: Embedder | str | None) -> tuple[Choice, Choice]:
+    """The model of memories and that of turns: as given, else as set."""
+    refuse_in_file(here.db, embed, turns)
+    choice = here.embed if embed is None else embedder(embed)
+    return choice, chosen_for_turns(choice, here.embed_turns if turns is None else turns, settings.secret)
+
+
+def embedder(embed: Embedder | str, asked: bool = True) -> Choice:
+    """The embedder that is meant. Keys are read from the environment, by the settings, when they are sent."""
+    return chosen(embed, settings.secret, asked)
+
+
+def must_hold(own: "Own") -> None:
+    """Of the user's rules for secrets, one that cannot be used is an error where all depends on them."""
+    if own.problems:
+        raise Invalid(f"{settings.rules_file()}: {'; '.join(own.problems)}")
