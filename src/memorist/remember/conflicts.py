@@ -41,7 +41,7 @@ from memorist.store.nouns import LOOKED_AT, shelf_of
 from memorist.store.protocol import Store
 from memorist.store.where import Where, everywhere
 from memorist.text import claims
-from memorist.text.gist import gist, tells
+from memorist.text.gist import gist, may_tell, tells
 from memorist.text.visible import quoted
 from memorist.text.words import query_terms
 
