@@ -41,7 +41,7 @@ from memorist.store.nouns import LOOKED_AT, shelf_of
 from memorist.store.protocol import Store
 from memorist.store.where import Where, everywhere
 from memorist.text import claims
-from memorist.text.gist import gist, may_tell, tells
+from memorist.text.gist import gist, tells
 from memorist.text.visible import quoted
 from memorist.text.words import query_terms
 
@@ -191,10 +191,6 @@ def _stated_anew(record: Record, known: Collection[str], changes: Changes) -> li
     ]
     alike.sort(key=lambda old: pairs.sure(old.text, record.text))
     return [(old, why) for old in alike[-1:] if (why := anew(old.text, record.text))]
-
-
-def _tells_of_change(text: str) -> bool:
-    return len(text) <= pairs.LONGEST_JUDGED and may_tell(text) and gist(text).tells
 
 
 def may_be_disputed(record: Record, changes: Changes) -> bool:
