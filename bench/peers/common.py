@@ -54,13 +54,20 @@ def drive(name: str, packages: list[str], open_peer: Any) -> None:
     work, result, *part = sys.argv[1:]
     if part:
         return _drive_part(open_peer, Path(work), Path(result), part[0])
-    found: dict[str, Any] = {"peer": name, "versions": {p: importlib.metadata.version(p) for p in packages}}
+    given = asked_with(json.loads((Path(work) / "task.json").read_text(encoding="utf-8")))
+    versions = {p: importlib.metadata.version(p) for p in packages}
+    found: dict[str, Any] = {"peer": name, "versions": versions, "given": given}
     for asked in [part for part, (_, whose, _) in PARTS.items() if (Path(work) / f"{whose}.npy").exists()]:
         own = Path(f"{result}.{asked}")
         subprocess.run([sys.executable, sys.argv[0], work, str(own), asked], check=False)
         found[asked] = json.loads(own.read_text(encoding="utf-8")) if own.exists() else {"failed": "its process died"}
         own.unlink(missing_ok=True)
     Path(result).write_text(json.dumps(found, indent=1), encoding="utf-8")
+
+
+def asked_with(task: dict[str, Any]) -> dict[str, str]:
+    """What tells two rounds apart: a result that was made with other vectors or questions says nothing beside these."""
+    return {**task["embedders"], **{name: task[name]["data"] for name in ("locomo", "notes")}}
 
 
 def _drive_part(open_peer: Any, work: Path, result: Path, part: str) -> None:

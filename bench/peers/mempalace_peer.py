@@ -13,7 +13,8 @@ class MemPalace:
         for name in ("HOME", "MEMPALACE_CONFIG_DIR"):
             os.environ[name] = str(folder)
         os.environ |= {"MEMPALACE_PALACE_PATH": str(folder / "palace"), "ANONYMIZED_TELEMETRY": "False"}
-        _look_up_in(table)
+        self.asked = Asked()
+        _look_up_in(table, self.asked)
         from mempalace import mcp_server
 
         self.add, self.find = mcp_server.tool_add_drawer, mcp_server.tool_search
@@ -30,13 +31,20 @@ class MemPalace:
         self.given.setdefault(f"{project}/{text}", id)
 
     def search(self, project: str, text: str, k: int) -> list[str]:
+        self.asked.text = text
         found = self.find(query=text, limit=k, wing=project)
         if "results" not in found:
             raise RuntimeError(str(found)[:200])
         return [self.given.get(f"{project}/{hit['text']}", "?") for hit in found["results"]]
 
 
-def _look_up_in(table: Table) -> None:
+class Asked:
+    """The question under way: it shortens long ones before it embeds them, and gets the vector of the whole one for that."""
+
+    text: str | None = None
+
+
+def _look_up_in(table: Table, asked: Asked) -> None:
     from chromadb import EmbeddingFunction
     from mempalace import embedding
 
@@ -46,7 +54,12 @@ def _look_up_in(table: Table) -> None:
         def __init__(self, **_: Any) -> None: ...
 
         def __call__(self, input: list[str]) -> Any:
-            return [np.array(table.one(text) if text in table.places else unknown, dtype="f4") for text in input]
+            return [np.array(self._one(text), dtype="f4") for text in input]
+
+        def _one(self, text: str) -> list[float]:
+            if text in table.places:
+                return table.one(text)
+            return table.one(asked.text) if asked.text else unknown
 
         @staticmethod
         def name() -> str:

@@ -36,15 +36,27 @@ def main() -> None:
     asked = list(dict.fromkeys(asked))
     texts = list(dict.fromkeys([*asked, *task["scale_texts"], *task["scale_questions"]]))
     task["embedders"] = {}
-    (work / f"{OTHER}.npy").unlink(missing_ok=True)  # of an earlier run
+    if not folder:
+        (work / f"{OTHER}.npy").unlink(missing_ok=True)  # of an earlier run
     others = [(OTHER, (f"onnx:{each}",), asked) for each in folder]  # cost is measured with ours alone
     for whose, spelled, wanted in ((OURS, BUILT_IN, texts), *others):
         model = models(*spelled)[0]
-        np.save(work / f"{whose}.npy", model.embed(wanted))
+        if not _known(work, whose, model.name, wanted):
+            np.save(work / f"{whose}.npy", model.embed(wanted))
         task["embedders"][whose] = model.name
     task["model"] = f"onnx:{folder[0].resolve()}" if folder else None
     (work / "texts.json").write_text(json.dumps(texts), encoding="utf-8")
     (work / "task.json").write_text(json.dumps(task), encoding="utf-8")
+
+
+def _known(work: Path, whose: str, model: str, wanted: list[str]) -> bool:
+    """Whether an earlier run left the vectors of this model for these texts: a sentence model needs minutes for them."""
+    task, texts, vectors = work / "task.json", work / "texts.json", work / f"{whose}.npy"
+    if not (task.exists() and texts.exists() and vectors.exists()):
+        return False
+    same = json.loads(task.read_text(encoding="utf-8"))["embedders"].get(whose) == model
+    held: list[str] = json.loads(texts.read_text(encoding="utf-8"))[: len(np.load(vectors, mmap_mode="r"))]
+    return same and held == wanted
 
 
 def _asked(name: str, data: Path, shelves: Iterable[Shelf], depth: int, prefix: str = "") -> dict[str, Any]:

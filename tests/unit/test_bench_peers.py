@@ -91,6 +91,25 @@ def test_a_peer_that_fails_is_told_in_the_table(tmp_path: Path) -> None:
     assert "no such luck" in page and "lancedb (not installed)" in page and "10,000" in page
 
 
+def test_what_was_said_with_other_vectors_is_left_out(tmp_path: Path) -> None:
+    made(tmp_path, "good")
+    run(tmp_path, "chromadb")
+    task = json.loads((tmp_path / "task.json").read_text())
+    (tmp_path / "task.json").write_text(json.dumps(task | {"embedders": {"ours": "newer"}}))
+    run(tmp_path, "lancedb")
+    subprocess.run([*TABLE, str(tmp_path), str(tmp_path)], check=True, timeout=60, cwd=PEERS.parents[1])
+    page = (tmp_path / "benchmarks.md").read_text(encoding="utf-8")
+    assert page.count("\n| plain (numpy") == 1 and "plain (only with other vectors or questions)" in page
+
+
+def test_vectors_are_kept_for_the_same_model_and_texts(tmp_path: Path) -> None:
+    made(tmp_path, "good")
+    assert prepare._known(tmp_path, "ours", "e", ["red cup"])
+    assert not prepare._known(tmp_path, "ours", "other model", ["red cup"])
+    assert not prepare._known(tmp_path, "ours", "e", ["red cup", "blue hat"])
+    assert not prepare._known(tmp_path, "MiniLM", "e", ["red cup"]), "there are none"
+
+
 def test_what_the_peers_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data, work = small_sets.locomo(small_sets.notes(tmp_path)), tmp_path / "work"
     monkeypatch.setattr(prepare, "LARGEST", 5)
