@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorist import Memory
+from memorist.files.transfer import import_files
 from memorist.surfaces.agents import capture, hooks, problems
 from memorist.surfaces.agents.clients import CLIENTS
 from memorist.text.question import without_injected
@@ -180,6 +181,15 @@ def test_upkeep_reads_what_is_left(work: Path) -> None:
         assert capture.read_all(capture.recorder(memory)) == 450
         assert capture.read_all(capture.recorder(memory)) == 0
     assert len(turns()) == 450
+
+
+def test_an_import_brings_nothing_twice(work: Path, cli: Cli) -> None:
+    file = work.parent / "s1.jsonl"
+    file.write_text(line("user", "The only thing", "u1"))
+    told("claude-code", "PreCompact", transcript_path=str(file))
+    with Memory() as memory:
+        import_files(memory, [file])
+        assert memory.count({"kind": "turn"}) == 1 and memory.count({"kind": "session"}) == 1
 
 
 def test_helpers_write_nothing(work: Path) -> None:

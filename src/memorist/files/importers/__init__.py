@@ -153,7 +153,7 @@ def recognised(values: Values) -> Importer | None:
 
 def parts(importer: Importer, values: Values, memory: Memory) -> Iterator[Part]:
     """What the file holds, as an import takes it."""
-    reading = _Reading(importer.name, memory.home, values)
+    reading = _Reading(importer.name, memory, values)
     for item in importer.read(values):
         yield from reading.flaws()
         try:
@@ -169,9 +169,10 @@ class _Reading:
     """A file on its way to turns, with the conversation that is being read."""
 
     name: str
-    home: str
+    memory: Memory
     values: Values
     session: str | None = None
+    captured: bool = False  # hooks have read this conversation already, and go on with it
     title: str | None = None
     began: datetime | None = None
 
@@ -187,11 +188,18 @@ class _Reading:
         else:
             if item.session != self.session:
                 yield from self.end()
-                self.session = item.session
+                self.session, self.captured = item.session, self._is_captured(item.session)
             if isinstance(item, Titled):
                 self.title = item.title
-            else:
+            elif not self.captured:
                 yield from self._turns(item)
+
+    def _is_captured(self, session: str) -> bool:
+        return self.memory.count({"session": session, "kind": "turn", "surface": "hook"}) > 0
+
+    @property
+    def home(self) -> str:
+        return self.memory.home
 
     def _turns(self, said: Utterance) -> Iterator[Entry]:
         key = f"session/{self.home}/{said.session}"
