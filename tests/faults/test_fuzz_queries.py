@@ -159,9 +159,11 @@ def test_signs_around_a_word_do_not_hide_it(small: Memory, query: str) -> None:
 
 @pytest.mark.covers("Z8")
 def test_a_question_that_is_no_text_is_refused_in_words(small: Memory) -> None:
-    for query in (None, 5, b"bytes", ["list"], object()):
+    for query in (5, b"bytes", ["list"], object()):
         with pytest.raises(Invalid, match="a question must be text"):
             small.recall(query)  # type: ignore[arg-type]
+    with pytest.raises(Invalid, match="give a query, or name the session"):
+        small.recall(None)
 
 
 # ---------------------------------------------------------------- Z9: everything else

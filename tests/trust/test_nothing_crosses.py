@@ -272,6 +272,8 @@ def verbs(tmp_path: Path) -> dict[str, tuple[float, Callable[[Player], Any]]]:
         "context": (3, context), "receipt": (1, lambda p: m(p).receipt(p.dice.choice(p.known.receipts))),
         "get": (2, lambda p: m(p).get(p.id())), "list": (2, lambda p: m(p).list(p.where(), limit=1000)),
         "count": (1, lambda p: m(p).count(p.where())), "links": (1, lambda p: m(p).links(p.id())),
+        "related": (1, lambda p: m(p).related(p.id())), "path": (1, lambda p: m(p).path(p.id(), p.id())),
+        "similar": (1, lambda p: m(p).similar(p.id())), "gaps": (1, lambda p: m(p).gaps()),
         "timeline": (1, lambda p: m(p).timeline(limit=50)), "history": (3, lambda p: m(p).history(p.id())),
         "log": (2, lambda p: m(p).log(id=p.dice.choice((None, None, p.id())), limit=1000)),
         "explain": (1, lambda p: m(p).explain(query(p), **asked(p))),
@@ -280,7 +282,8 @@ def verbs(tmp_path: Path) -> dict[str, tuple[float, Callable[[Player], Any]]]:
         "rename_project": (0.2, lambda p: m(p).rename_project(p.dice.choice("ab"), p.dice.choice("abc"))),
         "merge_project": (0.2, lambda p: m(p).merge_project(p.dice.choice("ab"), p.dice.choice((None, "a", "b")))),
         "assign": (0.2, lambda p: m(p).assign(p.dice.choice(SHARED), p.own)),
-        "upkeep": (0.5, lambda p: m(p).upkeep(dry_run=p.dice.random() < 0.7)), "status": (1, lambda p: m(p).status()),
+        "upkeep": (0.5, lambda p: m(p).upkeep(dry_run=p.dice.random() < 0.7, deep=p.dice.random() < 0.3)),
+        "status": (1, lambda p: m(p).status()),
         "rescan": (0.05, lambda p: m(p).rescan(dry_run=p.dice.random() < 0.5)),
         "session": (0.3, session), "ingest": (0.3, ingest), "sessions": (1, lambda p: m(p).sessions(limit=100)),
         "narrate": (1, narrate), "narratives": (1, narratives), "add_task": (1, add_task), "move_task": (2, move_task),
@@ -312,13 +315,16 @@ def learn(known: Known, answer: str, memory: Memory) -> None:
     del known.ids[1:-300]
 
 
+BOBS = {"memory.db": "balanced", "memory.json": "associative"}  # his design
+
+
 @pytest.fixture(params=["memory.db", "memory.json"])
 def players(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Player]]:
     known, dice, path = Known(), random.Random(7), tmp_path / request.param
     accesses = {name: rights(name, project) for name, project in (("ann", "a"), ("bob", "b"), ("cat", "a"))}
     opened = {
         "ann": Memory(path, project="a", access=accesses["ann"], design="curated", embed="none"),
-        "bob": Memory(path, project="b", access=accesses["bob"], design="balanced", embed="none"),
+        "bob": Memory(path, project="b", access=accesses["bob"], design=BOBS[request.param], embed="none"),
         "cat": Memory(path, project="a", access=replace(accesses["cat"], space="team"), embed="none"),
     }
     made = [Player(name, memory, memory.project.scope, known, dice) for name, memory in opened.items()]

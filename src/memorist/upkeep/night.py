@@ -38,12 +38,13 @@ def jobs_of(design: Design, survey: Survey | None = None) -> tuple[Job, ...]:
     """The jobs of a night in their order. A job that the design has itself is done as the design says."""
     own = {job.name: job for job in runner.jobs_of(design)}
     first: tuple[Job, ...] = (MergeTwins(survey), Redundancy(survey), Contradictions(survey=survey))
+    later = Survey(survey)  # what was merged is in no cluster
     last: tuple[Job, ...] = (
         FadeAway(),
         Verify(),
-        Clusters(survey),
-        TagCleanup(survey=survey),
-        CrossLinks(survey=survey),
+        Clusters(later),
+        TagCleanup(survey=later),
+        CrossLinks(survey=later),
     )
     fixed = {job.name for job in (*first, *last)}
     middle = tuple(job for name, job in own.items() if name not in fixed)
