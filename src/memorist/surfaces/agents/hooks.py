@@ -29,7 +29,7 @@ from memorist.store.where import Where
 from memorist.surfaces import settings
 from memorist.surfaces.agents import capture
 from memorist.surfaces.agents.clients import CLIENTS, Agent, Moment
-from memorist.text.question import question_of, small_talk
+from memorist.text.question import question_of, small_talk, without_injected
 
 LARGEST_EVENT = 20_000_000  # bytes that are read of what an agent hands over
 TYPED = (None, "user", "sdk")  # sources of a prompt that a person may have typed; others are the agent's own
@@ -78,7 +78,7 @@ def _needs_nothing(moment: Moment, given: Mapping[str, Any]) -> bool:
     prompt = given.get("prompt")
     if not isinstance(prompt, str) or given.get("source") not in TYPED:
         return True
-    asked = question_of(prompt)
+    asked = question_of(without_injected(prompt))
     return not asked.strip() or asked.lstrip().startswith("/") or small_talk(asked)
 
 
@@ -110,7 +110,7 @@ def _told(memory: Memory, moment: Moment, given: Mapping[str, Any]) -> str:
     )  # fmt: skip
     if moment == "prompt":
         shown = frozenset(_shown(memory, session)) if session else frozenset()
-        wish = replace(wish, query=given["prompt"], shown=shown)
+        wish = replace(wish, query=without_injected(given["prompt"]), shown=shown)
     return memory._context(wish).text
 
 
@@ -118,8 +118,11 @@ def _captured(memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, 
     session, path, door = _session(given), given.get("transcript_path"), capture.recorder(memory)
     if moment == "start":
         capture.read_all(door, READING)
-    elif session is not None and isinstance(path, str) and agent.name in capture.IMPORTERS:
-        capture.note(door, agent.name, session, Path(path), moment == "end")
+    if session is None or not isinstance(path, str) or agent.name not in capture.IMPORTERS:
+        return
+    if moment != "start" or given.get("source") == "fork":
+        since = memory._tools.clock().isoformat() if moment == "start" else None
+        capture.note(door, agent.name, session, Path(path), moment == "end", since)
         if moment == "compact" and capture.read_all(door, session=session):
             held = door.session(session, agent=agent.name)
             held.flush(reason="compaction_pending")
