@@ -197,6 +197,16 @@ def test_a_fork_brings_nothing_along_that_was_kept(work: Path) -> None:
     assert [text for *_, text in turns("s2")] == ["And the mail server?"]
 
 
+def test_an_agent_that_was_killed_is_read_all_the_same(work: Path) -> None:
+    """It never said that it stopped. A session in which nothing was said has no file."""
+    file = work.parent / "s1.jsonl"
+    told("claude-code", "SessionStart", session_id="s0", transcript_path=str(work.parent / "s0.jsonl"))
+    told("claude-code", "SessionStart", transcript_path=str(file))
+    file.write_text(line("user", "We decided that staging runs Postgres 16.", "u1") + line("user", "torn", "u2")[:30])
+    told("claude-code", "SessionStart", session_id="s2", transcript_path=str(work.parent / "s2.jsonl"))
+    assert [text for *_, text in turns()] == ["We decided that staging runs Postgres 16."]
+
+
 def test_a_transcript_of_gemini_is_read_on(work: Path) -> None:
     """Its file is gone through twice, and says again what changed."""
     file = work.parent / "session-1.jsonl"

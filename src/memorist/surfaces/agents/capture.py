@@ -60,7 +60,7 @@ def read_all(memory: Memory, seconds: float | None = None, session: str | None =
 def _read(memory: Memory, capture: Capture, until: float | None) -> int:
     """Reads one on. It is closed once its session has ended and nothing is left."""
     said = 0
-    with closing(_messages(capture)) as found:
+    with closing(_messages(capture)) as found:  # none of a session in which nothing was said, or that was thrown away
         while some := list(islice(found, MESSAGES_AT_ONCE)):
             memory.ingest([message for message, _ in some], session=capture.session, agent=capture.client)
             said += len(some)
@@ -83,6 +83,8 @@ def _keep(memory: Memory, capture: Capture) -> None:
 
 def _messages(capture: Capture) -> Generator[tuple[Mapping[str, Any], int], None, None]:
     """The messages that were not read yet, each with where its line ends."""
+    if not capture.path.is_file():
+        return
     tail = _Tail(Stream(Source(capture.path, readable(capture.path.name))), begin=capture.read)
     for item in IMPORTERS[capture.client].read(tail):
         if isinstance(item, Utterance) and not _older(item.message.get("timestamp"), capture.since):

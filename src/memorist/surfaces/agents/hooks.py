@@ -6,7 +6,7 @@
     stop, end       nothing is told, and it is only noted that there is a transcript (`capture`)
     compact         the transcript is read, and what lasts is kept before the agent forgets it
 
-A start also reads for a moment in the transcripts of sessions before it.
+A start also reads for a moment in the transcripts of sessions before it, and notes its own: an agent that is killed says no end.
 
 A hook must never be noticed: whatever goes wrong, it prints nothing, ends with 0, and notes the problem for `memorist doctor`.
 """
@@ -118,10 +118,8 @@ def _captured(memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, 
     session, path, door = _session(given), given.get("transcript_path"), capture.recorder(memory)
     if moment == "start":
         capture.read_all(door, READING)
-    if session is None or not isinstance(path, str) or agent.name not in capture.IMPORTERS:
-        return
-    if moment != "start" or given.get("source") == "fork":
-        since = memory._tools.clock().isoformat() if moment == "start" else None
+    if session is not None and isinstance(path, str) and agent.name in capture.IMPORTERS:
+        since = memory._tools.clock().isoformat() if given.get("source") == "fork" else None
         capture.note(door, agent.name, session, Path(path), moment == "end", since)
         if moment == "compact" and capture.read_all(door, session=session):
             held = door.session(session, agent=agent.name)
