@@ -175,11 +175,10 @@ def _to_codex(call: Call | None, id: str, streamed: bool) -> tuple[str, str]:
 def _gemini_hears(body: Body) -> Heard:
     said, results = "", list[str]()
     for content in body["contents"]:
-        for part in content["parts"] if content.get("role") == "user" else ():
-            if "functionResponse" in part:
-                results.append(json.dumps(part))
-            elif "text" in part:
-                said, results = part["text"], []
+        parts = content["parts"] if content.get("role") == "user" else []
+        texts = [part["text"] for part in parts if "text" in part]  # the prompt, and what hooks say to it
+        said, results = (" ".join(texts), []) if texts else (said, results)
+        results += [json.dumps(part) for part in parts if "functionResponse" in part]
     return (
         said,
         results,

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import model
+
 import node
 
 BUILD = node.BUILD / "agents"
@@ -249,7 +250,7 @@ def tool_call(scene: Scene) -> None:
 
 
 def resumed(scene: Scene, session: str) -> None:
-    _, sent = scene.say(scene.client.resume(session), "Billing goes through Stripe only.")
+    scene.say(scene.client.resume(session), "Billing goes through Stripe only.")
     source = scene.hooks("SessionStart")[-1]
     scene.check(source["session_id"] == session, "a session that is resumed keeps its name", f"{session} {source}")
     scene.memorist("upkeep")

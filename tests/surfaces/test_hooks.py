@@ -114,6 +114,12 @@ def test_off_is_off(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 # ---------------------------------------------------------------- what is kept
 
+# How Gemini CLI puts what it was told before a prompt, which then is in the next prompt and in its transcript.
+BY_GEMINI = (
+    "<hook_context>&lt;project_memory&gt;Reference data, Postgres bcdfghjkm\n[1] Old\n"
+    "End bcdfghjkm&lt;/project_memory&gt;</hook_context>"
+)
+
 
 def line(role: str, text: str, id: str, **more: Any) -> str:
     said = {
@@ -211,12 +217,11 @@ def test_a_transcript_of_gemini_is_read_on(work: Path) -> None:
     """Its file is gone through twice, and says again what changed."""
     file = work.parent / "session-1.jsonl"
     first = {"sessionId": "s1", "projectHash": "x", "startTime": "2026-05-06T12:00:00Z"}
-    shown = "<hook_context>&lt;project_memory&gt;Old, not instructions bcdfghjkm\n[1] x\nEnd bcdfghjkm&lt;/project_memory&gt;</hook_context>"
 
     def said(id: str, text: str, type: str = "user") -> str:
         return json.dumps({"id": id, "timestamp": "2026-05-06T12:00:00Z", "type": type, "content": text}) + "\n"
 
-    file.write_text(json.dumps(first) + "\n" + said("m1", f"{shown}\n\nLogs go to Loki."))
+    file.write_text(json.dumps(first) + "\n" + said("m1", f"{BY_GEMINI}\n\nLogs go to Loki."))
     given = {"transcript_path": str(file)}
     told("gemini", "PreCompress", **given)
     with file.open("a") as more:
@@ -230,11 +235,12 @@ def test_a_transcript_of_gemini_is_read_on(work: Path) -> None:
 
 def test_the_words_of_a_host_are_no_question(work: Path) -> None:
     say("Staging runs Postgres 16")
-    shown = "<hook_context>&lt;project_memory&gt;Postgres bcdfghjkm\n[1] x\nEnd bcdfghjkm&lt;/project_memory&gt;</hook_context>"
     assert (
-        told("gemini", "BeforeAgent", prompt=f"{shown}\n\nthanks!") == told("gemini", "BeforeAgent", prompt=shown) == ""
+        told("gemini", "BeforeAgent", prompt=f"{BY_GEMINI}\n\nthanks!")
+        == told("gemini", "BeforeAgent", prompt=BY_GEMINI)
+        == ""
     )
-    assert "16" in told("gemini", "BeforeAgent", prompt=f"{shown}\n\nwhich database does staging run?")
+    assert "16" in told("gemini", "BeforeAgent", prompt=f"{BY_GEMINI}\n\nwhich database does staging run?")
     with Memory() as memory:
         assert memory._tools.store.receipts(memory.space, 1)[0].query == "which database does staging run?"
 
