@@ -2,7 +2,7 @@
 
 It answers "Noted." to everything, but calls the tool that a prompt names: `CALL memory_search {"query": "…"}` in the last words
 of a person makes it call the tool whose name ends so, with these arguments; again, while the client says that its server has not
-started yet. To HOLD it says nothing for a long time.
+started yet. While it holds, it says nothing.
 """
 
 import json
@@ -10,13 +10,12 @@ import re
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 SAID = "Noted."
-HELD = 120  # seconds
 MOST_CALLS = 60  # of a tool that is not there, half a second apart
 _CALL = re.compile(r"CALL (\w+) (\{.*?\})")
 _NOT_YET = re.compile(r"unsupported call|[Nn]o such tool|not found|still connecting")
@@ -33,6 +32,10 @@ class Model:
     url: str
     asked: list[Body] = field(default_factory=list)
     results: list[str] = field(default_factory=list)  # of the tools that it called
+    speaks: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self.speaks.set()
 
     def since(self, before: int) -> str:
         """Everything that it was sent behind the first so many requests, as one text."""
@@ -65,6 +68,7 @@ class _Door(BaseHTTPRequestHandler):
             return self._send("application/json", '{"input_tokens": 10, "totalTokens": 10}')
         hear, speak = dialect
         self.model.asked.append(body)
+        self.model.speaks.wait()
         said, results, tools = hear(body)
         self.model.results += results[-1:]
         call = _called(said, results, tools)
@@ -76,7 +80,8 @@ class _Door(BaseHTTPRequestHandler):
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content.encode())))
         self.end_headers()
-        self.wfile.write(content.encode())
+        with suppress(BrokenPipeError):  # the client was killed meanwhile
+            self.wfile.write(content.encode())
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing: what was asked is kept."""
@@ -84,8 +89,6 @@ class _Door(BaseHTTPRequestHandler):
 
 def _called(said: str, results: list[str], tools: list[str]) -> Call | None:
     """The tool that the last prompt asks for, by the name that the client gave it, until it has answered."""
-    if "HOLD" in said:
-        time.sleep(HELD)
     found = _CALL.findall(said)
     if not found or (results and not _NOT_YET.search(results[-1])) or len(results) > MOST_CALLS:
         return None

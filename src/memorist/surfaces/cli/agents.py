@@ -16,6 +16,7 @@ WHICH = Option("clients", f"{', '.join(CLIENTS)}, or {EVERY} that are here.", ty
 HERE = Option("here", "In the settings of this project, for everybody who works on it.", "--project", "flag")
 DRY_RUN = Option("dry_run", "Only shows what would change.", "--dry-run", "flag")
 NO_HOOKS = Option("no_hooks", "Only the server of tools.", "--no-hooks", "flag")
+OF_PLUGIN = Option("of_plugin", "Says nothing where the agent's settings have this hook.", "--plugin", "flag")
 NO_MCP = Option("no_mcp", "Only the hooks.", "--no-mcp", "flag")
 
 
@@ -115,13 +116,23 @@ def _end(place: Place, document: dict[str, dict[str, list[str]]], dry_run: bool)
     return 0
 
 
-def hook(place: Place, client: str, event: str) -> int:
+def plugin(place: Place, folder: str) -> int:
+    """The plugin folders of the agents, for those who install plugins instead of lines in settings."""
+    from memorist.surfaces.agents import plugin as folders
+
+    written = folders.write(Path(folder))
+    return Screen.of(place.json).answer([str(file) for file in written], *map(str, written))
+
+
+def hook(place: Place, client: str, event: str, of_plugin: bool = False) -> int:
     """Answers an agent. It is a guest in somebody's session: nothing that goes wrong here may be seen there."""
     import sys
 
     from memorist.surfaces.agents import hooks, problems
 
     try:
+        if of_plugin and _is_in_settings(client, event):
+            return 0
         told = hooks.answer(client, event, sys.stdin.buffer.read(hooks.LARGEST_EVENT + 1))
     except Exception as problem:
         problems.note(client, event, problem)
@@ -131,8 +142,15 @@ def hook(place: Place, client: str, event: str) -> int:
     return 0
 
 
+def _is_in_settings(client: str, event: str) -> bool:
+    from memorist.surfaces.agents import plugin
+
+    return plugin.in_settings(client, event)
+
+
 commands = {
-    "hook": ((Option("client", "The agent."), Option("event", "Its name for what happens.")), hook),
+    "hook": ((Option("client", "The agent."), Option("event", "Its name for what happens."), OF_PLUGIN), hook),
+    "plugin": ((Option("folder", "A new folder.", needed=True), JSON), plugin),
     "install": ((WHICH, HERE, DRY_RUN, NO_HOOKS, NO_MCP, JSON), install),
     "uninstall": ((WHICH, HERE, DRY_RUN, JSON), uninstall),
 }

@@ -79,6 +79,7 @@ SEEDS = {
     "narrative_update": "Tells what was thought and why, in the thread of its topic.",
     "narrative_search": "Finds a narrative by its id or by words; the latest without any.",
     "hook": "Answers a coding agent at a moment of its day; its settings call it.",
+    "plugin": "Writes the plugin folders of coding agents, for those who install plugins.",
     "slash": "Runs a slash command: /remember, /forget, /pin or /memory.",
 }
 SPELLED = {"memories export": "export"} | {name.replace("_", "-"): name for name in SEEDS}
@@ -91,9 +92,9 @@ MODULES = {
     "model": "model",
     **dict.fromkeys(("mcp", "prompt"), "mcp"),
     **dict.fromkeys(("serve", "key"), "serve"),
-    **dict.fromkeys(("install", "uninstall", "hook"), "agents"),
+    **dict.fromkeys(("install", "uninstall", "hook", "plugin"), "agents"),
     **dict.fromkeys(("narrative", "task"), "work"),
-    **dict.fromkeys((name for name in SEEDS if name != "hook"), "seeds"),
+    **dict.fromkeys((name for name in SEEDS if name not in ("hook", "plugin")), "seeds"),
     **{name: name for name in ("bench", "completion", "index", "sync")},
 }
 # What other programs call it.
