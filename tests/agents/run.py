@@ -102,6 +102,23 @@ CLIENTS = {
     )
 }  # fmt: skip
 
+# How a person installs the plugin, and what the client itself says about it.
+PLUGIN = {
+    "claude-code": (
+        ("claude", "plugin", "validate", "FOLDER/claude-code"),
+        ("claude", "plugin", "marketplace", "add", "FOLDER"),
+        ("claude", "plugin", "install", "memorist@memorist"),
+    ),
+    "codex": (
+        ("codex", "plugin", "marketplace", "add", "FOLDER"),
+        ("codex", "plugin", "add", "memorist@memorist"),
+    ),
+    "gemini": (
+        ("gemini", "extensions", "validate", "FOLDER/gemini"),
+        ("gemini", "extensions", "install", "FOLDER/gemini", "--consent"),
+    ),
+}
+
 
 @dataclass(slots=True)
 class Scene:
@@ -183,8 +200,15 @@ class Scene:
 
     def hooks(self, event: str) -> list[dict[str, Any]]:
         """What the client handed over at that event."""
-        pattern = f"{self.client.name}-{event}-*.in"
-        return [json.loads(file.read_text()) for file in sorted((self.folder / "hooks").glob(pattern), key=_made)]
+        return [json.loads(text) for text in self._kept(event, "in")]
+
+    def answers(self, event: str) -> list[str]:
+        """What it was answered."""
+        return self._kept(event, "out")
+
+    def _kept(self, event: str, of: str) -> list[str]:
+        files = (self.folder / "hooks").glob(f"{self.client.name}-{event}-*.in")
+        return [file.with_suffix(f".{of}").read_text() for file in sorted(files, key=_made)]
 
     def check(self, good: bool, what: str, detail: str = "") -> None:
         sys.stdout.write(
@@ -311,6 +335,22 @@ def quiet(scene: Scene) -> None:
     scene.check(not silent, f"{', '.join(scene.client.events)} were all called", str(silent))
 
 
+def as_plugin(scene: Scene) -> None:
+    """The plugin in the place of our lines, and then beside them."""
+    client, folder = scene.client, scene.folder / "plugins"
+    scene.memorist("plugin", str(folder))
+    for words in PLUGIN[client.name]:
+        done = scene.run(*(word.replace("FOLDER", str(folder)) for word in words))
+        scene.check(done.returncode == 0, f"`{' '.join(words)}`", done.stdout[-1500:] + done.stderr[-1500:])
+    _, sent = scene.say(client.words, "which database does staging run?")
+    scene.check("Postgres 16" in sent, "with the plugin alone it gets what was said", sent[-2500:])
+    scene.memorist("install", client.name)
+    before = len(scene.hooks(client.events[1]))
+    scene.say(client.words, "which database does staging run?")
+    both = scene.answers(client.events[1])[before:]
+    scene.check(len(both) == 2 and both.count("") == 1, "with our lines beside it, one of two hooks answers", str(both))
+
+
 def at_once(scenes: list[Scene]) -> None:
     """All of them in one project: each keeps what was said to it, and later each gets what was said to the others."""
     first = scenes[0]
@@ -351,6 +391,7 @@ def main(names: list[str]) -> int:
             shown = scene.run(client.words[0], "--version").stdout.strip()
             sys.stdout.write(f"--- {client.name}: {shown}\n")
             whole_life(scene)
+            as_plugin(scene)
             failed += scene.failed
         if len(clients) > 1:
             sys.stdout.write("--- all at once\n")

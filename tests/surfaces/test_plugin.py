@@ -1,4 +1,4 @@
-"""The plugin folders: what each format wants of its files, by our own reading of their public shapes, and one hook for one event."""
+"""The plugin folders: what each format wants of its files, by our own reading of its public shape; and one hook for one event."""
 
 import json
 import re

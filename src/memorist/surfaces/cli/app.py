@@ -64,6 +64,7 @@ SHELL = {
     "on": "Switches memory on again.",
     "install": "Gives coding agents this memory: hooks and tools in their settings, shown before they are written.",
     "uninstall": "Takes exactly those lines out of their settings again.",
+    "receipts": "Lists what coding agents were told here, for how many tokens, and what of it was used.",
     "mcp": "Serves an agent on standard input and output (Model Context Protocol).",
     "prompt": "Writes what to tell an agent about its memory: when to ask it, and what to keep.",
     "bench": "Measures how well your own store answers, without changing it.",
@@ -95,7 +96,7 @@ MODULES = {
     **dict.fromkeys(("install", "uninstall", "hook", "plugin"), "agents"),
     **dict.fromkeys(("narrative", "task"), "work"),
     **dict.fromkeys((name for name in SEEDS if name not in ("hook", "plugin")), "seeds"),
-    **{name: name for name in ("bench", "completion", "index", "sync")},
+    **{name: name for name in ("bench", "completion", "index", "receipts", "sync")},
 }
 # What other programs call it.
 ELSEWHERE = {
