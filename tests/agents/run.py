@@ -300,9 +300,12 @@ def compacted(scene: Scene, session: str) -> None:
 
 
 def killed(scene: Scene) -> None:
+    """In the second turn of a session: Gemini throws a transcript away in which its model never said anything."""
+    printed, _ = scene.say(scene.client.words, "The timeout is nine seconds.")
+    session = SESSION.search(printed)
     scene.memorist("upkeep")
     before = len(scene.model.asked)
-    words = (*scene.client.words, "The retry limit is seven.")
+    words = (*scene.client.resume(session[1] if session else ""), "The retry limit is seven.")
     scene.model.speaks.clear()
     program = shutil.which(words[0], path=scene.environment()["PATH"]) or words[0]
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}

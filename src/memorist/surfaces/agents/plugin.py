@@ -20,13 +20,13 @@ from memorist.errors import Refused
 from memorist.project import repository_root
 from memorist.surfaces.agents.clients import CLIENTS, MEMORIST, Agent
 
-ABOUT = "A memory for coding agents: what was decided and learned in a project, on this machine, in one file."
+TOLD_IN_SHORT = "A memory for coding agents: what was decided and learned in a project, on this machine, in one file."
 SCHEMAS = "https://agent-plugins.org/schemas/1.0.0"
 FLAG = "--plugin"
 _ABOUT: Mapping[str, Any] = {
     "name": MEMORIST,
     "version": __version__,
-    "description": ABOUT,
+    "description": TOLD_IN_SHORT,
     "author": {"name": "The authors of memorist"},
     "license": "Apache-2.0",
     "keywords": ["memory", "recall"],
@@ -34,7 +34,7 @@ _ABOUT: Mapping[str, Any] = {
 
 README = f"""# memorist, as plugins
 
-{ABOUT} Each folder here is one plugin: `claude-code`, `codex`, `gemini` (an extension), and `agent-plugins` for any agent that
+{TOLD_IN_SHORT} Each folder here is one plugin: `claude-code`, `codex`, `gemini` (an extension), and `agent-plugins` for any agent that
 reads Agent Plugins 1.0. They call the program `memorist`, which has to be on the PATH: `pipx install 'memorist[mcp]'`.
 
     claude plugin marketplace add FOLDER && claude plugin install memorist@memorist
@@ -92,7 +92,7 @@ SKILLS = (
 def files() -> dict[str, str]:
     """Every file below the folder, by its path."""
     claude, codex, gemini = (CLIENTS[name] for name in ("claude-code", "codex", "gemini"))
-    owner = {"owner": _ABOUT["author"], "metadata": {"description": ABOUT}}
+    owner = {"owner": _ABOUT["author"], "metadata": {"description": TOLD_IN_SHORT}}
     listed = {"name": MEMORIST, **owner, "plugins": [_listed("./claude-code")]}
     listed_for_codex = {"name": MEMORIST, "plugins": [_listed({"source": "local", "path": "./codex"})]}
     servers = {"mcpServers": {MEMORIST: _server()}}
@@ -105,7 +105,12 @@ def files() -> dict[str, str]:
         "codex/.codex-plugin/plugin.json": dict(_ABOUT),
         "codex/hooks/hooks.json": _hooks(codex),
         "codex/.mcp.json": servers,
-        "gemini/gemini-extension.json": {"name": MEMORIST, "version": __version__, "description": ABOUT, **servers},
+        "gemini/gemini-extension.json": {
+            "name": MEMORIST,
+            "version": __version__,
+            "description": TOLD_IN_SHORT,
+            **servers,
+        },
         "gemini/hooks/hooks.json": _hooks(gemini),
         "agent-plugins/plugin.json": {"$schema": f"{SCHEMAS}/plugin.schema.json", **_ABOUT},
         "agent-plugins/mcp.json": {
@@ -140,7 +145,7 @@ def in_settings(client: str, event: str) -> bool:
 
 
 def _listed(source: Any) -> dict[str, Any]:
-    return {"name": MEMORIST, "source": source, "description": ABOUT}
+    return {"name": MEMORIST, "source": source, "description": TOLD_IN_SHORT}
 
 
 def _server() -> dict[str, Any]:

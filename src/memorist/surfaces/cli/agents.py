@@ -1,6 +1,7 @@
 """`memorist install` and `uninstall`: our lines in the settings of coding agents, shown before they are written."""
 
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 
 from memorist.errors import Invalid, MemoristError, meant
@@ -91,16 +92,12 @@ def _shown(place: Place, client: Agent, changes: list[lines.FileChange], none: s
     """What will be done, line by line, before it is."""
     changed = [change for change in changes if change.is_one]
     if not place.json:
-        _show([change.diff() for change in changed] or [[f"{client.title} {none}"]])
-    for said in chain(*(change.told for change in changes)):
+        for text in [change.diff() for change in changed] or [[f"{client.title} {none}"]]:
+            Screen.of(False).verbatim("\n".join(text))
+    for said in chain.from_iterable(map(attrgetter("told"), changes)):
         aside(one_line(said))
-    entries = [name for change in changed for name in change.entries]
+    entries = [*chain.from_iterable(map(attrgetter("entries"), changed))]
     return {"files": [str(change.file) for change in changed], "entries": entries}
-
-
-def _show(texts: list[list[str]]) -> None:
-    for text in texts:
-        Screen.of(False).verbatim("\n".join(text))
 
 
 def _end(place: Place, document: dict[str, dict[str, list[str]]], dry_run: bool) -> int:
