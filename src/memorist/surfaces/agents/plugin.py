@@ -34,8 +34,10 @@ _ABOUT: Mapping[str, Any] = {
 
 README = f"""# memorist, as plugins
 
-{TOLD_IN_SHORT} Each folder here is one plugin: `claude-code`, `codex`, `gemini` (an extension), and `agent-plugins` for any agent that
-reads Agent Plugins 1.0. They call the program `memorist`, which has to be on the PATH: `pipx install 'memorist[mcp]'`.
+{TOLD_IN_SHORT}
+
+Each folder here is one plugin: `claude-code`, `codex`, `gemini` (an extension), and `agent-plugins` for any agent that reads Agent
+Plugins 1.0. They call the program `memorist`, which has to be on the PATH: `pipx install 'memorist[mcp]'`.
 
     claude plugin marketplace add FOLDER && claude plugin install memorist@memorist
     codex plugin marketplace add FOLDER && codex plugin add memorist@memorist
