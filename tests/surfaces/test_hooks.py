@@ -115,6 +115,12 @@ def test_off_is_off(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 # ---------------------------------------------------------------- what is kept
 
+# How Gemini CLI puts what it was told before a prompt, which then is in the next prompt and in its transcript.
+BY_GEMINI = (
+    "<hook_context>&lt;project_memory&gt;Reference data, Postgres bcdfghjkm\n[1] Old\n"
+    "End bcdfghjkm&lt;/project_memory&gt;</hook_context>"
+)
+
 
 def line(role: str, text: str, id: str, **more: Any) -> str:
     said = {
@@ -190,6 +196,63 @@ def test_an_import_brings_nothing_twice(work: Path, cli: Cli) -> None:
     with Memory() as memory:
         import_files(memory, [file])
         assert memory.count({"kind": "turn"}) == 1 and memory.count({"kind": "session"}) == 1
+
+
+def test_a_fork_brings_nothing_along_that_was_kept(work: Path) -> None:
+    both = line("user", "We decided that staging runs Postgres 16.", "u1")
+    parent, fork = work.parent / "s1.jsonl", work.parent / "s2.jsonl"
+    parent.write_text(both)
+    told("claude-code", "SessionEnd", transcript_path=str(parent))
+    given = {"transcript_path": str(fork), "session_id": "s2"}
+    told("claude-code", "SessionStart", source="fork", **given)
+    fork.write_text(both + line("user", "And the mail server?", "u2", timestamp="2126-05-06T12:00:00.000Z"))
+    told("claude-code", "SessionEnd", **given)
+    with Memory() as memory:
+        capture.read_all(capture.recorder(memory))
+    assert [text for *_, text in turns()] == ["We decided that staging runs Postgres 16."]
+    assert [text for *_, text in turns("s2")] == ["And the mail server?"]
+
+
+def test_an_agent_that_was_killed_is_read_all_the_same(work: Path) -> None:
+    """It never said that it stopped. A session in which nothing was said has no file."""
+    file = work.parent / "s1.jsonl"
+    told("claude-code", "SessionStart", session_id="s0", transcript_path=str(work.parent / "s0.jsonl"))
+    told("claude-code", "SessionStart", transcript_path=str(file))
+    file.write_text(line("user", "We decided that staging runs Postgres 16.", "u1") + line("user", "torn", "u2")[:30])
+    told("claude-code", "SessionStart", session_id="s2", transcript_path=str(work.parent / "s2.jsonl"))
+    assert [text for *_, text in turns()] == ["We decided that staging runs Postgres 16."]
+
+
+def test_a_transcript_of_gemini_is_read_on(work: Path) -> None:
+    """Its file is gone through twice, and says again what changed."""
+    file = work.parent / "session-1.jsonl"
+    first = {"sessionId": "s1", "projectHash": "x", "startTime": "2026-05-06T12:00:00Z"}
+
+    def said(id: str, text: str, type: str = "user") -> str:
+        return json.dumps({"id": id, "timestamp": "2026-05-06T12:00:00Z", "type": type, "content": text}) + "\n"
+
+    file.write_text(json.dumps(first) + "\n" + said("m1", f"{BY_GEMINI}\n\nLogs go to Loki."))
+    given = {"transcript_path": str(file)}
+    told("gemini", "PreCompress", **given)
+    with file.open("a") as more:
+        more.write(
+            said("m2", "Noted.", "gemini") + said("m3", "Metrics go to Mimir.") + said("m3", "Metrics go to Mimir!")
+        )
+    told("gemini", "PreCompress", **given)
+    told("gemini", "PreCompress", **given)
+    assert [text for *_, text in turns()] == ["Noted.", "Logs go to Loki.", "Metrics go to Mimir!"]
+
+
+def test_the_words_of_a_host_are_no_question(work: Path) -> None:
+    say("Staging runs Postgres 16")
+    assert (
+        told("gemini", "BeforeAgent", prompt=f"{BY_GEMINI}\n\nthanks!")
+        == told("gemini", "BeforeAgent", prompt=BY_GEMINI)
+        == ""
+    )
+    assert "16" in told("gemini", "BeforeAgent", prompt=f"{BY_GEMINI}\n\nwhich database does staging run?")
+    with Memory() as memory:
+        assert memory._tools.store.receipts(memory.space, 1)[0].query == "which database does staging run?"
 
 
 def test_helpers_write_nothing(work: Path) -> None:

@@ -192,6 +192,14 @@ def test_a_cloned_project_does_not_choose_the_file(home: Path, tmp_path: Path) -
     assert elsewhere.read_text() == "{}"
 
 
+def test_a_session_that_is_over_waits_for_nobody(home: Path) -> None:
+    """Codex warns of a hook there that may take longer than three seconds; Gemini counts in thousandths."""
+    for name, file, most in (("codex", ".codex/hooks.json", 3), ("gemini", ".gemini/settings.json", 3000)):
+        install.install(CLIENTS[name])
+        hooks = json.loads((home / file).read_text())["hooks"]
+        assert hooks["SessionEnd"][0]["hooks"][0]["timeout"] == most < hooks["SessionStart"][0]["hooks"][0]["timeout"]
+
+
 def test_two_at_once(home: Path) -> None:
     client, problems = CLIENTS["codex"], list[BaseException]()
 

@@ -27,6 +27,7 @@ class Capture:
     path: Path
     read: int = 0
     ended: bool = False  # the session is over, and is to be closed once all of it was read
+    since: str | None = None  # of a fork: when it began
 
 
 def known(store: Store, space: str, home: str) -> list[Capture]:

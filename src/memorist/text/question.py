@@ -82,11 +82,11 @@ def without_injected(text: str) -> str:
     >>> without_injected("<project_memory>[1] Old.</project_memory> Why?"), without_injected("<context>x</context>")
     ('Why?', '')
     """
-    cuts = []
+    cuts = _blocks(text)  # in the text as it is: a page may lie in a block whose tags it shares a line with
     for page in _PAGE.finditer(text):
         end = text.find(f"\nEnd {page[1]}", page.end())
         cuts += [(page.start(), end + len(page[1]) + 5)] if end >= 0 else []
-    return _without_blocks(_cut(text, cuts) if cuts else text).strip()
+    return _cut(text, cuts).strip()
 
 
 def without_urls(text: str) -> str:
@@ -112,8 +112,10 @@ def _injected(name: str) -> bool:
 
 def _without_blocks(text: str) -> str:
     """Without what stands between a tag that hosts inject and its end, and without stray ends."""
-    if "<" not in text:
-        return text
+    return _cut(text, _blocks(text)) if "<" in text else text
+
+
+def _blocks(text: str) -> list[tuple[int, int]]:
     opened: dict[str, list[int]] = {}
     cuts = []
     for tag in _TAG.finditer(text):
@@ -127,7 +129,7 @@ def _without_blocks(text: str) -> str:
             cuts.append(tag.span())
         else:
             opened.setdefault(name, []).append(tag.start())
-    return _cut(text, cuts)
+    return cuts
 
 
 def _cut(text: str, cuts: Iterable[tuple[int, int]]) -> str:

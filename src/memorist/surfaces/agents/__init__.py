@@ -3,4 +3,8 @@
 clients   which agents there are, where each keeps its settings, and in which shape it wants hooks and servers
 splice    JSON of others, changed in one place
 install   puts our lines into those settings, and takes exactly them out again
+hooks     what an agent is told at a moment of its day
+capture   what was said to and by it, out of its transcript
+problems  what went wrong in hooks, for `memorist doctor`
+plugin    the same as plugin folders
 """

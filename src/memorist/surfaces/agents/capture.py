@@ -12,6 +12,7 @@ import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -36,11 +37,12 @@ def recorder(memory: Memory) -> Memory:
     return memory.through(replace(memory.access, origin="recorded", surface=SURFACE))
 
 
-def note(memory: Memory, client: str, session: str, path: Path, ended: bool) -> None:
-    """Keeps that there is such a transcript, unless that is known."""
+def note(memory: Memory, client: str, session: str, path: Path, ended: bool, since: str | None = None) -> None:
+    """Keeps that there is such a transcript, unless that is known. What a fork brings along from before `since` was said, and is
+    kept, in another session."""
     store = memory._tools.store
     there = next((each for each in captures.known(store, memory.space, memory.home) if each.session == session), None)
-    capture = replace(there or Capture(client, session, path), path=path, ended=ended)
+    capture = replace(there or Capture(client, session, path, since=since), path=path, ended=ended)
     if capture != there:
         _keep(memory, capture)
 
@@ -58,7 +60,7 @@ def read_all(memory: Memory, seconds: float | None = None, session: str | None =
 def _read(memory: Memory, capture: Capture, until: float | None) -> int:
     """Reads one on. It is closed once its session has ended and nothing is left."""
     said = 0
-    with closing(_messages(capture)) as found:
+    with closing(_messages(capture)) as found:  # none of a session in which nothing was said, or that was thrown away
         while some := list(islice(found, MESSAGES_AT_ONCE)):
             memory.ingest([message for message, _ in some], session=capture.session, agent=capture.client)
             said += len(some)
@@ -81,12 +83,23 @@ def _keep(memory: Memory, capture: Capture) -> None:
 
 def _messages(capture: Capture) -> Generator[tuple[Mapping[str, Any], int], None, None]:
     """The messages that were not read yet, each with where its line ends."""
+    if not capture.path.is_file():
+        return
     tail = _Tail(Stream(Source(capture.path, readable(capture.path.name))), begin=capture.read)
     for item in IMPORTERS[capture.client].read(tail):
-        if isinstance(item, Utterance):
+        if isinstance(item, Utterance) and not _older(item.message.get("timestamp"), capture.since):
             message = without_guests(item.message)
-            message = {"id": f"{capture.path.name}:{tail.line}", **{k: v for k, v in message.items() if v is not None}}
+            message = {"id": f"{capture.path.name}:{tail.place}", **{k: v for k, v in message.items() if v is not None}}
             yield {**message, "content": _public(message.get("content"))}, tail.end
+
+
+def _older(said: Any, since: str | None) -> bool:
+    if since is None or not isinstance(said, str):
+        return False
+    try:
+        return datetime.fromisoformat(said) < datetime.fromisoformat(since)
+    except (ValueError, TypeError):
+        return False
 
 
 def _public(content: Any) -> Any:
@@ -103,19 +116,19 @@ def _public(content: Any) -> Any:
 class _Tail(Values):
     """The whole lines of a transcript behind a byte; the last one may still be being written."""
 
-    __slots__ = ("begin", "end", "line")
+    __slots__ = ("begin", "end")
 
     def __init__(self, stream: Stream, begin: int) -> None:
         super().__init__(stream)
-        self.begin, self.line, self.end = begin, begin, begin
+        self.begin = self.end = begin
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
         with opened(self.stream.source) as file:
             if self.begin > file.seek(0, 2):  # it was written anew
-                self.end = self.begin = 0
-            file.seek(self.begin)
+                self.begin = 0
+            self.end = file.seek(self.begin)
             while (line := file.readline(LONGEST_LINE)).endswith(b"\n"):
-                self.line, self.end = self.end, self.end + len(line)
+                self.place, self.end = self.end, self.end + len(line)
                 try:
                     found = json.loads(line)
                 except (ValueError, RecursionError):

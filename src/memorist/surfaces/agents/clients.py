@@ -17,6 +17,7 @@ from memorist.errors import Invalid
 MEMORIST = "memorist"
 Moment = Literal["start", "prompt", "compact", "stop", "end", "helper"]
 HOOK_SECONDS = 10  # after which an agent ends a hook; it is done in a fraction of one
+AT_THE_END = 3  # seconds: nobody waits longer for a session that is over, and Codex says so
 _HOOK = re.compile(r"""^"?(?:\S*[\\/])?memorist(?:\.exe)?"?\s+hook\s+([\w-]+)\s""")
 
 
@@ -27,7 +28,7 @@ class Hooks:
     user: tuple[str, ...]  # below the agent's own folder
     project: tuple[str, ...]  # below a project's
     events: Mapping[Moment, str]
-    entry: Callable[[str], Any]
+    entry: Callable[[str, Moment], Any]
     head: tuple[str, Any] | None = None  # a member that the file needs beside them
 
 
@@ -105,8 +106,14 @@ def is_server(entry: object) -> bool:
     return len(words) > 1 and Path(str(words[0])).stem == MEMORIST and words[1] == "mcp"
 
 
-def _nested(**more: Any) -> Callable[[str], Any]:
-    return lambda command: {"hooks": [{"type": "command", **more, "command": command}]}
+def _nested(unit: int = 1, **more: Any) -> Callable[[str, Moment], Any]:
+    """The shape of Claude Code, which others took over; some count in parts of a second."""
+
+    def entry(command: str, moment: Moment) -> Any:
+        timeout = unit * (AT_THE_END if moment == "end" else HOOK_SECONDS)
+        return {"hooks": [{"type": "command", **more, "timeout": timeout, "command": command}]}
+
+    return entry
 
 
 def _desktop() -> str:
@@ -141,7 +148,7 @@ _TABLE = (
             ("mcp", "add", "--scope", "user", MEMORIST, "--", MEMORIST, "mcp"), ("mcp", "remove", "--scope", "user", MEMORIST),
         ),
         "CLAUDE_CONFIG_DIR",
-        Hooks(("settings.json",), (".claude", "settings.json"), _CLAUDE, _nested(timeout=HOOK_SECONDS)),
+        Hooks(("settings.json",), (".claude", "settings.json"), _CLAUDE, _nested()),
     ),
     Agent(
         "codex", "Codex", "codex", ".codex",
@@ -150,19 +157,19 @@ _TABLE = (
             ("mcp", "add", MEMORIST, "--", MEMORIST, "mcp"), ("mcp", "remove", MEMORIST),
         ),
         "CODEX_HOME",
-        Hooks(("hooks.json",), (".codex", "hooks.json"), _CLAUDE, _nested(timeout=HOOK_SECONDS)),
+        Hooks(("hooks.json",), (".codex", "hooks.json"), _CLAUDE, _nested()),
     ),
     Agent(
         "gemini", "Gemini CLI", "gemini", ".gemini",
         Servers(("settings.json",), (".gemini", "settings.json"), ("mcpServers",), _STDIO),
         None,
-        Hooks(("settings.json",), (".gemini", "settings.json"), _GEMINI, _nested(name=MEMORIST, timeout=HOOK_SECONDS * 1000)),
+        Hooks(("settings.json",), (".gemini", "settings.json"), _GEMINI, _nested(1000, name=MEMORIST)),
     ),
     Agent(
         "cursor", "Cursor", "cursor", ".cursor",
         Servers(("mcp.json",), (".cursor", "mcp.json"), ("mcpServers",), _STDIO),
         None,
-        Hooks(("hooks.json",), (".cursor", "hooks.json"), _CURSOR, lambda command: {"command": command}, ("version", 1)),
+        Hooks(("hooks.json",), (".cursor", "hooks.json"), _CURSOR, lambda command, _: {"command": command}, ("version", 1)),
     ),
     Agent(
         "opencode", "OpenCode", "opencode", ".config/opencode",

@@ -6,7 +6,7 @@
     stop, end       nothing is told, and it is only noted that there is a transcript (`capture`)
     compact         the transcript is read, and what lasts is kept before the agent forgets it
 
-A start also reads for a moment in the transcripts of sessions before it.
+A start also reads for a moment in the transcripts of sessions before it, and notes its own: an agent that is killed says no end.
 
 A hook must never be noticed: whatever goes wrong, it prints nothing, ends with 0, and notes the problem for `memorist doctor`.
 """
@@ -29,7 +29,7 @@ from memorist.store.where import Where
 from memorist.surfaces import settings
 from memorist.surfaces.agents import capture
 from memorist.surfaces.agents.clients import CLIENTS, Agent, Moment
-from memorist.text.question import question_of, small_talk
+from memorist.text.question import question_of, small_talk, without_injected
 
 LARGEST_EVENT = 20_000_000  # bytes that are read of what an agent hands over
 TYPED = (None, "user", "sdk")  # sources of a prompt that a person may have typed; others are the agent's own
@@ -78,7 +78,7 @@ def _needs_nothing(moment: Moment, given: Mapping[str, Any]) -> bool:
     prompt = given.get("prompt")
     if not isinstance(prompt, str) or given.get("source") not in TYPED:
         return True
-    asked = question_of(prompt)
+    asked = question_of(without_injected(prompt))
     return not asked.strip() or asked.lstrip().startswith("/") or small_talk(asked)
 
 
@@ -110,7 +110,7 @@ def _told(memory: Memory, moment: Moment, given: Mapping[str, Any]) -> str:
     )  # fmt: skip
     if moment == "prompt":
         shown = frozenset(_shown(memory, session)) if session else frozenset()
-        wish = replace(wish, query=given["prompt"], shown=shown)
+        wish = replace(wish, query=without_injected(given["prompt"]), shown=shown)
     return memory._context(wish).text
 
 
@@ -118,8 +118,9 @@ def _captured(memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, 
     session, path, door = _session(given), given.get("transcript_path"), capture.recorder(memory)
     if moment == "start":
         capture.read_all(door, READING)
-    elif session is not None and isinstance(path, str) and agent.name in capture.IMPORTERS:
-        capture.note(door, agent.name, session, Path(path), moment == "end")
+    if session is not None and isinstance(path, str) and agent.name in capture.IMPORTERS:
+        since = memory._tools.clock().isoformat() if given.get("source") == "fork" else None
+        capture.note(door, agent.name, session, Path(path), moment == "end", since)
         if moment == "compact" and capture.read_all(door, session=session):
             held = door.session(session, agent=agent.name)
             held.flush(reason="compaction_pending")

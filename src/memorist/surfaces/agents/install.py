@@ -154,13 +154,13 @@ def _with_hooks(change: FileChange, hooks: Hooks, client: Agent, command: str, k
     found = splice.read(text, change.file)
     if hooks.head is not None and isinstance(found, Mapping) and hooks.head[0] not in found:
         text = splice.put(text, (hooks.head[0],), hooks.head[1], change.file)
-    for event in hooks.events.values():
+    for moment, event in hooks.events.items():
         wanted = f"{command} hook {client.name} {event}"
         there = _ours(found, event, client)
         if reason := _not_put_in(change.file, event, wanted, there, known):
             told.append(reason)
         elif not there:
-            text = splice.append(text, ("hooks", event), hooks.entry(wanted), change.file)
+            text = splice.append(text, ("hooks", event), hooks.entry(wanted, moment), change.file)
             added.append(event)
     after = text.encode() if added != list(change.entries) else change.after
     return replace(change, after=after, entries=tuple(added), told=tuple(told))

@@ -1,6 +1,7 @@
 """`memorist install` and `uninstall`: our lines in the settings of coding agents, shown before they are written."""
 
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 
 from memorist.errors import Invalid, MemoristError, meant
@@ -16,6 +17,7 @@ WHICH = Option("clients", f"{', '.join(CLIENTS)}, or {EVERY} that are here.", ty
 HERE = Option("here", "In the settings of this project, for everybody who works on it.", "--project", "flag")
 DRY_RUN = Option("dry_run", "Only shows what would change.", "--dry-run", "flag")
 NO_HOOKS = Option("no_hooks", "Only the server of tools.", "--no-hooks", "flag")
+OF_PLUGIN = Option("of_plugin", "Says nothing where the agent's settings have this hook.", "--plugin", "flag")
 NO_MCP = Option("no_mcp", "Only the hooks.", "--no-mcp", "flag")
 
 
@@ -90,18 +92,12 @@ def _shown(place: Place, client: Agent, changes: list[lines.FileChange], none: s
     """What will be done, line by line, before it is."""
     changed = [change for change in changes if change.is_one]
     if not place.json:
-        _show([change.diff() for change in changed] or [[f"{client.title} {none}"]])
-    for said in chain(*(change.told for change in changes)):
+        for text in [change.diff() for change in changed] or [[f"{client.title} {none}"]]:
+            Screen.of(False).verbatim("\n".join(text))
+    for said in chain.from_iterable(map(attrgetter("told"), changes)):
         aside(one_line(said))
-    return {
-        "files": [str(change.file) for change in changed],
-        "entries": [*chain(*(change.entries for change in changed))],
-    }
-
-
-def _show(texts: list[list[str]]) -> None:
-    for text in texts:
-        Screen.of(False).verbatim("\n".join(text))
+    entries = [*chain.from_iterable(map(attrgetter("entries"), changed))]
+    return {"files": [str(change.file) for change in changed], "entries": entries}
 
 
 def _end(place: Place, document: dict[str, dict[str, list[str]]], dry_run: bool) -> int:
@@ -117,13 +113,23 @@ def _end(place: Place, document: dict[str, dict[str, list[str]]], dry_run: bool)
     return 0
 
 
-def hook(place: Place, client: str, event: str) -> int:
+def plugin(place: Place, folder: str) -> int:
+    """The plugin folders of the agents, for those who install plugins instead of lines in settings."""
+    from memorist.surfaces.agents import plugin as folders
+
+    written = folders.write(Path(folder))
+    return Screen.of(place.json).answer([str(file) for file in written], *map(str, written))
+
+
+def hook(place: Place, client: str, event: str, of_plugin: bool = False) -> int:
     """Answers an agent. It is a guest in somebody's session: nothing that goes wrong here may be seen there."""
     import sys
 
     from memorist.surfaces.agents import hooks, problems
 
     try:
+        if of_plugin and _is_in_settings(client, event):
+            return 0
         told = hooks.answer(client, event, sys.stdin.buffer.read(hooks.LARGEST_EVENT + 1))
     except Exception as problem:
         problems.note(client, event, problem)
@@ -133,8 +139,15 @@ def hook(place: Place, client: str, event: str) -> int:
     return 0
 
 
+def _is_in_settings(client: str, event: str) -> bool:
+    from memorist.surfaces.agents import plugin
+
+    return plugin.in_settings(client, event)
+
+
 commands = {
-    "hook": ((Option("client", "The agent."), Option("event", "Its name for what happens.")), hook),
+    "hook": ((Option("client", "The agent."), Option("event", "Its name for what happens."), OF_PLUGIN), hook),
+    "plugin": ((Option("folder", "A new folder.", needed=True), JSON), plugin),
     "install": ((WHICH, HERE, DRY_RUN, NO_HOOKS, NO_MCP, JSON), install),
     "uninstall": ((WHICH, HERE, DRY_RUN, JSON), uninstall),
 }

@@ -65,6 +65,7 @@ SHELL = {
     "on": "Switches memory on again.",
     "install": "Gives coding agents this memory: hooks and tools in their settings, shown before they are written.",
     "uninstall": "Takes exactly those lines out of their settings again.",
+    "receipts": "Lists what coding agents were told here, for how many tokens, and what of it was used.",
     "mcp": "Serves an agent on standard input and output (Model Context Protocol).",
     "prompt": "Writes what to tell an agent about its memory: when to ask it, and what to keep.",
     "bench": "Measures how well your own store answers, without changing it.",
@@ -80,6 +81,7 @@ SEEDS = {
     "narrative_update": "Tells what was thought and why, in the thread of its topic.",
     "narrative_search": "Finds a narrative by its id or by words; the latest without any.",
     "hook": "Answers a coding agent at a moment of its day; its settings call it.",
+    "plugin": "Writes the plugin folders of coding agents, for those who install plugins.",
     "slash": "Runs a slash command: /remember, /forget, /pin, /memory or /consolidate.",
 }
 SPELLED = {"memories export": "export"} | {name.replace("_", "-"): name for name in SEEDS}
@@ -92,10 +94,10 @@ MODULES = {
     "model": "model",
     **dict.fromkeys(("mcp", "prompt"), "mcp"),
     **dict.fromkeys(("serve", "key"), "serve"),
-    **dict.fromkeys(("install", "uninstall", "hook"), "agents"),
+    **dict.fromkeys(("install", "uninstall", "hook", "plugin"), "agents"),
     **dict.fromkeys(("narrative", "task"), "work"),
-    **dict.fromkeys((name for name in SEEDS if name != "hook"), "seeds"),
-    **{name: name for name in ("bench", "completion", "index", "sync")},
+    **dict.fromkeys((name for name in SEEDS if name not in ("hook", "plugin")), "seeds"),
+    **{name: name for name in ("bench", "completion", "index", "receipts", "sync")},
 }
 # What other programs call it.
 ELSEWHERE = {

@@ -23,6 +23,7 @@ from memorist.errors import Invalid, MemoristError, Refused
 from memorist.kinds import KINDS
 from memorist.memory import Memory
 from memorist.records import Draft, Outcome, Record, Report
+from memorist.store.nouns import Diagnosis
 from memorist.store.where import Where, order_of
 from memorist.surfaces import settings
 from memorist.surfaces.cli import arguments, progress, show
@@ -175,11 +176,20 @@ def _perform(verb: Verb, place: Place, **given: Any) -> int:
         if verb.name == "upkeep" and not place.server and not given.get("dry_run"):
             read_transcripts(memory)
         answer = _batch(memory, given) if batch else _each(memory, verb.name, given)
+        if verb.name == "doctor" and not place.server:
+            answer = [*answer, *_agents(memory)]
         show.show(show.Result(verb.name, answer, memory, given, why), Screen.of(place.json))
         if verb.name == "upkeep" and not place.server:
             follow(memory)  # also what other processes wrote
         sys.stdout.flush()  # before the recall log is written, which may have to wait
     return exit_code(answer)
+
+
+def _agents(memory: Memory) -> list[Diagnosis]:
+    """What the doctor says of the coding agents on this machine."""
+    from memorist.surfaces.agents import receipts
+
+    return receipts.checked(memory)
 
 
 def read_transcripts(memory: Memory, seconds: float | None = None) -> None:

@@ -1,0 +1,104 @@
+"""What coding agents were told, out of the recall log: for `memorist receipts`, and for the rows of agents in `memorist doctor`."""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from memorist.errors import MemoristError, StoreDamaged
+from memorist.memory import Memory
+from memorist.project import repository_root
+from memorist.remember.edit import may_show, use_key
+from memorist.store.nouns import Diagnosis, Receipt
+from memorist.store.where import Where
+from memorist.surfaces.agents import install, problems
+from memorist.surfaces.agents.capture import SURFACE
+from memorist.surfaces.agents.clients import CLIENTS, MEMORIST, Agent
+
+LINES_READ = 10_000  # of the recall log, which has questions of all sorts
+
+
+def told(memory: Memory, most: int) -> list[dict[str, Any]]:
+    """What was told to agents here and may be read, the latest first: to which, in which session, when, out of which memories and
+    for how many tokens; and which of these were used, as far as somebody said so."""
+    return [*islice(_told(memory), most)]
+
+
+def _told(memory: Memory) -> Iterator[dict[str, Any]]:
+    store = memory._tools.store
+    for line in _lines(memory):
+        records = store.get(line.ids, Where(memory.access))
+        if len(records) == len(line.ids):
+            used = [each.number for each in records if store.key_use(use_key(line.id, each.id))]
+            yield {
+                "receipt": line.id, "at": line.at, "client": line.actor, "session": line.session,
+                "moment": "prompt" if line.query else "start", "tokens": _tokens(line),
+                "ids": [each.number for each in records], "used": used,
+            }  # fmt: skip
+
+
+def _lines(memory: Memory) -> Iterator[Receipt]:
+    """Lines of hooks in which something was told, in places that may be read."""
+    who = memory.access
+    for line in memory._tools.store.receipts(who.space, LINES_READ):
+        mine = who.sees_every_project if line.home is None else who.may_read(line.home)
+        if line.surface == SURFACE and line.ids and mine and may_show(line, who):
+            yield line
+
+
+def _tokens(line: Receipt) -> int:
+    said: Mapping[str, Any] = line.rendered or {}
+    return int(said.get("tokens", 0))
+
+
+# ---------------------------------------------------------------- for the doctor
+
+
+def checked(memory: Memory) -> list[Diagnosis]:
+    """A row for every agent that is here: what it has of ours, what it was told last, and whether something went wrong since."""
+    try:
+        last = {line.actor: line for line in reversed([*_lines(memory)])}
+    except StoreDamaged:  # which other checks tell
+        last = {}
+    return [_checked(agent, last.get(agent.name)) for agent in CLIENTS.values() if agent.is_here()]
+
+
+def _checked(agent: Agent, last: Receipt | None) -> Diagnosis:
+    root = repository_root(Path.cwd()) or Path.cwd()
+    try:
+        entries = {*install.entries_of(agent), *install.entries_of(agent, root)}
+    except MemoristError as problem:
+        return Diagnosis(False, agent.name, str(problem), "mend that file; nothing of ours works in it")
+    if not entries:
+        return Diagnosis(
+            True, agent.name, f"has nothing of ours; `{MEMORIST} install {agent.name}` gives it this memory"
+        )
+    detail = f"{_has(agent, entries)}; {_last(last)}"
+    if shutil.which(MEMORIST) is None:
+        return Diagnosis(False, agent.name, f"{detail}; {MEMORIST} is not on the PATH", "install it there")
+    wrong = _problem(agent, last.at if last else None)
+    advice = "mend that; this is told until a hook has answered again"
+    return Diagnosis(wrong is None, agent.name, f"{detail}{wrong or ''}", advice)
+
+
+def _has(agent: Agent, entries: set[str]) -> str:
+    hooks = [*agent.hooks.events.values()] if agent.hooks else []
+    there = f"{len(entries & set(hooks))} of {len(hooks)} hooks, " if hooks else ""
+    return there + ("tools" if install.SERVER in entries else "no tools")
+
+
+def _last(line: Receipt | None) -> str:
+    if line is None:
+        return "it was told nothing here yet"
+    return f"last told {_tokens(line):,} tokens at {line.at.replace(tzinfo=None).isoformat(' ', 'minutes')} UTC"
+
+
+def _problem(agent: Agent, since: datetime | None) -> str | None:
+    """The last thing that went wrong in a hook of it, unless one answered after that."""
+    for noted in problems.last():
+        if noted.get("client") == agent.name:
+            later = since is not None and str(noted.get("at")) <= since.isoformat()
+            return None if later else f"; a hook at {noted.get('event')} failed: {noted.get('problem')}"
+    return None

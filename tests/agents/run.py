@@ -1,0 +1,410 @@
+"""`make agents`: Claude Code, Codex and Gemini CLI themselves, against a model on the loopback interface, each with a home and a
+repository that are made for it. Nobody here wrote them, so what they send to their model shows whether the memory reached it.
+
+A client that cannot be installed fails the job. `make agents CLIENT=codex` runs one of them.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import model
+
+import node
+
+BUILD = node.BUILD / "agents"
+PACKAGES = {
+    "@anthropic-ai/claude-code": "2.1.326",
+    "@openai/codex": "0.169.0",
+    "@google/gemini-cli": "0.61.0",
+}
+PATIENCE = 300  # seconds for one turn, on a machine that has other things to do
+REAL = Path(sys.executable).parent / "memorist"
+SESSION = re.compile(r'session[_ ]id"?: *"?([0-9a-f-]{36})')
+# Stands before the real program on the PATH, and writes down what each hook was handed, answered, and how it ended.
+SHIM = """#!/bin/sh
+[ "$1" = hook ] || exec "{real}" "$@"
+kept=$(mktemp "{log}/$2-$3-XXXXXX")
+cat > "$kept.in"
+"{real}" "$@" < "$kept.in" > "$kept.out" 2> "$kept.err"
+code=$?
+echo $code > "$kept.code"
+cat "$kept.out"
+exit $code
+"""
+CODEX = """model = "mock"
+model_provider = "mock"
+
+[model_providers.mock]   # on this machine
+name = "mock"
+base_url = "{url}"
+wire_api = "responses"
+requires_openai_auth = false
+"""
+GEMINI = """{
+  // nobody is here to sign in
+  "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}},
+  "privacy": {"usageStatisticsEnabled": false}
+}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One client: how it is asked something, and which files of it hold our lines."""
+
+    name: str
+    words: tuple[str, ...]  # that ask it something and end
+    resume: Callable[[str], tuple[str, ...]]
+    fork: Callable[[str], tuple[str, ...]] | None  # None: it has none without a terminal
+    compact: Callable[[str], tuple[str, ...]]
+    call: tuple[str, ...]  # so that a tool is called without asking
+    events: tuple[str, ...]  # that it says in every session
+    files: tuple[str, ...]
+
+
+CODEX_WORDS = ("codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust")
+COMPACTING = ("-c", "model_auto_compact_token_limit=5")
+GEMINI_WORDS = ("gemini", "-m", "gemini-2.5-flash", "-o", "json")
+CLIENTS = {
+    client.name: client
+    for client in (
+        Client(
+            "claude-code", ("claude", "--output-format", "json", "-p"),
+            lambda id: ("claude", "--output-format", "json", "--resume", id, "-p"),
+            lambda id: ("claude", "--output-format", "json", "--resume", id, "--fork-session", "-p"),
+            lambda id: ("claude", "--output-format", "json", "--resume", id, "-p", "/compact"),
+            ("--allowedTools", "mcp__memorist__memory_search"),
+            ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"), (".claude/settings.json",),
+        ),
+        Client(
+            "codex", CODEX_WORDS, lambda id: (*CODEX_WORDS, "resume", id), lambda id: (*CODEX_WORDS, "fork", id),
+            lambda id: (*CODEX_WORDS, *COMPACTING, "resume", id, "And now?"),
+            ("--dangerously-bypass-approvals-and-sandbox",),
+            ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"), (".codex/hooks.json", ".codex/config.toml"),
+        ),
+        Client(
+            "gemini", (*GEMINI_WORDS, "-p"), lambda id: (*GEMINI_WORDS, "--resume", id, "-p"), None,
+            lambda id: (*GEMINI_WORDS, "--resume", id, "-p", "And now?"), ("--approval-mode", "yolo"),
+            ("SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd"), (".gemini/settings.json",),
+        ),
+    )
+}  # fmt: skip
+
+# How a person installs the plugin, and what the client itself says about it.
+PLUGIN = {
+    "claude-code": (
+        ("claude", "plugin", "validate", "FOLDER/claude-code"),
+        ("claude", "plugin", "marketplace", "add", "FOLDER"),
+        ("claude", "plugin", "install", "memorist@memorist"),
+    ),
+    "codex": (
+        ("codex", "plugin", "marketplace", "add", "FOLDER"),
+        ("codex", "plugin", "add", "memorist@memorist"),
+    ),
+    "gemini": (
+        ("gemini", "extensions", "validate", "FOLDER/gemini"),
+        ("gemini", "extensions", "install", "FOLDER/gemini", "--consent"),
+    ),
+}
+
+
+@dataclass(slots=True)
+class Scene:
+    """A home in which a client is installed, a repository, and the model."""
+
+    client: Client
+    model: model.Model
+    folder: Path
+    failed: list[str] = field(default_factory=list)
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
+
+    @property
+    def work(self) -> Path:
+        return self.folder / "atlas"
+
+    def environment(self) -> dict[str, str]:
+        places = (
+            self.folder / "bin",
+            BUILD / "node_modules" / ".bin",
+            REAL.parent,
+            Path(node.NODE).parent,
+            "/usr/bin",
+            "/bin",
+        )
+        return {
+            "HOME": str(self.home), "PATH": os.pathsep.join(map(str, places)), "NO_COLOR": "1", "TERM": "dumb",
+            "ANTHROPIC_BASE_URL": self.model.url, "ANTHROPIC_API_KEY": "none", "DISABLE_AUTOUPDATER": "1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": self.model.url,
+            "MEMORIST_HOOK_MS": "20000",  # a machine that is busy shall not decide what is told
+        }  # fmt: skip
+
+    def set_up(self) -> None:
+        for folder in (
+            self.home / ".codex",
+            self.home / ".gemini",
+            self.work,
+            self.folder / "bin",
+            self.folder / "hooks",
+        ):
+            folder.mkdir(parents=True)
+        (self.home / ".codex" / "config.toml").write_text(CODEX.format(url=self.model.url))
+        (self.home / ".gemini" / "settings.json").write_text(GEMINI)
+        shim = self.folder / "bin" / "memorist"
+        shim.write_text(SHIM.format(real=REAL, log=self.folder / "hooks"))
+        shim.chmod(0o755)
+        subprocess.run(["git", "init", "-q", str(self.work)], check=True)
+
+    def say(self, words: tuple[str, ...], *more: str) -> tuple[str, str]:
+        """Lets the client ask its model. → what it printed, and what it sent"""
+        before = len(self.model.asked)
+        done = self.run(*words, *more)
+        if done.returncode:
+            self.check(False, f"{words[0]} ends with 0", done.stdout[-1500:] + done.stderr[-1500:])
+        return done.stdout + done.stderr, self.model.since(before)
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        program = shutil.which(words[0], path=self.environment()["PATH"]) or words[0]
+        return subprocess.run(
+            [program, *words[1:]], capture_output=True, text=True, cwd=self.work, env=self.environment(),
+            stdin=subprocess.DEVNULL, timeout=PATIENCE,
+        )  # fmt: skip
+
+    def memorist(self, *words: str) -> str:
+        done = self.run("memorist", *words)
+        if done.returncode:
+            raise SystemExit(f"memorist {' '.join(words)}: {done.stderr or done.stdout}")
+        return done.stdout
+
+    def turns(self) -> list[dict[str, Any]]:
+        found = json.loads(self.memorist("list", "--all", "--json"))
+        return [each for each in found if each["kind"] == "turn"]
+
+    def said(self, words: str) -> list[str]:
+        """The sessions in which those words are kept, once for each time."""
+        return [each["provenance"]["session"] for each in self.turns() if words in each["text"]]
+
+    def hooks(self, event: str) -> list[dict[str, Any]]:
+        """What the client handed over at that event."""
+        return [json.loads(text) for text in self._kept(event, "in")]
+
+    def answers(self, event: str) -> list[str]:
+        """What it was answered."""
+        return self._kept(event, "out")
+
+    def _kept(self, event: str, of: str) -> list[str]:
+        files = (self.folder / "hooks").glob(f"{self.client.name}-{event}-*.in")
+        return [file.with_suffix(f".{of}").read_text() for file in sorted(files, key=_made)]
+
+    def check(self, good: bool, what: str, detail: str = "") -> None:
+        sys.stdout.write(
+            f"  {'ok  ' if good else 'FAIL'}  {self.client.name}: {what}\n{'' if good else detail + chr(10)}"
+        )
+        sys.stdout.flush()
+        if not good:
+            self.failed.append(what)
+
+
+def _made(file: Path) -> int:
+    return file.stat().st_mtime_ns
+
+
+# ---------------------------------------------------------------- what is shown
+
+
+def whole_life(scene: Scene) -> None:
+    client = scene.client
+    before = {name: _content(scene.home / name) for name in client.files}
+    scene.memorist("install", client.name)
+    scene.check(
+        "has everything already" in scene.memorist("install", client.name), "a second installation changes nothing"
+    )
+    first = two_sessions(scene)
+    tool_call(scene)
+    resumed(scene, first)
+    if client.fork is not None:
+        forked(scene, first)
+    compacted(scene, first)
+    killed(scene)
+    quiet(scene)
+    scene.memorist("uninstall", client.name)
+    after = {name: _content(scene.home / name) for name in client.files}
+    scene.check(after == before, "uninstalled, its files are what they were, byte for byte", f"{before}\n{after}")
+    left = [str(file) for file in scene.home.glob(".*/*.json") if b"memorist hook" in file.read_bytes()]
+    claude = scene.home / ".claude.json"
+    servers = json.loads(claude.read_text()).get("mcpServers", {}) if claude.exists() else {}
+    scene.check(not left and not servers, "and nothing of ours is left", f"{left} {servers}")
+
+
+def two_sessions(scene: Scene) -> str:
+    printed, sent = scene.say(
+        scene.client.words, "We decided that staging runs Postgres 16, because of its JSON functions."
+    )
+    found = SESSION.search(printed)
+    scene.check(model.SAID in printed and found is not None, "the first session says a decision", printed[-1500:])
+    scene.check("project_memory" not in sent, "and is told nothing, since nothing is known", sent[-1500:])
+    _, sent = scene.say(scene.client.words, "which database does staging run?")
+    scene.check("Postgres 16" in sent and "project_memory" in sent, "the second gets it in what it sends", sent[-3000:])
+    return found[1] if found else ""
+
+
+def tool_call(scene: Scene) -> None:
+    scene.memorist("remember", "The backup window is Sunday at 03:00 UTC")
+    before = len(scene.model.results)
+    asked = 'CALL memory_search {"query": "when is the backup window?"}'
+    words = (*scene.client.words[:-1], *scene.client.call, scene.client.words[-1])
+    _, sent = scene.say(words, asked)
+    results = scene.model.results[before:]
+    good = any("03:00 UTC" in result for result in results)
+    scene.check(good, "a tool of ours is called, and its result sent", f"{results} {sent[-2000:]}")
+
+
+def resumed(scene: Scene, session: str) -> None:
+    scene.say(scene.client.resume(session), "Billing goes through Stripe only.")
+    source = scene.hooks("SessionStart")[-1]
+    scene.check(source["session_id"] == session, "a session that is resumed keeps its name", f"{session} {source}")
+    scene.memorist("upkeep")
+    kept = scene.said("Billing goes through Stripe"), scene.said("We decided that staging runs")
+    scene.check(kept == ([session], [session]), "and both its parts are kept, once", f"{session} {kept}")
+
+
+def forked(scene: Scene, session: str) -> None:
+    assert scene.client.fork is not None
+    scene.say(scene.client.fork(session), "The mail server is Postfix.")
+    scene.memorist("upkeep")
+    mail, old = scene.said("The mail server is Postfix"), scene.said("Billing goes through Stripe")
+    good = len(mail) == 1 and mail != [session] and old == [session]
+    scene.check(good, "a fork has a name of its own, and brings nothing along twice", f"{session} {mail} {old}")
+
+
+def compacted(scene: Scene, session: str) -> None:
+    event = "PreCompress" if scene.client.name == "gemini" else "PreCompact"
+    before = len(scene.hooks(event))
+    scene.say(scene.client.compact(session))
+    fired = scene.hooks(event)[before:]
+    scene.check(len(fired) > 0, "a hook is called before a compaction", f"{len(fired)}")
+
+
+def killed(scene: Scene) -> None:
+    """In the second turn of a session: Gemini throws a transcript away in which its model never said anything."""
+    printed, _ = scene.say(scene.client.words, "The timeout is nine seconds.")
+    session = SESSION.search(printed)
+    scene.memorist("upkeep")
+    before = len(scene.model.asked)
+    words = (*scene.client.resume(session[1] if session else ""), "The retry limit is seven.")
+    scene.model.speaks.clear()
+    program = shutil.which(words[0], path=scene.environment()["PATH"]) or words[0]
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(
+        [program, *words[1:]], cwd=scene.work, env=scene.environment(), start_new_session=True, **quiet
+    )
+    until = time.monotonic() + PATIENCE
+    while "retry limit is seven" not in scene.model.since(before) and time.monotonic() < until:
+        time.sleep(0.1)
+    time.sleep(2)  # nobody kills a client in the moment in which it asks
+    os.killpg(process.pid, signal.SIGKILL)  # the client, and what it started
+    process.wait(PATIENCE)
+    scene.model.speaks.set()
+    scene.say(scene.client.words, "what is the retry limit?")
+    kept = scene.said("retry limit is seven")
+    scene.check(len(kept) == 1, "of a client that was killed the next session keeps what was said", f"{kept}")
+
+
+def quiet(scene: Scene) -> None:
+    """No hook wrote anything but a document, failed, or noted a problem."""
+    wrong = []
+    for file in sorted((scene.folder / "hooks").glob("*.code")):
+        out, err = (file.with_suffix(end).read_text() for end in (".out", ".err"))
+        if file.read_text().strip() != "0" or err or (out and not isinstance(json.loads(out), dict)):
+            wrong.append(f"{file.name}: {file.read_text()} {out} {err}")
+    notes = scene.home / ".config" / "memorist" / "hooks.json"
+    wrong += [notes.read_text()] if notes.exists() else []
+    scene.check(not wrong, "every hook ended with 0 and said nothing beside its answer", "\n".join(wrong))
+    silent = [event for event in scene.client.events if not scene.hooks(event)]
+    scene.check(not silent, f"{', '.join(scene.client.events)} were all called", str(silent))
+
+
+def as_plugin(scene: Scene) -> None:
+    """The plugin in the place of our lines, and then beside them."""
+    client, folder = scene.client, scene.folder / "plugins"
+    scene.memorist("plugin", str(folder))
+    for words in PLUGIN[client.name]:
+        done = scene.run(*(word.replace("FOLDER", str(folder)) for word in words))
+        scene.check(done.returncode == 0, f"`{' '.join(words)}`", done.stdout[-1500:] + done.stderr[-1500:])
+    _, sent = scene.say(client.words, "which database does staging run?")
+    scene.check("Postgres 16" in sent, "with the plugin alone it gets what was said", sent[-2500:])
+    scene.memorist("install", client.name)
+    before = len(scene.hooks(client.events[1]))
+    scene.say(client.words, "which database does staging run?")
+    both = scene.answers(client.events[1])[before:]
+    scene.check(len(both) == 2 and both.count("") == 1, "with our lines beside it, one of two hooks answers", str(both))
+
+
+def at_once(scenes: list[Scene]) -> None:
+    """All of them in one project: each keeps what was said to it, and later each gets what was said to the others."""
+    first = scenes[0]
+    for scene in scenes:
+        scene.memorist("install", scene.client.name)
+    with ThreadPoolExecutor() as pool:
+        prompts = [
+            f"We decided that the {scene.client.name} budget is {100 + n} euros." for n, scene in enumerate(scenes)
+        ]
+        [*pool.map(lambda scene, prompt: scene.say(scene.client.words, prompt), scenes, prompts)]
+    first.memorist("upkeep")
+    for n, scene in enumerate(scenes):
+        kept = scene.said(f"budget is {100 + n} euros")
+        scene.check(len(kept) == 1, "beside others in one project, what was said is kept once", f"{kept}")
+    for n, scene in enumerate(scenes):
+        other = (n + 1) % len(scenes)
+        _, sent = scene.say(scene.client.words, f"what is the {scenes[other].client.name} budget?")
+        scene.check(
+            f"{100 + other} euros" in sent, f"and it gets what was said to {scenes[other].client.name}", sent[-2500:]
+        )
+
+
+def _content(file: Path) -> bytes | None:
+    return file.read_bytes() if file.exists() else None
+
+
+def main(names: list[str]) -> int:
+    node.installed(BUILD, PACKAGES)
+    # npm asks a person before it runs a package's own script; this one puts the program in its place.
+    claude = BUILD / "node_modules" / "@anthropic-ai" / "claude-code"
+    subprocess.run([node.NODE, "install.cjs"], check=True, cwd=claude, env=node.environment())
+    clients = [CLIENTS[name] for name in names or CLIENTS]
+    failed: list[str] = []
+    with model.listening() as listens, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        for client in clients:
+            scene = Scene(client, listens, Path(folder) / client.name)
+            scene.set_up()
+            shown = scene.run(client.words[0], "--version").stdout.strip()
+            sys.stdout.write(f"--- {client.name}: {shown}\n")
+            whole_life(scene)
+            as_plugin(scene)
+            failed += scene.failed
+        if len(clients) > 1:
+            sys.stdout.write("--- all at once\n")
+            scenes = [Scene(client, listens, Path(folder) / "together") for client in clients]
+            scenes[0].set_up()
+            at_once(scenes)
+            failed += [what for scene in scenes for what in scene.failed]
+    sys.stdout.write(f"{len(failed)} failed\n" if failed else "all of it holds\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

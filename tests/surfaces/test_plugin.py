@@ -1,0 +1,94 @@
+"""The plugin folders: what each format wants of its files, by our own reading of its public shape; and one hook for one event."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from memorist.errors import Refused
+from memorist.surfaces.agents import install, plugin
+from memorist.surfaces.agents.clients import CLIENTS, commands_in, is_hook
+from surfaces.conftest import Cli
+
+NAME = re.compile(r"(?!.*(?:--|\.\.))[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
+FILES = plugin.files()
+DOCUMENTS = {path: json.loads(text) for path, text in FILES.items() if path.endswith(".json")}
+AGENT_PLUGINS = {
+    "$schema",
+    "name",
+    "version",
+    "description",
+    "author",
+    "homepage",
+    "repository",
+    "license",
+    "keywords",
+    "extensions",
+}
+
+
+@pytest.mark.parametrize("path", [path for path in DOCUMENTS if path.endswith(("plugin.json", "extension.json"))])
+def test_a_manifest_names_the_plugin(path: str) -> None:
+    manifest = DOCUMENTS[path]
+    assert NAME.fullmatch(manifest["name"]) and len(manifest["name"]) <= 64
+    assert re.fullmatch(r"\d+\.\d+\.\d+", manifest["version"]) and manifest["description"]
+
+
+def test_agent_plugins_take_nothing_else() -> None:
+    manifest, servers = DOCUMENTS["agent-plugins/plugin.json"], DOCUMENTS["agent-plugins/mcp.json"]
+    assert manifest.keys() <= AGENT_PLUGINS and manifest["$schema"].endswith("/1.0.0/plugin.schema.json")
+    assert manifest["author"].keys() <= {"name", "email", "url"}
+    assert servers.keys() == {"$schema", "mcpServers"} and servers["$schema"].endswith("/1.0.0/mcp.schema.json")
+    assert all(each["type"] == "stdio" and each["command"] for each in servers["mcpServers"].values())
+    assert not any("hooks" in path for path in FILES if path.startswith("agent-plugins"))
+
+
+@pytest.mark.parametrize("name", ["claude-code", "codex", "gemini"])
+def test_hooks_are_those_of_an_installation(name: str) -> None:
+    hooks, known = DOCUMENTS[f"{name}/hooks/hooks.json"]["hooks"], CLIENTS[name].hooks
+    assert known is not None and [*hooks] == [*known.events.values()]
+    for event, entries in hooks.items():
+        [command] = [command for entry in entries for command in commands_in(entry)]
+        assert is_hook(command, name) and command == f"memorist hook {name} {event} --plugin"
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.endswith("SKILL.md")])
+def test_a_skill_says_when(path: str) -> None:
+    head, body = FILES[path].removeprefix("---\n").split("\n---\n")
+    said = dict(line.split(": ", 1) for line in head.splitlines())
+    assert said["name"] == Path(path).parent.name in ("remember", "recall", "review", "status")
+    assert (
+        1 <= len(said["description"]) <= 1024 and ": " not in said["description"] and 0 < len(body.splitlines()) < 500
+    )
+
+
+def test_the_folder_is_written_and_nothing_in_it_replaced(cli: Cli, tmp_path: Path) -> None:
+    folder = tmp_path / "plugins"
+    said = cli("plugin", str(folder), "--json")
+    assert {Path(each) for each in json.loads(said.out)} == {file for file in folder.rglob("*") if file.is_file()}
+    assert cli("plugin", str(folder)).code == 0, "the same again"
+    (folder / "README.md").write_text("mine")
+    with pytest.raises(Refused, match="is another"):
+        plugin.write(folder)
+    assert (folder / "README.md").read_text() == "mine"
+
+
+def test_a_hook_runs_once(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the settings have it, the plugin's says nothing."""
+    home, programs = tmp_path / "home", tmp_path / "bin"
+    (home / ".gemini").mkdir(parents=True)
+    programs.mkdir()
+    (programs / "memorist").write_text("#!/bin/sh\n")
+    (programs / "memorist").chmod(0o755)
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, str(home))
+    monkeypatch.setenv("PATH", str(programs))
+    cli("remember", "Staging runs Postgres 16")
+    asked = json.dumps({"session_id": "s1", "cwd": str(cli.folder), "prompt": "which database does staging run?"})
+    told = cli("hook", "gemini", "BeforeAgent", "--plugin", stdin=asked, HOME=str(home)).out
+    assert "Postgres 16" in told
+    install.install(CLIENTS["gemini"])
+    again = asked.replace("s1", "s2")
+    assert cli("hook", "gemini", "BeforeAgent", "--plugin", stdin=again, HOME=str(home)).out == ""
+    assert "Postgres 16" in cli("hook", "gemini", "BeforeAgent", stdin=again, HOME=str(home)).out
