@@ -77,6 +77,12 @@ def test_the_hints_say_what_a_tool_does() -> None:
     [
         ("read", ["memory_search", "memory_get", "memory_context", "memory_timeline"]),
         ("openai", ["search", "fetch"]),
+        ("associative", ["memory"]),
+        (
+            "graph",
+            ["create_entities", "create_relations", "add_observations", "delete_entities", "delete_observations",
+             "delete_relations", "read_graph", "search_nodes", "open_nodes"],
+        ),
         (
             "seed",
             ["memory_store", "memory_query", "memory_reinforce", "memory_demote", "memory_update", "narrative_update",

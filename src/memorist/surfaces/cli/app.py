@@ -80,6 +80,7 @@ SEEDS = {
     "narrative_update": "Tells what was thought and why, in the thread of its topic.",
     "narrative_search": "Finds a narrative by its id or by words; the latest without any.",
     "hook": "Answers a coding agent at a moment of its day; its settings call it.",
+    "memory": "Does what a call of the one tool asks for: remember, recall, search, list, forget, link, tag or related.",
     "slash": "Runs a slash command: /remember, /forget, /pin, /memory or /consolidate.",
 }
 SPELLED = {"memories export": "export"} | {name.replace("_", "-"): name for name in SEEDS}
