@@ -121,7 +121,7 @@ def test_what_the_user_said_is_not_deleted_by_an_agent(known: Memory) -> None:
 
 
 def test_answers_are_bounded_and_say_so(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph, "SHOWN", 3)
+    monkeypatch.setattr(graph, "MOST_ENTITIES", 3)
     graph.create_entities(memory, [{"name": f"Ship {n}", "entityType": "ship", "observations": []} for n in range(5)])
     whole = graph.read_graph(memory)
     assert len(whole["entities"]) == 3 and "2 entities more are left out; search_nodes" in whole["notes"][0]

@@ -9,7 +9,7 @@ from memorist import Memory, seeds
 from memorist.designs import ASSOCIATIVE, HEBBIAN
 from memorist.errors import Invalid, NotFound
 from memorist.recall.stages.cascade import Cascade
-from memorist.seeds.associative import ACTIONS, Answer, call_of
+from memorist.seeds.associative import ACTIONS, ActionAnswer, call_of
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def tool(memory: Memory) -> Any:
     return seeds.associative(memory).memory
 
 
-def numbers(answer: Answer) -> list[int]:
+def numbers(answer: ActionAnswer) -> list[int]:
     return [entry.id for entry in answer]
 
 

@@ -30,9 +30,9 @@ from memorist.store.files import write_new
 from memorist.store.open import noting_copy
 from memorist.unseen import unseen
 
-PAGE = 250
-VERSION = 1
-EDGES = {
+LAYOUT_PAGE = 250
+LAYOUT_VERSION = 1
+EDGE_NAMES = {
     "relates_to": "RelatesTo", "supersedes": "Supersedes", "contradicts": "Contradicts", "derived_from": "DerivedFrom",
     "in_cluster": "InCluster",
 }  # fmt: skip
@@ -106,7 +106,7 @@ def _entries(memory: Memory, scope: str, seen: _Seen) -> Iterator[str]:
             elif record.kind == "cluster" and record.state == "active":
                 seen.clusters.append(record.id)
 
-    yield from _document({"version": VERSION, "scope": scope}, "memories", told())
+    yield from _document({"version": LAYOUT_VERSION, "scope": scope}, "memories", told())
 
 
 def entry(record: Record) -> dict[str, Any]:
@@ -150,15 +150,15 @@ def _clusters(memory: Memory, scope: str, seen: _Seen) -> Iterator[str]:
             for link in memory._links(some):
                 if link.kind == "in_cluster" and link.b in members:
                     members[link.b].append(link.a)
-            for head in memory.list({"id": {"$in": some}, "scope": {"$in": [scope, GLOBAL]}}, limit=PAGE):
+            for head in memory.list({"id": {"$in": some}, "scope": {"$in": [scope, GLOBAL]}}, limit=LAYOUT_PAGE):
                 yield head.id, {"centre": head.data.get("centre"), "members": sorted(members[head.id])}
 
-    yield from _document({"version": VERSION}, "clusters", told())
+    yield from _document({"version": LAYOUT_VERSION}, "clusters", told())
 
 
 def _tags(seen: _Seen) -> Iterator[str]:
     tags = ((tag, {"count": len(ids), "memories": ids}) for tag, ids in sorted(seen.tags.items()))
-    yield from _document({"version": VERSION}, "tags", tags)
+    yield from _document({"version": LAYOUT_VERSION}, "tags", tags)
 
 
 def _vectors(memory: Memory) -> Iterator[str]:
@@ -166,12 +166,12 @@ def _vectors(memory: Memory) -> Iterator[str]:
         (str(each.id), {"model": each.model, "dimension": each.dimension, "state": each.state, "layers": each.layers})
         for each in memory._tools.store.generations()
     )
-    yield from _document({"version": VERSION, "waiting": memory.status()["rows_waiting"]}, "generations", models)
+    yield from _document({"version": LAYOUT_VERSION, "waiting": memory.status()["rows_waiting"]}, "generations", models)
 
 
 def _graph(memory: Memory, scope: str, seen: _Seen) -> Iterator[str]:
     """All nodes by what they are, and all edges: tags among them, as the founding document has it."""
-    yield from _head({"version": VERSION, "scope": scope, "written": memory._tools.clock().isoformat()})
+    yield from _head({"version": LAYOUT_VERSION, "scope": scope, "written": memory._tools.clock().isoformat()})
     kinds = (("memory", seen.memories), ("cluster", seen.clusters), ("tag", seen.tags))
     nodes = ((f"tag:{each}" if kind == "tag" else each, kind) for kind, names in kinds for each in names)
     yield '  "nodes": {\n'
@@ -192,7 +192,7 @@ def _edges(memory: Memory, seen: _Seen) -> Iterator[dict[str, Any]]:
 
 
 def _edge(link: Link) -> dict[str, Any]:
-    told = {"from": link.a, "to": link.b, "kind": EDGES[link.kind], "weight": link.weight}
+    told = {"from": link.a, "to": link.b, "kind": EDGE_NAMES[link.kind], "weight": link.weight}
     return told | ({"evidence": link.evidence} if link.evidence else {})
 
 
@@ -203,7 +203,7 @@ def _records(memory: Memory, scope: str) -> Iterator[Record]:
     """All of one scope but what was erased, by number."""
     last = 0
     where: dict[str, Any] = {"scope": scope, "state": {"$in": LIVING}}
-    while page := memory.list({**where, "number": {"$gt": last}}, order="-number", limit=PAGE):
+    while page := memory.list({**where, "number": {"$gt": last}}, order="-number", limit=LAYOUT_PAGE):
         yield from page
         last = page[-1].number
 
@@ -214,7 +214,7 @@ def _is_memory(record: Record, memory: Memory) -> bool:
 
 
 def _pages(ids: list[str]) -> Iterator[list[str]]:
-    yield from (ids[n : n + PAGE] for n in range(0, len(ids), PAGE))
+    yield from (ids[n : n + LAYOUT_PAGE] for n in range(0, len(ids), LAYOUT_PAGE))
 
 
 def _document(head: Mapping[str, Any], name: str, entries: Iterable[tuple[str, Any]]) -> Iterator[str]:

@@ -38,15 +38,15 @@ from memorist.text.visible import quoted, visible
 CATEGORIES: Mapping[str, str] = MappingProxyType(
     {name: name for name in ("fact", "preference", "entity", "correction", "procedure")} | {"negative": "warning"}
 )
-MODES = ("recent", "semantic", "cascade")
-SCOPES = ("project", "global", "session", "all")
-WEIGHT = 0.5  # of a link, where nothing is said
-DEPTH = 2
-FOUND, LISTED, MOST = 10, 20, 100  # memories of an answer: of a question, of a list, at all
+RECALL_MODES = ("recent", "semantic", "cascade")
+SCOPE_NAMES = ("project", "global", "session", "all")
+LINK_WEIGHT = 0.5  # of a link, where nothing is said
+WALK_STEPS = 2
+BEST_FOUND, LATEST, MOST_ENTRIES = 10, 20, 100  # memories of an answer: of a question, of a list, at all
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MemoryEntry:
     """A memory in the columns of the founding document. `str(entry)` is the line for the agent."""
 
     id: int
@@ -72,27 +72,27 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(Sequence[Entry]):
+class ActionAnswer(Sequence[MemoryEntry]):
     """What the tool says to one action, with the memories that it is about. `str(answer)` is the text for the agent."""
 
     action: str
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[MemoryEntry, ...] = ()
     outcome: str | None = None  # of what was done, and why
     because: str | None = None
     advice: str | None = None
 
     @overload
-    def __getitem__(self, index: int) -> Entry: ...
+    def __getitem__(self, index: int) -> MemoryEntry: ...
     @overload
-    def __getitem__(self, index: slice) -> tuple[Entry, ...]: ...
-    def __getitem__(self, index: int | slice) -> Entry | tuple[Entry, ...]:
+    def __getitem__(self, index: slice) -> tuple[MemoryEntry, ...]: ...
+    def __getitem__(self, index: int | slice) -> MemoryEntry | tuple[MemoryEntry, ...]:
         return self.entries[index]
 
     def __len__(self) -> int:
         return len(self.entries)
 
     def __bool__(self) -> bool:
-        return bool(self.entries) or self.outcome in DONE
+        return bool(self.entries) or self.outcome in SUCCEEDED
 
     def __str__(self) -> str:
         if self.outcome is None:
@@ -102,7 +102,7 @@ class Answer(Sequence[Entry]):
         return f"{self.outcome}{about}: {visible(self.because or '')}{advice}"
 
 
-DONE = ("added", "reinforced", "restored", "repeated", "changed", "unchanged")
+SUCCEEDED = ("added", "reinforced", "restored", "repeated", "changed", "unchanged")
 
 
 class Associative:
@@ -113,7 +113,7 @@ class Associative:
         self._memory = memory.through(replace(memory.access, origin=origin))
         self._memory.design = _following_links(memory.design)
 
-    def memory(self, action: str, **given: Any) -> Answer:
+    def memory(self, action: str, **given: Any) -> ActionAnswer:
         """Does what `action` names, with the arguments of that action.
 
         >>> tool = Associative(Memory(":memory:"))
@@ -122,18 +122,8 @@ class Associative:
         >>> print(tool.memory("list", tag="db"))
         [id:1] (fact, project/default) Staging runs Postgres 16 #db
         """
-        if not isinstance(action, str) or action not in ACTIONS:
-            raise Invalid(f"there is no action {quoted(action)}; actions are {', '.join(ACTIONS)}")
-        act = ACTIONS[action]
-        unknown = next((name for name in given if name not in act.takes), None)
-        if unknown is not None:
-            raise Invalid(
-                f"{action} takes no {quoted(unknown)}{meant(unknown, act.takes)}; it takes {', '.join(act.takes)}"
-            )
-        missing = [name for name in act.needs if given.get(name) is None]
-        if missing:
-            raise Invalid(f"{action} needs {', '.join(missing)}; it takes {', '.join(act.takes)}")
-        said = {SPELLED.get(name, name): value for name, value in given.items() if value is not None}
+        act = _checked(action, given)
+        said = {RENAMED.get(name, name): value for name, value in given.items() if value is not None}
         return act.does(self, **said)
 
     # ------------------------------------------------------------ writing
@@ -146,7 +136,7 @@ class Associative:
         tags: str | Sequence[str] = (),
         session: str | None = None,
         triggers: Sequence[str] = (),
-    ) -> Answer:
+    ) -> ActionAnswer:
         """Keeps it. `triggers` are words on which a warning or a procedure comes up by itself."""
         if not isinstance(category, str) or category not in CATEGORIES:
             raise Invalid(f"there is no category {quoted(category)}; categories are {', '.join(CATEGORIES)}")
@@ -162,16 +152,18 @@ class Associative:
         )
         return self._done("remember", done)
 
-    def forget(self, id: Reference) -> Answer:
+    def forget(self, id: Reference) -> ActionAnswer:
         return self._done("forget", self._memory.forget(id, because="forgotten by the agent"))
 
-    def link(self, a: Reference, b: Reference, relation: str = "relates_to", weight: float = WEIGHT) -> Answer:
+    def link(
+        self, a: Reference, b: Reference, relation: str = "relates_to", weight: float = LINK_WEIGHT
+    ) -> ActionAnswer:
         """Relates two. A relation that is none of the engine's kinds is a plain one, with that word as its evidence."""
         kind = _kind(checks.label(relation, "relation"))
         evidence = relation if kind is None else None
         return self._done("link", self._memory.link(a, b, kind or "relates_to", weight=weight, evidence=evidence))
 
-    def tag(self, id: Reference, tags: str | Sequence[str]) -> Answer:
+    def tag(self, id: Reference, tags: str | Sequence[str]) -> ActionAnswer:
         return self._done("tag", self._memory.tag(id, *_tags(tags)))
 
     # ------------------------------------------------------------ reading
@@ -180,13 +172,13 @@ class Associative:
         self,
         query: str | None = None,
         mode: str | None = None,
-        limit: int = FOUND,
+        limit: int = BEST_FOUND,
         scope: str = "all",
         session: str | None = None,
-    ) -> Answer:
+    ) -> ActionAnswer:
         """What matters for a question. Without one: what the last turns of `session` ask for, or else the latest memories."""
         manner = mode or ("cascade" if query or session else "recent")
-        checks.one_of(manner, "mode", MODES)
+        checks.one_of(manner, "mode", RECALL_MODES)
         if manner == "recent":
             return self._latest("recall", {}, limit, scope, session)
         if query is None and session is None:
@@ -194,18 +186,18 @@ class Associative:
         dropped = (Cascade,) if manner == "semantic" else ()
         return self._found("recall", query, dropped, limit, scope, session)
 
-    def search(self, query: str, limit: int = LISTED, scope: str = "all", session: str | None = None) -> Answer:
+    def search(self, query: str, limit: int = LATEST, scope: str = "all", session: str | None = None) -> ActionAnswer:
         """All that fits, the best first: neither a judge nor the gate that keeps only the best takes anything out."""
         return self._found("search", query, (Cascade, Judge, KeepClose), limit, scope, session)
 
     def list(
-        self, tag: str | None = None, limit: int = LISTED, scope: str = "all", session: str | None = None
-    ) -> Answer:
+        self, tag: str | None = None, limit: int = LATEST, scope: str = "all", session: str | None = None
+    ) -> ActionAnswer:
         return self._latest("list", {} if tag is None else {"tags": [tag]}, limit, scope, session)
 
-    def related(self, id: Reference, depth: int = DEPTH, limit: int = FOUND) -> Answer:
-        hits = self._memory.related(id, depth=depth, limit=checks.whole(limit, "limit", 1, MOST))
-        return Answer("related", self._entries(hits), because="nothing hangs together with it yet")
+    def related(self, id: Reference, depth: int = WALK_STEPS, limit: int = BEST_FOUND) -> ActionAnswer:
+        hits = self._memory.related(id, depth=depth, limit=checks.whole(limit, "limit", 1, MOST_ENTRIES))
+        return ActionAnswer("related", self._entries(hits), because="nothing hangs together with it yet")
 
     # ------------------------------------------------------------ what they share
 
@@ -217,21 +209,23 @@ class Associative:
         limit: int,
         scope: str,
         session: str | None,
-    ) -> Answer:
+    ) -> ActionAnswer:
         usual = self._memory.design
         door = self._memory.through(self._memory.access)
         door.design = replace(usual, recall=tuple(each for each in usual.recall if not isinstance(each, without)))
         place = None if scope == "all" else self._place(scope, session)
-        some = checks.whole(limit, "limit", 1, MOST)
+        some = checks.whole(limit, "limit", 1, MOST_ENTRIES)
         found = door.recall(query, limit=some, scope=place, session=session)
-        return Answer(action, self._entries(found), because=found.empty_because)
+        return ActionAnswer(action, self._entries(found), because=found.empty_because)
 
-    def _latest(self, action: str, where: Mapping[str, Any], limit: int, scope: str, session: str | None) -> Answer:
+    def _latest(
+        self, action: str, where: Mapping[str, Any], limit: int, scope: str, session: str | None
+    ) -> ActionAnswer:
         kinds = [kind.name for kind in self._memory._tools.kinds.values() if kind.recalled and kind.layer == MEMORY]
         scopes = self._read(session) if scope == "all" else [self._place(scope, session)]
         wanted = {"kind": {"$in": kinds}, "scope": {"$in": scopes}, **where}
-        records = self._memory.list(wanted, limit=checks.whole(limit, "limit", 1, MOST))
-        return Answer(action, tuple(map(self._entry, records)), because="nothing is remembered there yet")
+        records = self._memory.list(wanted, limit=checks.whole(limit, "limit", 1, MOST_ENTRIES))
+        return ActionAnswer(action, tuple(map(self._entry, records)), because="nothing is remembered there yet")
 
     def _read(self, session: str | None) -> builtins.list[str]:
         who: Access = self._memory.access
@@ -239,22 +233,22 @@ class Associative:
         return [each for each in named if who.may_read(each, who.home_of(each))]
 
     def _place(self, scope: str, session: str | None) -> str:
-        checks.one_of(scope, "scope", SCOPES)
+        checks.one_of(scope, "scope", SCOPE_NAMES)
         if scope == "session":
             if session is None:
                 raise Invalid("scope session needs the session; name it")
             return f"session/{session}"
         return GLOBAL if scope == "global" else self._memory.home
 
-    def _done(self, action: str, done: Outcome) -> Answer:
+    def _done(self, action: str, done: Outcome) -> ActionAnswer:
         about = () if done.record is None else (self._entry(done.record),)
-        return Answer(action, about, done.outcome, done.because, done.advice)
+        return ActionAnswer(action, about, done.outcome, done.because, done.advice)
 
-    def _entries(self, hits: Iterable[Hit]) -> tuple[Entry, ...]:
+    def _entries(self, hits: Iterable[Hit]) -> tuple[MemoryEntry, ...]:
         return tuple(self._entry(hit.record, hit.score) for hit in hits)
 
-    def _entry(self, record: Record, score: float | None = None) -> Entry:
-        return Entry(
+    def _entry(self, record: Record, score: float | None = None) -> MemoryEntry:
+        return MemoryEntry(
             id=record.number,
             content=record.text,
             category=record.kind,
@@ -275,12 +269,12 @@ class Associative:
 class Action:
     """What an action does, what it takes, and what of that it cannot do without."""
 
-    does: Callable[..., Answer]
+    does: Callable[..., ActionAnswer]
     takes: tuple[str, ...]
     needs: tuple[str, ...] = ()
 
 
-SPELLED = {"from": "a", "to": "b"}  # the founding document's names that cannot be ours
+RENAMED = {"from": "a", "to": "b"}  # the founding document's names that cannot be ours
 ACTIONS: Mapping[str, Action] = MappingProxyType(
     {
         name: Action(getattr(Associative, name), tuple(takes.split()), tuple(needs.split()))
@@ -296,7 +290,23 @@ ACTIONS: Mapping[str, Action] = MappingProxyType(
         )
     }
 )
-EXAMPLE = '{"action": "recall", "query": "which database?"}'
+CALL_EXAMPLE = '{"action": "recall", "query": "which database?"}'
+
+
+def _checked(action: str, given: Mapping[str, Any]) -> Action:
+    """The action of that name, which takes what was given."""
+    if not isinstance(action, str) or action not in ACTIONS:
+        raise Invalid(f"there is no action {quoted(action)}; actions are {', '.join(ACTIONS)}")
+    act = ACTIONS[action]
+    unknown = next((name for name in given if name not in act.takes), None)
+    if unknown is not None:
+        raise Invalid(
+            f"{action} takes no {quoted(unknown)}{meant(unknown, act.takes)}; it takes {', '.join(act.takes)}"
+        )
+    missing = [name for name in act.needs if given.get(name) is None]
+    if missing:
+        raise Invalid(f"{action} needs {', '.join(missing)}; it takes {', '.join(act.takes)}")
+    return act
 
 
 def call_of(said: str) -> dict[str, Any]:
@@ -304,9 +314,9 @@ def call_of(said: str) -> dict[str, Any]:
     try:
         call = json.loads(said)
     except (ValueError, RecursionError) as problem:
-        raise Invalid(f"the call is not JSON: {problem}; write {EXAMPLE}") from problem
+        raise Invalid(f"the call is not JSON: {problem}; write {CALL_EXAMPLE}") from problem
     if not isinstance(call, dict) or not isinstance(call.get("action"), str):
-        raise Invalid(f"a call is an object with an action, such as {EXAMPLE}")
+        raise Invalid(f"a call is an object with an action, such as {CALL_EXAMPLE}")
     return call
 
 

@@ -199,20 +199,23 @@ class KeepClose:
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         best = ordered(search.hits)
-        kept = best[: self.most if search.judged else 1]
-        for hit in best[len(kept) : self.most]:
+        kept = best[: self.most] if search.judged else self._close(best)
+        kept += self._led_to(best[len(kept) :], kept)[: self.most - len(kept)]
+        ids = {hit.record.id for hit in kept}
+        rest = (hit for hit in best if hit.record.id not in ids)
+        return search.keeping(kept, {h.record.id: f"score {h.score:.3f} falls off after {len(kept)}" for h in rest})
+
+    def _close(self, best: Sequence[Hit]) -> list[Hit]:
+        kept = list(best[:1])
+        for hit in best[1 : self.most]:
             if hit.score < self.of_best * kept[0].score or hit.score < self.of_previous * kept[-1].score:
                 break
             kept.append(hit)
-        ways = {f"from [id:{hit.record.number}]" for hit in kept}
-        led = [hit for hit in best[len(kept) :] if not ways.isdisjoint(hit.why) and self._arrives(hit, kept[0])]
-        stays = [*kept, *led[: self.most - len(kept)]]
-        ids = {hit.record.id for hit in stays}
-        rest = (hit for hit in best if hit.record.id not in ids)
-        return search.keeping(stays, {h.record.id: f"score {h.score:.3f} falls off after {len(stays)}" for h in rest})
+        return kept
 
-    def _arrives(self, hit: Hit, best: Hit) -> bool:
-        return hit.score >= self.linked * best.score
+    def _led_to(self, rest: Sequence[Hit], kept: Sequence[Hit]) -> list[Hit]:
+        ways = {f"from [id:{hit.record.number}]" for hit in kept}
+        return [hit for hit in rest if not ways.isdisjoint(hit.why) and hit.score >= self.linked * kept[0].score]
 
 
 @dataclass(frozen=True, slots=True)

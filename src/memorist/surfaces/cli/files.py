@@ -233,11 +233,7 @@ def export_command(
     with opened(place, narrowed=not place.server) as memory:
         lines, screen = _exported(memory, style, where, all, place.scope), Screen.of(place.json)
         if path not in (None, "-"):
-            target, written = Path(str(path)).expanduser(), _Written(memory.status()["records"])
-            _write_new(target, written.noting(lines), memory)
-            many = memories(written.count)
-            said = f"{screen.styled('exported', 'good')} {many} to {one_line(str(target))}"
-            screen.answer({"export": target, "memories": written.count, "bytes": target.stat().st_size}, said)
+            _to_file(Path(str(path)).expanduser(), lines, memory, screen)
         elif screen.json:
             screen.document(
                 [json.loads(line) for line in lines] if style != "markdown" else {"markdown": "".join(lines)}
@@ -247,6 +243,13 @@ def export_command(
         if not all and isinstance(memory, Memory):
             _name_left_out(memory, where or {})
     return 0
+
+
+def _to_file(target: Path, lines: Iterator[str], memory: Memory, screen: Screen) -> None:
+    written = _Written(memory.status()["records"])
+    _write_new(target, written.noting(lines), memory)
+    said = f"{screen.styled('exported', 'good')} {memories(written.count)} to {one_line(str(target))}"
+    screen.answer({"export": target, "memories": written.count, "bytes": target.stat().st_size}, said)
 
 
 def _lay_out(place: Place, path: str | None, layout: str, odd: bool) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 from memorist import seeds
 from memorist.commands import ARGUMENTS
 from memorist.errors import Refused
-from memorist.seeds.associative import EXAMPLE, call_of
+from memorist.seeds.associative import CALL_EXAMPLE, call_of
 from memorist.seeds.hebbian import Done
 from memorist.surfaces.cli import arguments
 from memorist.surfaces.cli.arguments import PLACE, Option
@@ -27,7 +27,7 @@ LIMIT = Option("limit", ARGUMENTS["limit"], "--limit", "whole")
 QUERY = Option("query", "The words to look for; standard input without them.")
 LINE = Option("line", "The command in quotes, such as '/remember We deploy on Mondays'.", needed=True)
 YES = Option("yes", "Forgets or pins what a keyword finds without asking.", "--yes", "flag")
-CALL = Option("call", f"The call, such as '{EXAMPLE}'; standard input without it.")
+CALL = Option("call", f"The call, such as '{CALL_EXAMPLE}'; standard input without it.")
 SUMMARY = Option("summary", ARGUMENTS["summary"], needed=True)
 MEMORY_IDS = Option("memory_ids", ARGUMENTS["narrate.memories"], "--memory", "texts")
 PREVIOUS = Option("previous_narrative_id", ARGUMENTS["previous"], "--previous")

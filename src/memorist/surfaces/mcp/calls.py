@@ -170,7 +170,7 @@ def _value(tool: Tool, given: Mapping[str, Any], memory: Memory) -> Any:
     if tool.by == "associative":
         return seeds.associative(memory).memory(**given)
     if tool.by == "graph":
-        return graph.TOOLS[tool.verb](memory, **given)
+        return graph.GRAPH_TOOLS[tool.verb](memory, **given)
     if tool.verb == "latest":
         return _latest(memory, given["limit"])
     return memory.recall(given["query"], limit=FOUND) if tool.verb == "search" else memory.get(given["id"])

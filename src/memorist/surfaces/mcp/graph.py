@@ -7,7 +7,8 @@ said is not deleted, and `notes` says so. Answers are bounded, and say how to ge
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
@@ -18,17 +19,17 @@ from memorist.records import Link, Outcome, Record, Report
 from memorist.surfaces.mcp.shapes import doubts, lean
 from memorist.text.visible import quoted, visible
 
-SHOWN = 100  # entities of an answer
-OBSERVED = 1000  # observations of an answer
-FOUND = 10  # entities that are found by words, at most
-SCANNED = 5000  # entities, and observations, that a search looks at, the newest
-AT_ONCE = 100  # entries of one call
-BETWEEN = "; "  # relation types that two entities have at the same time
+MOST_ENTITIES = 100  # entities of an answer
+MOST_OBSERVED = 1000  # observations of an answer
+BY_WORDS = 10  # entities that are found by words, at most
+MOST_SCANNED = 5000  # entities, and observations, that a search looks at, the newest
+MOST_GIVEN = 100  # entries of one call
+TYPE_BREAK = "; "  # relation types that two entities have at the same time
 OF_ENTITY = "observation"  # the evidence that ties an observation to its entity
-KEPT = ("added", "restored")
-DELETED = "deleted from the graph"
-MISSING = "Entity with name {} not found; create_entities makes it"
-MORE = "{} more are left out; search_nodes or open_nodes shows them"
+NEW_NODE = ("added", "restored")
+NOT_WANTED = "deleted from the graph"
+NO_ENTITY = "Entity with name {} not found; create_entities makes it"
+LEFT_OUT = "{} more are left out; search_nodes or open_nodes shows them"
 
 
 def create_entities(memory: Memory, entities: Any) -> dict[str, Any]:
@@ -41,7 +42,7 @@ def create_entities(memory: Memory, entities: Any) -> dict[str, Any]:
             continue
         data = {"entity": kind}
         done = memory.remember(f"{name} ({kind})", kind="entity", title=name, tags=[kind], data=data)
-        if not _noted(done, KEPT, notes):
+        if not _noted(done, NEW_NODE, notes):
             continue
         kept = _observe(memory, name, kind, said, notes)
         made.append({"name": name, "entityType": kind, "observations": kept})
@@ -53,12 +54,14 @@ def create_relations(memory: Memory, relations: Any) -> dict[str, Any]:
     made, notes = list[dict[str, Any]](), list[str]()
     for each in _objects(relations, "relations", "from", "to", "relationType"):
         a, b, how = _must_find(memory, each["from"]), _must_find(memory, each["to"]), each["relationType"]
-        if BETWEEN.strip() in how:
-            raise Invalid(f"a relation type cannot hold {BETWEEN.strip()!r}, as {quoted(how)} does; give one at a time")
+        if TYPE_BREAK.strip() in how:
+            raise Invalid(
+                f"a relation type cannot hold {TYPE_BREAK.strip()!r}, as {quoted(how)} does; give one at a time"
+            )
         link = _between(memory, a, b)
         if link is not None and how in _types(link):
             continue
-        done = memory.link(a.id, b.id, evidence=BETWEEN.join([*(_types(link) if link else ()), how]))
+        done = memory.link(a.id, b.id, evidence=TYPE_BREAK.join([*(_types(link) if link else ()), how]))
         if _noted(done, ("changed",), notes):
             made.append({"from": each["from"], "to": each["to"], "relationType": how})
     return {"relations": made, "notes": notes}
@@ -99,37 +102,45 @@ def delete_relations(memory: Memory, relations: Any) -> dict[str, Any]:
         if link is None or each["relationType"] not in _types(link):
             continue
         left = [how for how in _types(link) if how != each["relationType"]]
-        done = memory.link(link.a, link.b, weight=link.weight, evidence=BETWEEN.join(left)) if left else None
+        done = memory.link(link.a, link.b, weight=link.weight, evidence=TYPE_BREAK.join(left)) if left else None
         _noted(done or memory.unlink(link.a, link.b), ("changed",), notes)
     return _deleted("relations", notes)
 
 
 def read_graph(memory: Memory) -> dict[str, Any]:
-    return _graph(memory, _entities(memory, limit=SHOWN), memory.count(_entity(memory)))
+    return _graph(memory, _entities(memory, limit=MOST_ENTITIES), memory.count(_entity(memory)), within=True)
 
 
 def search_nodes(memory: Memory, query: Any) -> dict[str, Any]:
     """Entities whose name, type or observations hold that text, in any case; where none does, those that its words find."""
     if not isinstance(query, str):
         raise Invalid(f"query must be a text, not {quoted(query)}")
-    wanted = query.casefold()
-    entities = {str(each.title): each for each in _entities(memory, limit=SCANNED)}
-    named = [name for name, each in entities.items() if wanted in name.casefold() or wanted in _type(each).casefold()]
-    seen = _observations(memory, limit=SCANNED)
+    entities = {str(each.title): each for each in _entities(memory, limit=MOST_SCANNED)}
+    found = [
+        entities[name] for name in _holding(memory, query.casefold(), entities) or _by_words(memory, query, entities)
+    ]
+    return _graph(memory, found[:MOST_ENTITIES], len(found))
+
+
+def _holding(memory: Memory, wanted: str, entities: Mapping[str, Record]) -> list[str]:
+    """The names of those that hold it in their name, their type, or what was observed."""
+    named = [name for name, each in entities.items() if wanted in f"{name}\0{_type(each)}".casefold()]
+    seen = _observations(memory, limit=MOST_SCANNED)
     told = [str(each.title) for each in seen if wanted in _said(each).casefold() and each.title in entities]
-    if not named and not told:
-        hits = memory.recall(query, kinds=["entity", "fact"], scope=memory.home, limit=FOUND)
-        told = [str(hit.record.title) for hit in hits if hit.record.title in entities]
-    found = [entities[name] for name in dict.fromkeys((*named, *told))]
-    return _graph(memory, found[:SHOWN], len(found), _ends_of_any)
+    return list(dict.fromkeys((*named, *told)))
+
+
+def _by_words(memory: Memory, query: str, entities: Mapping[str, Record]) -> list[str]:
+    hits = memory.recall(query, kinds=["entity", "fact"], scope=memory.home, limit=BY_WORDS)
+    return list(dict.fromkeys(str(hit.record.title) for hit in hits if hit.record.title in entities))
 
 
 def open_nodes(memory: Memory, names: Any) -> dict[str, Any]:
     found = _entities(memory, _texts(names, "names"))
-    return _graph(memory, found[:SHOWN], len(found), _ends_of_any)
+    return _graph(memory, found[:MOST_ENTITIES], len(found))
 
 
-TOOLS: Mapping[str, Callable[..., dict[str, Any]]] = MappingProxyType(
+GRAPH_TOOLS: Mapping[str, Callable[..., dict[str, Any]]] = MappingProxyType(
     {
         tool.__name__: tool
         for tool in (
@@ -147,7 +158,7 @@ def _entity(memory: Memory) -> dict[str, Any]:
     return {"kind": "entity", "scope": memory.home}
 
 
-def _entities(memory: Memory, names: Sequence[str] | None = None, limit: int = SCANNED) -> list[Record]:
+def _entities(memory: Memory, names: Sequence[str] | None = None, limit: int = MOST_SCANNED) -> list[Record]:
     """Of these names, or the latest; of one name the oldest, should there be two."""
     asked = {} if names is None else {"title": {"$in": list(names)}}
     if names is not None and not names:
@@ -156,7 +167,7 @@ def _entities(memory: Memory, names: Sequence[str] | None = None, limit: int = S
     return list({record.title: record for record in found if record.title}.values())
 
 
-def _observations(memory: Memory, names: Sequence[str] | None = None, limit: int = SCANNED) -> list[Record]:
+def _observations(memory: Memory, names: Sequence[str] | None = None, limit: int = MOST_SCANNED) -> list[Record]:
     """What was observed of these, or of any, the oldest first."""
     asked = {"title": {"$in": list(names)}} if names is not None else {}
     if names is not None and not names:
@@ -177,12 +188,12 @@ def _type(record: Record) -> str:
 def _must_find(memory: Memory, name: str) -> Record:
     found = _entities(memory, [name])
     if not found:
-        raise Invalid(MISSING.format(visible(name)[:80]))
+        raise Invalid(NO_ENTITY.format(visible(name)[:80]))
     return found[0]
 
 
 def _types(link: Link) -> list[str]:
-    return (link.evidence or "relates_to").split(BETWEEN)
+    return (link.evidence or "relates_to").split(TYPE_BREAK)
 
 
 def _between(memory: Memory, a: Record, b: Record) -> Link | None:
@@ -191,41 +202,38 @@ def _between(memory: Memory, a: Record, b: Record) -> Link | None:
     )
 
 
-def _ends_of_any(a: str, b: str, shown: Iterable[str]) -> bool:
-    return a in shown or b in shown
-
-
-def _ends_of_all(a: str, b: str, shown: Iterable[str]) -> bool:
-    return a in shown and b in shown
-
-
-def _graph(
-    memory: Memory, found: Sequence[Record], total: int, belongs: Callable[..., bool] = _ends_of_all
-) -> dict[str, Any]:
+def _graph(memory: Memory, found: Sequence[Record], total: int, within: bool = False) -> dict[str, Any]:
+    """These entities, and their relations: to any other, or only among them."""
     told = defaultdict[str, list[Record]](list)
-    for record in _observations(memory, [str(each.title) for each in found], OBSERVED):
+    for record in _observations(memory, [str(each.title) for each in found], MOST_OBSERVED):
         told[str(record.title)].append(record)
-    shown = {each.id: str(each.title) for each in found}
-    links = [link for link in memory._links(sorted(shown)) if link.kind == "relates_to"] if shown else []
-    others = {end for link in links for end in (link.a, link.b)} - shown.keys()
-    named = shown | {each.id: str(each.title) for each in _living(memory, sorted(others))}
-    relations = [
-        {"from": visible(named[link.a]), "to": visible(named[link.b]), "relationType": visible(how)}
-        for link in sorted(links, key=lambda link: (link.a, link.b))
-        if link.a in named and link.b in named and belongs(link.a, link.b, shown)
-        for how in _types(link)
-    ]
-    notes = [MORE.format(f"{total - len(found):,} entities")] if total > len(found) else []
+    notes = [LEFT_OUT.format(f"{total - len(found):,} entities")] if total > len(found) else []
     return {
         "entities": [_node(each, told[str(each.title)]) for each in found],
-        "relations": relations[:OBSERVED],
+        "relations": _relations(memory, {each.id: str(each.title) for each in found}, within),
         "notes": notes,
     }
 
 
+def _relations(memory: Memory, shown: Mapping[str, str], within: bool) -> list[dict[str, str]]:
+    """By the names of their ends, each type of them for itself."""
+    links = sorted(memory._links(sorted(shown)), key=lambda link: (link.a, link.b)) if shown else []
+    ends = {end for link in links for end in (link.a, link.b)}
+    others = [] if within else _living(memory, sorted(ends - shown.keys()))
+    names = {**shown, **{each.id: str(each.title) for each in others}}
+    told = (relation for link in links if link.kind == "relates_to" for relation in _told(link, names))
+    return list(islice(told, MOST_OBSERVED))
+
+
+def _told(link: Link, names: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    if link.a in names and link.b in names:
+        ends = {"from": visible(names[link.a]), "to": visible(names[link.b])}
+        yield from ({**ends, "relationType": visible(how)} for how in _types(link))
+
+
 def _living(memory: Memory, ids: Sequence[str]) -> list[Record]:
     """The entities among these."""
-    parts = [ids[n : n + AT_ONCE] for n in range(0, len(ids), AT_ONCE)]
+    parts = [ids[n : n + MOST_GIVEN] for n in range(0, len(ids), MOST_GIVEN)]
     return [record for some in parts for record in memory.list({**_entity(memory), "id": {"$in": list(some)}})]
 
 
@@ -246,7 +254,7 @@ def _observe(memory: Memory, name: str, kind: str, said: Sequence[str], notes: l
         if text in known:
             continue
         done = memory.remember(f"{name}: {text}", title=name, tags=[kind])
-        if _noted(done, KEPT, notes) and done.id is not None:
+        if _noted(done, NEW_NODE, notes) and done.id is not None:
             memory.link(entity.id, done.id, "relates_to", evidence=OF_ENTITY)
             kept.append(text)
     return kept
@@ -254,7 +262,7 @@ def _observe(memory: Memory, name: str, kind: str, said: Sequence[str], notes: l
 
 def _forget(memory: Memory, records: Iterable[Record], notes: list[str]) -> None:
     for record in records:
-        _noted(memory.forget(record.id, because=DELETED), ("changed", "forgotten"), notes)
+        _noted(memory.forget(record.id, because=NOT_WANTED), ("changed", "forgotten"), notes)
 
 
 def _noted(done: Outcome | Report, wanted: Sequence[str], notes: list[str]) -> bool:
@@ -293,5 +301,5 @@ def _texts(given: Any, what: str) -> list[str]:
 
 
 def _must_be_few(given: Sequence[Any], what: str) -> None:
-    if len(given) > AT_ONCE:
-        raise Invalid(f"{len(given):,} {what} were given; {AT_ONCE} are taken at once: give them in parts")
+    if len(given) > MOST_GIVEN:
+        raise Invalid(f"{len(given):,} {what} were given; {MOST_GIVEN} are taken at once: give them in parts")

@@ -10,7 +10,7 @@ from typing import Any
 
 from memorist.records import Context, Event, Hit, Outcome, Recall, Record, Report
 from memorist.remember.conflicts import NEW
-from memorist.seeds.associative import Answer
+from memorist.seeds.associative import ActionAnswer
 from memorist.seeds.hebbian import Narratives, Rows
 from memorist.session.session import Ingested
 from memorist.session.tasks import status_of
@@ -219,7 +219,9 @@ def _any(value: Any, home: str) -> dict[str, Any]:
 
 def _said(value: Any, home: str) -> dict[str, Any]:
     """The founding document's line for the agent."""
-    rows: list[Any] = list(value) if isinstance(value, Rows | Narratives | Answer) else [getattr(value, "row", None)]
+    rows: list[Any] = (
+        list(value) if isinstance(value, Rows | Narratives | ActionAnswer) else [getattr(value, "row", None)]
+    )
     return dict(lean({"text": str(value), "ids": [row.id for row in rows if row is not None]}))
 
 

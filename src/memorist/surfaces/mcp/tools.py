@@ -4,7 +4,7 @@ What a verb takes comes from the facade's signature. The eight default tools tak
 words: every client sends the whole list to its model with each conversation. The profile `all` has every verb with all it takes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
@@ -287,23 +287,25 @@ def _all() -> tuple[Tool, ...]:
     return tuple(map(_whole, (*order, *rest)))
 
 
+_MADE: Mapping[str, tuple[Tool, ...]] = MappingProxyType(
+    {
+        "read": tuple(tool for tool in _CORE if tool.act == "reads"),
+        "core": _CORE,
+        "sessions": (*_CORE, *_SESSIONS),
+        "seed": _SEED,
+        "associative": _ASSOCIATIVE,
+        "graph": _GRAPH,
+        "openai": _OPENAI,
+    }
+)
 PROFILES = ("read", "core", "sessions", "all", "seed", "associative", "graph", "openai")
 
 
 @cache
 def profile(name: str) -> Mapping[str, Tool]:
     """The tools of a profile by their names, always in the same order."""
-    made: Mapping[str, Callable[[], tuple[Tool, ...]]] = {
-        "read": lambda: tuple(tool for tool in _CORE if tool.act == "reads"),
-        "core": lambda: _CORE,
-        "sessions": lambda: (*_CORE, *_SESSIONS),
-        "all": _all,
-        "seed": lambda: _SEED,
-        "associative": lambda: _ASSOCIATIVE,
-        "graph": lambda: _GRAPH,
-        "openai": lambda: _OPENAI,
-    }
-    return MappingProxyType({tool.name: tool for tool in made[name]()})
+    made = _all() if name == "all" else _MADE[name]
+    return MappingProxyType({tool.name: tool for tool in made})
 
 
 def reads_only(name: str) -> bool:
