@@ -228,18 +228,14 @@ def export_command(
     layout: str | None = None,
 ) -> int:
     if layout is not None:
-        return _lay_out(place, path, layout, odd=style != "jsonl" or where is not None or all)
+        return _lay_out(place, path, layout, odd=(style, where, all) != ("jsonl", None, False))
     _refuse_odd(style, all, place)
     with opened(place, narrowed=not place.server) as memory:
         lines, screen = _exported(memory, style, where, all, place.scope), Screen.of(place.json)
         if path not in (None, "-"):
             _to_file(Path(str(path)).expanduser(), lines, memory, screen)
-        elif screen.json:
-            screen.document(
-                [json.loads(line) for line in lines] if style != "markdown" else {"markdown": "".join(lines)}
-            )
         else:
-            _write_out(lines, screen)
+            _write_out(lines, style, screen)
         if not all and isinstance(memory, Memory):
             _name_left_out(memory, where or {})
     return 0
@@ -295,7 +291,10 @@ class _Written:
             yield line
 
 
-def _write_out(lines: Iterator[str], screen: Screen) -> None:
+def _write_out(lines: Iterator[str], style: str, screen: Screen) -> None:
+    if screen.json:
+        screen.document([json.loads(line) for line in lines] if style != "markdown" else {"markdown": "".join(lines)})
+        return
     progress.end()
     for line in lines:
         sys.stdout.write(safe(line) if screen.terminal else line)
