@@ -9,12 +9,14 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from memorist import Memory
 from memorist.files.memory_md import sync
 from memorist.seeds import curated, tiers
+from memorist.session.lookout import lookout
 
 COLUMN = 12  # where what is said about a verb begins
 
@@ -200,6 +202,35 @@ def sunday(path: Path) -> None:
         )
 
 
+def night(path: Path) -> None:
+    say(
+        "\nThe night after. A warning that nobody asked for comes up in time, and what a night tidies can be taken back."
+    )
+    with Memory(path, project="lighthouse", design="associative") as memory:
+        memory.remember(
+            "Take a snapshot before any table is dropped", kind="warning", data={"triggers": ["drop table"]}
+        )
+        with memory.session("late", agent="claude") as session:
+            session.turn("user", "the log is slow; I could drop table visits and be done")
+            session.prefetch()
+            say("  prefetch  the user speaks of a drop table; claude answers at once, and memory looks it up meanwhile")
+            session.turn("assistant", "Let me look at the indexes first")
+            lookout.rest(30)
+            session.turn("user", "no, go ahead")
+            for hit in session.ready().items:
+                if "triggered" in hit.why:
+                    say(f"  ready     one turn later, unasked: {hit.record.kind}: {hit.record.text}")
+        memory.design = replace(memory.design, twins="exact")  # so that this evening's repetition is left for the night
+        memory.remember("The lamp is cleaned on Friday")
+        memory.remember("On Friday the lamp is cleaned")
+        before = memory.count({"kind": "fact"})
+        reports = memory.upkeep(deep=True)
+        after = memory.count({"kind": "fact"})
+        say(f"  upkeep    a night: {before} facts become {after}; {reports[-1].advice}")
+        memory.undo(reports[-1].batch)
+        say(f"  undo      {memory.count({'kind': 'fact'})} facts, as they were in the evening")
+
+
 def _killed_while_talking(path: Path) -> int:
     """Another process goes on with the talk until it is killed in the middle of a word. → how many turns it was told are stored"""
     script = (
@@ -236,6 +267,7 @@ def main() -> None:
         friday(path)
         saturday(path)
         sunday(path)
+        night(path)
         say(f"\nAll of it was one file of {path.stat().st_size // 1024} KiB, private to you, gone with this demo.")
 
 

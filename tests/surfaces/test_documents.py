@@ -164,6 +164,8 @@ def test_the_demo_runs(tmp_path: Path) -> None:
         assert "it asks which database is on staging? it knows Staging runs Postgres 16" in words[:700]
         for shown in ("reinforced", "[secret:", "Postgres 16", "Postgres 15", "the journal verifies"):
             assert shown in words
+        assert "one turn later, unasked: warning: Take a snapshot" in words
+        assert "2 facts become 1" in words and "2 facts, as they were in the evening" in words
 
 
 def test_the_ci_calls_the_test_command_of_the_readme() -> None:

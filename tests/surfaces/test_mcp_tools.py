@@ -77,6 +77,12 @@ def test_the_hints_say_what_a_tool_does() -> None:
     [
         ("read", ["memory_search", "memory_get", "memory_context", "memory_timeline"]),
         ("openai", ["search", "fetch"]),
+        ("associative", ["memory"]),
+        (
+            "graph",
+            ["create_entities", "create_relations", "add_observations", "delete_entities", "delete_observations",
+             "delete_relations", "read_graph", "search_nodes", "open_nodes"],
+        ),
         (
             "seed",
             ["memory_store", "memory_query", "memory_reinforce", "memory_demote", "memory_update", "narrative_update",
@@ -160,7 +166,8 @@ GIVEN: dict[str, dict[str, Any]] = {
     "memory_add_many": {"many": ["Tests run on Tuesdays", {"text": "Deploys run on Fridays", "kind": "convention"}]},
     "memory_update": {"id": 1, "text": "The build runs on Wednesdays"},
     "memory_pin": {"id": 1}, "memory_unpin": {"id": 1}, "memory_tag": {"id": 1, "tags": ["ci"]},
-    "memory_link": {"a": 1, "b": 2}, "memory_unlink": {"a": 1, "b": 2},
+    "memory_link": {"a": 1, "b": 2}, "memory_related": {"id": 1}, "memory_path": {"a": 1, "b": 2}, "memory_similar": {"id": 1},
+    "memory_unlink": {"a": 1, "b": 2},
     "memory_feedback": {"id": 1, "verdict": "useful"}, "memory_used": {"receipt": "RECEIPT", "ids": [1]},
     "memory_forget": {"id": 3}, "memory_restore": {"id": 3}, "memory_erase": {"id": 3}, "memory_undo": {},
     "memory_extract": {"text": "We decided to use tabs", "session": "s1"}, "memory_promote": {"dry_run": True},

@@ -163,7 +163,7 @@ def pair(keen: Memory) -> Memory:
     return keen
 
 
-@pytest.mark.covers("S4-15")
+@pytest.mark.covers("S4-15", "S4-4")
 def test_memories_that_were_used_together_get_the_tag_whose_words_they_hold(pair: Memory) -> None:
     use_together(pair, 1, 2)
     assert pair.get(2).tags == ("how-to", "broker") and pair.get(1).tags == ("broker", "messaging")

@@ -34,7 +34,7 @@ ASSOCIATIVE = Design(
         Suspect(),
         Rerank(),
         MarkConflicts(),
-        KeepClose(most=10),
+        KeepClose(most=10, linked=0.33),  # a link of half weight hands on 0.35, two memories that share a tag 0.31
         OneVoice(),
         Triggered(),
         KeepBest(),

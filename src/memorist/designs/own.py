@@ -338,7 +338,9 @@ STAGES: Mapping[str, Shape] = {
         keep.DropUnlikely, below=checks.share, behind=_odds, unless_covered=checks.share, elsewhere=_odds
     ),
     "drop_weak": _shape(keep.DropWeak, share=checks.share),
-    "keep_close": _shape(keep.KeepClose, of_best=checks.share, of_previous=checks.share, most=_pool),
+    "keep_close": _shape(
+        keep.KeepClose, of_best=checks.share, of_previous=checks.share, most=_pool, linked=checks.share
+    ),
     "files": _shape(weigh.FileAffinity, each=checks.share),
     "favour_kinds": _shape(weigh.FavourKinds, first=_lift, second=_lift),
     "favour_season": _shape(weigh.FavourSeason, by=_lift),

@@ -4,12 +4,14 @@ A reader of such a document finds its words here; they do what the verbs of `Mem
 """
 
 from memorist.seeds import curated
+from memorist.seeds.associative import Associative
 from memorist.seeds.hebbian import Hebbian
 from memorist.seeds.notebook import Notebook
 from memorist.seeds.tiers import Tiers
 
-__all__ = ["curated", "hebbian", "notebook", "tiers"]
+__all__ = ["associative", "curated", "hebbian", "notebook", "tiers"]
 
+associative = Associative
 hebbian = Hebbian
 notebook = Notebook
 tiers = Tiers

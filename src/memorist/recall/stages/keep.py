@@ -189,21 +189,33 @@ class DropWeak:
 @dataclass(frozen=True, slots=True)
 class KeepClose:
     """The best, and then each next as long as it keeps up with the best and with the one before it: the gate for prompts
-    that no one reviews before they are sent."""
+    that no one reviews before they are sent. What a judge chose has passed it. What a kept one leads to over a link cannot keep
+    up, since every step hands on less; it needs a part of the best score of its own."""
 
     of_best: float = 0.90
     of_previous: float = 0.95
     most: int = 5
+    linked: float = 1.0
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         best = ordered(search.hits)
-        kept = best[:1]
+        kept = best[: self.most] if search.judged else self._close(best)
+        kept += self._led_to(best[len(kept) :], kept)[: self.most - len(kept)]
+        ids = {hit.record.id for hit in kept}
+        rest = (hit for hit in best if hit.record.id not in ids)
+        return search.keeping(kept, {h.record.id: f"score {h.score:.3f} falls off after {len(kept)}" for h in rest})
+
+    def _close(self, best: Sequence[Hit]) -> list[Hit]:
+        kept = list(best[:1])
         for hit in best[1 : self.most]:
             if hit.score < self.of_best * kept[0].score or hit.score < self.of_previous * kept[-1].score:
                 break
             kept.append(hit)
-        lost = {h.record.id: f"score {h.score:.3f} falls off after {len(kept)}" for h in best[len(kept) :]}
-        return search.keeping(kept, lost)
+        return kept
+
+    def _led_to(self, rest: Sequence[Hit], kept: Sequence[Hit]) -> list[Hit]:
+        ways = {f"from [id:{hit.record.number}]" for hit in kept}
+        return [hit for hit in rest if not ways.isdisjoint(hit.why) and hit.score >= self.linked * kept[0].score]
 
 
 @dataclass(frozen=True, slots=True)

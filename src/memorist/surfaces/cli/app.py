@@ -82,6 +82,7 @@ SEEDS = {
     "narrative_search": "Finds a narrative by its id or by words; the latest without any.",
     "hook": "Answers a coding agent at a moment of its day; its settings call it.",
     "plugin": "Writes the plugin folders of coding agents, for those who install plugins.",
+    "memory": "Does what a call of the one tool asks for: remember, recall, search, list, forget, link, tag or related.",
     "slash": "Runs a slash command: /remember, /forget, /pin, /memory or /consolidate.",
 }
 SPELLED = {"memories export": "export"} | {name.replace("_", "-"): name for name in SEEDS}

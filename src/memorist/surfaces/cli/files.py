@@ -24,6 +24,7 @@ from memorist.commands import ARGUMENTS
 from memorist.errors import Invalid, Refused
 from memorist.files import transfer
 from memorist.files.importers import places
+from memorist.files.layout import lay_out
 from memorist.files.sources import Source
 from memorist.memory import Memory
 from memorist.records import Outcome, Record, memories, zoned
@@ -39,6 +40,7 @@ EDITORS = ("VISUAL", "EDITOR")
 SHOWN_PROBLEMS = 20  # the rest is counted
 SHOWN_SCOPES = 5
 VOUCH = "bring it back as it was, with its pins, votes and trust? Only do this with an export that you made yourself."
+LAYOUTS = {"associative": lay_out}
 STYLES = {
     "jsonl": transfer.export,
     "markdown": transfer.export_markdown,
@@ -223,25 +225,44 @@ def export_command(
     style: str = "jsonl",
     where: Mapping[str, Any] | None = None,
     all: bool = False,
+    layout: str | None = None,
 ) -> int:
+    if layout is not None:
+        return _lay_out(place, path, layout, odd=(style, where, all) != ("jsonl", None, False))
     _refuse_odd(style, all, place)
     with opened(place, narrowed=not place.server) as memory:
         lines, screen = _exported(memory, style, where, all, place.scope), Screen.of(place.json)
         if path not in (None, "-"):
-            target, written = Path(str(path)).expanduser(), _Written(memory.status()["records"])
-            _write_new(target, written.noting(lines), memory)
-            many = memories(written.count)
-            said = f"{screen.styled('exported', 'good')} {many} to {one_line(str(target))}"
-            screen.answer({"export": target, "memories": written.count, "bytes": target.stat().st_size}, said)
-        elif screen.json:
-            screen.document(
-                [json.loads(line) for line in lines] if style != "markdown" else {"markdown": "".join(lines)}
-            )
+            _to_file(Path(str(path)).expanduser(), lines, memory, screen)
         else:
-            _write_out(lines, screen)
+            _write_out(lines, style, screen)
         if not all and isinstance(memory, Memory):
             _name_left_out(memory, where or {})
     return 0
+
+
+def _to_file(target: Path, lines: Iterator[str], memory: Memory, screen: Screen) -> None:
+    written = _Written(memory.status()["records"])
+    _write_new(target, written.noting(lines), memory)
+    said = f"{screen.styled('exported', 'good')} {memories(written.count)} to {one_line(str(target))}"
+    screen.answer({"export": target, "memories": written.count, "bytes": target.stat().st_size}, said)
+
+
+def _lay_out(place: Place, path: str | None, layout: str, odd: bool) -> int:
+    """The folder that the founding document of a design describes."""
+    if layout not in LAYOUTS:
+        raise Invalid(f"there is no layout {layout[:60]!r}; layouts are {', '.join(LAYOUTS)}")
+    if path in (None, "-"):
+        raise Invalid("a layout is a folder; name one that is not there yet")
+    if odd or place.scope is not None or place.server:
+        raise Invalid(
+            "a layout has the project and what is global, of a store of this machine; leave the other options out"
+        )
+    with opened(place) as memory:
+        done = LAYOUTS[layout](memory, str(path))
+    screen = Screen.of(place.json)
+    said = f"{screen.styled('exported', 'good')} {memories(done.memories)} to {one_line(str(done.folder))}"
+    return screen.answer(done, said, *(f"  {one_line(str(file))}" for file in done.files))
 
 
 def _exported(
@@ -270,7 +291,10 @@ class _Written:
             yield line
 
 
-def _write_out(lines: Iterator[str], screen: Screen) -> None:
+def _write_out(lines: Iterator[str], style: str, screen: Screen) -> None:
+    if screen.json:
+        screen.document([json.loads(line) for line in lines] if style != "markdown" else {"markdown": "".join(lines)})
+        return
     progress.end()
     for line in lines:
         sys.stdout.write(safe(line) if screen.terminal else line)
@@ -327,6 +351,7 @@ EXPORT = (
     ),
     Option("where", ARGUMENTS["where"], "--where", "json"),
     Option("all", "Exports every scope of every project, not only this project.", "--all", "flag"),
+    Option("layout", "associative: a new folder of JSON files for people, instead of a file.", "--layout"),
     *PLACE,
 )
 commands: dict[str, tuple[tuple[Option, ...], Callable[..., int]]] = {

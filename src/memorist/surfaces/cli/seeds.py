@@ -2,7 +2,8 @@
 
 `memorist memory_store TEXT`, `memory_query`, `memory_reinforce`, `memory_demote`, `memory_update`, `narrative_update` and
 `narrative_search` are the tools of `memorist.seeds.hebbian`, with dashes or underscores; `memorist memories export` is
-`memorist export`. `memorist slash "/remember …"` runs a slash command of `memorist.seeds.curated`.
+`memorist export`. `memorist slash "/remember …"` runs a slash command of `memorist.seeds.curated`, and
+`memorist memory '{"action": …}'` the one tool of `memorist.seeds.associative`.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,6 +13,7 @@ from typing import Any
 from memorist import seeds
 from memorist.commands import ARGUMENTS
 from memorist.errors import Refused
+from memorist.seeds.associative import CALL_EXAMPLE, call_of
 from memorist.seeds.hebbian import Done
 from memorist.surfaces.cli import arguments
 from memorist.surfaces.cli.arguments import PLACE, Option
@@ -25,6 +27,7 @@ LIMIT = Option("limit", ARGUMENTS["limit"], "--limit", "whole")
 QUERY = Option("query", "The words to look for; standard input without them.")
 LINE = Option("line", "The command in quotes, such as '/remember We deploy on Mondays'.", needed=True)
 YES = Option("yes", "Forgets or pins what a keyword finds without asking.", "--yes", "flag")
+CALL = Option("call", f"The call, such as '{CALL_EXAMPLE}'; standard input without it.")
 SUMMARY = Option("summary", ARGUMENTS["summary"], needed=True)
 MEMORY_IDS = Option("memory_ids", ARGUMENTS["narrate.memories"], "--memory", "texts")
 PREVIOUS = Option("previous_narrative_id", ARGUMENTS["previous"], "--previous")
@@ -64,7 +67,16 @@ def _slash(place: Place, line: str, yes: bool = False) -> int:
     return int(answer.asks)
 
 
+def _memory(place: Place, call: str | None = None) -> int:
+    said = call_of(arguments.text_or_stdin(call, "call", required=True) or "")
+    with opened(place, wait=PATIENCE["writing"]) as memory:
+        answer = seeds.associative(memory).memory(**said)
+    Screen.of(place.json).answer(answer, safe(str(answer)))
+    return Refused.exit_code if answer.outcome == "refused" else 0
+
+
 commands: Mapping[str, tuple[tuple[Option, ...], Callable[..., int]]] = {
     "slash": ((LINE, YES, *PLACE), _slash),
+    "memory": ((CALL, *PLACE), _memory),
     **{tool: ((*options, *PLACE), partial(_perform, tool)) for tool, options in _TOOLS.items()},
 }

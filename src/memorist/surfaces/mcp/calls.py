@@ -20,7 +20,7 @@ from memorist.records import Outcome, Record, Report, memories
 from memorist.remember.consent import shown_in_question
 from memorist.store.where import Order
 from memorist.surfaces import wire
-from memorist.surfaces.mcp import shapes, steps
+from memorist.surfaces.mcp import graph, shapes, steps
 from memorist.surfaces.mcp.projects import Served
 from memorist.surfaces.mcp.tools import Tool
 from memorist.text.visible import quoted, visible
@@ -150,6 +150,10 @@ class Calls:
 
 
 def _question(tool: Tool, given: Mapping[str, Any], memory: Memory) -> str | None:
+    if tool.by == "graph":
+        return f"{tool.title}: {shown_in_question(json.dumps(given, ensure_ascii=False))}"
+    if tool.by == "associative" and given.get("action") != "forget":
+        return None
     if "id" in given and given.get("where") is None:
         record = memory._must_get(given["id"])
         return f"{tool.title} [id:{record.number}]: {shown_in_question(record.text)}"
@@ -163,6 +167,10 @@ def _value(tool: Tool, given: Mapping[str, Any], memory: Memory) -> Any:
         return wire.without_places(tool.verb, answer)
     if tool.by == "seed":
         return getattr(seeds.hebbian(memory), tool.verb)(**given)
+    if tool.by == "associative":
+        return seeds.associative(memory).memory(**given)
+    if tool.by == "graph":
+        return graph.GRAPH_TOOLS[tool.verb](memory, **given)
     if tool.verb == "latest":
         return _latest(memory, given["limit"])
     return memory.recall(given["query"], limit=FOUND) if tool.verb == "search" else memory.get(given["id"])

@@ -10,6 +10,7 @@ from typing import Any
 
 from memorist.records import Context, Event, Hit, Outcome, Recall, Record, Report
 from memorist.remember.conflicts import NEW
+from memorist.seeds.associative import ActionAnswer
 from memorist.seeds.hebbian import Narratives, Rows
 from memorist.session.session import Ingested
 from memorist.session.tasks import status_of
@@ -44,6 +45,7 @@ SCHEMAS: Mapping[str, dict[str, Any]] = MappingProxyType(
         "window": _schema(messages={"type": "array"}),
         "events": _schema(events={"type": "array"}),
         "said": _schema(text=_TEXT),
+        "graph": _schema(entities={"type": "array"}, relations={"type": "array"}),
         "results": _schema(results={"type": "array", "items": {"type": "object"}}),
         "fetched": _schema(id=_TEXT, title=_TEXT, text=_TEXT, url=_TEXT, metadata={"type": "object"}),
         "any": {"type": "object"},
@@ -217,8 +219,15 @@ def _any(value: Any, home: str) -> dict[str, Any]:
 
 def _said(value: Any, home: str) -> dict[str, Any]:
     """The founding document's line for the agent."""
-    rows: list[Any] = list(value) if isinstance(value, Rows | Narratives) else [getattr(value, "row", None)]
+    rows: list[Any] = (
+        list(value) if isinstance(value, Rows | Narratives | ActionAnswer) else [getattr(value, "row", None)]
+    )
     return dict(lean({"text": str(value), "ids": [row.id for row in rows if row is not None]}))
+
+
+def _graph(value: Mapping[str, Any], home: str) -> dict[str, Any]:
+    """As its clients expect it: lists also where they are empty."""
+    return {name: each for name, each in value.items() if name != "notes" or each}
 
 
 def titled(text: str) -> str:
@@ -245,6 +254,6 @@ SHAPES: Mapping[str, Callable[[Any, str], dict[str, Any]]] = MappingProxyType(
     {
         "hits": _hits, "near": _near, "memory": _memory, "outcome": _outcome, "context": _context, "records": _records,
         "sessions": _records, "ingested": _ingested, "window": _window,
-        "events": _events, "said": _said, "results": _results, "fetched": _fetched, "any": _any,
+        "events": _events, "said": _said, "graph": _graph, "results": _results, "fetched": _fetched, "any": _any,
     }
 )  # fmt: skip

@@ -9,7 +9,13 @@ from typing import Any
 from memorist.commands import VERBS
 
 VERB = re.compile(r"`([a-z_]+)`")
-FINDING = ("memory_search", "memory_query", "search")  # the tool that finds memories, whatever the profile calls it
+FINDING = (
+    "memory_search",
+    "memory_query",
+    "memory",
+    "search_nodes",
+    "search",
+)  # the tool that finds memories, whatever the profile calls it
 ADVISING = ("because", "advice", "notes")  # what of an answer says what to do next
 LISTED = "; `list` shows what is"  # the tool that finds them is named instead
 USERS = ", which are read where the user is named (user=, --user)"

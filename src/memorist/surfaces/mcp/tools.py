@@ -4,7 +4,7 @@ What a verb takes comes from the facade's signature. The eight default tools tak
 words: every client sends the whole list to its model with each conversation. The profile `all` has every verb with all it takes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
@@ -15,7 +15,7 @@ from memorist.surfaces import wire
 from memorist.surfaces.mcp import shapes
 
 Act = Literal["reads", "writes", "destroys"]
-By = Literal["memory", "seed", "openai", "resources"]  # whose method it is
+By = Literal["memory", "seed", "associative", "graph", "openai", "resources"]  # whose method it is
 PROJECT = "One of the projects served here; default: this one."
 DEFAULT = "core"
 TOLD = ("type", "enum", "items", "anyOf", "default")  # of the schema of an argument
@@ -52,8 +52,8 @@ class Tool:
         own: dict[str, Any] = {"properties": self.types, "required": self.needs}
         whole = wire.schema(self.verb) if self.by == "memory" else own
         known, words = {**whole["properties"], **self.types}, self.takes
-        properties = {name: _typed(known[name], said) for name, said in words.items()} if words else dict(known)
-        properties["project"] = {"type": "string"} | ({} if words else {"description": PROJECT})
+        properties = dict(known) if words is None else {name: _typed(known[name], said) for name, said in words.items()}
+        properties["project"] = {"type": "string"} | ({} if words is not None else {"description": PROJECT})
         needed = [name for name in dict.fromkeys((*whole["required"], *self.needs)) if name in properties]
         required = {"required": needed} if needed else {}
         return {"type": "object", "properties": properties, **required}
@@ -189,6 +189,62 @@ _SEED = (
         types={"keywords": _TEXT, "id": _ID, "session_id": _TEXT},
     ),
 )  # fmt: skip
+_ACTIONS = ("remember", "recall", "search", "list", "forget", "link", "tag", "related")
+_ASSOCIATIVE = (
+    Tool(
+        "memory", "Memory",
+        "One tool: remember(content, category, scope, tags, triggers), recall(query, mode), search(query), list(tag), forget(id), "
+        "link(from, to, relation, weight), tag(id, tags), related(id, depth). Recall BEFORE you act on what earlier work touches.",
+        "memory", "said",
+        {"action": "", "content": "One fact, your own words", "category": "", "scope": "", "session": "Of scope session",
+         "tags": "A list, or words with commas", "triggers": "Words on which it comes up by itself", "query": "", "mode": "",
+         "tag": "", "id": "", "from": "", "to": "", "relation": "", "weight": "0 to 1; 0.5", "depth": "1 to 4; 2", "limit": ""},
+        "destroys", repeatable=False, by="associative",
+        types={
+            "action": {"type": "string", "enum": list(_ACTIONS)}, "content": _TEXT,
+            "category": {"type": "string", "enum": ["fact", "preference", "entity", "correction", "procedure", "negative"]},
+            "scope": {"type": "string", "enum": ["project", "global", "session", "all"]}, "session": _TEXT, "tags": _TAGS,
+            "triggers": {"type": "array", "items": _TEXT}, "query": _TEXT,
+            "mode": {"type": "string", "enum": ["recent", "semantic", "cascade"]}, "tag": _TEXT, "id": _ID, "from": _ID, "to": _ID,
+            "relation": _TEXT, "weight": {"type": "number"}, "depth": {"type": "integer"}, "limit": {"type": "integer"},
+        },
+        needs=("action",),
+    ),
+)  # fmt: skip
+
+
+def _listed(**properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "array",
+        "items": {"type": "object", "properties": properties, "required": [*properties]},
+    }
+
+
+_TEXTS: Mapping[str, Any] = {"type": "array", "items": _TEXT}
+_RELATIONS = _listed(**{"from": _TEXT, "to": _TEXT, "relationType": _TEXT})
+
+
+def _node(name: str, title: str, says: str, act: Act, **types: Mapping[str, Any]) -> Tool:
+    takes = dict.fromkeys(types, "")
+    return Tool(name, title, says, name, "graph", takes, act, by="graph", types=types, needs=tuple(types))
+
+
+_GRAPH = (
+    _node("create_entities", "Create entities", "Adds entities with observations; names that are there stay as they are.",
+          "writes", entities=_listed(name=_TEXT, entityType=_TEXT, observations=_TEXTS)),
+    _node("create_relations", "Create relations", "Relates entities, in active voice.", "writes", relations=_RELATIONS),
+    _node("add_observations", "Add observations", "Adds what was observed of entities that are there.", "writes",
+          observations=_listed(entityName=_TEXT, contents=_TEXTS)),
+    _node("delete_entities", "Delete entities", "Hides entities with their observations and relations; a person can restore them.",
+          "destroys", entityNames=_TEXTS),
+    _node("delete_observations", "Delete observations", "Hides observations of entities.", "destroys",
+          deletions=_listed(entityName=_TEXT, observations=_TEXTS)),
+    _node("delete_relations", "Delete relations", "Removes relations.", "destroys", relations=_RELATIONS),
+    _node("read_graph", "Read the graph", "Shows the latest entities, with what relates them.", "reads"),
+    _node("search_nodes", "Search nodes", "Finds entities by a text in their name, type or observations. Call it BEFORE you "
+          "answer what earlier work may touch.", "reads", query=_TEXT),
+    _node("open_nodes", "Open nodes", "Shows entities by their names.", "reads", names=_TEXTS),
+)  # fmt: skip
 _OPENAI = (
     Tool(
         "search", "Search", "Finds memories that answer a question.", "search", "results", {"query": ""}, by="openai",
@@ -231,21 +287,25 @@ def _all() -> tuple[Tool, ...]:
     return tuple(map(_whole, (*order, *rest)))
 
 
-PROFILES = ("read", "core", "sessions", "all", "seed", "openai")
+_MADE: Mapping[str, tuple[Tool, ...]] = MappingProxyType(
+    {
+        "read": tuple(tool for tool in _CORE if tool.act == "reads"),
+        "core": _CORE,
+        "sessions": (*_CORE, *_SESSIONS),
+        "seed": _SEED,
+        "associative": _ASSOCIATIVE,
+        "graph": _GRAPH,
+        "openai": _OPENAI,
+    }
+)
+PROFILES = ("read", "core", "sessions", "all", "seed", "associative", "graph", "openai")
 
 
 @cache
 def profile(name: str) -> Mapping[str, Tool]:
     """The tools of a profile by their names, always in the same order."""
-    made: Mapping[str, Callable[[], tuple[Tool, ...]]] = {
-        "read": lambda: tuple(tool for tool in _CORE if tool.act == "reads"),
-        "core": lambda: _CORE,
-        "sessions": lambda: (*_CORE, *_SESSIONS),
-        "all": _all,
-        "seed": lambda: _SEED,
-        "openai": lambda: _OPENAI,
-    }
-    return MappingProxyType({tool.name: tool for tool in made[name]()})
+    made = _all() if name == "all" else _MADE[name]
+    return MappingProxyType({tool.name: tool for tool in made})
 
 
 def reads_only(name: str) -> bool:
