@@ -83,7 +83,7 @@ def reading(path: Path, done: Path) -> Callable[[], None]:
 
 
 @needs_fork
-@pytest.mark.covers("P6")
+@pytest.mark.covers("P6", "W4-10")
 def test_eight_processes_write_and_two_read_and_nothing_is_lost(path: Path) -> None:
     done = path.with_name("done")
     readers = [Child(lambda say: reading(path, done)()) for _ in range(READERS)]
