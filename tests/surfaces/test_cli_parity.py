@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memorist.commands import ARGUMENTS, VERBS, meaning
+from memorist.commands import ARGUMENTS, SESSION_PARTS, VERBS, meaning
 from memorist.surfaces.cli import app, arguments
 from memorist.surfaces.cli.arguments import Command
 
@@ -49,7 +49,7 @@ def test_many_are_remembered_by_an_option_of_remember() -> None:
     assert "--batch" in {option.flag for option in app.command_named("remember").options}
 
 
-NOT_ON_A_STORE = ("off", "on", "completion", "model add", "model remove")
+NOT_ON_A_STORE = ("off", "on", "completion", "model add", "model remove", "install", "uninstall")
 PROTOCOL = {"mcp": {"--db", "--project", "--space"}, "prompt": {"--tools"}}  # what they write is not for a screen
 SERVES = {"serve": {"--db", "--project", "--space", "--json"}}  # requests name their scopes
 
@@ -75,7 +75,8 @@ def test_no_two_options_of_a_command_are_spelled_the_same(name: str) -> None:
 def test_every_argument_of_the_facade_is_explained_and_nothing_else_is() -> None:
     used = {(verb, name) for verb in VERBS for name in arguments.parameters_of(verb) if verb != "remember_many"}
     assert all(meaning(verb, name) for verb, name in used)
-    assert {name.rpartition(".")[2] for name in ARGUMENTS} == {name for _, name in used}
+    named = [name.rpartition(".") for name in ARGUMENTS]
+    assert {name for verb, _, name in named if verb not in SESSION_PARTS} == {name for _, name in used}
 
 
 def test_writing_verbs_are_those_of_the_writing_part() -> None:
