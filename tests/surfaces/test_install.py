@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 import string
 import threading
@@ -83,6 +84,48 @@ def test_remarks_commas_and_line_ends_stay() -> None:
     more = splice.put(more, ("mcpServers", "memorist"), {"command": "memorist"}, FILE)
     assert "// the model of the team" in more and "// mine" in more and "\n" not in more.replace("\r\n", "")
     assert splice.take(splice.take(more, ("mcpServers",), FILE), ("hooks", "Stop", 1), FILE) == text
+
+
+GAPS = ("", " ", "\n", "\r\n  ", " // x, { \"\n", "/* , } */", "\n  /* a\n b */ // y\n\t", " //\r\n")
+
+
+@st.composite
+def written(draw: st.DrawFn) -> tuple[str, dict[str, int]]:
+    """An object of people, with remarks wherever there may be some."""
+    names = draw(st.lists(st.text("abcd", min_size=1, max_size=2), unique=True, max_size=4))
+    gap = st.sampled_from(GAPS)
+    members = [f'{draw(gap)}"{name}"{draw(gap)}:{draw(gap)}{at}{draw(gap)}' for at, name in enumerate(names)]
+    end = "," + draw(gap) if members and draw(st.booleans()) else ""
+    return f"{draw(gap)}{{{draw(gap) if not members else ''}{','.join(members)}{end}}}{draw(gap)}", {
+        name: at for at, name in enumerate(names)
+    }
+
+
+def remarks(text: str) -> list[str]:
+    return re.findall(r"//[^\n]*|/\*.*?\*/", text, re.DOTALL)
+
+
+@given(written(), st.data())
+def test_remarks_anywhere_cost_nobody_a_value(given: tuple[str, dict[str, int]], data: st.DataObject) -> None:
+    text, value = given
+    more = splice.put(text, ("m",), {"x": 1}, FILE)
+    assert splice.read(more, FILE) == {**value, "m": {"x": 1}}
+    assert splice.read(splice.take(more, ("m",), FILE), FILE) == value
+    assert sorted(remarks(splice.take(more, ("m",), FILE))) == sorted(remarks(text)), "they are somebody's"
+    if value:
+        name = data.draw(st.sampled_from(sorted(value)))
+        assert splice.read(splice.take(text, (name,), FILE), FILE) == {k: v for k, v in value.items() if k != name}
+    listed = f"[{text}]"
+    assert len(splice.read(splice.append(listed, (), 7, FILE), FILE)) == len(splice.read(listed, FILE)) + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [('{"a": 1, // x\n "m": 2, "b": 3}', '{"a": 1, // x\n "b": 3}'), ('{ // x\n "m": 2 }', "{ // x\n }"),
+     ('{"a": 1, // x\n "m": 2 }', '{"a": 1 // x\n }'), ('\ufeff{"m": 2}', "\ufeff{}")],
+)  # fmt: skip
+def test_a_remark_does_not_swallow_what_follows(text: str, left: str) -> None:
+    assert splice.take(text, ("m",), FILE) == left
 
 
 @pytest.mark.parametrize(
