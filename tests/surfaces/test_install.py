@@ -102,7 +102,7 @@ def written(draw: st.DrawFn) -> tuple[str, dict[str, int]]:
 
 
 def remarks(text: str) -> list[str]:
-    return re.findall(r"//[^\n]*|/\*.*?\*/", text, re.DOTALL)
+    return re.findall(r"//[^\r\n]*|/\*.*?\*/", text, re.DOTALL)
 
 
 @given(written(), st.data())

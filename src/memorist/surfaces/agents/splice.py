@@ -94,7 +94,8 @@ def take(text: str, path: Sequence[Step], file: Path) -> str:
     begin = before + len(text[before:start].rstrip())
     comma = _past_blanks(text, node.end)
     if text[comma] == ",":
-        rest = text[node.end : comma].rstrip() + text[comma + 1 :]
+        beside = text[node.end : comma]  # remarks, perhaps
+        rest = (beside if beside.strip() else "") + text[comma + 1 :]
         kept = text[:begin]
     else:
         separator = _past_blanks(text, before) if number else begin  # the last one takes the comma before it along
