@@ -7,12 +7,14 @@ import stat
 import string
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memorist.errors import Invalid, Refused
+from memorist.surfaces import settings
 from memorist.surfaces.agents import install, splice
 from memorist.surfaces.agents.clients import CLIENTS
 from surfaces.conftest import Cli
@@ -86,7 +88,7 @@ def test_remarks_commas_and_line_ends_stay() -> None:
     assert splice.take(splice.take(more, ("mcpServers",), FILE), ("hooks", "Stop", 1), FILE) == text
 
 
-GAPS = ("", " ", "\n", "\r\n  ", " // x, { \"\n", "/* , } */", "\n  /* a\n b */ // y\n\t", " //\r\n")
+GAPS = ("", " ", "\n", "\r\n  ", ' // x, { "\n', "/* , } */", "\n  /* a\n b */ // y\n\t", " //\r\n")
 
 
 @st.composite
@@ -192,6 +194,88 @@ def test_a_memorist_of_somebody_else_is_left_alone(home: Path) -> None:
         "another server called" in said for said in told
     )
     assert json.loads((home / ".claude.json").read_text())["mcpServers"]["memorist"] == {"command": "other-program"}
+
+
+def our_copies() -> Path:
+    user = settings.user_file()
+    assert user is not None
+    return user.parent / "before"
+
+
+def test_a_lost_copy_costs_nobody_a_file(home: Path) -> None:
+    client, file = CLIENTS["claude-code"], home / ".claude" / "settings.json"
+    file.write_text(COMMENTED)
+    install.install(client)
+    for copy in our_copies().iterdir():
+        copy.unlink()
+    install.remove(client)
+    assert file.read_text() == COMMENTED
+
+
+@pytest.mark.parametrize(
+    "others",
+    ["  [profiles.work]\n  model = 1\n", "# about nothing\n\n[next]\na = 1\n", "# end\n",
+     "startup_timeout_sec = 5\n# why\n[mcp_servers.memorist.env]\nA = 'b'\n[mcp_servers.other]\ncommand = 'x'\n"],
+)  # fmt: skip
+def test_toml_of_others_stays(others: str, home: Path) -> None:
+    client, file = CLIENTS["codex"], home / ".codex" / "config.toml"
+    mine = 'model = "x"  # mine\n\n[other]\na = 1\n'
+    file.write_text(mine)
+    install.install(client)
+    file.write_text(file.read_text() + others)
+    install.remove(client)
+    left = file.read_text()
+    ours = "startup_timeout_sec = 5\n", "[mcp_servers.memorist.env]\nA = 'b'\n"
+    for line in ours:
+        others = others.replace(line, "")
+    assert left == mine + others
+
+
+def test_a_table_that_cannot_be_told_from_others_is_refused(home: Path) -> None:
+    file = home / ".codex" / "config.toml"
+    text = "[mcp_servers]\nmemorist = {command = 'memorist', args = ['mcp']}\nother = {command = 'x'}\n"
+    file.write_text(text)
+    with pytest.raises(Refused, match="by hand"):
+        install.remove(CLIENTS["codex"])
+    assert file.read_text() == text
+
+
+def test_a_hook_that_somebody_put_beside_ours_stays(home: Path) -> None:
+    client, file = CLIENTS["claude-code"], home / ".claude" / "settings.json"
+    install.install(client)
+    mine = {"type": "command", "command": "echo mine"}
+    file.write_text(splice.append(file.read_text(), ("hooks", "Stop", 0, "hooks"), mine, file))
+    install.remove(client)
+    assert json.loads(file.read_text()) == {"hooks": {"Stop": [{"hooks": [mine]}]}}
+
+
+@pytest.mark.parametrize("before", [{"hooks": {}}, {"hooks": {"Stop": []}}, {"mcpServers": {}}, {}])
+def test_what_was_there_empty_comes_back_empty(before: dict[str, Any], home: Path) -> None:
+    client, file = CLIENTS["gemini"], home / ".gemini" / "settings.json"
+    file.write_text(json.dumps(before))
+    install.install(client)
+    file.write_text(splice.put(file.read_text(), ("theme",), "dark", file))
+    install.remove(client)
+    assert json.loads(file.read_text()) == {**before, "theme": "dark"}
+
+
+def test_what_was_changed_between_two_installations_comes_out_too(home: Path) -> None:
+    client, file = CLIENTS["gemini"], home / ".gemini" / "settings.json"
+    file.write_text("{}\n")
+    install.install(client, servers=False)
+    file.write_text(splice.put(file.read_text(), ("theme",), "dark", file))
+    install.install(client)
+    assert "server" in install.entries_of(client)
+    install.remove(client)
+    assert json.loads(file.read_text()) == {"theme": "dark"} and install.entries_of(client) == []
+
+
+def test_nothing_is_noted_when_nothing_is_installed(home: Path) -> None:
+    (home / ".claude" / "settings.json").write_text(COMMENTED)
+    install.install(CLIENTS["claude-code"])
+    assert any(our_copies().iterdir())
+    install.remove(CLIENTS["claude-code"])
+    assert not our_copies().exists() and not (our_copies().parent / "installed.json").exists()
 
 
 def test_a_file_with_an_error_is_named_and_untouched(home: Path) -> None:
