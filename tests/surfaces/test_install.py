@@ -381,3 +381,27 @@ def test_in_the_settings_of_a_project(home: Path, cli: Cli) -> None:
     assert {"memorist"} == set(json.loads((cli.folder / ".mcp.json").read_text())["mcpServers"])
     assert cli("uninstall", "claude-code", "--project", **env).code == 0
     assert not (cli.folder / ".mcp.json").exists()
+
+
+def test_one_agent_with_a_problem_keeps_no_other_from_its_lines(home: Path, cli: Cli) -> None:
+    env = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    broken = home / ".claude" / "settings.json"
+    broken.write_text("{,")
+    done = cli("install", "all", **env)
+    assert done.code == 2 and "settings.json, line 1" in done.err and "1 of 3 agents" in done.err
+    assert "SessionStart" in (home / ".codex" / "hooks.json").read_text() and broken.read_text() == "{,"
+    assert "BeforeAgent" in (home / ".gemini" / "settings.json").read_text()
+    told = cli("uninstall", "all", "--json", **env)
+    assert (
+        told.code == 2 and told.json["claude-code"]["error"]["code"] and not (home / ".codex" / "hooks.json").exists()
+    )
+
+
+def test_all_in_a_project_means_those_with_settings_of_one(home: Path, cli: Cli) -> None:
+    env = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    desktop = CLIENTS["claude-desktop"].folder
+    (home / desktop).mkdir(parents=True)
+    done = cli("install", "all", "--project", **env)
+    assert done.code == 0 and (cli.folder / ".gemini" / "settings.json").is_file()
+    assert cli("install", "claude-desktop", "--project", **env).code == 2
+    assert cli("uninstall", "all", "--project", **env).code == 0 and not (cli.folder / ".mcp.json").exists()
