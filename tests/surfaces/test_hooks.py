@@ -17,6 +17,7 @@ from memorist.files.transfer import import_files
 from memorist.store import captures
 from memorist.surfaces.agents import capture, hooks, problems
 from memorist.surfaces.agents.clients import CLIENTS
+from memorist.surfaces.cli import verbs
 from memorist.text.question import without_injected
 from surfaces.conftest import Cli
 
@@ -194,6 +195,24 @@ def test_upkeep_reads_what_is_left(work: Path) -> None:
         assert capture.read_all(capture.recorder(memory)) == 450
         assert capture.read_all(capture.recorder(memory)) == 0
     assert len(turns()) == 450
+
+
+def test_reading_is_bounded_and_gets_on_all_the_same(work: Path) -> None:
+    for n in range(3):
+        file = work.parent / f"s{n}.jsonl"
+        file.write_text(line("user", f"Remark number {n} of the day", f"u{n}"))
+        told("claude-code", "Stop", session_id=f"s{n}", transcript_path=str(file))
+    with Memory() as memory:
+        for left in (2, 1, 0):
+            verbs.read_transcripts(memory, 0.0)
+            assert memory.count({"kind": "turn"}) == 3 - left
+
+
+def test_upkeep_says_how_long_it_reads(work: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float | None] = []
+    monkeypatch.setattr(verbs, "read_transcripts", lambda memory, seconds=None: asked.append(seconds))
+    assert cli.inside("upkeep", "--seconds", "7").code == 0 and cli.inside("upkeep").code == 0
+    assert asked == [7, None]
 
 
 def test_an_import_brings_nothing_twice(work: Path, cli: Cli) -> None:
