@@ -1,6 +1,9 @@
 """`memorist hook`: what a coding agent is told, and what is kept of what was said. Nothing that goes wrong is ever seen."""
 
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorist import Memory
+from memorist.errors import StoreUnavailable
 from memorist.files.transfer import import_files
+from memorist.store import captures
 from memorist.surfaces.agents import capture, hooks, problems
 from memorist.surfaces.agents.clients import CLIENTS
+from memorist.surfaces.cli import verbs
 from memorist.text.question import without_injected
 from surfaces.conftest import Cli
 
@@ -28,10 +34,12 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def told(client: str, event: str, **given: Any) -> str:
     """What the agent's model gets to read."""
-    out = hooks.answer(client, event, json.dumps({"session_id": "s1", "cwd": str(Path.cwd()), **given}).encode())
-    if not out:
+    said: list[str] = []
+    raw = json.dumps({"session_id": "s1", "cwd": str(Path.cwd()), **given}).encode()
+    hooks.answer(client, event, raw, said.append)
+    if not said:
         return ""
-    document = json.loads(out)
+    document = json.loads("".join(said))
     if client == "cursor":
         return str(document["additional_context"])
     inner = document["hookSpecificOutput"]
@@ -189,6 +197,24 @@ def test_upkeep_reads_what_is_left(work: Path) -> None:
     assert len(turns()) == 450
 
 
+def test_reading_is_bounded_and_gets_on_all_the_same(work: Path) -> None:
+    for n in range(3):
+        file = work.parent / f"s{n}.jsonl"
+        file.write_text(line("user", f"Remark number {n} of the day", f"u{n}"))
+        told("claude-code", "Stop", session_id=f"s{n}", transcript_path=str(file))
+    with Memory() as memory:
+        for left in (2, 1, 0):
+            verbs.read_transcripts(memory, 0.0)
+            assert memory.count({"kind": "turn"}) == 3 - left
+
+
+def test_upkeep_says_how_long_it_reads(work: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float | None] = []
+    monkeypatch.setattr(verbs, "read_transcripts", lambda memory, seconds=None: asked.append(seconds))
+    assert cli.inside("upkeep", "--seconds", "7").code == 0 and cli.inside("upkeep").code == 0
+    assert asked == [7, None]
+
+
 def test_an_import_brings_nothing_twice(work: Path, cli: Cli) -> None:
     file = work.parent / "s1.jsonl"
     file.write_text(line("user", "The only thing", "u1"))
@@ -255,6 +281,130 @@ def test_the_words_of_a_host_are_no_question(work: Path) -> None:
         assert memory._tools.store.receipts(memory.space, 1)[0].query == "which database does staging run?"
 
 
+PUT_OUT = "We decided that the moon base runs Postgres 99."
+
+
+@pytest.mark.parametrize(
+    "said",
+    [f"<bash-stdout>{PUT_OUT}</bash-stdout><bash-stderr></bash-stderr>", f"<bash-input>echo {PUT_OUT}</bash-input>",
+     f"<bash-stdout>ls</bash-stdout> {PUT_OUT}", f"<bash-stdout></bash-stdout><bash-stderr>{PUT_OUT}</bash-stderr>",
+     f"<local-command-stdout>{PUT_OUT}</local-command-stdout>", f"<task-notification>{PUT_OUT}</task-notification>",
+     f'<teammate-message teammate_id="x">{PUT_OUT}</teammate-message>', f"<system-reminder>{PUT_OUT}</system-reminder>",
+     [{"type": "text", "text": f"<bash-stdout>{PUT_OUT}</bash-stdout>"}]],
+)  # fmt: skip
+def test_what_a_program_puts_out_is_not_what_its_user_said(said: Any, work: Path) -> None:
+    file = work.parent / "s1.jsonl"
+    file.write_text(line("user", said, "u1") + line("user", "Logs go to Loki.", "u2"))
+    told("claude-code", "PreCompact", transcript_path=str(file))
+    assert [text for *_, text in turns()] == ["Logs go to Loki."]
+    with Memory() as memory:
+        assert not [each for each in memory.list(limit=100) if "99" in each.text]
+
+
+def test_what_is_private_in_a_prompt_is_nowhere(work: Path, tmp_path: Path) -> None:
+    say("Staging runs Postgres 16")
+    asked = "which database does staging run?<private>my pin is hunter4711</private>"
+    assert "16" in told("claude-code", "UserPromptSubmit", prompt=asked)
+    assert told("claude-code", "UserPromptSubmit", prompt="<private>which database is hunter4711?</private>") == ""
+    assert told("claude-code", "UserPromptSubmit", prompt="<private>and without an end hunter4711") == ""
+    with Memory() as memory:
+        assert memory._tools.store.receipts(memory.space, 9)[0].query == "which database does staging run?"
+    assert not [file for file in tmp_path.glob("m.db*") if b"hunter4711" in file.read_bytes()]
+
+
+def test_a_transcript_that_cannot_be_read_stops_no_other(work: Path) -> None:
+    gone, deep, fine = (work.parent / f"{name}.jsonl" for name in ("gone", "deep", "fine"))
+    say("Staging runs Postgres 16", pinned=True)
+    gone.write_text(line("user", "Logs go to Loki.", "u1"))
+    told("claude-code", "PreCompact", session_id="gone", transcript_path=str(gone))
+    gone.unlink()
+    nested: Any = "x"
+    for _ in range(900):
+        nested = [nested]
+    deep.write_text(line("user", nested, "u2") + line("user", "Metrics go to Mimir.", "u3"))
+    fine.write_text(line("user", "Traces go to Tempo.", "u4"))
+    for file in (deep, fine):
+        told("claude-code", "Stop", session_id=file.stem, transcript_path=str(file))
+    folder = work.parent / "folder.jsonl"
+    folder.mkdir()
+    told("claude-code", "Stop", session_id="folder", transcript_path=str(folder))
+    assert "Postgres 16" in told("claude-code", "SessionStart", session_id="s9")
+    with Memory() as memory:
+        capture.read_all(capture.recorder(memory))
+        left = [each.session for each in captures.known(memory._tools.store, memory.space, memory.home)]
+        states = {each.title: each.data["state"] for each in memory.sessions()}
+    assert [text for *_, text in turns("deep")] == ["Metrics go to Mimir."]
+    assert [text for *_, text in turns("fine")] == ["Traces go to Tempo."]
+    assert "gone" not in left and states["gone"] == "closed"
+
+
+def test_what_was_erased_does_not_come_back_with_its_session(work: Path) -> None:
+    file = work.parent / "s1.jsonl"
+    file.write_text(line("user", "The safe is behind the fridge.", "u1") + line("user", "Logs go to Loki.", "u2"))
+    given = {"transcript_path": str(file)}
+    told("claude-code", "SessionEnd", **given)
+    with Memory(confirm=lambda ask: True) as memory:
+        capture.read_all(capture.recorder(memory))
+        for each in memory.list({"session": "s1"}, limit=100):
+            if "fridge" in each.text:
+                memory.erase(each.id)
+    told("claude-code", "SessionStart", source="resume", **given)
+    with file.open("a") as more:
+        more.write(line("user", "Metrics go to Mimir.", "u3"))
+    told("claude-code", "SessionEnd", **given)
+    with Memory() as memory:
+        capture.read_all(capture.recorder(memory))
+    assert [text for *_, text in turns()] == ["Logs go to Loki.", "Metrics go to Mimir."]
+
+
+def test_those_that_were_read_to_their_end_make_room(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(captures, "MOST_CAPTURES", 3)
+    for n in range(6):
+        file = work.parent / f"s{n}.jsonl"
+        file.write_text(line("user", f"Remark number {n}", f"u{n}"))
+        told("claude-code", "SessionEnd", session_id=f"s{n}", transcript_path=str(file))
+        with Memory() as memory:
+            known = [each.session for each in captures.known(memory._tools.store, memory.space, memory.home)]
+            if n == 2:
+                capture.read_all(capture.recorder(memory), session="s1")
+    assert known == ["s0", "s2", "s3", "s4", "s5"], "only what is read to its end goes"
+
+
+def test_a_hook_asks_no_model_and_closes_no_session(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = work.parent / "s1.jsonl"
+    file.write_text(line("user", "We decided that staging runs Postgres 16.", "u1"))
+    monkeypatch.setenv("MEMORIST_CHAT", "http://127.0.0.1:9/v1?model=x")
+    monkeypatch.setattr("memorist.models.completions.RemoteChat.answer", lambda *_: pytest.fail("a model was asked"))
+    told("claude-code", "SessionEnd", transcript_path=str(file))
+    told("claude-code", "SessionStart", session_id="s2")
+    monkeypatch.delenv("MEMORIST_CHAT")
+    assert [text for *_, text in turns()] == ["We decided that staging runs Postgres 16."]
+    with Memory() as memory:
+        assert [each.data["state"] for each in memory.sessions()] == ["open"]
+
+
+def test_a_prompt_is_answered_before_transcripts_are_read(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    say("Staging runs Postgres 16", pinned=True)
+    said: list[str] = []
+
+    def fails(*_: Any, **__: Any) -> int:
+        assert said, "nothing was told yet"
+        raise OSError("no transcripts today")
+
+    monkeypatch.setattr(capture, "read_all", fails)
+    with pytest.raises(OSError, match="today"):
+        hooks.answer("claude-code", "SessionStart", b'{"session_id": "s1"}', said.append)
+    assert "Postgres 16" in said[0]
+
+
+def test_a_busy_writer_is_not_waited_for(work: Path) -> None:
+    say("Staging runs Postgres 16")
+    began = time.monotonic()
+    with Memory() as memory, memory._writer.transaction(), pytest.raises(StoreUnavailable, match="busy"):
+        told("claude-code", "Stop", transcript_path=str(work.parent / "s1.jsonl"))
+    assert time.monotonic() - began < 25, "others wait for thirty seconds"
+
+
 def test_helpers_write_nothing(work: Path) -> None:
     file = work.parent / "s1.jsonl"
     file.write_text(line("user", "A thing", "u1"))
@@ -273,6 +423,35 @@ def test_what_is_wrong_is_noted_and_not_seen(stdin: str, cli: Cli) -> None:
     for event in ("SessionStart", "UserPromptSubmit", "Stop", "NoSuchEvent"):
         done = cli("hook", "claude-code", event, stdin=stdin)
         assert (done.code, done.out, done.err) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [(), ("claude-code",), ("claude-code", "Stop", "more"), ("claude-code", "Stop", "--nope"), ("--db",), ("x", "y")],
+)
+def test_wrong_words_block_no_prompt(words: tuple[str, ...], cli: Cli) -> None:
+    done = cli("hook", *words, stdin="{}")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert cli("hook", "--help").out
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+def test_a_full_device_is_not_seen_either(work: Path, cli: Cli) -> None:
+    cli("remember", "Staging runs Postgres 16", "--pin")
+    with Path("/dev/full").open("wb") as full:
+        running = cli.start("hook", "claude-code", "UserPromptSubmit", stdout=full)
+        _, err = running.communicate(b'{"session_id": "s1", "prompt": "which database does staging run?"}', timeout=60)
+    assert (running.returncode, err) == (0, b"")
+
+
+def test_small_talk_is_answered_without_the_engine(cli: Cli) -> None:
+    code = (
+        "import sys; from memorist.surfaces.agents import hooks; "
+        "hooks.answer('claude-code', 'UserPromptSubmit', b'{\"prompt\": \"thanks!\"}', print); "
+        "print([name for name in ('memorist.memory', 'memorist.store', 'difflib', 'subprocess') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr
 
 
 def test_a_damaged_store_is_not_seen_either(work: Path, cli: Cli, tmp_path: Path) -> None:
@@ -303,9 +482,9 @@ def test_any_object_is_answered_by_a_document_or_by_nothing(
 ) -> None:
     known = CLIENTS[client].hooks
     event = data.draw(st.sampled_from(sorted(known.events.values()) if known else ["Stop"]))
+    said: list[str] = []
     try:
-        out = hooks.answer(client, event, json.dumps(document).encode())
+        hooks.answer(client, event, json.dumps(document).encode(), said.append)
     except Exception as problem:
         problems.note(client, event, problem)
-        return
-    assert out == "" or isinstance(json.loads(out), dict)
+    assert all(isinstance(json.loads(each), dict) for each in said) and len(said) < 2

@@ -2,16 +2,19 @@
 
 import json
 import os
+import re
 import stat
 import string
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memorist.errors import Invalid, Refused
+from memorist.surfaces import settings
 from memorist.surfaces.agents import install, splice
 from memorist.surfaces.agents.clients import CLIENTS
 from surfaces.conftest import Cli
@@ -85,6 +88,48 @@ def test_remarks_commas_and_line_ends_stay() -> None:
     assert splice.take(splice.take(more, ("mcpServers",), FILE), ("hooks", "Stop", 1), FILE) == text
 
 
+GAPS = ("", " ", "\n", "\r\n  ", ' // x, { "\n', "/* , } */", "\n  /* a\n b */ // y\n\t", " //\r\n")
+
+
+@st.composite
+def written(draw: st.DrawFn) -> tuple[str, dict[str, int]]:
+    """An object of people, with remarks wherever there may be some."""
+    names = draw(st.lists(st.text("abcd", min_size=1, max_size=2), unique=True, max_size=4))
+    gap = st.sampled_from(GAPS)
+    members = [f'{draw(gap)}"{name}"{draw(gap)}:{draw(gap)}{at}{draw(gap)}' for at, name in enumerate(names)]
+    end = "," + draw(gap) if members and draw(st.booleans()) else ""
+    return f"{draw(gap)}{{{draw(gap) if not members else ''}{','.join(members)}{end}}}{draw(gap)}", {
+        name: at for at, name in enumerate(names)
+    }
+
+
+def remarks(text: str) -> list[str]:
+    return re.findall(r"//[^\r\n]*|/\*.*?\*/", text, re.DOTALL)
+
+
+@given(written(), st.data())
+def test_remarks_anywhere_cost_nobody_a_value(given: tuple[str, dict[str, int]], data: st.DataObject) -> None:
+    text, value = given
+    more = splice.put(text, ("m",), {"x": 1}, FILE)
+    assert splice.read(more, FILE) == {**value, "m": {"x": 1}}
+    assert splice.read(splice.take(more, ("m",), FILE), FILE) == value
+    assert sorted(remarks(splice.take(more, ("m",), FILE))) == sorted(remarks(text)), "they are somebody's"
+    if value:
+        name = data.draw(st.sampled_from(sorted(value)))
+        assert splice.read(splice.take(text, (name,), FILE), FILE) == {k: v for k, v in value.items() if k != name}
+    listed = f"[{text}]"
+    assert len(splice.read(splice.append(listed, (), 7, FILE), FILE)) == len(splice.read(listed, FILE)) + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [('{"a": 1, // x\n "m": 2, "b": 3}', '{"a": 1, // x\n "b": 3}'), ('{ // x\n "m": 2 }', "{ // x\n }"),
+     ('{"a": 1, // x\n "m": 2 }', '{"a": 1 // x\n }'), ('\ufeff{"m": 2}', "\ufeff{}")],
+)  # fmt: skip
+def test_a_remark_does_not_swallow_what_follows(text: str, left: str) -> None:
+    assert splice.take(text, ("m",), FILE) == left
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [('{"a" 1}', 1), ('{"a": 1,\n "b": }', 2), ("{\n\n[", 3), ('{"a": 1}\nx', 2), ('{"a":1,\n"a":2}', 2), ("", 0), ("[" * 200, 1)],
@@ -149,6 +194,88 @@ def test_a_memorist_of_somebody_else_is_left_alone(home: Path) -> None:
         "another server called" in said for said in told
     )
     assert json.loads((home / ".claude.json").read_text())["mcpServers"]["memorist"] == {"command": "other-program"}
+
+
+def our_copies() -> Path:
+    user = settings.user_file()
+    assert user is not None
+    return user.parent / "before"
+
+
+def test_a_lost_copy_costs_nobody_a_file(home: Path) -> None:
+    client, file = CLIENTS["claude-code"], home / ".claude" / "settings.json"
+    file.write_text(COMMENTED)
+    install.install(client)
+    for copy in our_copies().iterdir():
+        copy.unlink()
+    install.remove(client)
+    assert file.read_text() == COMMENTED
+
+
+@pytest.mark.parametrize(
+    "others",
+    ["  [profiles.work]\n  model = 1\n", "# about nothing\n\n[next]\na = 1\n", "# end\n",
+     "startup_timeout_sec = 5\n# why\n[mcp_servers.memorist.env]\nA = 'b'\n[mcp_servers.other]\ncommand = 'x'\n"],
+)  # fmt: skip
+def test_toml_of_others_stays(others: str, home: Path) -> None:
+    client, file = CLIENTS["codex"], home / ".codex" / "config.toml"
+    mine = 'model = "x"  # mine\n\n[other]\na = 1\n'
+    file.write_text(mine)
+    install.install(client)
+    file.write_text(file.read_text() + others)
+    install.remove(client)
+    left = file.read_text()
+    ours = "startup_timeout_sec = 5\n", "[mcp_servers.memorist.env]\nA = 'b'\n"
+    for line in ours:
+        others = others.replace(line, "")
+    assert left == mine + others
+
+
+def test_a_table_that_cannot_be_told_from_others_is_refused(home: Path) -> None:
+    file = home / ".codex" / "config.toml"
+    text = "[mcp_servers]\nmemorist = {command = 'memorist', args = ['mcp']}\nother = {command = 'x'}\n"
+    file.write_text(text)
+    with pytest.raises(Refused, match="by hand"):
+        install.remove(CLIENTS["codex"])
+    assert file.read_text() == text
+
+
+def test_a_hook_that_somebody_put_beside_ours_stays(home: Path) -> None:
+    client, file = CLIENTS["claude-code"], home / ".claude" / "settings.json"
+    install.install(client)
+    mine = {"type": "command", "command": "echo mine"}
+    file.write_text(splice.append(file.read_text(), ("hooks", "Stop", 0, "hooks"), mine, file))
+    install.remove(client)
+    assert json.loads(file.read_text()) == {"hooks": {"Stop": [{"hooks": [mine]}]}}
+
+
+@pytest.mark.parametrize("before", [{"hooks": {}}, {"hooks": {"Stop": []}}, {"mcpServers": {}}, {}])
+def test_what_was_there_empty_comes_back_empty(before: dict[str, Any], home: Path) -> None:
+    client, file = CLIENTS["gemini"], home / ".gemini" / "settings.json"
+    file.write_text(json.dumps(before))
+    install.install(client)
+    file.write_text(splice.put(file.read_text(), ("theme",), "dark", file))
+    install.remove(client)
+    assert json.loads(file.read_text()) == {**before, "theme": "dark"}
+
+
+def test_what_was_changed_between_two_installations_comes_out_too(home: Path) -> None:
+    client, file = CLIENTS["gemini"], home / ".gemini" / "settings.json"
+    file.write_text("{}\n")
+    install.install(client, servers=False)
+    file.write_text(splice.put(file.read_text(), ("theme",), "dark", file))
+    install.install(client)
+    assert "server" in install.entries_of(client)
+    install.remove(client)
+    assert json.loads(file.read_text()) == {"theme": "dark"} and install.entries_of(client) == []
+
+
+def test_nothing_is_noted_when_nothing_is_installed(home: Path) -> None:
+    (home / ".claude" / "settings.json").write_text(COMMENTED)
+    install.install(CLIENTS["claude-code"])
+    assert any(our_copies().iterdir())
+    install.remove(CLIENTS["claude-code"])
+    assert not our_copies().exists() and not (our_copies().parent / "installed.json").exists()
 
 
 def test_a_file_with_an_error_is_named_and_untouched(home: Path) -> None:
@@ -254,3 +381,27 @@ def test_in_the_settings_of_a_project(home: Path, cli: Cli) -> None:
     assert {"memorist"} == set(json.loads((cli.folder / ".mcp.json").read_text())["mcpServers"])
     assert cli("uninstall", "claude-code", "--project", **env).code == 0
     assert not (cli.folder / ".mcp.json").exists()
+
+
+def test_one_agent_with_a_problem_keeps_no_other_from_its_lines(home: Path, cli: Cli) -> None:
+    env = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    broken = home / ".claude" / "settings.json"
+    broken.write_text("{,")
+    done = cli("install", "all", **env)
+    assert done.code == 2 and "settings.json, line 1" in done.err and "1 of 3 agents" in done.err
+    assert "SessionStart" in (home / ".codex" / "hooks.json").read_text() and broken.read_text() == "{,"
+    assert "BeforeAgent" in (home / ".gemini" / "settings.json").read_text()
+    told = cli("uninstall", "all", "--json", **env)
+    assert (
+        told.code == 2 and told.json["claude-code"]["error"]["code"] and not (home / ".codex" / "hooks.json").exists()
+    )
+
+
+def test_all_in_a_project_means_those_with_settings_of_one(home: Path, cli: Cli) -> None:
+    env = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    desktop = CLIENTS["claude-desktop"].folder
+    (home / desktop).mkdir(parents=True)
+    done = cli("install", "all", "--project", **env)
+    assert done.code == 0 and (cli.folder / ".gemini" / "settings.json").is_file()
+    assert cli("install", "claude-desktop", "--project", **env).code == 2
+    assert cli("uninstall", "all", "--project", **env).code == 0 and not (cli.folder / ".mcp.json").exists()

@@ -35,7 +35,7 @@ def asked(cli: Cli, *words: str) -> Any:
 def ask(session: str, prompt: str = "which database does staging run?", client: str = "claude-code") -> None:
     given = {"session_id": session, "cwd": str(Path.cwd()), "prompt": prompt}
     event = "BeforeAgent" if client == "gemini" else "UserPromptSubmit"
-    hooks.answer(client, event, json.dumps(given).encode())
+    hooks.answer(client, event, json.dumps(given).encode(), lambda document: None)
 
 
 def test_what_was_told_to_whom_and_what_was_used(cli: Cli, work: Path) -> None:

@@ -1,6 +1,7 @@
 """The transcripts of agents that are read as they grow, each with how far it was read.
 
 A hook only notes that there is one; whoever has time reads it: the next session that starts, a compaction, or `memorist upkeep`.
+One that was read to its end stays known, so that its session can go on without its past being read again.
 They are settings of the store, one for each project, so that a transcript goes where its agent worked.
 """
 
@@ -15,7 +16,7 @@ from memorist.store.nouns import Commit
 from memorist.store.protocol import Store
 from memorist.store.where import canonical
 
-MOST_CAPTURES = 500  # of a project; the oldest that was read to its end goes
+MOST_CAPTURES = 500  # of a project; the oldest that were read to their end go, and no others
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,15 @@ class Capture:
     read: int = 0
     ended: bool = False  # the session is over, and is to be closed once all of it was read
     since: str | None = None  # of a fork: when it began
+    closed: bool = False  # all of it was read, and its session closed
+
+    @property
+    def at_its_end(self) -> bool:
+        """Whether nothing is left to read in it, as far as can be seen."""
+        try:
+            return self.closed or self.path.stat().st_size <= self.read
+        except OSError:
+            return True
 
 
 def known(store: Store, space: str, home: str) -> list[Capture]:
@@ -45,7 +55,9 @@ def known(store: Store, space: str, home: str) -> list[Capture]:
 def note(capture: Capture, store: Store, space: str, home: str) -> None:
     """Keeps it, in the place of what was known of that session; inside a transaction of the writer."""
     others = [each for each in known(store, space, home) if each.session != capture.session]
-    _keep([*others, capture][-MOST_CAPTURES:], store, space, home)
+    too_many = len(others) + 1 - MOST_CAPTURES
+    ends = [each for each in others if each.at_its_end][:too_many] if too_many > 0 else []
+    _keep([*(each for each in others if each not in ends), capture], store, space, home)
 
 
 def forget(session: str, store: Store, space: str, home: str) -> None:

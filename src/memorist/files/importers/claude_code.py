@@ -1,7 +1,8 @@
 """Claude Code: `projects/<folder>/<session>.jsonl` below `~/.claude`, or `CLAUDE_CONFIG_DIR`.
 
 Lines have a type, and most types are no part of the conversation: only `user` and `assistant` are read, and titles. What the
-program itself said in the user's name (`isMeta`), what sub-agents said (`isSidechain`), and summaries of a compaction are left out.
+program itself said in the user's name (`isMeta`), what sub-agents said (`isSidechain`), and summaries of a compaction are left out,
+and so is what its shell, its tasks and its team mates put out, which it writes down as if the user had typed it.
 """
 
 import re
@@ -15,6 +16,11 @@ _TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "sum
 _NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary")
 # What a command of the program left behind in the user's words.
 _COMMANDS = re.compile(r"<(command-(?:name|message|args|contents))>.*?</\1>", re.DOTALL)
+
+# What begins so is all the program's: what a shell puts out may itself hold the end of such a block, and words behind it.
+_PUT_OUT = re.compile(
+    r"\s*<(?:bash-(?:input|stdout|stderr)|local-command-(?:stdout|stderr|caveat)|task-notification|teammate-message)\b"
+)
 
 
 def recognise(first: Sequence[Mapping[str, Any]]) -> bool:
@@ -41,8 +47,23 @@ def _message(line: Mapping[str, Any]) -> dict[str, Any] | None:
     if line.get("type") not in _SAID or any(line.get(name) for name in _NOT_SAID) or not isinstance(message, Mapping):
         return None
     content = message.get("content")
-    content = _COMMANDS.sub("", content) if isinstance(content, str) else content
+    if line["type"] == "user":
+        content = _typed(content)
     return {"id": line.get("uuid"), "role": line["type"], "content": content, "timestamp": line.get("timestamp")}
+
+
+def _typed(content: Any) -> Any:
+    """Without what the program wrote in the user's name; results of tools are blocks that say so themselves."""
+    if isinstance(content, str):
+        return None if _PUT_OUT.match(content) else _COMMANDS.sub("", content)
+    if isinstance(content, list):
+        return [block for block in content if not _PUT_OUT.match(_text_of(block))]
+    return content
+
+
+def _text_of(block: Any) -> str:
+    text = block.get("text") if isinstance(block, Mapping) else block
+    return text if isinstance(text, str) else ""
 
 
 importer = Importer("claude-code", recognise, read)

@@ -2,34 +2,42 @@
 agent's word, results as a tool's.
 
 The transcript is the source. It is read from where the last reading ended, as far as its lines are whole, a few hundred messages at
-a time, each kept once under its own id; so reading can stop at any moment and go on later, in any process. What stands between
-<private> and </private> is not kept, nor is what we put into a prompt ourselves, nor what helpers of the agent said.
+a time, each kept once under its own id; so reading can stop at any moment and go on later, in any process. How far it was read is
+kept beyond the end of a session, so that one that is taken up again goes on there, and what was erased of it stays erased.
+
+What stands between <private> and </private> is not kept, nor is what we put into a prompt ourselves, nor what helpers of the agent
+said. A transcript that cannot be read stops no other.
 """
 
 import json
-import re
 import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from memorist.files.importers import Importer, Utterance, Values, claude_code, codex, gemini, without_guests
+from memorist.errors import Invalid
+from memorist.files.importers import Importer, Utterance, Values, without_guests
 from memorist.files.sources import Source, opened, readable
 from memorist.files.streams import LONGEST_LINE, Stream
 from memorist.memory import Memory
 from memorist.store import captures
 from memorist.store.captures import Capture
+from memorist.surfaces.agents import problems
+from memorist.surfaces.agents.moments import SURFACE
+from memorist.text.question import without_private
 
-IMPORTERS: Mapping[str, Importer] = {
-    each.name: each for each in (claude_code.importer, codex.importer, gemini.importer)
-}
-SURFACE = "hook"
+READ = {
+    "claude-code": "claude_code",
+    "codex": "codex",
+    "gemini": "gemini",
+}  # agents, and what imports their transcripts
 MESSAGES_AT_ONCE = 200  # messages
-_PRIVATE = re.compile(r"<private>.*?(?:</private>|\Z)", re.DOTALL | re.IGNORECASE)
+TRANSCRIPT = "transcript"  # where a problem was, for `memorist doctor`
 
 
 def recorder(memory: Memory) -> Memory:
@@ -42,38 +50,65 @@ def note(memory: Memory, client: str, session: str, path: Path, ended: bool, sin
     kept, in another session."""
     store = memory._tools.store
     there = next((each for each in captures.known(store, memory.space, memory.home) if each.session == session), None)
-    capture = replace(there or Capture(client, session, path, since=since), path=path, ended=ended)
+    if there is None or there.path != path:
+        capture = Capture(client, session, path, ended=ended, since=since)
+    else:
+        closed = there.closed and ended and replace(there, closed=False).at_its_end
+        capture = replace(there, ended=ended, closed=closed)
     if capture != there:
         _keep(memory, capture)
 
 
-def read_all(memory: Memory, seconds: float | None = None, session: str | None = None) -> int:
-    """Reads what is new in the transcripts of this project, or of that session, for so long. → messages"""
+def read_all(memory: Memory, seconds: float | None = None, session: str | None = None, close: bool = True) -> int:
+    """Reads what is new in the transcripts of this project, or of that session, for so long, but a few messages at least.
+    `close` says whether sessions that have ended are closed, which may take a model. → messages"""
     until = None if seconds is None else time.monotonic() + seconds
     said = 0
     for capture in captures.known(memory._tools.store, memory.space, memory.home):
-        if session in (None, capture.session) and (until is None or time.monotonic() < until):
-            said += _read(memory, capture, until)
+        if capture.closed or session not in (None, capture.session):
+            continue
+        try:
+            said += _read(memory, capture, until, close)
+        except (Invalid, OSError, RecursionError) as problem:
+            problems.note(capture.client, TRANSCRIPT, problem)
+        if said and until is not None and time.monotonic() >= until:
+            break
     return said
 
 
-def _read(memory: Memory, capture: Capture, until: float | None) -> int:
-    """Reads one on. It is closed once its session has ended and nothing is left."""
+def _read(memory: Memory, capture: Capture, until: float | None, close: bool) -> int:
+    """Reads one on. It is closed once its session has ended and nothing is left; one whose file is gone has ended."""
     said = 0
     with closing(_messages(capture)) as found:  # none of a session in which nothing was said, or that was thrown away
         while some := list(islice(found, MESSAGES_AT_ONCE)):
-            memory.ingest([message for message, _ in some], session=capture.session, agent=capture.client)
+            _ingest(memory, [message for message, _ in some], capture)
             said += len(some)
             capture = replace(capture, read=some[-1][1])
             _keep(memory, capture)
             if until is not None and time.monotonic() >= until:
                 return said
-    if capture.ended:
+    gone = not capture.path.is_file()
+    if close and (capture.ended or (gone and capture.read)):
         if capture.read:
             memory.session(capture.session, agent=capture.client).close()
-        with memory._writer.transaction():
-            captures.forget(capture.session, memory._tools.store, memory.space, memory.home)
+        if gone:
+            with memory._writer.transaction():
+                captures.forget(capture.session, memory._tools.store, memory.space, memory.home)
+        else:
+            _keep(memory, replace(capture, ended=True, closed=True))
     return said
+
+
+def _ingest(memory: Memory, messages: list[Mapping[str, Any]], capture: Capture) -> None:
+    """All of them, or each of them that can be kept: one that cannot must not keep those behind it out for good."""
+    try:
+        memory.ingest(messages, session=capture.session, agent=capture.client)
+    except (Invalid, RecursionError) as problem:
+        if len(messages) == 1:
+            problems.note(capture.client, TRANSCRIPT, problem)
+        else:
+            for message in messages:
+                _ingest(memory, [message], capture)
 
 
 def _keep(memory: Memory, capture: Capture) -> None:
@@ -86,11 +121,26 @@ def _messages(capture: Capture) -> Generator[tuple[Mapping[str, Any], int], None
     if not capture.path.is_file():
         return
     tail = _Tail(Stream(Source(capture.path, readable(capture.path.name))), begin=capture.read)
-    for item in IMPORTERS[capture.client].read(tail):
+    for item in _importer(capture.client).read(tail):
         if isinstance(item, Utterance) and not _older(item.message.get("timestamp"), capture.since):
-            message = without_guests(item.message)
-            message = {"id": f"{capture.path.name}:{tail.place}", **{k: v for k, v in message.items() if v is not None}}
-            yield {**message, "content": _public(message.get("content"))}, tail.end
+            message = _cleaned(item.message)
+            if message is not None:
+                yield {"id": f"{capture.path.name}:{tail.place}", **message}, tail.end
+
+
+def _cleaned(message: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What may be kept of a message; None of one that is too deep to be looked through, as no person or program writes it."""
+    try:
+        found = {name: value for name, value in without_guests(message).items() if value is not None}
+        return {**found, "content": _public(found.get("content"))}
+    except RecursionError:
+        return None
+
+
+def _importer(client: str) -> Importer:
+    """Only the one that is needed: a hook has no time for the others."""
+    found: Importer = import_module(f"memorist.files.importers.{READ[client]}").importer
+    return found
 
 
 def _older(said: Any, since: str | None) -> bool:
@@ -105,7 +155,7 @@ def _older(said: Any, since: str | None) -> bool:
 def _public(content: Any) -> Any:
     """Without what the person marked as private."""
     if isinstance(content, str):
-        return _PRIVATE.sub("", content)
+        return without_private(content)
     if isinstance(content, list):
         return [_public(each) for each in content]
     if isinstance(content, Mapping):

@@ -41,7 +41,6 @@ class Servers:
     path: tuple[str, ...]  # of the member that lists them
     entry: Mapping[str, Any]
     command: tuple[str, ...] | None = None  # the agent's own, which adds a server for this user
-    removal: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +144,7 @@ _TABLE = (
         "claude-code", "Claude Code", "claude", ".claude",
         Servers(
             ("..", ".claude.json"), (".mcp.json",), ("mcpServers",), {"type": "stdio", **_STDIO},
-            ("mcp", "add", "--scope", "user", MEMORIST, "--", MEMORIST, "mcp"), ("mcp", "remove", "--scope", "user", MEMORIST),
+            ("mcp", "add", "--scope", "user", MEMORIST, "--", MEMORIST, "mcp"),
         ),
         "CLAUDE_CONFIG_DIR",
         Hooks(("settings.json",), (".claude", "settings.json"), _CLAUDE, _nested()),
@@ -154,7 +153,7 @@ _TABLE = (
         "codex", "Codex", "codex", ".codex",
         Servers(
             ("config.toml",), (".codex", "config.toml"), ("mcp_servers",), _STDIO,
-            ("mcp", "add", MEMORIST, "--", MEMORIST, "mcp"), ("mcp", "remove", MEMORIST),
+            ("mcp", "add", MEMORIST, "--", MEMORIST, "mcp"),
         ),
         "CODEX_HOME",
         Hooks(("hooks.json",), (".codex", "hooks.json"), _CLAUDE, _nested()),

@@ -16,7 +16,7 @@ import shutil
 import stat
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from difflib import unified_diff
 from pathlib import Path
@@ -28,7 +28,7 @@ from memorist.store.files import create_private, replace_private
 from memorist.store.lock import locked
 from memorist.surfaces import settings
 from memorist.surfaces.agents import splice
-from memorist.surfaces.agents.clients import MEMORIST, Agent, Hooks, Servers, commands_in, is_hook, is_server
+from memorist.surfaces.agents.clients import CLIENTS, MEMORIST, Agent, Hooks, Servers, commands_in, is_hook, is_server
 from memorist.text import toml
 
 SERVER = "server"  # the name of that entry; those of hooks are their events
@@ -46,6 +46,7 @@ class Installed:
     after: str
     before: str | None = None
     made: bool = False  # the file was not there
+    holders: tuple[str, ...] | None = None  # what we made in it to hold our entries; None where that is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,7 @@ def _unchanged(file: Path, client: Agent, project: Path | None) -> FileChange:
     real = whole.real_file(file, project) if project is not None else Path(os.path.realpath(file))
     content = whole.read(real)
     if content is not None and not stat.S_IMODE(real.stat().st_mode) & 0o222:
-        raise Refused(f"{real} is read-only; make it writable, or add the lines yourself (docs/agents.md shows them)")
+        raise Refused(f"{real} is read-only; make it writable, or add yourself what `--dry-run` shows for a copy of it")
     return FileChange(real, client.name, content, content)
 
 
@@ -210,7 +211,7 @@ def _servers_in(change: FileChange, servers: Servers) -> Mapping[str, Any]:
     if change.after is None:
         return {}
     text = whole.text_of(change.after, change.file)
-    found = toml.parse(text, change.file) if change.file.suffix == ".toml" else splice.read(text or EMPTY, change.file)
+    found = _table(text, change.file) if change.file.suffix == ".toml" else splice.read(text or EMPTY, change.file)
     for name in servers.path:
         found = found.get(name, {}) if isinstance(found, Mapping) else {}
     return found if isinstance(found, Mapping) else {}
@@ -226,8 +227,23 @@ def _with_table(change: FileChange, servers: Servers) -> bytes:
     ]
     gap = b"" if not before else line if before.endswith(b"\n") else line * 2
     after = before + gap + line.join(row.encode() for row in rows) + line
-    toml.parse(whole.text_of(after, change.file), change.file)
+    wanted = _table(whole.text_of(before, change.file), change.file)
+    inner = wanted
+    for name in servers.path:
+        inner = inner.setdefault(name, {})
+    inner[MEMORIST] = dict(servers.entry)
+    _must_say(_table(whole.text_of(after, change.file), change.file), wanted, change.file)
     return after
+
+
+def _table(text: str, file: Path) -> dict[str, Any]:
+    return toml.parse(text.removeprefix(splice.BYTE_ORDER_MARK), file)
+
+
+def _must_say(found: dict[str, Any], wanted: dict[str, Any], file: Path) -> None:
+    """What is written must say what was meant, and nothing that others wrote may be gone."""
+    if found != wanted:
+        raise Refused(f"{file} is written in a way in which our lines cannot be told from others; change it by hand")
 
 
 def _make_folder(file: Path) -> None:
@@ -278,16 +294,45 @@ def _places(client: Agent, project: Path | None) -> dict[Path, tuple[Hooks | Ser
 
 def entries_of(client: Agent, project: Path | None = None) -> list[str]:
     """Which entries of ours there are now: events with a hook, and the server."""
+    places = _places(client, project)
+    return [entry for file, of in places.items() for entry in _entries_in(whole.read(file), file, client, of)]
+
+
+def _entries_in(
+    content: bytes | None, file: Path, client: Agent, of: Sequence[Hooks | Servers] | None = None
+) -> list[str]:
+    """Those in such a file, which holds hooks, servers, or both."""
     found: list[str] = []
-    for file, of in _places(client, project).items():
-        change = FileChange(file, client.name, None, whole.read(file))
-        for each in of:
-            if isinstance(each, Hooks):
-                there = splice.read(_text(change), file)
-                found += [event for event in each.events.values() if _ours(there, event, client)]
-            elif is_server(_servers_in(change, each).get(MEMORIST)):
-                found.append(SERVER)
+    change = FileChange(file, client.name, None, content)
+    for each in (client.hooks, client.servers) if of is None else of:
+        if isinstance(each, Hooks) and file.suffix != ".toml":
+            there = splice.read(_text(change), file)
+            found += [event for event in each.events.values() if _ours(there, event, client)]
+        elif isinstance(each, Servers) and is_server(_servers_in(change, each).get(MEMORIST)):
+            found.append(SERVER)
     return found
+
+
+def _holders_made(before: bytes | None, after: bytes | None, file: Path, client: Agent) -> tuple[str, ...]:
+    """The members that hold our entries and were not there before, each as its path."""
+    if file.suffix == ".toml":
+        return ()
+    old, new = (
+        {} if content is None else splice.read(whole.text_of(content, file) or EMPTY, file)
+        for content in (before, after)
+    )
+    paths = [client.servers.path]
+    if client.hooks is not None:
+        paths += [("hooks",), *(("hooks", event) for event in client.hooks.events.values())]
+    return tuple("/".join(path) for path in paths if _has(new, path) and not _has(old, path))
+
+
+def _has(found: Any, path: Sequence[str]) -> bool:
+    for name in path:
+        if not isinstance(found, Mapping) or name not in found:
+            return False
+        found = found[name]
+    return True
 
 
 def _without(client: Agent, file: Path, of: Sequence[Hooks | Servers], book: "_Book") -> FileChange:
@@ -296,64 +341,107 @@ def _without(client: Agent, file: Path, of: Sequence[Hooks | Servers], book: "_B
     if now is None:
         return change
     noted = book.files.get(str(file))
-    if noted is not None and noted.after == _digest(now) and (noted.made or noted.before is not None):
-        return replace(change, after=None if noted.made else book.before(noted))
-    text = whole.text_of(now, file)
+    if noted is not None and noted.after == _digest(now):
+        if noted.made:
+            return replace(change, after=None)
+        if (before := book.before(noted)) is not None:
+            return replace(change, after=before)
+    text, holders = whole.text_of(now, file), noted.holders if noted else None
     for each in of:
-        text = _without_hooks(text, client, file) if isinstance(each, Hooks) else _without_server(text, each, file)
+        if isinstance(each, Hooks):
+            text = _without_hooks(text, client, file, holders)
+        else:
+            text = _without_server(text, each, file, holders)
     return replace(change, after=text.encode())
 
 
-def _without_hooks(text: str, client: Agent, file: Path) -> str:
-    """Without our hooks, the lists that only held them, and the member that only held those."""
+def _without_hooks(text: str, client: Agent, file: Path, holders: Sequence[str] | None) -> str:
+    """Without our hooks, and the lists and the member that we made for them, if they hold nothing else."""
     found = splice.read(text, file)
     events = found.get("hooks") if isinstance(found, Mapping) else None
     if not events or not isinstance(events, Mapping):
         return text
+    taken = False
     for event in events:
-        for path in _to_take(_listed(found, event), event, client):
+        paths = [*_to_take(_listed(found, event), event, client)]
+        for path in paths:
             text = splice.take(text, path, file)
-    return splice.take(text, ("hooks",), file) if splice.read(text, file)["hooks"] == {} else text
+        if paths:
+            text = _without_holder(text, ("hooks", event), file, holders)
+        taken = taken or bool(paths)
+    return _without_holder(text, ("hooks",), file, holders) if taken else text
+
+
+def _without_holder(text: str, path: tuple[str, ...], file: Path, holders: Sequence[str] | None) -> str:
+    """Without what held our entries and is empty now. One that was there before us stays as it was."""
+    found: Any = splice.read(text, file)
+    for name in path:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    ours = holders is None or "/".join(path) in holders
+    return splice.take(text, path, file) if ours and found in ({}, []) else text
 
 
 def _to_take(entries: list[Any], event: str, client: Agent) -> Iterator[tuple[splice.Step, ...]]:
-    """Our entries of an event, the last one first; or the event, where there are no others."""
-    ours = [number for number, entry in enumerate(entries) if _is_ours(entry, client)]
-    if ours and len(ours) == len(entries):
-        yield "hooks", event
-    else:
-        yield from (("hooks", event, number) for number in reversed(ours))
+    """Our entries of an event, the last one first; of an entry to which somebody added a hook, only ours."""
+    for number, entry in reversed([*enumerate(entries)]):
+        inner = entry.get("hooks") if isinstance(entry, Mapping) else None
+        hooks = inner if isinstance(inner, list) else []
+        ours = [at for at, hook in enumerate(hooks) if _runs_ours(hook, client)]
+        if _runs_ours(entry, client) or (ours and len(ours) == len(hooks)):
+            yield "hooks", event, number
+        else:
+            yield from (("hooks", event, number, "hooks", at) for at in reversed(ours))
 
 
-def _is_ours(entry: Any, client: Agent) -> bool:
-    commands = commands_in(entry)
-    return bool(commands) and all(is_hook(command, client.name) for command in commands)
+def _runs_ours(hook: Any, client: Agent) -> bool:
+    return isinstance(hook, Mapping) and is_hook(hook.get("command"), client.name)
 
 
-def _without_server(text: str, servers: Servers, file: Path) -> str:
-    change = FileChange(file, "", None, text.encode())
-    if not is_server(_servers_in(change, servers).get(MEMORIST)):
+def _without_server(text: str, servers: Servers, file: Path, holders: Sequence[str] | None) -> str:
+    if not is_server(_servers_in(FileChange(file, "", None, text.encode()), servers).get(MEMORIST)):
         return text
     if file.suffix == ".toml":
-        return _without_table(text, servers)
+        return _without_table(text, servers, file)
     text = splice.take(text, (*servers.path, MEMORIST), file)
-    emptied = _servers_in(replace(change, after=text.encode()), servers) == {}
-    return splice.take(text, servers.path, file) if emptied else text
+    return _without_holder(text, servers.path, file, holders)
 
 
-def _without_table(text: str, servers: Servers) -> str:
-    """Without the lines from the head of our table to the next head, and the blank line before it."""
-    lines = text.splitlines(keepends=True)
-    head = f"[{'.'.join(servers.path)}.{MEMORIST}"
+def _without_table(text: str, servers: Servers, file: Path) -> str:
+    """Without our table and the blank line before it. Remarks stay, wherever they are."""
+    left = "".join(_lines_without(text.splitlines(keepends=True), (*servers.path, MEMORIST)))
+    wanted, found = _table(text, file), _table(left, file)
+    _inner(wanted, servers.path).pop(MEMORIST)
+    for each in (wanted, found):  # a table that only holds tables is there as long as it has one
+        if not _inner(each, servers.path):
+            _inner(each, servers.path[:-1]).pop(servers.path[-1], None)
+    _must_say(found, wanted, file)
+    return left
+
+
+def _inner(table: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
+    for name in path:
+        table = table.get(name, {})
+    return table
+
+
+def _lines_without(lines: Sequence[str], path: Sequence[str]) -> list[str]:
     kept, inside = list[str](), False
     for line in lines:
-        if line.startswith("["):
-            inside = line.startswith((f"{head}]", f"{head}."))
-            if inside and kept and not kept[-1].strip():
+        begins = line.lstrip()[:1]
+        if begins == "[":
+            entered = _is_head(line, path)
+            if entered and not inside and kept and not kept[-1].strip():
                 kept.pop()
-        if not inside:
+            inside = entered
+        if not inside or begins in ("", "#"):
             kept.append(line)
-    return "".join(kept)
+    return kept
+
+
+def _is_head(line: str, path: Sequence[str]) -> bool:
+    """Whether that line begins the table at that path, or one inside it."""
+    names = [name.strip().strip("\"'") for name in line.partition("]")[0].strip().lstrip("[").split(".")]
+    return names[: len(path)] == [*path]
 
 
 # ---------------------------------------------------------------- what was done
@@ -361,6 +449,13 @@ def _without_table(text: str, servers: Servers) -> str:
 
 def _digest(content: bytes | None) -> str:
     return hashlib.sha256(content or b"").hexdigest()
+
+
+def _installed(each: dict[str, Any]) -> Installed:
+    holders = each.get("holders")
+    return Installed(
+        **{**each, "entries": tuple(each["entries"]), "holders": None if holders is None else tuple(holders)}
+    )
 
 
 @dataclass(slots=True)
@@ -380,7 +475,7 @@ class _Book:
         content = whole.read(file.parent / "installed.json")
         try:
             found = json.loads(content or b"{}")
-            files = {name: Installed(**{**each, "entries": tuple(each["entries"])}) for name, each in found.items()}
+            files = {name: _installed(each) for name, each in found.items()}
         except (ValueError, TypeError, KeyError, AttributeError) as problem:
             raise Invalid(f"{file.parent / 'installed.json'} cannot be read ({problem}); move it away") from problem
         return cls(file.parent, files)
@@ -398,16 +493,33 @@ class _Book:
             return
         old = self.files.get(str(change.file))
         entries = tuple(dict.fromkeys((*(old.entries if old else ()), *done.entries)))
-        goes_on = old is not None and old.after == _digest(change.before)
-        before, made = (old.before, old.made) if old and goes_on else (self._keep(change), change.before is None)
-        self.files[str(change.file)] = Installed(change.client, entries, _digest(done.after), before, made)
+        holders: tuple[str, ...] | None
+        holders = _holders_made(change.before, done.after, change.file, CLIENTS[change.client])
+        if old is not None:  # one that an older version noted says nothing of them
+            holders = None if old.holders is None else (*old.holders, *holders)
+        if old is not None and old.after == _digest(change.before):
+            before, made = old.before, old.made
+        elif _entries_in(change.before, change.file, CLIENTS[change.client]):
+            before, made = None, False  # a copy would bring our entries back
+        else:
+            before, made = self._keep(change), change.before is None
+        self.files[str(change.file)] = Installed(change.client, entries, _digest(done.after), before, made, holders)
         self._write()
 
     def forget(self, file: Path) -> None:
         noted = self.files.pop(str(file), None)
         if noted is not None and noted.before:
             (self.folder / "before" / noted.before).unlink(missing_ok=True)
-        self._write()
+        if self.files:
+            self._write()
+        else:
+            self._remove()
+
+    def _remove(self) -> None:
+        """Nothing of ours is anywhere any more. The lock stays: two could hold two of them."""
+        (self.folder / "installed.json").unlink(missing_ok=True)
+        with suppress(OSError):  # there is none, or somebody put something into it
+            (self.folder / "before").rmdir()
 
     def _keep(self, change: FileChange) -> str | None:
         if change.before is None:

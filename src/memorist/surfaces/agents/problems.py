@@ -28,7 +28,7 @@ def last() -> list[dict[str, Any]]:
     return []
 
 
-def note(client: str, event: str, problem: Exception) -> None:
+def note(client: str, event: str, problem: BaseException) -> None:
     """Keeps it. Where not even that can be done, the agent goes on all the same."""
     said = str(problem) if isinstance(problem, MemoristError) else type(problem).__name__
     line = {

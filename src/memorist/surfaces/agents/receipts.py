@@ -14,8 +14,8 @@ from memorist.remember.edit import may_show, use_key
 from memorist.store.nouns import Diagnosis, Receipt
 from memorist.store.where import Where
 from memorist.surfaces.agents import install, problems
-from memorist.surfaces.agents.capture import SURFACE
 from memorist.surfaces.agents.clients import CLIENTS, MEMORIST, Agent
+from memorist.surfaces.agents.moments import SURFACE
 
 LINES_READ = 10_000  # of the recall log, which has questions of all sorts
 

@@ -7,6 +7,8 @@ these places, in the indentation and with the line ends that the file has.
     put     a member, with the objects above it that are missing
     append  an element of a list
     take    a member or an element out again
+
+Each reads its own result before it gives it: if that says anything else than was meant, nothing is changed.
 """
 
 import json
@@ -20,10 +22,13 @@ from memorist.errors import Invalid, Refused
 
 Step = str | int
 DEEPEST = 100
+BYTE_ORDER_MARK = "\ufeff"  # which Windows editors put first; it stays
 ONE_LINE = 100  # characters of a value that stands on one line
 _BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _ATOM = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null')
 _INDENT = re.compile(r"^([ \t]+)\S", re.MULTILINE)
+_REMARK = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_ENDS_LINE = re.compile(r"[ \t]*\r?\n")
 _CLOSING = {"{": "}", "[": "]"}
 
 
@@ -35,9 +40,11 @@ class _Node:
     start: int
     end: int = 0
     parts: list[tuple[Step, int, "_Node"]] = field(default_factory=list)
+    numbers: dict[Step, int] = field(default_factory=dict)  # which of the parts has that name
 
-    def part(self, step: Step) -> tuple[int, "_Node"] | None:
-        return next(((start, node) for name, start, node in self.parts if name == step), None)
+    def part(self, step: Step) -> "_Node | None":
+        number = self.numbers.get(step)
+        return None if number is None else self.parts[number][2]
 
 
 def read(text: str, file: Path) -> Any:
@@ -47,43 +54,76 @@ def read(text: str, file: Path) -> Any:
 
 def put(text: str, path: Sequence[str], value: Any, file: Path) -> str:
     """The text with a member more at that path. What is in the way of it is not replaced."""
-    node, depth = _scanned(text, file), 0
+    root = _scanned(text, file)
+    node, depth = root, 0
     while depth < len(path) and (found := node.part(path[depth])):
-        node, depth = found[1], depth + 1
+        node, depth = found, depth + 1
     if depth == len(path):
         raise Refused(f"{file} has {'.'.join(path)} already")
     if not isinstance(node.value, dict):
         raise Invalid(f"{'.'.join(path[:depth])} in {file} is no object, so nothing can be added to it; correct it")
     for name in reversed(path[depth + 1 :]):
         value = {name: value}
-    return _added(text, node, f"{json.dumps(path[depth], ensure_ascii=False)}: ", value)
+    more = _added(text, node, f"{json.dumps(path[depth], ensure_ascii=False)}: ", value)
+    node.value[path[depth]] = value
+    return _meant(more, root, file)
 
 
 def append(text: str, path: Sequence[str], value: Any, file: Path) -> str:
     """The text with an element more in the list at that path, which is made where it is missing."""
-    node = _at(_scanned(text, file), path)
+    root = _scanned(text, file)
+    node = _at(root, path)
     if node is None:
         return put(text, path, [value], file)
     if not isinstance(node.value, list):
         raise Invalid(f"{'.'.join(path)} in {file} is no list, so nothing can be added to it; correct it")
-    return _added(text, node, "", value)
+    more = _added(text, node, "", value)
+    node.value.append(value)
+    return _meant(more, root, file)
 
 
 def take(text: str, path: Sequence[Step], file: Path) -> str:
-    """The text without what is at that path."""
-    above = _at(_scanned(text, file), path[:-1])
-    place = above.part(path[-1]) if above else None
-    if above is None or place is None:
+    """The text without what is at that path. Remarks stay, and what follows one begins a line of its own, as it did."""
+    root = _scanned(text, file)
+    above = _at(root, path[:-1])
+    number = above.numbers.get(path[-1]) if above else None
+    if above is None or number is None:
         return text
-    number = next(number for number, part in enumerate(above.parts) if part[0] == path[-1])
-    start, node = place
+    _, start, node = above.parts[number]
     before = above.parts[number - 1][2].end if number else above.start + 1
     begin = before + len(text[before:start].rstrip())
     comma = _past_blanks(text, node.end)
     if text[comma] == ",":
-        return _closed(text[:begin] + text[comma + 1 :], above.start)
-    separator = _past_blanks(text, before) if number else begin  # the last one takes the comma before it along
-    return _closed(text[:separator] + text[separator + 1 : begin] + text[node.end :], above.start)
+        beside = text[node.end : comma]  # remarks, perhaps
+        rest = (beside if beside.strip() else "") + text[comma + 1 :]
+        kept = text[:begin]
+    else:
+        separator = _past_blanks(text, before) if number else begin  # the last one takes the comma before it along
+        rest = text[node.end :]
+        kept = text[:separator] + text[separator + 1 : begin]
+    if _in_remark(text[before:begin]) and not _ENDS_LINE.match(rest):
+        kept, rest = kept + text[begin:start], rest.lstrip(" \t")
+    del above.value[path[-1]]
+    return _meant(_closed(kept + rest, above.start), root, file)
+
+
+def _meant(text: str, root: _Node, file: Path) -> str:
+    """The text, if it says what the value was made to be."""
+    try:
+        found = read(text, file)
+    except Invalid:
+        found = None
+    if found != root.value:
+        raise Refused(f"{file} is written in a way in which our lines cannot be told from others; change it by hand")
+    return text
+
+
+def _in_remark(blanks: str) -> bool:
+    """Whether what stands between two parts ends in a remark that only the end of the line ends."""
+    last = ""
+    for found in _REMARK.finditer(blanks):
+        last = found[0] if found.end() == len(blanks) else ""
+    return last.startswith("//")
 
 
 def _past_blanks(text: str, at: int) -> int:
@@ -100,8 +140,7 @@ def _closed(text: str, start: int) -> str:
 
 def _at(node: _Node | None, path: Sequence[Step]) -> _Node | None:
     for step in path:
-        found = node.part(step) if node else None
-        node = found[1] if found else None
+        node = node.part(step) if node else None
     return node
 
 
@@ -166,7 +205,7 @@ def _shown(value: Any, unit: str) -> str:
 
 
 def _without_remarks(text: str) -> str:
-    return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
+    return _REMARK.sub("", text)
 
 
 def _indent_at(text: str, place: int) -> str:
@@ -180,9 +219,10 @@ def _indent_at(text: str, place: int) -> str:
 
 def _scanned(text: str, file: Path) -> _Node:
     scanner = _Scanner(text, file)
-    if not text[scanner.blank(0) :]:
+    begin = scanner.blank(1 if text.startswith(BYTE_ORDER_MARK) else 0)
+    if begin == len(text):
         raise Invalid(f"{file} is empty; write {{}} into it, or remove it")
-    node = scanner.value(scanner.blank(0), 0)
+    node = scanner.value(begin, 0)
     if scanner.blank(node.end) != len(text):
         raise scanner.wrong(scanner.blank(node.end), "it goes on where it should end")
     return node
@@ -235,10 +275,11 @@ class _Scanner:
             colon = self.blank(key.end)
             if not isinstance(key.value, str) or self.text[colon : colon + 1] != ":":
                 raise self.wrong(at, "the name of a member, in quotes and with a colon behind it, is missing")
-            if node.part(key.value):
+            if key.value in node.numbers:
                 raise self.wrong(at, f"{key.value!r:.60} is there twice")
             name, value_at = key.value, self.blank(colon + 1)
         inner = self.value(value_at, depth + 1)
+        node.numbers[name] = len(node.parts)
         node.parts.append((name, at, inner))
         if isinstance(node.value, dict):
             node.value[name] = inner.value

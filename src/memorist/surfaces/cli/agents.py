@@ -1,13 +1,16 @@
 """`memorist install` and `uninstall`: our lines in the settings of coding agents, shown before they are written."""
 
+from collections.abc import Callable
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 from memorist.errors import Invalid, MemoristError, meant
 from memorist.project import repository_root
 from memorist.surfaces.agents import install as lines
 from memorist.surfaces.agents.clients import CLIENTS, Agent
+from memorist.surfaces.cli import hook as answering
 from memorist.surfaces.cli.arguments import JSON, Option
 from memorist.surfaces.cli.screen import Screen, aside, one_line
 from memorist.surfaces.cli.verbs import Place
@@ -34,34 +37,64 @@ def install(
     root, hooks, servers = _root(here), not no_hooks, not no_mcp
     if not hooks and not servers:
         raise Invalid("--no-hooks and --no-mcp leave nothing to install; give one of them")
-    document = {}
-    for client in _named(clients):
+
+    def one(client: Agent) -> dict[str, Any]:
         changes = lines.plan(client, root, hooks, servers)
-        document[client.name] = _shown(place, client, changes, "has everything already")
+        shown = _shown(place, client, changes, "has everything already")
         if not dry_run:
             lines.install(client, root, hooks, servers)
-    return _end(place, document, dry_run)
+        return shown
+
+    return _each(place, _named(clients, root), one, dry_run)
 
 
 def uninstall(place: Place, clients: list[str] | None = None, here: bool = False, dry_run: bool = False) -> int:
     if not clients:
         raise Invalid(f"name what to take our lines out of: {', '.join(CLIENTS)}, or {EVERY}")
-    root, document = _root(here), {}
-    for client in _named(clients, found=False):
+    root = _root(here)
+
+    def one(client: Agent) -> dict[str, Any]:
         changes = lines.removal(client, root)
-        document[client.name] = _shown(place, client, changes, "has nothing of ours")
+        shown = _shown(place, client, changes, "has nothing of ours")
         if not dry_run:
             lines.remove(client, root)
-    return _end(place, document, dry_run)
+        return shown
+
+    return _each(place, _named(clients, root, found=False), one, dry_run)
+
+
+def _each(place: Place, clients: list[Agent], one: Callable[[Agent], dict[str, Any]], dry_run: bool) -> int:
+    """One after the other. What is wrong with one of several is told, and the others go on; the exit code says that it was."""
+    document: dict[str, dict[str, Any]] = {}
+    failed: list[MemoristError] = []
+    for client in clients:
+        try:
+            document[client.name] = one(client)
+        except MemoristError as problem:
+            if len(clients) == 1:
+                raise
+            failed.append(problem)
+            aside(one_line(f"{client.title}: {problem}"))
+            document[client.name] = {
+                "files": [],
+                "entries": [],
+                "error": {"code": problem.code, "message": str(problem)},
+            }
+    _end(place, document, dry_run)
+    if failed and not place.json:
+        aside(f"{len(failed)} of {len(clients)} agents were left as they are; what is wrong is said above")
+    return failed[0].exit_code if failed else 0
 
 
 def _root(project: bool) -> Path | None:
     return (repository_root(Path.cwd()) or Path.cwd()) if project else None
 
 
-def _named(clients: list[str], found: bool = True) -> list[Agent]:
+def _named(clients: list[str], root: Path | None, found: bool = True) -> list[Agent]:
+    """Those that are meant; of all, those that are here, and in a project those that have settings of one."""
     if EVERY in clients:
-        return [client for client in CLIENTS.values() if not found or client.is_here()]
+        those = [client for client in CLIENTS.values() if root is None or client.servers.project is not None]
+        return [client for client in those if not found or client.is_here()]
     for name in clients:
         if name not in CLIENTS:
             raise Invalid(f"there is no agent {name[:60]!r}{meant(name, CLIENTS)}; agents are {', '.join(CLIENTS)}")
@@ -83,12 +116,12 @@ def _listed(place: Place, project: bool) -> int:
     code = Screen.of(place.json).table(document, ("agent", "here", "installed"), rows)
     if not place.json:
         aside(
-            "nothing was changed; `memorist install MEMORIST`, or `all`, installs, and `--dry-run` shows what it would change"
+            "nothing was changed; `memorist install AGENT`, or `all`, installs, and `--dry-run` shows what it would change"
         )
     return code
 
 
-def _shown(place: Place, client: Agent, changes: list[lines.FileChange], none: str) -> dict[str, list[str]]:
+def _shown(place: Place, client: Agent, changes: list[lines.FileChange], none: str) -> dict[str, Any]:
     """What will be done, line by line, before it is."""
     changed = [change for change in changes if change.is_one]
     if not place.json:
@@ -100,17 +133,15 @@ def _shown(place: Place, client: Agent, changes: list[lines.FileChange], none: s
     return {"files": [str(change.file) for change in changed], "entries": entries}
 
 
-def _end(place: Place, document: dict[str, dict[str, list[str]]], dry_run: bool) -> int:
+def _end(place: Place, document: dict[str, dict[str, Any]], dry_run: bool) -> None:
     if place.json:
-        return Screen.of(True).answer(document)
-    changed = any(each["files"] for each in document.values())
-    if changed:
+        Screen.of(True).answer(document)
+    elif any(each["files"] for each in document.values()):
         aside(
             "nothing was changed: --dry-run"
             if dry_run
             else "done; an agent that is running reads it when it starts again"
         )
-    return 0
 
 
 def plugin(place: Place, folder: str) -> int:
@@ -121,28 +152,10 @@ def plugin(place: Place, folder: str) -> int:
     return Screen.of(place.json).answer([str(file) for file in written], *map(str, written))
 
 
-def hook(place: Place, client: str, event: str, of_plugin: bool = False) -> int:
-    """Answers an agent. It is a guest in somebody's session: nothing that goes wrong here may be seen there."""
-    import sys
-
-    from memorist.surfaces.agents import hooks, problems
-
-    try:
-        if of_plugin and _is_in_settings(client, event):
-            return 0
-        told = hooks.answer(client, event, sys.stdin.buffer.read(hooks.LARGEST_EVENT + 1))
-    except Exception as problem:
-        problems.note(client, event, problem)
-        return 0
-    if told:
-        sys.stdout.write(told + "\n")
+def hook(place: Place, client: str = "", event: str = "", of_plugin: bool = False) -> int:
+    """As the program does before it looks at anything else (`app`)."""
+    answering.run([client, event, *([answering.FLAG] if of_plugin else [])])
     return 0
-
-
-def _is_in_settings(client: str, event: str) -> bool:
-    from memorist.surfaces.agents import plugin
-
-    return plugin.in_settings(client, event)
 
 
 commands = {

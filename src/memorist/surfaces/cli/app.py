@@ -135,6 +135,8 @@ Every command takes --help; those on a store take --db, --project, --scope, --sp
 def run(arguments: Sequence[str]) -> int:
     """Runs one command and gives the exit code."""
     _prepare_streams()
+    if arguments[:1] == ["hook"] and not {"--help", "-h"} & {*arguments}:
+        return _hooked(arguments[1:])
     try:
         code = _run(list(arguments))
         sys.stdout.flush()
@@ -145,6 +147,15 @@ def run(arguments: Sequence[str]) -> int:
         _abandon_output()
         place = problem.filename or "standard output"
         return _failed(arguments, MemoristError(f"{problem.strerror or problem}: {place}"))
+
+
+def _hooked(words: Sequence[str]) -> int:
+    """An agent's hook, before anything is parsed: it must end with 0 whatever its words are."""
+    from memorist.surfaces.cli import hook
+
+    hook.run(words)
+    _abandon_output()
+    return 0
 
 
 def _run(arguments: list[str]) -> int:

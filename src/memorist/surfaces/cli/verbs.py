@@ -174,7 +174,7 @@ def _perform(verb: Verb, place: Place, **given: Any) -> int:
         if verb.name == "erase" and not _may_erase(memory, given):
             return arguments.declined()
         if verb.name == "upkeep" and not place.server and not given.get("dry_run"):
-            read_transcripts(memory)
+            read_transcripts(memory, given.get("seconds"))
         answer = _batch(memory, given) if batch else _each(memory, verb.name, given)
         if verb.name == "doctor" and not place.server:
             answer = [*answer, *_agents(memory)]

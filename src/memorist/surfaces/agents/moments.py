@@ -1,0 +1,101 @@
+"""What is told and kept at a moment of an agent's day, once it is clear that something is (`hooks`)."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from memorist import checks
+from memorist.design import STEADY, Design, Lane
+from memorist.memory import Memory
+from memorist.prompt.context import Wish
+from memorist.prompt.modes import Profile
+from memorist.store.where import Where
+from memorist.surfaces import settings
+from memorist.surfaces.agents.clients import Agent, Moment
+
+SURFACE = "hook"
+WAIT = 1.0  # seconds for another writer; an agent waits for all of it
+READING = 0.1  # seconds that a session which starts reads in the transcripts of others
+COMPACTING = 5.0  # seconds that are read before a compaction; what is left is read later
+LOOKED_BACK = 200  # receipts in which is looked for what this session was shown
+START = (Lane("pinned", 0.5), Lane("preferences", 0.3), Lane("summaries", 0.2, ceiling=200))
+WITHOUT_TURNS = Profile("hook", turns=0)  # the agent has its own turns
+
+
+def answer(agent: Agent, moment: Moment, given: Mapping[str, Any], say: Callable[[str], None]) -> None:
+    """Says what there is to say, and only then looks at transcripts."""
+    if settings.off_because():
+        return
+    with _memory(agent, given, moment) as memory:
+        told = _told(memory, moment, given) if moment in ("start", "prompt", "helper") else ""
+        if told:
+            say(told)
+        if moment in ("start", "compact", "stop", "end"):
+            _captured(memory, agent, moment, given)
+
+
+def _memory(agent: Agent, given: Mapping[str, Any], moment: Moment) -> Memory:
+    """The memory of the folder in which the agent works. A session's own notes are no news to it."""
+    folder = given.get("cwd")
+    if isinstance(folder, str) and Path(folder).is_dir():
+        os.chdir(folder)
+    memory = Memory(chat="none", wait=WAIT)
+    memory.access = replace(memory.access, origin="agent", surface=SURFACE, actor=agent.name)
+    memory.design = _design(memory.design, moment)
+    return memory
+
+
+def _design(design: Design, moment: Moment) -> Design:
+    """The user's design with the lanes of that moment: at a prompt nothing is said again that was said at the start."""
+    if moment != "prompt":
+        return replace(design, lanes=START, inject="core")
+    lanes = tuple(lane for lane in design.lanes if lane.name not in STEADY)
+    reads = tuple(family for family in design.reads if family != "session")
+    return replace(design, lanes=lanes or design.lanes, reads=reads)
+
+
+def _told(memory: Memory, moment: Moment, given: Mapping[str, Any]) -> str:
+    here, session = settings.load(Path.cwd()), _session(given)
+    wish = Wish(
+        "", session=session, budget=here.hook_tokens, style="xml", profile=WITHOUT_TURNS, deadline=here.hook_ms / 1000,
+        where=None if session is None else {"session": {"$ne": session}},
+    )  # fmt: skip
+    if moment == "prompt":
+        shown = frozenset(_shown(memory, session)) if session else frozenset()
+        wish = replace(wish, query=given["prompt"], shown=shown)
+    return memory._context(wish).text
+
+
+def _captured(memory: Memory, agent: Agent, moment: Moment, given: Mapping[str, Any]) -> None:
+    """Sessions are left open: whoever closes one sums it up, which may take a model, and the agent waits."""
+    from memorist.surfaces.agents import capture
+
+    session, path, door = _session(given), given.get("transcript_path"), capture.recorder(memory)
+    if session is not None and isinstance(path, str) and agent.name in capture.READ:
+        since = memory._tools.clock().isoformat() if given.get("source") == "fork" else None
+        capture.note(door, agent.name, session, Path(path), moment == "end", since)
+        if moment == "compact" and capture.read_all(door, COMPACTING, session=session, close=False):
+            held = door.session(session, agent=agent.name)
+            held.flush(reason="compaction_pending")
+            held.leave()
+    if moment == "start":
+        capture.read_all(door, READING, close=False)
+
+
+def _session(given: Mapping[str, Any]) -> str | None:
+    session = given.get("session_id")
+    return checks.label(session, "the session") if isinstance(session, str) and session else None
+
+
+def _shown(memory: Memory, session: str) -> set[str]:
+    """What this session was shown, and is still as it was."""
+    when: dict[str, datetime] = {}
+    for line in memory._tools.store.receipts(memory.space, LOOKED_BACK):
+        if line.session == session and line.surface == SURFACE:
+            for id in line.ids:
+                when.setdefault(id, line.at)  # the newest line comes first
+    records = memory._tools.store.get(list(when), Where(memory.access))
+    return {record.id for record in records if record.times.updated <= when[record.id]}
