@@ -71,6 +71,39 @@ def test_twins_become_one_with_the_votes_and_tags_of_both(memory: Memory) -> Non
     assert memory.count({"state": "erased"}) == 0
 
 
+def test_what_brings_a_memory_up_stays_with_the_merged(memory: Memory) -> None:
+    old = added(memory, "The staging server runs Postgres 16", data={"triggers": ["vacuum"]})
+    added(memory, "Postgres 16 runs on the staging server", data={"triggers": ["drop table"]})
+    assert len(deep(memory)["merge_twins"].changed) == 1
+    assert memory.get(old.id).data["triggers"] == ["vacuum", "drop table"]
+    assert [hit.record.id for hit in memory.recall("shall I drop table users now?")] == [old.id]
+
+
+def test_what_a_tool_attached_does_not_become_the_users(memory: Memory) -> None:
+    mine = added(memory, "The printer on floor two needs black toner", importance=0.2, tags=["office"])
+    tool = memory.through(replace(memory.access, origin="tool", actor="tool"))
+    added(
+        tool,
+        "Black toner is needed by the printer on floor two",
+        importance=1.0,
+        tags=["urgent"],
+        files=["passwords.txt"],
+        data={"triggers": ["drop table"]},
+    )
+    assert len(deep(memory)["merge_twins"].changed) == 1
+    kept = memory.get(mine.id)
+    assert (kept.importance, kept.tags, kept.files, dict(kept.data)) == (0.2, ("office",), (), {})
+
+
+def test_two_ways_of_doing_one_thing_stay_two(memory: Memory) -> None:
+    for text, steps in (
+        ("The payment service must be restarted on Friday", ["ssh pay1", "restart pay"]),
+        ("On Friday the payment service must be restarted", ["drain traffic", "ssh pay1", "restart pay"]),
+    ):
+        added(memory, text, kind="procedure", data={"steps": steps})
+    assert deep(memory)["merge_twins"].changed == () and memory.count() == 2
+
+
 def test_never_across_scopes_nor_other_numbers(memory: Memory) -> None:
     added(memory, "We deploy to staging on Friday")
     added(memory, "On Friday we deploy to staging", scope="user/ann")
