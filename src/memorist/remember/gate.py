@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from functools import partial
+from itertools import filterfalse
 from typing import Any, TypeVar
 
 from memorist import checks
@@ -443,7 +444,7 @@ def _add_or_reinforce(record: Clean, changes: Changes, twins: Twins) -> Outcome:
     same, kinds = changes.twins.get(twins_of(record), []), changes.by.tools.kinds
     if record.origin in FROM_FILES:
         return known_already(record, same, kinds) or _add(record, changes, NEW)
-    same = [twin for twin in same if not does_it_otherwise(record, changes.records.get(twin.id, twin))]
+    same = list(filterfalse(partial(does_it_otherwise, record), same))
     active = twin_of(record, same, kinds, changes.now, "active")
     alike = active or (says_the_same(record, changes) if twins == "near" else None)
     if alike:

@@ -25,6 +25,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import chain
 from typing import Literal
 
 from memorist.text.patterns import regex
@@ -105,7 +106,13 @@ _AND = frozenset("and or but nor while whereas und oder aber sondern".split())  
 _SIDE = "|"  # between two of them
 _ARTICLES = frozenset("the a an our its their my your his her this that".split())
 _FOCUS = frozenset("only just even nur sogar".split())
-_TELLING = _STRICT | _FOCUS | _CONTRAST | frozenset("on off up down".split())  # small words that belong to their place
+_IN_PLACE = {  # small words that belong to their place, and how they are told
+    **{word: word for word in _STRICT | _FOCUS | _CONTRAST | frozenset("on off up down".split())},
+    **_PERSON,
+    **_MODAL,
+    **dict.fromkeys(_DENY, "not"),
+    **dict.fromkeys(_AND, _SIDE),
+}
 _POLES = """on off | enable disable | activate deactivate | open close | old new | first last | start end | begin end | up down
 left right | read write | allow forbid | allow deny | big small | fast slow | primary secondary | internal external
 public private | before after | more less | source target | client server | sender receiver | input output | parent child
@@ -158,8 +165,7 @@ def restates(first: str, second: str) -> Likeness | None:
         return "same"
     if a.text.startswith(b.text) or b.text.startswith(a.text):
         return _continued(a, b)
-    alike = a.words and b.words and not _turned_around(a, b) and _says_it(a, b)
-    return "same" if alike and not _rearranged(a, b) else None
+    return "same" if _says_it(a, b) else None
 
 
 def rearranged(first: str, second: str) -> bool:
@@ -174,6 +180,8 @@ def rearranged(first: str, second: str) -> bool:
 
 def _says_it(a: Statement, b: Statement) -> bool:
     """Whether both have the same words, of the same things, done by the same."""
+    if not a.words or not b.words or _turned_around(a, b) or _rearranged(a, b):
+        return False
     here, there = _joined(a.words, b.words)
     alike = set(here) == set(there) and _counts_alike(a, b)
     return alike and _bound_alike(a, b, here, there) and _in_order(a, b, here, there)
@@ -244,30 +252,37 @@ class _Reader:
         low = raw.lower()
         if start >= 2 and _END.search(self.text, start - 2, start):
             self.leads = None
-            fronted = self.small[:1] and self.small[0] in _FROM | _BINDING and _SIDE not in self.told
-            self.told += [] if fronted and self.text[start - 2] == "," else [_SIDE]
+            self._next_side(self.text[start - 2])
         self.small.append(low)
         if low in _FROM:
             self.begins = low
         if low in _BINDING:
             self.leads, self.led = low, 0
-        named = raw in _ALSO_NAMES if start == 0 else raw[0].isupper() and raw[:2] not in ("I", "I'")
-        found = _content(raw, low, named)
-        if not found:
-            self._place(low)
+        found = _content(raw, low, _is_named(raw, start))
         for word in found:
             self._keep(word, raw, start)
+        if not found:
+            self._place(low)
+            self._own(low)
+
+    def _next_side(self, mark: str) -> None:
+        """The comma in "On Friday, we deploy" divides nothing."""
+        fronted = not _FROM.isdisjoint(self.small[:1]) or not _BINDING.isdisjoint(self.small[:1])
+        self.told += [] if fronted and mark == "," and _SIDE not in self.told else [_SIDE]
 
     def _place(self, low: str) -> None:
         """Keeps the place of a small word that belongs to it."""
-        if low in _AND:
-            self.told.append(_SIDE)
         if low in _STRICT | _FOCUS:
             self.waits.append(low)
-        if low == "of" or low not in _ARTICLES:
-            self.owner = self.around[-1] if low == "of" and self.around else None
-        told = "not" if low in _DENY else _MODAL.get(low) or _PERSON.get(low) or (low if low in _TELLING else None)
-        self.told += [told] if told else []
+        if low in _IN_PLACE:
+            self.told.append(_IN_PLACE[low])
+
+    def _own(self, low: str) -> None:
+        """Remembers the api until the shop comes, in "the api of the shop"."""
+        if low == "of" and self.around:
+            self.owner = self.around[-1]
+        elif low not in _ARTICLES:
+            self.owner = None
 
     def _keep(self, word: str, raw: str, start: int) -> None:
         self.words.setdefault(word)
@@ -328,6 +343,10 @@ class _Reader:
                 beside.update(f"{each} before" for each in self.around[max(0, place - 1) : place])
                 beside.update(f"{each} after" for each in self.around[place + 1 : place + 2])
         return {word: frozenset(beside) for word, beside in near.items()}
+
+
+def _is_named(raw: str, start: int) -> bool:
+    return raw in _ALSO_NAMES if start == 0 else raw[0].isupper() and raw[:2] not in ("I", "I'")
 
 
 def _repeated(words: Iterable[str]) -> frozenset[str]:
@@ -402,13 +421,18 @@ def _rearranged(a: Statement, b: Statement) -> bool:
     repeated, or both poles are said, nothing may."""
     there = _joined(a.words, b.words)[1]
     one = dict(zip(b.words, there, strict=True))
+    return _belongs_elsewhere(a, b, one) or _on_another_side(a, b, one)
+
+
+def _belongs_elsewhere(a: Statement, b: Statement, one: Mapping[str, str]) -> bool:
     heads = {small: {one.get(word, word) for word in of} for small, of in b.heads.items()}
-    if any(heads[small] != of for small, of in a.heads.items() if small in heads):
-        return True
-    if a.heads.keys() & _FOCUS != heads.keys() & _FOCUS:
-        return True
+    moved = any(heads.get(small, of) != of for small, of in a.heads.items())
+    return moved or a.heads.keys() & _FOCUS != heads.keys() & _FOCUS
+
+
+def _on_another_side(a: Statement, b: Statement, one: Mapping[str, str]) -> bool:
     told = [[one.get(word, word) for word in side] for side in b.told]
-    both = {word for side in a.told for word in side} & {word for side in told for word in side}
+    both = set(chain.from_iterable(a.told)).intersection(chain.from_iterable(told))
     mine, its = ([_common(side, both) for side in sides] for sides in (a.told, told))
     if a.twice & b.twice or any(map(_both_poles, mine)):
         return mine != its

@@ -243,15 +243,19 @@ class Runner:
         return None if run is None else NightRun(self.by, run)
 
     def _claim(self, space: str, name: str) -> Run | None:
-        """Claims a run of this job: a new one, or one whose lease has expired."""
+        """Claims a run of this job: a new one, or one whose lease has expired. In a cycle that one is closed: what it did belongs
+        to another batch, and one undo takes back the cycle and nothing else."""
         now, owner = self.by.now(), secrets.token_hex(8)
         with self.by.writer.transaction():
             known = self._unfinished(space, name)
             if known is not None and now < known.lease <= now + LEASE:  # a longer lease was made by another clock
                 return None
-            batch = None if self.cycle is None or space == STORE else self.cycle.run.batch
-            fresh = Run(0, space, name, "running", owner, now + LEASE, now, now, batch)
-            mine = fresh if known is None else replace(known, owner=owner, lease=now + LEASE, updated=now)
+            cycle = None if space == STORE else self.cycle
+            mine = Run(0, space, name, "running", owner, now + LEASE, now, now, cycle.run.batch if cycle else None)
+            if known is not None and cycle is None:
+                mine = replace(known, owner=owner, lease=now + LEASE, updated=now)
+            elif known is not None:
+                self.by.writer.save_run(replace(known, state="done", lease=now, updated=now))
             return replace(mine, id=self.by.writer.save_run(mine))
 
     def _unfinished(self, space: str, name: str) -> Run | None:
