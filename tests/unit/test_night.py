@@ -22,7 +22,7 @@ from memorist.remember.changes import Caller
 from memorist.seeds import curated
 from memorist.store.nouns import Run
 from memorist.testing import MovableClock
-from memorist.upkeep import clusters, night, runner, tidy
+from memorist.upkeep import clusters, night, runner, tidy, twins
 from memorist.upkeep.survey import Survey
 
 LIVING = {"state": {"$in": ["active", "superseded"]}}
@@ -244,6 +244,33 @@ def test_tags_that_mean_the_same_are_asked_about(memory: Memory) -> None:
     assert memory.count({"tags": ["database"]}) == 4 and memory.count({"tags": ["Database", "databases"]}) == 0
     memory.undo(done.batch)  # type: ignore[union-attr]
     assert memory.count({"tags": ["databases"]}) == 1
+
+
+def test_denied_tags_are_not_asked_about_again_after_one_more_memory(memory: Memory) -> None:
+    for n, tag in enumerate(["deploy", "deploys", "ops"]):
+        added(memory, HERONS[n], tags=[tag])
+    deep(memory)
+    [asked] = memory.review()
+    memory.review(asked.id, decide="deny")
+    for text in INVOICES[:2]:  # now another one of the two is the more frequent
+        added(memory, text, tags=["deploys"])
+    deep(memory)
+    assert memory.review() == []
+    added(memory, HERONS[3], tags=["Deploy"])
+    deep(memory)
+    assert len(memory.review()) == 1, "a third one is another question"
+
+
+def test_all_pairs_are_compared_once(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    for text in (*HERONS, "We deploy to staging on Friday", "On Friday we deploy to staging"):
+        added(memory, text)
+    compared: list[frozenset[str]] = []
+    real = twins._judged
+    monkeypatch.setattr(
+        twins, "_judged", lambda a, b, store: [compared.append(frozenset((a.id, b.id))), *real(a, b, store)][1:]
+    )
+    assert len(deep(memory)["merge_twins"].changed) == 1
+    assert len(compared) == len(set(compared)) > 1
 
 
 # ---------------------------------------------------------------- fading, clusters, links

@@ -28,7 +28,7 @@ from memorist.upkeep import runner
 from memorist.upkeep.clusters import Clusters
 from memorist.upkeep.survey import Survey
 from memorist.upkeep.tidy import Contradictions, CrossLinks, FadeAway, TagCleanup, Verify
-from memorist.upkeep.twins import MergeTwins, Redundancy
+from memorist.upkeep.twins import Comparison, MergeTwins, Redundancy
 
 NIGHT = "night"
 MOST_CONTRADICTIONS = 1000  # that are counted
@@ -37,7 +37,8 @@ MOST_CONTRADICTIONS = 1000  # that are counted
 def jobs_of(design: Design, survey: Survey | None = None) -> tuple[Job, ...]:
     """The jobs of a night in their order. A job that the design has itself is done as the design says."""
     own = {job.name: job for job in runner.jobs_of(design)}
-    first: tuple[Job, ...] = (MergeTwins(survey), Redundancy(survey), Contradictions(survey=survey))
+    compared = Comparison(survey)
+    first: tuple[Job, ...] = (MergeTwins(compared), Redundancy(compared), Contradictions(survey=survey))
     later = Survey(survey)  # what was merged is in no cluster
     last: tuple[Job, ...] = (
         FadeAway(),

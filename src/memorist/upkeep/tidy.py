@@ -18,6 +18,7 @@ from memorist.design import Ask, Proposal, Tools
 from memorist.folder import HASHES
 from memorist.records import Link, Record
 from memorist.remember.changes import Changes
+from memorist.remember.choices import ASKED
 from memorist.remember.conflicts import LOGS, between, told_how
 from memorist.remember.consent import shown_in_question
 from memorist.store.nouns import Brief
@@ -180,7 +181,8 @@ def _alike(scope: str, tags: Counter[str]) -> Iterator[Ask]:
         kept, *others = sorted(group, key=lambda tag: (-tags[tag], tag))
         if others:
             shown = ", ".join(f"{tag!r} ({tags[tag]:,})" for tag in others)
-            details = {"scope": scope, "tag": kept, "others": sorted(others), "because": ONE_TAG}
+            asked = f"{scope}: are {sorted(group)} one tag?"
+            details = {"scope": scope, "tag": kept, "others": sorted(others), "because": ONE_TAG, ASKED: asked}
             yield Ask("tags", f"in {scope}, let {kept!r} ({tags[kept]:,}) stand for {shown}", None, details)
 
 
