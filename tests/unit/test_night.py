@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -358,8 +357,14 @@ def test_the_order_and_the_report(memory: Memory) -> None:
     assert "last_night" not in memory.status()
     planned = deep(memory, dry_run=True)
     assert planned["merge_twins"].dry_run and len(planned["merge_twins"].changed) == 1 and memory.count() == 2
+    assert planned["merge_twins"].changed[0].because == "it says the same as memory 1"
     done = deep(memory)["night"]
-    assert done.advice is not None and "1 of them merged" in done.advice and "contradictions are open" in done.advice
+    assert [each.number for each in done.changed] == [2], "what its jobs changed"
+    assert (
+        done.advice is not None
+        and "of 1 memory that changed, 1 went into another" in done.advice
+        and "contradictions are open" in done.advice
+    )
     assert "last_night" in memory.status() and deep(memory)["night"].batch is None
 
 
@@ -437,6 +442,17 @@ def test_above_so_many_memories_a_minute_is_enough(memory: Memory) -> None:
     assert slices._pause(Due(idle=30, above=5), memory.access) is None, "nothing came since"
 
 
+def test_a_plan_shows_what_it_would_ask(memory: Memory) -> None:
+    added(memory, "Billing listens on port 8080"), added(memory, "Billing listens on port 9090")
+    added(memory, HERONS[0], tags=["deploy"]), added(memory, HERONS[1], tags=["deploys"])
+    told = curated.slash(memory, "/consolidate plan").text
+    assert "would ask: does [id:2]" in told and "let 'deploy' (1) stand for 'deploys' (1)" in told
+    assert memory.review() == [], "nobody was asked"
+    deep(memory)
+    assert len(memory.review()) == 2
+    assert "would ask" not in curated.slash(memory, "/consolidate plan").text
+
+
 def test_by_a_slash_command(memory: Memory) -> None:
     [added(memory, text) for text in ("We deploy to staging on Friday", "On Friday we deploy to staging")]
     assert "merge_twins: 1" in curated.slash(memory, "/consolidate plan").text and memory.count() == 2
@@ -454,4 +470,4 @@ def test_sessions_that_were_left_open_come_first(memory: Memory, clock: MovableC
     clock.move(hours=30)
     reports = [report.verb for report in memory.upkeep(deep=True)]
     assert "sessions" in reports and reports.index("sessions") < reports.index("merge_twins")
-    assert timedelta(0) < clock() - memory.list({"kind": "session"})[0].times.created
+    assert memory.list({"kind": "session"})[0].data["state"] == "closed"

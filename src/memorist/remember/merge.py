@@ -79,8 +79,8 @@ def merge(other: Record, keep: Record, evidence: str, changes: Changes) -> None:
     link = Link(keep.id, other.id, "supersedes", 1.0, evidence)
     refuse_circle(link, changes.by.store, changes.by.where)
     because = f"{SAYS_SAME}{keep.number}"
-    changes.put(MERGED, keep, changes.stamped(keep, _joined(keep, other)), f"memory {other.number} says the same")
     changes.put("superseded", other, changes.stamped(other, retired(other, changes.now, because)), because)
+    changes.put(MERGED, keep, changes.stamped(keep, _joined(keep, other)), f"memory {other.number} says the same")
     changes.link(keep, link, because)
 
 

@@ -19,7 +19,7 @@ from memorist.design import Design, Job, Promotion, Proposal, Tools
 from memorist.errors import MemoristError
 from memorist.records import Report
 from memorist.remember.changes import Caller
-from memorist.remember.choices import offer
+from memorist.remember.choices import is_new, offer
 from memorist.remember.edit import Sweep, portions
 from memorist.remember.fill import Filling
 from memorist.remember.promotion import proposal, weighed
@@ -131,7 +131,8 @@ class Runner:
 
     def _propose(self, job: Job) -> Proposal:
         """What the job would do. One that reads a lot stops when time is up, and proposes what it has found by then."""
-        return job.propose(self.by.access, replace(self.by.tools, over=self.over))
+        proposal = job.propose(self.by.access, replace(self.by.tools, over=self.over))
+        return replace(proposal, asks=[ask for ask in proposal.asks if is_new(ask, self.by)])
 
     def _stopped(self) -> bool:
         return self.stop is not None and self.stop()
@@ -142,8 +143,10 @@ class Runner:
         return replace(report, verb=job.name, advice=self._advice(proposal))
 
     def _advice(self, proposal: Proposal) -> str | None:
-        advice = proposal.advice
-        return advice(self.reader or self.by.access) if callable(advice) else advice
+        advice, reader = proposal.advice, self.reader or self.by.access
+        if advice is None and proposal.asks:
+            return "; ".join(ask.summary for ask in proposal.asks if reader.may_read(ask.details["scope"])) or None
+        return advice(reader) if callable(advice) else advice
 
     def run(self, job: Job) -> Report:
         if self.over():

@@ -44,10 +44,7 @@ def _nothing(record: Record) -> Record:
 
 
 def _asking(verb: str, because: str, asks: Sequence[Ask]) -> Proposal:
-    def said(reader: Access) -> str | None:
-        return "; ".join(ask.summary for ask in asks if reader.may_read(ask.details["scope"])) or None
-
-    return Proposal(verb, _nothing, because, (), said, tuple(asks))
+    return Proposal(verb, _nothing, because, (), asks=tuple(asks))
 
 
 def _neighbours(seen: Overview, least: float, who: Access, tools: Tools) -> Iterator[tuple[Record, Record, float]]:
