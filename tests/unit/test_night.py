@@ -16,11 +16,12 @@ from memorist import Memory
 from memorist.design import Due
 from memorist.designs import BALANCED
 from memorist.errors import Invalid
+from memorist.models.chat import ChatFailed
 from memorist.records import Record, Report
 from memorist.remember.changes import Caller
 from memorist.seeds import curated
 from memorist.store.nouns import Run
-from memorist.testing import MovableClock
+from memorist.testing import MovableClock, ScriptedChat
 from memorist.upkeep import clusters, night, runner, tidy, twins
 from memorist.upkeep.survey import Survey
 
@@ -204,6 +205,21 @@ def test_an_approved_contradiction_is_closed_and_can_be_undone(memory: Memory) -
     assert (memory.get(old.id).state, memory.get(new.id).state) == ("superseded", "active")
     memory.undo(done.batch)  # type: ignore[union-attr]
     assert memory.get(old.id).state == "active"
+
+
+@pytest.mark.parametrize("answer", [{"contradict": [1]}, {"contradict": [7]}, ChatFailed("broken", "it is down")])
+def test_a_model_sees_contradictions_that_rules_do_not_and_its_failure_costs_nothing(answer: Any) -> None:
+    chat = ScriptedChat(answer)
+    with Memory(":memory:", project="atlas", embed="static", design=FLAGS, chat=chat) as memory:
+        old = added(memory, "The door of the cellar sticks in winter")
+        new = added(memory, "The door of the cellar closes like butter in winter")
+        added(memory, "Billing listens on port 8080"), added(memory, "Billing listens on port 9090")
+        assert not chat.asked, "nothing is asked while somebody waits"
+        deep(memory)
+        found = {frozenset((asked.details["a"], asked.details["b"])) for asked in memory.review()}
+        assert chat.asked and (frozenset((old.id, new.id)) in found) is (answer == {"contradict": [1]})
+        assert len(found) == 1 + (answer == {"contradict": [1]}), "what rules find is asked about in any case"
+        assert any(name.startswith("contradiction ") for name in memory.status()["chat_outcomes"])
 
 
 @pytest.mark.covers("S4-21")
