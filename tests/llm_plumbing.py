@@ -16,7 +16,7 @@ from judged import judged
 from memorist import Memory
 from memorist.models.chat import ChatFailed, ChatPort, about_data
 from memorist.models.completions import LADDER, RemoteChat
-from memorist.remember.advice import consolidations, contradictions
+from memorist.remember.advice import contradictions
 
 FORM = {
     "type": "object",
@@ -102,11 +102,10 @@ def living(address: str, folder: Path) -> None:
             ("Leo swims", "The cat gets one pill"),
         ]
         assert len(contradictions(pairs, port)) == 2
-        assert all(len(each.ids) > 1 for each in consolidations(memory.list({"kind": "fact"}), port))
-        told("contradictions and consolidations", started)
+        told("contradictions", started)
         facts = memory.status()
         uses = {name.partition(" ")[0] for name in facts["chat_outcomes"]}
-        assert uses == {"judge", "extraction", "summary", "contradiction", "consolidation"}, facts["chat_outcomes"]
+        assert uses == {"judge", "extraction", "summary", "contradiction"}, facts["chat_outcomes"]
         reached = {name.partition(" ")[2] for name in facts["chat_outcomes"]}
         assert reached <= {"ran", "unparseable", "truncated", "circuit_open"} and "ran" in reached, facts
         print({name: fact for name, fact in facts.items() if name.startswith("chat")})

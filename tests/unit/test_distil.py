@@ -8,9 +8,8 @@ import pytest
 from judged import shown
 from memorist import Memory
 from memorist.access import access_for
-from memorist.designs.balanced import BALANCED
 from memorist.models.chat import ChatPrompt
-from memorist.remember.advice import ADVISED, consolidations, contradictions
+from memorist.remember.advice import ADVISED, contradictions
 from memorist.testing import ScriptedChat
 
 TALK = (
@@ -270,25 +269,3 @@ def test_a_model_adds_contradictions_to_those_of_the_rules_and_retires_nothing()
     for memory in (Memory(":memory:"), Memory(":memory:", chat=ScriptedChat({"contradict": [7]}))):
         assert [each is not None for each in contradictions(PAIRS, memory._tools.chat)] == [True, False, False]
         memory.close()
-
-
-def test_a_consolidation_loses_and_invents_nothing() -> None:
-    texts = ("The boiler man is Ossie, 0123 99", "Ossie (0123 99) repairs the boiler", "Leo swims on Tuesdays")
-    good = {"notes": [1, 2], "text": "The boiler man is Ossie, 0123 99"}
-    for groups, wanted in (
-        ([good], 1),
-        ([{**good, "text": "The boiler man is Ossie"}], 0),
-        ([{**good, "text": "The boiler man is Ossie, 0123 98"}], 0),
-        ([{**good, "text": "Wizards of Narnia 0123 99"}], 0),
-        ([{**good, "notes": [1]}], 0),
-        ([good, {**good, "notes": [2, 3]}], 1),
-        ([{**good, "notes": [1, 9]}], 0),
-    ):
-        with Memory(":memory:", chat=ScriptedChat({"groups": groups})) as memory:
-            records = [each.record for each in memory.remember_many(texts) if each.record]
-            proposed = consolidations(records, memory._tools.chat)
-            assert len(proposed) == wanted
-            assert all(each.ids == (records[0].id, records[1].id) for each in proposed)
-    with Memory(":memory:", design=BALANCED) as memory:
-        records = [each.record for each in memory.remember_many(texts) if each.record]
-        assert consolidations(records, memory._tools.chat) == []

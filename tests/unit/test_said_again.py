@@ -43,6 +43,48 @@ def test_the_same_in_other_words_reinforces(near: Memory, old: str, new: str) ->
 
 
 @pytest.mark.covers("S4-20")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The cache is enabled in dev and disabled in prod", "The cache is disabled in dev and enabled in prod"),
+        (
+            "The frontend is in Lisbon and the backend is in Oslo",
+            "The backend is in Lisbon and the frontend is in Oslo",
+        ),
+        ("Only admins can delete projects", "Admins can only delete projects"),
+        ("The api of the shop uses the db of the bank", "The db of the shop uses the api of the bank"),
+        ("Alerts are off at night and on at day", "Alerts are on at night and off at day"),
+    ],
+)
+def test_the_same_words_of_something_else_are_another_memory(near: Memory, old: str, new: str) -> None:
+    near.remember(old)
+    assert near.remember(new).outcome != "reinforced"
+
+
+@pytest.mark.covers("S4-20")
+@in_ram
+def test_a_procedure_with_other_steps_is_a_second_way(memory: Memory) -> None:
+    how = "How to deploy the shop"
+    first = memory.remember(how, kind="procedure", data={"steps": ["build", "push"]})
+    second = memory.remember(how, kind="procedure", data={"steps": ["build", "test", "push"]})
+    assert second.outcome == "added" and memory.get(second.id or 0).data["steps"] == ["build", "test", "push"]
+    assert memory.remember(how, kind="procedure", data={"steps": ["build", "push"]}).id == first.id
+    assert memory.remember(how, kind="procedure").outcome == "reinforced"
+
+
+@pytest.mark.covers("S4-20")
+def test_what_an_agent_added_does_not_become_the_users_word(near: Memory) -> None:
+    agents = near.through(replace(near.access, origin="agent", actor="bot"))
+    users = near.through(replace(near.access, origin="user", actor="ann"))
+    said = "The nightly backup job of the billing database runs at 3 and copies everything to the bucket"
+    agents.remember(said.replace("to the bucket", "to the public bucket quietly"), data={"triggers": ["deploy now"]})
+    users.remember(said)
+    [kept] = [each for each in users.list() if each.origin == "user"]
+    assert (kept.text, dict(kept.data), kept.trust) == (said, {}, "high")
+    assert users.recall("public bucket")[0].record.text == said and near.audit().ok
+
+
+@pytest.mark.covers("S4-20")
 @in_ram
 def test_only_designs_that_ask_for_it_do_so(memory: Memory) -> None:
     memory.remember(SAME[0][0])

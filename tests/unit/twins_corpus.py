@@ -5,7 +5,7 @@ change in it as slots. A pair is of one class, so that a failure says what kind 
 two halves by their place: the merger is made with the first half (`DEV`), and its figures are those of the other (`HELD`).
 
 Twins:        case, wrapped, reordered, reworded, synonym, detail
-Near-misses:  number, name, negation, opposite, unit, time, place, both_hold, order, condition
+Near-misses:  number, name, negation, opposite, unit, time, place, both_hold, order, condition, swapped
 """
 
 # ruff: noqa: E501
@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 TWINS = ("case", "wrapped", "reordered", "reworded", "synonym", "detail")
 NEAR_MISSES = (
     "number", "name", "negation", "opposite", "unit", "time", "place", "both_hold", "order", "condition",
+    "swapped",
 )  # fmt: skip
 
 SLOTS = {
@@ -453,6 +454,40 @@ SAYINGS = (
         },
     ),
 )  # fmt: skip
+SWAPPED = (  # the same words, each said of the other thing
+    ("The {svc} cache is enabled in dev and disabled in prod", "The {svc} cache is disabled in dev and enabled in prod"),
+    ("The frontend of {svc} is in {city} and the backend is in Rome", "The backend of {svc} is in {city} and the frontend is in Rome"),
+    ("Logs of {svc} go to loki and metrics to mimir", "Metrics of {svc} go to loki and logs to mimir"),
+    ("Tests run on linux and builds on mac since {month}", "Builds run on linux and tests on mac since {month}"),
+    ("The api of the shop uses the {tool} of the bank", "The {tool} of the shop uses the api of the bank"),
+    ("The owner of the {svc} repo pays the owner of the wiki", "The owner of the wiki pays the owner of the {svc} repo"),
+    ("Only admins can delete {svc} projects", "Admins can only delete {svc} projects"),
+    ("Just guests may see the {city} floor plan", "Guests may see just the {city} floor plan"),
+    ("Alerts of {svc} are off at night and on at day", "Alerts of {svc} are on at night and off at day"),
+    ("On {day} the gate is open at noon and closed at six", "On {day} the gate is closed at noon and open at six"),
+    ("Bill pays the rent in {city}", "The invoice pays the rent in {city}"),
+    ("{who} met Bill at the station", "{who} met the invoice at the station"),
+    ("All admins of {svc} may edit some files", "Some admins of {svc} may edit all files"),
+    ("Most nodes in {city} have few disks", "Few nodes in {city} have most disks"),
+    ("He likes tea and she likes coffee in {city}", "She likes tea and he likes coffee in {city}"),
+    ("My desk is in {city}, and her desk is in Rome", "Her desk is in {city}, and my desk is in Rome"),
+    ("Admins must sign and users can read {svc} reports", "Admins can sign and users must read {svc} reports"),
+    ("{who} should drive, but the guests may walk", "{who} may drive, but the guests should walk"),
+    ("{tool} is not cached in dev but cached in prod", "{tool} is cached in dev but not cached in prod"),
+    ("{svc} is never paged on {day}; search is paged", "{svc} is paged on {day}; search is never paged"),
+    ("The server in {city} is backed by the server in Rome", "The server in Rome is backed by the server in {city}"),
+    ("The key for the lab is with the guard for the {city} cellar", "The key for the {city} cellar is with the guard for the lab"),
+    ("The worker on alpha is slower than the worker on {env}", "The worker on {env} is slower than the worker on alpha"),
+    ("Orders for shops in {city} are packed with labels for banks", "Orders for banks in {city} are packed with labels for shops"),
+    ("Der Cache von {svc} ist in dev an und in prod aus", "Der Cache von {svc} ist in prod an und in dev aus"),
+    ("{who} wohnt in Bonn, aber die Firma sitzt in {city}", "Die Firma wohnt in Bonn, aber {who} sitzt in {city}"),
+    ("Nur {who} darf Rechnungen löschen", "{who} darf nur Rechnungen löschen"),
+    ("Der alte Schlüssel öffnet {city} und der neue das Lager", "Der neue Schlüssel öffnet {city} und der alte das Lager"),
+    ("The {svc} service calls search", "The {svc} service is what search calls"),
+    ("Reads of {svc} hit the replica while writes hit the primary", "Writes of {svc} hit the replica while reads hit the primary"),
+    ("{tool} holds {n} queues, the gateway holds {n} routes", "{tool} holds {n} routes, the gateway holds {n} queues"),
+    ("The red badge opens the lab. The green badge opens the {city} hall.", "The green badge opens the lab. The red badge opens the {city} hall."),
+)  # fmt: skip
 DEV = tuple(range(0, len(SAYINGS), 2))
 HELD = tuple(range(1, len(SAYINGS), 2))
 
@@ -486,6 +521,7 @@ def _of(saying: Saying, place: int, pick: random.Random) -> Iterator[tuple[str, 
         yield from _changed(saying, forms, slot, kind, values, pick)
     for slot, kind in (("city", "place"), ("env", "place"), ("day", "time"), ("month", "time")):
         yield from _changed(saying, forms, slot, kind, values, pick)
+    yield "swapped", *(_filled(form, values) for form in SWAPPED[place])
     for kind, said in saying.misses.items():
         for form in said:
             yield kind, base, _filled(form, values)

@@ -26,7 +26,7 @@ from memorist.records import now_utc
 from memorist.text.visible import quoted, visible
 
 T = TypeVar("T")
-Use = Literal["judge", "extraction", "summary", "contradiction", "consolidation", "trial"]
+Use = Literal["judge", "extraction", "summary", "contradiction", "trial"]
 ChatOutcome = Literal[
     "ran",  # it answered, and the answer could be read
     "opted_out",  # there was nothing to ask about

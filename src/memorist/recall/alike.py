@@ -1,9 +1,11 @@
 """What is like a memory: by words and by meaning together, as a question is answered, and of one kind of text.
 
 There is no floor for a cosine: what 0.5 means differs from model to model and from shelf to shelf (W4-5). The blend says how
-likely each is to matter beside the text, on these shelves.
+likely each is to matter beside the text, on these shelves. Where that finds fewer than were asked for, the rest of
+its cluster follows.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from memorist.access import Access
@@ -15,8 +17,12 @@ from memorist.recall.stages.gather import LONGEST_MESSAGE, Gather
 from memorist.recall.stages.keep import Believed, DropUnlikely, KeepBest
 from memorist.recall.stages.weigh import Suspect
 from memorist.records import Hit, Record
+from memorist.store.nouns import shelf_of
+from memorist.store.where import Where
+from memorist.text.injection import suspect
 from memorist.text.words import LONGEST_QUERY, query_terms
 
+SUMMED = 50  # members that the centroid of a cluster is made of
 SEARCHED = {"memory": "memory", "turns": "sessions", "documents": "sources"}  # where one looks for each layer
 
 
@@ -49,4 +55,23 @@ def similar(record: Record, limit: int, who: Access, homes: tuple[str, ...], des
     )
     usual = scopes_of(asked, who, homes, design, tools.store)
     asked = asked if record.scope in usual else replace(asked, scope=record.scope)
-    return list(answer(asked, who, homes, replace(design, recall=STAGES), tools)[0].hits)
+    found = list(answer(asked, who, homes, replace(design, recall=STAGES), tools)[0].hits)
+    return found if len(found) >= limit else [*found, *_from_cluster(record, found, limit - len(found), who, tools)]
+
+
+def _from_cluster(record: Record, found: Sequence[Hit], limit: int, who: Access, tools: Tools) -> list[Hit]:
+    """The other members of its cluster, nearest to its centroid first, behind what was found: they share a subject with it, and
+    perhaps no word. What nobody vouches for is not brought along."""
+    where = Where(who).also("state", "eq", "active")
+    heads = [link.b for link in tools.store.links(where, [record.id], "in_cluster") if link.a == record.id]
+    links = tools.store.links(where, heads, "in_cluster") if heads else []
+    linked = tools.store.get(sorted({link.a for link in links}), where)
+    members = {each.number: each for each in linked if each.trust != "low" and not suspect(each)}
+    cosines: dict[int, float] = {}
+    for generation in tools.meaning.living():
+        shelves = generation.fitting({shelf_of(each) for each in members.values()})
+        cosines |= tools.store.similarities(generation.id, list(members)[:SUMMED], shelves, list(members))
+    known = {record.number, *(hit.record.number for hit in found)}
+    others = sorted((-cosine, number) for number, cosine in cosines.items() if number not in known)
+    least = min((hit.score for hit in found), default=1.0)
+    return [Hit(members[number], least * -near, {"behind": least, "cluster": -near}) for near, number in others[:limit]]

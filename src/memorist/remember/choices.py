@@ -86,9 +86,21 @@ def remove(word: str, others: Sequence[str], scope: str, by: Caller) -> Outcome:
         return _kept(choices, name, left, place, by)
 
 
+ASKED = "asked"  # among the details of a question: what it asks, where its summary has numbers that change
+
+
+def is_new(ask: Ask, by: Caller) -> bool:
+    """Whether nobody was asked that before."""
+    return _digest(ask, by) not in chosen(by.store, by.access.space, str(ask.details["scope"])).offered
+
+
+def _digest(ask: Ask, by: Caller) -> str:
+    return by.writer.digest(str(ask.details.get(ASKED, ask.summary)))
+
+
 def offer(ask: Ask, because: str, by: Caller) -> None:
     """Queues the question whether a word means others, unless a person was asked before."""
-    scope, digest = str(ask.details["scope"]), by.writer.digest(ask.summary)
+    scope, digest = str(ask.details["scope"]), _digest(ask, by)
     with by.writer.transaction():
         choices = chosen(by.store, by.access.space, scope)
         if digest not in choices.offered and consent.queue(ask, scope, because, by).id:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from functools import partial
+from itertools import filterfalse
 from typing import Any, TypeVar
 
 from memorist import checks
@@ -47,7 +48,7 @@ from memorist.remember.authority import (
 from memorist.remember.changes import REPLACED, UNDONE, Caller, Changes, same_texts, twin_of, twins_of
 from memorist.remember.conflicts import NEW, look
 from memorist.remember.consent import to_remember
-from memorist.remember.nearly import says_the_same, where_said
+from memorist.remember.nearly import does_it_otherwise, labels_of_both, says_the_same, where_said, with_triggers
 from memorist.remember.threads import Threads
 from memorist.remember.turns import MESSAGE
 from memorist.store.nouns import KeyUse
@@ -55,7 +56,6 @@ from memorist.store.where import canonical
 from memorist.store.writer import Clean
 from memorist.text.injection import LABEL, suspect
 from memorist.text.procedure import structured
-from memorist.text.triggers import MOST_TRIGGERS, TRIGGERS, said_in
 from memorist.text.twins import normalised
 from memorist.text.visible import quoted
 
@@ -444,6 +444,7 @@ def _add_or_reinforce(record: Clean, changes: Changes, twins: Twins) -> Outcome:
     same, kinds = changes.twins.get(twins_of(record), []), changes.by.tools.kinds
     if record.origin in FROM_FILES:
         return known_already(record, same, kinds) or _add(record, changes, NEW)
+    same = list(filterfalse(partial(does_it_otherwise, record), same))
     active = twin_of(record, same, kinds, changes.now, "active")
     alike = active or (says_the_same(record, changes) if twins == "near" else None)
     if alike:
@@ -486,8 +487,8 @@ def _reinforce(twin: Record, record: Record, changes: Changes) -> Outcome:
     counted: Record = replace(twin, counters=counters, times=replace(twin.times, used=changes.now))
     joined = replace(
         counted,
-        tags=_joined(twin.tags, record.tags),
-        files=_joined(twin.files, record.files),
+        tags=labels_of_both(twin.tags, record.tags),
+        files=labels_of_both(twin.files, record.files),
         pinned=twin.pinned or record.pinned,
         data=_seen_again(twin.data, record.data),
     )
@@ -507,12 +508,13 @@ def _same(twin: Record, record: Record) -> str:
 
 
 def _as_the_user_says(twin: Record, record: Record) -> Record:
-    """The twin as the user's word. It holds as long as the user says; and of a text that nobody vouched for nothing else stays
-    that its writer attached to it: a pin, a kind or a title would become the user's with it."""
+    """The twin as the user's word. It holds as long as the user says. Where the user said it in other words, these stay; and of a
+    text that nobody vouched for nothing else stays that its writer attached to it: a pin, a kind or a title would become the
+    user's with it."""
     if twin.origin == "user":
         return twin
     times = replace(twin.times, valid_from=record.times.valid_from, valid_to=record.times.valid_to)
-    if twin.trust != "low":
+    if twin.trust != "low" and normalised(twin.text) == normalised(record.text):
         return users_word(replace(twin, times=times))
     said = replace(record, id=twin.id, number=twin.number, counters=twin.counters, version=twin.version, times=times)
     return users_word(said)
@@ -527,13 +529,7 @@ def _seen_again(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, 
     """The data of a twin that was said again: of the files that it is about now, the digests of now; and all that brings it up."""
     kept, seen = old.get(HASHES), new.get(HASHES)
     old = {**old, HASHES: {**(kept if isinstance(kept, Mapping) else {}), **seen}} if seen else old
-    said = list(dict.fromkeys((*said_in(old), *said_in(new))))
-    return {**old, TRIGGERS: said} if said_in(new) and len(said) <= MOST_TRIGGERS else old
-
-
-def _joined(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
-    joined = tuple(dict.fromkeys((*old, *new)))
-    return joined if len(joined) <= checks.MOST_LABELS else old
+    return with_triggers(old, new)
 
 
 def _bring_back(forgotten: Record, changes: Changes, because: str, said: Record | None = None) -> Outcome:

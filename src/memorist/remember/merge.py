@@ -1,5 +1,5 @@
-"""Two memories that say the same become one: the more trusted of them stays, with the votes and tags of both, and supersedes
-the other.
+"""Two memories that say the same become one: the more trusted of them stays, with the votes of both and what the other
+brought along, and supersedes it.
 
 Nothing is deleted: the other one is in the archive, in `as_of` and in the journal, and one undo brings both back as they were. What
 an undo took back is a person's word, and is not done again.
@@ -16,6 +16,7 @@ from memorist.remember.authority import RANK
 from memorist.remember.changes import ITSELF, Changes
 from memorist.remember.conflicts import retired, told_how
 from memorist.remember.edit import refuse_circle
+from memorist.remember.nearly import does_it_otherwise, labels_of_both, with_triggers
 from memorist.remember.undo import UNDID
 from memorist.store.protocol import Store
 from memorist.text.claims import claims
@@ -43,7 +44,7 @@ def _comparable(a: Record, b: Record) -> bool:
     one_place = (a.space, a.scope, a.home) == (b.space, b.scope, b.home)
     one_sort = (a.kind, a.season, a.times.valid_to) == (b.kind, b.season, b.times.valid_to)
     items = any(name in each.data for each in (a, b) for name in (*ITSELF, "home"))
-    return one_place and one_sort and not items and a.id != b.id and _one_voice(a, b)
+    return one_place and one_sort and not items and a.id != b.id and not does_it_otherwise(a, b) and _one_voice(a, b)
 
 
 def _one_voice(a: Record, b: Record) -> bool:
@@ -78,25 +79,27 @@ def merge(other: Record, keep: Record, evidence: str, changes: Changes) -> None:
     link = Link(keep.id, other.id, "supersedes", 1.0, evidence)
     refuse_circle(link, changes.by.store, changes.by.where)
     because = f"{SAYS_SAME}{keep.number}"
-    changes.put(MERGED, keep, changes.stamped(keep, _joined(keep, other)), f"memory {other.number} says the same")
     changes.put("superseded", other, changes.stamped(other, retired(other, changes.now, because)), because)
+    changes.put(MERGED, keep, changes.stamped(keep, _joined(keep, other)), f"memory {other.number} says the same")
     changes.link(keep, link, because)
 
 
 def _joined(keep: Record, other: Record) -> Record:
-    """With the tags, files and counters of both: what was said twice was said again."""
+    """With the counters of both: what was said twice was said again; and with what the other one brought along, unless that comes
+    from somebody less trusted."""
     mine, its = keep.counters, other.counters
     sums = {each.name: getattr(mine, each.name) + getattr(its, each.name) for each in fields(Counters)}
     counters = bounded(Counters(**{**sums, "strength": sums["strength"] + 1}))
     used = max(filter(None, (keep.times.used, other.times.used)), default=None)
+    counted = replace(keep, counters=counters, times=replace(keep.times, used=used))
+    if RANK[other.origin] < RANK[keep.origin]:
+        return counted
     return replace(
-        keep,
-        counters=counters,
-        tags=tuple(dict.fromkeys((*keep.tags, *other.tags))),
-        files=tuple(dict.fromkeys((*keep.files, *other.files))),
-        data=_with_digests(keep.data, other.data),
+        counted,
+        tags=labels_of_both(keep.tags, other.tags),
+        files=labels_of_both(keep.files, other.files),
+        data=with_triggers(_with_digests(keep.data, other.data), other.data),
         importance=max(keep.importance, other.importance),
-        times=replace(keep.times, used=used),
     )
 
 

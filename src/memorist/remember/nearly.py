@@ -1,16 +1,24 @@
 """Said again in other words, and where it was said: for designs in which that reinforces what is there (`Design.twins`).
 
-Two judges must agree. By words, the two make the same claim (`text/twins.py`): every number, name and negation is the same, no word
-stands in the place of another, and the new text says nothing beyond the old one, because what it said would be lost. By meaning,
-the old one is among the nearest few of all that the scope holds. How similar the vectors are is not asked: a floor that lets "tea"
-pass for "coffee" keeps true twins out. Without vectors words decide alone, and they are strict enough for that.
+Two judges must agree. By words, the two make the same claim (`text/twins.py`): every number, name and negation is the same, no
+word stands in the place of another, and the new text says nothing beyond the old one, because what it said would be lost, nor the
+same of something else. By meaning, the old one is among the nearest few of all that the scope holds. How similar the vectors are
+is not asked: a floor that lets "tea" pass for "coffee" keeps true twins out. Without vectors words decide alone, and they are
+strict enough for that.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
+from memorist import checks
 from memorist.records import Record
 from memorist.remember.changes import Changes, is_one_item
 from memorist.remember.conflicts import between, may_be_disputed, may_meet, near, telling_words
 from memorist.store.nouns import shelf_of
 from memorist.store.where import everywhere
+from memorist.text.procedure import PARTS_OF_PROCEDURE, PROCEDURE
+from memorist.text.restated import rearranged
+from memorist.text.triggers import MOST_TRIGGERS, TRIGGERS, said_in
 from memorist.text.twins import LONGEST_COMPARED, adds_nothing
 
 MOST_ALIKE = 8  # by words
@@ -37,10 +45,33 @@ def _alike(record: Record, changes: Changes) -> list[Record]:
 def _is_twin(old: Record, record: Record, changes: Changes) -> bool:
     same_place = (old.scope, old.home, old.state, old.kind) == (record.scope, record.home, "active", record.kind)
     valid = (record.times.valid_from, record.times.valid_to) == (old.times.valid_from, old.times.valid_to)
-    if old.id == record.id or not same_place or not valid or not is_one_item(record, old):
+    if (
+        old.id == record.id
+        or not same_place
+        or not valid
+        or not is_one_item(record, old)
+        or does_it_otherwise(record, old)
+    ):
         return False
     alike = adds_nothing(record.text, to=old.text) and may_meet(old, record, changes.now)
-    return alike and between(old.text, record.text) is None
+    return alike and not rearranged(old.text, record.text) and between(old.text, record.text) is None
+
+
+def does_it_otherwise(record: Record, other: Record) -> bool:
+    """Whether it is a procedure with steps, or other parts, that the other one does not have: a second way, and no twin."""
+    parts = (name for name in PARTS_OF_PROCEDURE if record.data.get(name))
+    return record.kind == PROCEDURE and any(record.data[name] != other.data.get(name) for name in parts)
+
+
+def with_triggers(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The old data with all that brings either of them up, unless that is too much."""
+    said = list(dict.fromkeys((*said_in(old), *said_in(new))))
+    return {**old, TRIGGERS: said} if said_in(new) and len(said) <= MOST_TRIGGERS else old
+
+
+def labels_of_both(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
+    joined = tuple(dict.fromkeys((*old, *new)))
+    return joined if len(joined) <= checks.MOST_LABELS else old
 
 
 def where_said(record: Record, changes: Changes) -> str:

@@ -28,6 +28,7 @@ from memorist.records import Hit, Outcome, Record
 from memorist.remember.promotion import PRESETS
 from memorist.text.question import kinds_in
 from memorist.text.visible import quoted, visible
+from memorist.upkeep.tidy import Contradictions, TagCleanup, Verify
 
 IMPORTANCE = 0.8  # of memories that a person asks for
 CATEGORY = re.compile(r"\s*(?:\[(?P<marked>\w+)\]|(?P<said>\w+):(?=\s)|(?P<bare>\w+)(?=\s))\s*")
@@ -172,6 +173,10 @@ def consolidate(memory: Memory, rest: str, confirm: bool) -> SlashReply:
         raise Invalid(f"/consolidate takes nothing, or plan, which only shows what it would do; not {quoted(rest)}")
     reports = memory.upkeep(deep=True, dry_run=rest == "plan")
     told = [f"{each.verb}: {len(each.changed):,}" for each in reports if each.changed]
+    asking = (Contradictions.name, Verify.name, TagCleanup.name)
+    told += [
+        f"would ask: {visible(each.advice)}" for each in reports if each.dry_run and each.advice and each.verb in asking
+    ]
     told += [visible(each.advice) for each in reports[-1:] if each.advice and not each.dry_run]
     told += [f"`undo {each.batch}` takes it back" for each in reports[-1:] if each.batch]
     return SlashReply("/consolidate", "\n".join(told) or "nothing is to be done")

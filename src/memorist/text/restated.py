@@ -11,6 +11,9 @@ them alone says no:
     conditions   "only", "unless", "if" in one of them
     bound        what stands after "from", "to", "instead of" and the like is something else, or led in otherwise
     order        who does it to whom, where nothing says that the sentence was turned around
+    sides        of a text with two sides ("on in dev and off in prod") every word stands in its place; "only" and "all" stand
+                 before the same word, and "of" stands after the same
+    names        a word that is written as a name has no synonyms: Bill is no invoice
     inside       a word inside the sentence that the other does not have: "Ann's brother" is not "Ann"
 
 What is left are texts with the same words but for inflection and synonyms, or with something added at one end.
@@ -18,9 +21,11 @@ What is left are texts with the same words but for inflection and synonyms, or w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import chain
 from typing import Literal
 
 from memorist.text.patterns import regex
@@ -47,7 +52,7 @@ invoice bill | each every | lead led head | approve authorise authorize | notify
 buy bought purchase | child kid | car automobile | doctor physician | restart reboot
 write wrote written develop author | customer client | bug defect | price cost | pupil student
 holiday vacation | flat apartment | film movie | ill sick | glad happy | clever smart | hard difficult | easy simple
-help assist | answer reply respond | speak spoke spoken talk | learn learnt learned | leave left | drive drove driven
+help assist | answer reply respond | speak spoke spoken talk | learn learnt learned | drive drove driven
 drink drank drunk | pay paid | sell sold | teach taught | meet met | choose chose chosen | biscuit cookie
 enable activate | disable deactivate | reserve earmark | peanut groundnut | idle idleness unused
 """.replace("\n", " | ").split(" | ")
@@ -97,6 +102,22 @@ _BINDING = frozenset(
 _CONTRAST = frozenset(
     "from to into before after past through around over under above below against instead without between towards".split()
 )
+_AND = frozenset("and or but nor while whereas und oder aber sondern".split())  # that make a text one of several sides
+_SIDE = "|"  # between two of them
+_ARTICLES = frozenset("the a an our its their my your his her this that".split())
+_FOCUS = frozenset("only just even nur sogar".split())
+_IN_PLACE = {  # small words that belong to their place, and how they are told
+    **{word: word for word in _STRICT | _FOCUS | _CONTRAST | frozenset("on off up down".split())},
+    **_PERSON,
+    **_MODAL,
+    **dict.fromkeys(_DENY, "not"),
+    **dict.fromkeys(_AND, _SIDE),
+}
+_POLES = """on off | enable disable | activate deactivate | open close | old new | first last | start end | begin end | up down
+left right | read write | allow forbid | allow deny | big small | fast slow | primary secondary | internal external
+public private | before after | more less | source target | client server | sender receiver | input output | parent child
+""".replace("\n", " | ").split(" | ")
+_ALSO_NAMES = frozenset("Bill Will May".split())  # at the beginning, where every word has a capital
 _PLACES = frozenset("in of for on at with".split())
 _TURNED = frozenset("by what where who whom which that".split())
 _EMPTY = (STOP_WORDS | _LIGHT | _DENY | _STRICT | _BINDING | _MODAL.keys()) - {"each", "every", "tell"}
@@ -124,6 +145,9 @@ class Statement:
     turned: bool  # it may be turned around: a passive, or "is what"
     opens: Mapping[str, str]  # word → the small word right before its clause, where one of those begins a condition
     fronted: bool  # it begins with what usually comes later: "On Friday we deploy"
+    told: tuple[tuple[str, ...], ...]  # of each side its words, and the small words that belong to their place
+    twice: frozenset[str]  # words that stand in it twice, also those that lead in: each then belongs to something else
+    heads: Mapping[str, frozenset[str]]  # "only", "all", "of" … → the words that they belong to
 
 
 def restates(first: str, second: str) -> Likeness | None:
@@ -141,11 +165,23 @@ def restates(first: str, second: str) -> Likeness | None:
         return "same"
     if a.text.startswith(b.text) or b.text.startswith(a.text):
         return _continued(a, b)
-    return "same" if a.words and b.words and not _turned_around(a, b) and _says_it(a, b) else None
+    return "same" if _says_it(a, b) else None
+
+
+def rearranged(first: str, second: str) -> bool:
+    """Whether what both say stands in other places, so that each may say it of something else.
+
+    >>> rearranged("It is on in dev and off in prod", "It is off in dev and on in prod")
+    True
+    """
+    a, b = statement(first), statement(second)
+    return a.text != b.text and _rearranged(a, b)
 
 
 def _says_it(a: Statement, b: Statement) -> bool:
     """Whether both have the same words, of the same things, done by the same."""
+    if not a.words or not b.words or _turned_around(a, b) or _rearranged(a, b):
+        return False
     here, there = _joined(a.words, b.words)
     alike = set(here) == set(there) and _counts_alike(a, b)
     return alike and _bound_alike(a, b, here, there) and _in_order(a, b, here, there)
@@ -207,22 +243,56 @@ class _Reader:
         self.led = 0
         self.opens: dict[str, str] = {}
         self.begins: str | None = None
+        self.told: list[str] = []
+        self.heads: dict[str, list[str]] = {}
+        self.waits: list[str] = []  # "only" and the like, for the word that they belong to
+        self.owner: str | None = None  # "api", for the shop of "the api of the shop"
 
     def read(self, raw: str, start: int) -> None:
         low = raw.lower()
         if start >= 2 and _END.search(self.text, start - 2, start):
             self.leads = None
+            self._next_side(self.text[start - 2])
         self.small.append(low)
         if low in _FROM:
             self.begins = low
         if low in _BINDING:
             self.leads, self.led = low, 0
-        for word in _content(raw, low, named=start > 0 and raw[0].isupper() and raw[:2] not in ("I", "I'")):
+        found = _content(raw, low, _is_named(raw, start))
+        for word in found:
             self._keep(word, raw, start)
+        if not found:
+            self._place(low)
+            self._own(low)
+
+    def _next_side(self, mark: str) -> None:
+        """The comma in "On Friday, we deploy" divides nothing."""
+        fronted = not _FROM.isdisjoint(self.small[:1]) or not _BINDING.isdisjoint(self.small[:1])
+        self.told += [] if fronted and mark == "," and _SIDE not in self.told else [_SIDE]
+
+    def _place(self, low: str) -> None:
+        """Keeps the place of a small word that belongs to it."""
+        if low in _STRICT | _FOCUS:
+            self.waits.append(low)
+        if low in _IN_PLACE:
+            self.told.append(_IN_PLACE[low])
+
+    def _own(self, low: str) -> None:
+        """Remembers the api until the shop comes, in "the api of the shop"."""
+        if low == "of" and self.around:
+            self.owner = self.around[-1]
+        elif low not in _ARTICLES:
+            self.owner = None
 
     def _keep(self, word: str, raw: str, start: int) -> None:
         self.words.setdefault(word)
         self.around.append(word)
+        self.told.append(word)
+        for small in self.waits:
+            self.heads.setdefault(small, []).append(word)
+        if self.owner is not None:
+            self.heads.setdefault(f"of {word}", []).append(self.owner)
+        self.waits, self.owner = [], None
         if self.begins is not None:
             self.opens.setdefault(word, self.begins)
             self.begins = None
@@ -255,7 +325,15 @@ class _Reader:
             not small.isdisjoint(_TURNED | _LIGHT_VERBS),
             self.opens,
             bool(self.small) and self.small[0] in _FROM | _BINDING,
+            _sides(self.told),
+            _repeated(self.around) | _repeated(_common(self.small, _BINDING)),
+            {word: frozenset(of) for word, of in self._headed().items()},
         )
+
+    def _headed(self) -> dict[str, list[str]]:
+        """What each belongs to: "Ann only" is "only Ann"."""
+        last = {word: [self.around[-1]] for word in self.waits if word in _FOCUS and self.around}
+        return {**last, **self.heads}
 
     def _counted(self) -> dict[str, frozenset[str]]:
         near: dict[str, set[str]] = {}
@@ -267,13 +345,32 @@ class _Reader:
         return {word: frozenset(beside) for word, beside in near.items()}
 
 
+def _is_named(raw: str, start: int) -> bool:
+    return raw in _ALSO_NAMES if start == 0 else raw[0].isupper() and raw[:2] not in ("I", "I'")
+
+
+def _repeated(words: Iterable[str]) -> frozenset[str]:
+    return frozenset(word for word, times in Counter(words).items() if times > 1)
+
+
+def _sides(told: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    sides: list[tuple[str, ...]] = [()]
+    for word in told:
+        if word == _SIDE:
+            sides.append(())
+        else:
+            sides[-1] = (*sides[-1], word)
+    return tuple(side for side in sides if side)
+
+
 def _content(raw: str, low: str, named: bool) -> list[str]:
     """What a word means, as the first of its group; getUserById is one word. Written as a name, any word means something: Go."""
     if low in _EMPTY and not named:
         return []
     plain = low.removesuffix("'s").removesuffix("'")
     found = terms(raw[: len(plain)])
-    return [_canonical().get(found[0], found[0]) if len(found) == 1 else "·".join(found)] if found else []
+    alone = len(found) == 1 and not named
+    return [_canonical().get(found[0], found[0]) if alone else "·".join(found)] if found else []
 
 
 @cache
@@ -319,6 +416,43 @@ def _continued(a: Statement, b: Statement) -> Likeness | None:
     return "less" if shorter is a else "more"
 
 
+def _rearranged(a: Statement, b: Statement) -> bool:
+    """Whether a word of both belongs to something else in one of them. A word may stand elsewhere on its own side; where a word is
+    repeated, or both poles are said, nothing may."""
+    there = _joined(a.words, b.words)[1]
+    one = dict(zip(b.words, there, strict=True))
+    return _belongs_elsewhere(a, b, one) or _on_another_side(a, b, one)
+
+
+def _belongs_elsewhere(a: Statement, b: Statement, one: Mapping[str, str]) -> bool:
+    heads = {small: {one.get(word, word) for word in of} for small, of in b.heads.items()}
+    moved = any(heads.get(small, of) != of for small, of in a.heads.items())
+    return moved or a.heads.keys() & _FOCUS != heads.keys() & _FOCUS
+
+
+def _on_another_side(a: Statement, b: Statement, one: Mapping[str, str]) -> bool:
+    told = [[one.get(word, word) for word in side] for side in b.told]
+    both = set(chain.from_iterable(a.told)).intersection(chain.from_iterable(told))
+    mine, its = ([_common(side, both) for side in sides] for sides in (a.told, told))
+    if a.twice & b.twice or any(map(_both_poles, mine)):
+        return mine != its
+    return max(len(mine), len(its)) > 1 and list(map(set, mine)) != list(map(set, its))
+
+
+def _both_poles(told: Collection[str]) -> bool:
+    return any(len(pair & set(told)) == 2 for pair in _poles())
+
+
+@cache
+def _poles() -> tuple[frozenset[str], ...]:
+    """Opposites, as words are told. Where a text says both, which of them is said of what matters."""
+    return tuple(
+        frozenset(_canonical().get(term, term) for word in pair.split() for term in terms(word) or [word])
+        for pair in _POLES
+        if pair
+    )
+
+
 def _counts_alike(a: Statement, b: Statement) -> bool:
     """Whether the same numbers count the same things, where there are several."""
     if len(set(a.numbers)) < 2:
@@ -357,7 +491,8 @@ def _in_order(a: Statement, b: Statement, here: list[str], there: list[str]) -> 
     if bool(a.agents) != bool(b.agents):
         return _acts(a, there) if a.agents else _acts(b, here)
     first, second = _common(a.free, b.free), _common(b.free, a.free)
-    return first == second or a.turned != b.turned or (a.fronted != b.fronted and _rotated(first, second))
+    turned = a.turned != b.turned and first[:1] != second[:1]
+    return first == second or turned or (a.fronted != b.fronted and _rotated(first, second))
 
 
 def _common(some: Iterable[str], others: Collection[str]) -> list[str]:

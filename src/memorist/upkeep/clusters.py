@@ -7,7 +7,7 @@ that nothing belongs to any more: clusters are replaced, and never add up.
 
 A head holds no text of its members, only the number of the one in the middle: what is erased lives on in no head. Its centroid is
 not stored either. It is derived from vectors that are themselves derived, and the store adds up those of the members in the
-moment somebody asks for what is similar (`kin`).
+moment somebody asks for what is similar (`recall/alike.py`).
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from memorist.design import Proposal, Tools
 from memorist.records import Link, Provenance, Record, Times, new_id
 from memorist.remember.authority import status_of, trust_of
 from memorist.remember.changes import Changes
-from memorist.store.nouns import parts, shelf_of
+from memorist.store.nouns import parts
 from memorist.store.where import Order, Where
 from memorist.upkeep.retain import memories
 from memorist.upkeep.survey import Overview, Survey
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 BELONGS = 0.6  # the least cosine along which a label spreads
 SMALLEST = 4  # memories of a cluster
 ROUNDS = 12  # in which labels spread; most stand still after five
-SUMMED = 50  # members that a centroid is made of
 HEADS_AT_ONCE = 200  # whose links are read together
 CLUSTERED = "clustered"  # the verb
 LIE_NEAR = "they lie near one another in meaning"
@@ -220,21 +219,3 @@ def _spread(a: "np.ndarray", b: "np.ndarray", w: "np.ndarray", size: int) -> "np
             break
         labels = new
     return labels
-
-
-# ---------------------------------------------------------------- find similar
-
-
-def kin(record: Record, who: Access, tools: Tools, limit: int = 10) -> list[tuple[int, float]]:
-    """The other members of its cluster, by number, nearest to its centroid first; none where it is in no cluster."""
-    where = Where(who).also("state", "eq", "active")
-    heads = [link.b for link in tools.store.links(where, [record.id], "in_cluster") if link.a == record.id]
-    links = tools.store.links(where, heads, "in_cluster") if heads else []
-    members = tools.store.get(sorted({link.a for link in links}), where)
-    numbers = [each.number for each in members]
-    found: dict[int, float] = {}
-    for generation in tools.meaning.living():
-        shelves = generation.fitting({shelf_of(each) for each in members})
-        found |= tools.store.similarities(generation.id, numbers[:SUMMED], shelves, numbers)
-    found.pop(record.number, None)
-    return sorted(found.items(), key=lambda each: (-each[1], each[0]))[:limit]

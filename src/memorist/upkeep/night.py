@@ -18,7 +18,7 @@ from memorist import remember
 from memorist.access import Access
 from memorist.design import Design, Job
 from memorist.errors import MemoristError
-from memorist.records import Report, memories
+from memorist.records import Planned, Report, memories
 from memorist.remember.changes import Caller
 from memorist.store.nouns import Diagnosis
 from memorist.store.protocol import Store
@@ -28,7 +28,7 @@ from memorist.upkeep import runner
 from memorist.upkeep.clusters import Clusters
 from memorist.upkeep.survey import Survey
 from memorist.upkeep.tidy import Contradictions, CrossLinks, FadeAway, TagCleanup, Verify
-from memorist.upkeep.twins import MergeTwins, Redundancy
+from memorist.upkeep.twins import Comparison, MergeTwins, Redundancy
 
 NIGHT = "night"
 MOST_CONTRADICTIONS = 1000  # that are counted
@@ -37,7 +37,8 @@ MOST_CONTRADICTIONS = 1000  # that are counted
 def jobs_of(design: Design, survey: Survey | None = None) -> tuple[Job, ...]:
     """The jobs of a night in their order. A job that the design has itself is done as the design says."""
     own = {job.name: job for job in runner.jobs_of(design)}
-    first: tuple[Job, ...] = (MergeTwins(survey), Redundancy(survey), Contradictions(survey=survey))
+    compared = Comparison(survey)
+    first: tuple[Job, ...] = (MergeTwins(compared), Redundancy(compared), Contradictions(survey=survey))
     later = Survey(survey)  # what was merged is in no cluster
     last: tuple[Job, ...] = (
         FadeAway(),
@@ -81,7 +82,8 @@ def sleep(
     if whole:
         by.writer.note_night(by.access.space, canonical(health.noted(by, asked)))
     rest = "" if whole else f"; {runner.LATER}"
-    return [*reports, Report(NIGHT, batch=cycle.run.batch, advice=f"{health.told(asked)}{rest}")]
+    changed = _readable([report for report in reports if report.rows is None], by)
+    return [*reports, Report(NIGHT, changed, batch=cycle.run.batch, advice=f"{health.told(asked)}{rest}")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +105,8 @@ class Health:
         active = where.also("state", "eq", "active")
         whole = by.access.sees_every_project and seen is not None
         return cls(
-            _readable([report for report in reports if report.rows is None], by),
-            _readable([report for report in reports if report.verb == "merge_twins"], by),
+            len(_readable([report for report in reports if report.rows is None], by)),
+            len(_readable([report for report in reports if report.verb == "merge_twins"], by)),
             sum(store.count(where).values()),
             sum(store.count(active).values()),
             len(store.links(active, kind="contradicts", limit=MOST_CONTRADICTIONS)),
@@ -114,8 +116,8 @@ class Health:
 
     def told(self, asked: int) -> str:
         """In words."""
-        parts = [f"{memories(self.modified)} modified, {self.merged:,} of them merged", f"{asked:,} questions asked"]
-        parts.append(f"{self.active:,} of {self.total:,} are active")
+        parts = [f"of {memories(self.modified)} that changed, {self.merged:,} went into another that says the same"]
+        parts += [f"{asked:,} questions asked", f"{self.active:,} of {self.total:,} are active"]
         parts += [] if self.faint is None else [f"{self.faint:,} are faint"]
         parts += [f"{self.contradictions:,} contradictions are open", f"{self.unembedded:,} rows wait for a vector"]
         parts += [] if self.duplicates is None else [f"{self.duplicates:,} had the words of another"]
@@ -133,10 +135,11 @@ class Health:
         }
 
 
-def _readable(reports: Sequence[Report], by: Caller) -> int:
-    """How many memories these changed that this access may read."""
-    ids = {each.id for report in reports for each in report.changed}
-    return sum(len(by.store.get(some, Where(by.access))) for some in remember.edit.portions(sorted(ids)))
+def _readable(reports: Sequence[Report], by: Caller) -> tuple[Planned, ...]:
+    """The memories that these changed and this access may read, each once."""
+    changed = {each.id: each for report in reports for each in report.changed}
+    portions = remember.edit.portions(sorted(changed))
+    return tuple(changed[record.id] for some in portions for record in by.store.get(some, Where(by.access)))
 
 
 # ---------------------------------------------------------------- the last one

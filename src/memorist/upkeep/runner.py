@@ -19,7 +19,7 @@ from memorist.design import Design, Job, Promotion, Proposal, Tools
 from memorist.errors import MemoristError
 from memorist.records import Report
 from memorist.remember.changes import Caller
-from memorist.remember.choices import offer
+from memorist.remember.choices import is_new, offer
 from memorist.remember.edit import Sweep, portions
 from memorist.remember.fill import Filling
 from memorist.remember.promotion import proposal, weighed
@@ -131,7 +131,8 @@ class Runner:
 
     def _propose(self, job: Job) -> Proposal:
         """What the job would do. One that reads a lot stops when time is up, and proposes what it has found by then."""
-        return job.propose(self.by.access, replace(self.by.tools, over=self.over))
+        proposal = job.propose(self.by.access, replace(self.by.tools, over=self.over))
+        return replace(proposal, asks=[ask for ask in proposal.asks if is_new(ask, self.by)])
 
     def _stopped(self) -> bool:
         return self.stop is not None and self.stop()
@@ -142,8 +143,10 @@ class Runner:
         return replace(report, verb=job.name, advice=self._advice(proposal))
 
     def _advice(self, proposal: Proposal) -> str | None:
-        advice = proposal.advice
-        return advice(self.reader or self.by.access) if callable(advice) else advice
+        advice, reader = proposal.advice, self.reader or self.by.access
+        if advice is None and proposal.asks:
+            return "; ".join(ask.summary for ask in proposal.asks if reader.may_read(ask.details["scope"])) or None
+        return advice(reader) if callable(advice) else advice
 
     def run(self, job: Job) -> Report:
         if self.over():
@@ -243,15 +246,19 @@ class Runner:
         return None if run is None else NightRun(self.by, run)
 
     def _claim(self, space: str, name: str) -> Run | None:
-        """Claims a run of this job: a new one, or one whose lease has expired."""
+        """Claims a run of this job: a new one, or one whose lease has expired. In a cycle that one is closed: what it did belongs
+        to another batch, and one undo takes back the cycle and nothing else."""
         now, owner = self.by.now(), secrets.token_hex(8)
         with self.by.writer.transaction():
             known = self._unfinished(space, name)
             if known is not None and now < known.lease <= now + LEASE:  # a longer lease was made by another clock
                 return None
-            batch = None if self.cycle is None or space == STORE else self.cycle.run.batch
-            fresh = Run(0, space, name, "running", owner, now + LEASE, now, now, batch)
-            mine = fresh if known is None else replace(known, owner=owner, lease=now + LEASE, updated=now)
+            cycle = None if space == STORE else self.cycle
+            mine = Run(0, space, name, "running", owner, now + LEASE, now, now, cycle.run.batch if cycle else None)
+            if known is not None and cycle is None:
+                mine = replace(known, owner=owner, lease=now + LEASE, updated=now)
+            elif known is not None:
+                self.by.writer.save_run(replace(known, state="done", lease=now, updated=now))
             return replace(mine, id=self.by.writer.save_run(mine))
 
     def _unfinished(self, space: str, name: str) -> Run | None:

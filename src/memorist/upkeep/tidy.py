@@ -17,7 +17,9 @@ from memorist.access import Access, is_homed
 from memorist.design import Ask, Proposal, Tools
 from memorist.folder import HASHES
 from memorist.records import Link, Record
+from memorist.remember.advice import contradictions
 from memorist.remember.changes import Changes
+from memorist.remember.choices import ASKED
 from memorist.remember.conflicts import LOGS, between, told_how
 from memorist.remember.consent import shown_in_question
 from memorist.store.nouns import Brief
@@ -31,6 +33,7 @@ ABOUT_ONE_THING = 0.6  # the least cosine of two that may contradict one another
 BELONG = 0.75  # and of two that are linked across sessions
 PAIRS_AT_ONCE = 400
 ASKED_AT_ONCE = 10  # memories in one question
+ADVISED_AT_MOST = 40  # pairs of a night that a model reads, where one is named
 FADED = "faded: hardly anything of its confidence is left, and nobody said it again"
 LINKED = "linked"
 ACROSS = "they belong together, and were said in different sessions"
@@ -43,10 +46,7 @@ def _nothing(record: Record) -> Record:
 
 
 def _asking(verb: str, because: str, asks: Sequence[Ask]) -> Proposal:
-    def said(reader: Access) -> str | None:
-        return "; ".join(ask.summary for ask in asks if reader.may_read(ask.details["scope"])) or None
-
-    return Proposal(verb, _nothing, because, (), said, tuple(asks))
+    return Proposal(verb, _nothing, because, (), asks=tuple(asks))
 
 
 def _neighbours(seen: Overview, least: float, who: Access, tools: Tools) -> Iterator[tuple[Record, Record, float]]:
@@ -64,7 +64,8 @@ def _neighbours(seen: Overview, least: float, who: Access, tools: Tools) -> Iter
 
 @dataclass(frozen=True, slots=True)
 class Contradictions:
-    """Asks about at most so many pairs of neighbours that contradict one another; what is flagged already comes first."""
+    """Asks about at most so many pairs of neighbours that contradict one another; what is flagged already comes first, and
+    what only a model sees comes last."""
 
     most: int = 20
     survey: Survey | None = None
@@ -80,12 +81,27 @@ class Contradictions:
             old, new = sorted((dispute.a, dispute.b), key=_stated)
             if _may_be_asked(old, new, waiting):
                 yield _ask(old, new, dispute.reason)
+        open_: list[tuple[Record, Record]] = []
         for first, second, _ in _neighbours((self.survey or Survey())(who, tools), ABOUT_ONE_THING, who, tools):
             old, new = sorted((first, second), key=_stated)
-            asked = _may_be_asked(old, new, waiting) and _may_clash(old, new)
-            why = between(old.text, new.text) if asked else None
-            if why is not None and not told_how(old, new, tools.store):
+            if not _may_be_asked(old, new, waiting) or not _may_clash(old, new):
+                continue
+            why = between(old.text, new.text)
+            if why is None:
+                open_.append((old, new))
+            elif not told_how(old, new, tools.store):
                 yield _ask(old, new, why.reason)
+        yield from _advised(open_, tools)
+
+
+def _advised(pairs: Sequence[tuple[Record, Record]], tools: Tools) -> Iterator[Ask]:
+    """What a model finds among the newest of the pairs in which rules find nothing; without one, or if it fails, nothing."""
+    if not tools.chat.ready or tools.over():
+        return
+    newest = sorted(pairs, key=lambda pair: -max(each.number for each in pair))
+    some = list(islice((pair for pair in newest if not told_how(*pair, tools.store)), ADVISED_AT_MOST))
+    found = contradictions([(old.text, new.text) for old, new in some], tools.chat)
+    yield from (_ask(old, new, why.reason) for (old, new), why in zip(some, found, strict=True) if why is not None)
 
 
 def _stated(record: Record) -> tuple[datetime, int]:
@@ -180,7 +196,8 @@ def _alike(scope: str, tags: Counter[str]) -> Iterator[Ask]:
         kept, *others = sorted(group, key=lambda tag: (-tags[tag], tag))
         if others:
             shown = ", ".join(f"{tag!r} ({tags[tag]:,})" for tag in others)
-            details = {"scope": scope, "tag": kept, "others": sorted(others), "because": ONE_TAG}
+            asked = f"{scope}: are {sorted(group)} one tag?"
+            details = {"scope": scope, "tag": kept, "others": sorted(others), "because": ONE_TAG, ASKED: asked}
             yield Ask("tags", f"in {scope}, let {kept!r} ({tags[kept]:,}) stand for {shown}", None, details)
 
 

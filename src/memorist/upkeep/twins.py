@@ -5,7 +5,7 @@ same is told by guards over their words (`text/restated.py`): near-misses, such 
 twins do, so no cosine decides anything. Never across scopes, and never a person's own words by an agent's.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar
@@ -17,7 +17,9 @@ from memorist.errors import Refused
 from memorist.records import Record
 from memorist.remember import merge
 from memorist.store.nouns import parts
+from memorist.store.protocol import Store
 from memorist.store.where import Where
+from memorist.text.restated import Likeness
 from memorist.upkeep.retain import CANDIDATES_AT_MOST
 from memorist.upkeep.survey import Overview, Survey, read
 
@@ -28,20 +30,58 @@ TWICE = "it was said in other words already"
 EVIDENCE = "the same words, numbers and names, and nothing that turns one of them around"
 
 
+class Comparison:
+    """Compares all pairs once, when the first job asks, and tells the others. Only what it finds is kept."""
+
+    def __init__(self, survey: Survey | None = None) -> None:
+        self._survey = survey or Survey()
+        self._found: list[Alike] | None = None
+
+    def __call__(self, who: Access, tools: Tools) -> "list[Alike]":
+        if self._found is None:
+            found = [
+                alike for pair in _pairs(self._survey(who, tools), who, tools) for alike in _judged(*pair, tools.store)
+            ]
+            if tools.over():  # the next one looks at the rest
+                return found
+            self._found = found
+        return self._found
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Two memories, of which the first says what the second says."""
+
+    other: str
+    keep: str
+    how: Likeness  # "same", or "less": it is wholly in the second
+
+
+def _judged(first: Record, second: Record, store: Store) -> Iterator[Alike]:
+    keep, other = sorted((first, second), key=merge.order)
+    found: Likeness | None = merge.likeness(other, keep)
+    if found == "more":  # then the longer one keeps the shorter
+        other, keep, found = keep, other, merge.likeness(keep, other)
+    elif found is None and merge.likeness(keep, other) == "less":
+        other, keep, found = keep, other, "less"
+    if found in ("same", "less") and not merge.told_apart(other, keep, store):
+        yield Alike(other.id, keep.id, found)
+
+
 @dataclass(frozen=True, slots=True)
 class MergeTwins:
     """Merges memories of one place that say the same in other words, into the one that is trusted most."""
 
-    survey: Survey | None = None
+    compared: Comparison | None = None
     name: ClassVar[str] = "merge_twins"
 
     def propose(self, who: Access, tools: Tools) -> Proposal:
         into: dict[str, str] = {}
-        for first, second in _pairs((self.survey or Survey())(who, tools), who, tools):
-            keep, other = sorted((first, second), key=merge.order)
-            free = not {keep.id, other.id} & into.keys() and other.id not in into.values()
-            if free and merge.likeness(other, keep) == "same" and not merge.told_apart(other, keep, tools.store):
-                into[other.id] = keep.id
+        kept: set[str] = set()
+        for each in (self.compared or Comparison())(who, tools):
+            if each.how == "same" and not {each.keep, each.other} & into.keys() and each.other not in kept:
+                into[each.other] = each.keep
+                kept.add(each.keep)
 
         def fill(other: Record, changes: Any) -> None:
             merge.merge(other, _still(into[other.id], who, tools), EVIDENCE, changes)
@@ -53,16 +93,16 @@ class MergeTwins:
 class Redundancy:
     """Archives a memory that another one says to the letter before it goes on."""
 
-    survey: Survey | None = None
+    compared: Comparison | None = None
     name: ClassVar[str] = "redundancy"
 
     def propose(self, who: Access, tools: Tools) -> Proposal:
         into: dict[str, str] = {}
-        for first, second in _pairs((self.survey or Survey())(who, tools), who, tools):
-            for other, keep in ((first, second), (second, first)):
-                free = other.id not in into and keep.id not in into
-                if free and merge.likeness(other, keep) == "less" and not merge.told_apart(other, keep, tools.store):
-                    into[other.id] = keep.id
+        found = [each for each in (self.compared or Comparison())(who, tools) if each.how == "less"]
+        still = _active({id for each in found for id in (each.other, each.keep)}, who, tools)
+        for each in found:
+            if {each.other, each.keep} <= still and not {each.other, each.keep} & into.keys():
+                into[each.other] = each.keep
 
         def archive(record: Record) -> Record:
             keep = _still(into[record.id], who, tools)
@@ -75,25 +115,26 @@ class Redundancy:
 
 def _pairs(seen: Overview, who: Access, tools: Tools) -> Iterator[tuple[Record, Record]]:
     """The pairs to compare, each once: those with the same words first, then the neighbours."""
-    known: set[tuple[int, int]] = set()
-    for some in _portions(seen, known):
+    for some in _portions(seen):
         records = read(list({number for pair in some for number in pair}), who, tools)
         yield from ((records[a], records[b]) for a, b in some if a in records and b in records)
         if tools.over():
             return
 
 
-def _portions(seen: Overview, known: set[tuple[int, int]]) -> Iterator[Sequence[tuple[int, int]]]:
-    """Numbers of two memories, some hundred pairs at a time; what was given is known."""
-    by_words = ((group[0], other) for group in seen.of_one_wording() for other in group[1:OF_ONE_WORDING])
-    yield from parts(list(by_words), COMPARED_AT_ONCE)
-    waiting: list[tuple[int, int]] = []
-    for a, b, _ in seen.pairs(COMPARED_FROM):
-        waiting.append((a, b))
-        if len(waiting) == COMPARED_AT_ONCE:
-            yield waiting
-            waiting = []
-    yield waiting
+def _portions(seen: Overview) -> Iterator[Sequence[tuple[int, int]]]:
+    """Numbers of two memories, some hundred pairs at a time."""
+    by_words = {(group[0], other) for group in seen.of_one_wording() for other in group[1:OF_ONE_WORDING]}
+    yield from parts(sorted(by_words), COMPARED_AT_ONCE)
+    others = ((a, b) for a, b, _ in seen.pairs(COMPARED_FROM) if (a, b) not in by_words)
+    while some := list(islice(others, COMPARED_AT_ONCE)):
+        yield some
+
+
+def _active(ids: Collection[str], who: Access, tools: Tools) -> set[str]:
+    """Those of them that were not merged meanwhile."""
+    where = Where(who).also("state", "eq", "active")
+    return {record.id for some in parts(sorted(ids), COMPARED_AT_ONCE) for record in tools.store.get(list(some), where)}
 
 
 def _still(id: str, who: Access, tools: Tools) -> Record:

@@ -445,6 +445,8 @@ def _report(report: Report, memory: "Memory", screen: Screen) -> None:
     _left(report.left, screen)
     if report.advice:
         screen.line(screen.styled(f"  {one_line(report.advice)}", "dim"))
+    if report.verb == "night" and report.batch:
+        screen.line(f"  `memorist undo {report.batch}` takes all of it back")
 
 
 def _nothing_fits(report: Report, given: Mapping[str, Any]) -> None:
@@ -473,6 +475,8 @@ def _left(left: Mapping[str, str], screen: Screen) -> None:
 
 
 def _would_change(report: Report, memory: "Memory", screen: Screen) -> None:
+    from memorist.remember.merge import SAYS_SAME
+
     some = report.changed[:SHOWN_AT_MOST]
     ids = [each.id for each in some]
     readable = memory.list({"id": {"$in": ids}, "state": {"$ne": "erased"}}) if some else []
@@ -480,7 +484,7 @@ def _would_change(report: Report, memory: "Memory", screen: Screen) -> None:
     if report.verb == "rescanned":  # the text holds what must not be shown
         texts = {each.id: each.because for each in some}
     for each in some:
-        told = f" ({each.because})" if each.because.startswith(DERIVED) else ""
+        told = f" ({each.because})" if each.because.startswith((DERIVED, SAYS_SAME)) else ""
         screen.line(f"  [id:{each.number}] {one_line(texts.get(each.id, ''))}{told}")
     if len(report.changed) > SHOWN_AT_MOST:
         screen.line(f"  and {len(report.changed) - SHOWN_AT_MOST:,} more")
