@@ -17,7 +17,7 @@ from memorist.designs import BALANCED
 from memorist.records import Counters
 from memorist.remember import gaps, strengthen
 from memorist.store.where import Order, everywhere
-from memorist.testing import MovableClock
+from memorist.testing import MovableClock, ScriptedChat
 from memorist.upkeep import afterwards, due
 from surfaces.conftest import Cli
 
@@ -115,6 +115,25 @@ def test_gaps_are_bounded(keen: Memory, monkeypatch: pytest.MonkeyPatch, clock: 
         keen.recall(f"where does {name} keep its keys?")
         settled(keen)
     assert [gap.question.split()[2] for gap in keen.gaps()] == ["elder", "dogwood", "cedar"]
+
+
+@pytest.mark.covers("S4-15")
+def test_gaps_are_answered_without_a_model(clock: MovableClock) -> None:
+    """What the judge did not want when it was asked is no answer; what came since may be."""
+    chat = ScriptedChat({"relevant": []})
+    with Memory(":memory:", project="atlas", clock=clock, design="associative", chat=chat) as memory:
+        memory.remember("The billing queue is drained on Fridays")
+        clock.move(minutes=1)
+        assert not memory.recall(ASKED) and chat.asked
+        settled(memory)
+        clock.move(minutes=1)
+        asked = len(chat.asked)
+        [gap] = memory.gaps()
+        assert gap.answer is None
+        answer = memory.remember("The billing queue uses RabbitMQ as its broker").record
+        [known] = memory.gaps()
+        assert answer and known.answer and known.answer.id == answer.id
+        assert len(chat.asked) == asked
 
 
 def test_other_designs_keep_no_gaps(memory: Memory) -> None:

@@ -24,6 +24,7 @@ GAP, QUESTION = "gap", "question"
 MOST_GAPS = 200  # of one place
 LONGEST_GAP = 500  # characters of a question
 SAME_QUESTION = 0.8  # of the words that two have, they share so many
+FEW_ANSWERS = 5  # that are looked at, for one that came since
 ROOM = "questions that came later found nothing either, and a few hundred are kept"
 
 
