@@ -221,7 +221,7 @@ class ChatPort:
         self.chat = chat
         self.carried = Carried()
         self.limits: ChatLimits = getattr(chat, "limits", ChatLimits())
-        self._redact, self._clock, self._spent, self._tick = redact, clock, spent, tick
+        self._redact, self._clock, self._spent, self.tick = redact, clock, spent, tick
         self._lock = threading.Lock()
         self._new = Tally()  # since it was last taken to be kept
         self._before: Tally | None = None  # what had been spent when this was opened
@@ -253,7 +253,7 @@ class ChatPort:
             with self._lock:
                 self._failed, self._cause = self._failed + 1, str(failed)
                 if self._failed >= IN_A_ROW:
-                    self._closed_until = self._tick() + self._rest
+                    self._closed_until = self.tick() + self._rest
                     self._rest = min(LONGEST_REST, 2 * self._rest)
             raise
         with self._lock:
@@ -321,7 +321,7 @@ class ChatPort:
         if self.chat is None:
             raise ChatFailed("no_backend", "no model is named: set `chat`, or pass chat= to Memory")
         with self._lock:
-            rests = self._closed_until - self._tick() if self._failed >= IN_A_ROW else 0.0
+            rests = self._closed_until - self.tick() if self._failed >= IN_A_ROW else 0.0
             spent, day = self._known().with_more(self._new), self._day()
         if rests > 0:
             raise ChatFailed(

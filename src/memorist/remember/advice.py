@@ -5,7 +5,6 @@ flagged and never retires a memory. A text that it proposes for several holds no
 Without a model, or if it fails, the rules alone answer, and the failure is counted.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,14 +13,13 @@ from typing import Any
 from memorist.models.chat import ChatFailed, ChatPort, about_data
 from memorist.records import Record
 from memorist.remember.conflicts import Clash, between
+from memorist.text.borne import Borne, numbers_in
 from memorist.text.injection import gives_orders
-from memorist.text.words import query_terms
 
 MOST_PAIRS, MOST_RECORDS = 20, 30  # of one call
 LONGEST_READ = 600  # characters of a memory
 BORNE_OUT = 0.8  # of the words of a proposed text stand in those it is for
 ADVISED = "a model says that both cannot hold"
-FIGURE = re.compile(r"\d+")
 PAIRS = {
     "type": "object",
     "properties": {"contradict": {"type": "array", "items": {"type": "integer"}}},
@@ -123,7 +121,5 @@ def _groups(told: Mapping[str, Any], most: int) -> list[tuple[list[int], str]]:
 
 def _stands(text: str, group: Sequence[Record]) -> bool:
     """Whether it says nothing that none of them says, and leaves no number of any of them out."""
-    said, own = " ".join(each.text for each in group), set(query_terms(text))
-    known = own & set(query_terms(said))
-    same_numbers = set(FIGURE.findall(text)) == set(FIGURE.findall(said))
-    return bool(own) and same_numbers and len(known) >= BORNE_OUT * len(own) and not gives_orders(text)
+    said = Borne.by(each.text for each in group)
+    return said.bears_out(text, BORNE_OUT) and numbers_in(text) == said.numbers and not gives_orders(text)
