@@ -208,7 +208,7 @@ def ready(memory: "Host", name: Name) -> Context:
         found, behind.found = behind.found, None
         if found is None:
             return Context("", empty_because=STILL_LOOKING if behind.queued else NOTHING_ASKED)
-        because = behind.against(found, now) or (None if _versions(found.held, by) == found.held else CHANGED_BY_NOW)
+        because = behind.against(found, now) or _changed(found, by)
         if because is None:
             behind.shows(found.context.items, now)
             return found.context
@@ -243,6 +243,10 @@ def _held(found: Context, by: Caller) -> dict[str, tuple[int, str]]:
     lines = by.store.receipts(by.access.space, 1, found.receipt) if found.items else []
     beside = _versions([id for line in lines for id in line.ids], by)
     return beside | {hit.record.id: (hit.record.version, hit.record.state) for hit in found.items}
+
+
+def _changed(found: Spotted, by: Caller) -> str | None:
+    return None if _versions(found.held, by) == found.held else CHANGED_BY_NOW
 
 
 def _versions(ids: Iterable[str], by: Caller) -> dict[str, tuple[int, str]]:

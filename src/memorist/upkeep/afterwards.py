@@ -27,7 +27,7 @@ RECALLS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Consequence:
     """What follows from one retrieval; None: nothing but that there was one. Under which design it was made, and by whom."""
 
     what: Missed | UsedTogether | None
@@ -39,7 +39,7 @@ class Afterwards:
     """The list of one open memory."""
 
     def __init__(self) -> None:
-        self._list: deque[Line] = deque(maxlen=LISTED_AT_MOST)
+        self._list: deque[Consequence] = deque(maxlen=LISTED_AT_MOST)
         self._recalls = 0
 
     def __bool__(self) -> bool:
@@ -50,10 +50,10 @@ class Afterwards:
         plain = query.search == "memory" and not query.where and query.kinds is None and query.as_of is None
         whose = query.scope, query.user, query.session
         missed = Missed(query.text[:LONGEST_TAKEN], *whose, now) if plain and not answer else None
-        self._list.append(Line(missed, design, who))
+        self._list.append(Consequence(missed, design, who))
 
     def together(self, used: UsedTogether, design: Design, who: Access) -> None:
-        self._list.append(Line(used, design, who))
+        self._list.append(Consequence(used, design, who))
 
     def catch_up(self, by: Caller) -> tuple[Job, ...]:
         """Does what is on the list, each line for whom it stands there. → the jobs that are due by it"""

@@ -10,7 +10,7 @@ are compiled when they are looked for, in a time of the processor that is bounde
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -122,17 +122,22 @@ def _met(armed: Sequence[Armed], context: Occurring, search: Search) -> tuple[di
     began, made_ready = time.thread_time(), 0.0
     for place, each in enumerate(armed):
         now = time.thread_time()
-        late = made_ready > LONGEST_MADE_READY or now - began - made_ready > LONGEST_LOOK or search.left() == 0
-        if place and late:
-            missed = len({other.id for other in armed[place:]} - found.keys())
-            return found, f"not all triggers of {missed} memories were looked for: they took too long" * (missed > 0)
-        if each.id not in found:
-            triggers = usable(each.said)
-            made_ready += time.thread_time() - now
-            trigger = context.meets(triggers)
-            if trigger is not None:
-                found[each.id] = trigger
+        if place and (_is_late(now - began - made_ready, made_ready) or search.left() == 0):
+            return found, _missed({other.id for other in armed[place:]} - found.keys())
+        triggers = usable(each.said)
+        made_ready += time.thread_time() - now
+        trigger = context.meets(triggers)
+        if trigger is not None:
+            found.setdefault(each.id, trigger)
     return found, None
+
+
+def _is_late(looked: float, made_ready: float) -> bool:
+    return looked > LONGEST_LOOK or made_ready > LONGEST_MADE_READY
+
+
+def _missed(ids: Set[str]) -> str | None:
+    return f"not all triggers of {len(ids)} memories were looked for: they took too long" if ids else None
 
 
 def _allowed(found: dict[str, Trigger], search: Search, tools: Tools) -> Iterator[tuple[Record, Trigger]]:
