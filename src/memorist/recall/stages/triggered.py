@@ -106,9 +106,15 @@ def _read(shelves: Sequence[Shelf], store: Store) -> list[Armed]:
     found = [each for each in store.find(where, Order("number"), MOST_ARMED) if shelf_of(each) in shelves]
     found.sort(key=lambda record: -record.importance)
     said = [(record.id, said_in(record.data)[:MOST_TRIGGERS]) for record in found]
-    words = [Armed(id, tuple(each for each in all if not is_pattern(each))) for id, all in said]
-    patterns = [Armed(id, tuple(filter(is_pattern, all))) for id, all in said]
-    return [each for each in (*words, *patterns) if each.said]
+    return [*_of(said, patterns=False), *_of(said, patterns=True)]
+
+
+def _of(said: Sequence[tuple[str, tuple[str, ...]]], patterns: bool) -> Iterator[Armed]:
+    """Those that have patterns, or words, with these alone."""
+    for id, all_of_it in said:
+        some = tuple(each for each in all_of_it if is_pattern(each) is patterns)
+        if some:
+            yield Armed(id, some)
 
 
 def _may_fire(where: Where) -> Where:
