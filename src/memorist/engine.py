@@ -106,7 +106,7 @@ class Engine:
         meaning = Meaning(store, *models, self._own)
         self._writer = Writer(store, clock, meaning, self._own, here.min_free)
         self._tools = Tools(
-            store, clock, count_tokens, Kinds({**KINDS, **here.kinds, **(kinds or {})}), meaning, confirm, here.judge(rerank),
+            store, clock, count_tokens, Kinds({**KINDS, **here.kinds, **(kinds or {})}), meaning, confirm, here.reranker(rerank),
             here.times, folder=Folder(here.project.root, here.directory), clean_files=partial(_clean_files, self),
             chat=calls.port(talker, self._writer, clock, self.space),
         )  # fmt: skip

@@ -576,12 +576,20 @@ class Memory(Association):
         caller, most = self._caller, checks.whole(limit, "limit", 1, 1000)
         place = remember.gate.scope_of(None, user) or self._choosing
         found = remember.gaps.listed(self.access.must_read(place, self.access.home_of(place)), most, caller)
-        asked = [(remember.gaps.said(each), each) for each in found]
-        answers = [self._answer(recall.pipeline.Query(question, 1, user=user)) for question, _ in asked]
         return [
-            remember.gaps.Gap(question, each.counters.strength + 1, each, hits[0].record if hits else None)
-            for (question, each), hits in zip(asked, answers, strict=True)
+            remember.gaps.Gap(remember.gaps.said(each), each.counters.strength + 1, each, self._answer_to(each, user))
+            for each in found
         ]
+
+    def _answer_to(self, gap: Record, user: str | None) -> Record | None:
+        """What answers a gap by its words and meaning: no model is asked for a list. What a judge had before it and did not want
+        is no answer, so where there is one it must have come, or changed, since."""
+        tools, rules = self._caller.tools, recall.pipeline.unjudged(self.design)
+        query = recall.pipeline.Query(remember.gaps.said(gap), remember.gaps.FEW_ANSWERS, user=user)
+        hits, _ = recall.pipeline.answer(query, self.access, self._homes, rules, tools)
+        judged = tools.chat.ready and rules is not self.design
+        fresh = (hit.record for hit in hits if not judged or hit.record.times.updated >= gap.times.updated)
+        return next(fresh, None)
 
     # ------------------------------------------------------------ keeping
 

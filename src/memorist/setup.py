@@ -62,7 +62,7 @@ class Setup:
     def talker(self, chat: Chat | str | None) -> Chat | None:
         return chosen_chat(chat, self.chat, settings.secret)
 
-    def judge(self, rerank: Reranker | str | None) -> Reranker | None:
+    def reranker(self, rerank: Reranker | str | None) -> Reranker | None:
         return second.reranker(rerank, self.rerank)
 
     @property

@@ -81,7 +81,8 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("why_not", {"id": 2, "query": "which database does staging use?"}),
     ("context", {"query": "which database does staging use?", "budget": 500, "style": "xml"}),
     ("get", {"id": "1"}), ("list", {"order": "-at", "limit": 3, "where": {"kind": "decision"}}), ("count", {}),
-    ("links", {"id": "1"}), ("timeline", {"around": "2026-05-01", "limit": 3}), ("history", {"id": "1"}),
+    ("links", {"id": "1"}), ("related", {"id": "1", "limit": 3}), ("path", {"a": "1", "b": "2"}), ("similar", {"id": "1"}),
+    ("gaps", {"limit": 3}), ("timeline", {"around": "2026-05-01", "limit": 3}), ("history", {"id": "1"}),
     ("log", {"verbs": ["added", "linked"], "limit": 3}), ("conflicts", {}), ("projects", {}),
     ("upkeep", {"dry_run": True}), ("rescan", {"dry_run": True}), ("audit", {}), ("status", {}), ("doctor", {}),
     ("compact", {}), ("assign", {"scope": "session/main", "project": "atlas"}),
@@ -90,6 +91,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("session.note", {"session": "s1", "text": "Staging is small", "tags": ["x"]}),
     ("session.tool_call", {"session": "s1", "name": "ls", "input": {"path": "."}, "id": "c1"}),
     ("session.tool_result", {"session": "s1", "id": "c1", "output": "README.md"}),
+    ("session.ready", {"session": "s1"}), ("session.prefetch", {"session": "s1", "context": "which database?"}),
     ("session.window", {"session": "s1", "limit": 2000}), ("session.compact", {"session": "s1"}),
     ("session.flush", {"session": "s1"}), ("session.fork", {"session": "s1", "id": "s5"}), ("session.close", {"session": "s1"}),
 ]  # fmt: skip

@@ -16,12 +16,20 @@ from memorist.design import Proposal, Tools
 from memorist.designs import BALANCED
 from memorist.records import Counters
 from memorist.remember import gaps, strengthen
-from memorist.testing import MovableClock
-from memorist.upkeep import afterwards
+from memorist.store.where import Order, everywhere
+from memorist.testing import MovableClock, ScriptedChat
+from memorist.upkeep import afterwards, due
 from surfaces.conftest import Cli
 
 ASSOCIATES = replace(BALANCED, associates=True)
 ASKED = "Which broker does the billing queue use?"
+
+
+@pytest.fixture(autouse=True)
+def enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine the usual time of a slice is over before its first step, and that of closing."""
+    monkeypatch.setattr(due, "SLICE", 60.0)
+    monkeypatch.setattr(due, "CLOSING", 60.0)
 
 
 @pytest.fixture(params=["sqlite", "ram", "json"])
@@ -109,6 +117,25 @@ def test_gaps_are_bounded(keen: Memory, monkeypatch: pytest.MonkeyPatch, clock: 
     assert [gap.question.split()[2] for gap in keen.gaps()] == ["elder", "dogwood", "cedar"]
 
 
+@pytest.mark.covers("S4-15")
+def test_gaps_are_answered_without_a_model(clock: MovableClock) -> None:
+    """What the judge did not want when it was asked is no answer; what came since may be."""
+    chat = ScriptedChat({"relevant": []})
+    with Memory(":memory:", project="atlas", clock=clock, design="associative", chat=chat) as memory:
+        memory.remember("The billing queue is drained on Fridays")
+        clock.move(minutes=1)
+        assert not memory.recall(ASKED) and chat.asked
+        settled(memory)
+        clock.move(minutes=1)
+        asked = len(chat.asked)
+        [gap] = memory.gaps()
+        assert gap.answer is None
+        answer = memory.remember("The billing queue uses RabbitMQ as its broker").record
+        [known] = memory.gaps()
+        assert answer and known.answer and known.answer.id == answer.id
+        assert len(chat.asked) == asked
+
+
 def test_other_designs_keep_no_gaps(memory: Memory) -> None:
     assert not memory.recall(ASKED)
     memory._slices.join(60)
@@ -137,6 +164,28 @@ def test_nobody_waits_for_what_follows(keen: Memory) -> None:
 
 def _query() -> "afterwards.Query":
     return afterwards.Query(ASKED)
+
+
+@in_ram
+@pytest.mark.covers("S4-15")
+def test_what_follows_a_question_is_done_for_whoever_asked_it(keen: Memory) -> None:
+    """Views share the list: the next slice is somebody else's."""
+
+    def view(project: str, **how: Any) -> Memory:
+        here = f"project/{project}"
+        grants: dict[str, Any] = {"reads": (here,), "writes": (here,), "home": here, "actor": project}
+        return keen.through(replace(keen.access, **(grants | how)))
+
+    alpha, beta, reader = view("alpha"), view("beta"), view("gamma", role="reader", writes=())
+    with keen._slices.make_way():
+        alpha.recall("what is the merger price of Initech?")
+        reader.recall("where does the owner of gamma keep the safe key?")
+    beta.recall("which colour has the logo of the shop?")
+    kept = keen._tools.store.find(everywhere(settled(keen).space).also("kind", "eq", "gap"), Order("number"), 9)
+    assert sorted((gap.scope, gap.provenance.actor, gaps.said(gap).split()[-1]) for gap in kept) == [
+        ("project/alpha", "alpha", "Initech?"),
+        ("project/beta", "beta", "shop?"),
+    ]
 
 
 def test_a_program_that_ends_at_once_has_its_gap(tmp_path: Path, clock: MovableClock) -> None:

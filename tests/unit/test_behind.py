@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -157,6 +157,27 @@ def test_what_becomes_known_before_it_is_shown_is_not_shown(known: Memory) -> No
     known.remember("Staging runs Postgres 16", session="s")
     assert "became known" in str(session.ready().empty_because)
     assert lookout.rest(60) and not session.ready(), "and it was looked up again without it"
+
+
+CHANGES: dict[str, Callable[[Memory], object]] = {
+    "erased": lambda memory: memory.erase(1, because="it is private"),
+    "forgotten": lambda memory: memory.forget(1),
+    "revised": lambda memory: memory.revise(1, "Staging runs Postgres 18"),
+}
+
+
+@pytest.mark.covers("C4-5")
+@pytest.mark.parametrize("what", CHANGES)
+def test_what_changed_after_it_was_found_is_not_shown(tmp_path: Path, clock: MovableClock, what: str) -> None:
+    with Memory(tmp_path / "me.db", project="atlas", clock=clock, confirm=lambda _: True) as owner:
+        owner.remember("Staging runs Postgres 16")
+        owner.remember("The parser is written in Rust")
+        session = owner.session("s")
+        assert session.prefetch(ASKED) and lookout.rest(60)
+        CHANGES[what](owner)
+        found = session.ready()
+        assert "Postgres 16" not in found.text and "changed meanwhile" in str(found.empty_because)
+        assert lookout.rest(60) and "Postgres 16" not in session.ready().text, "and it was looked up again"
 
 
 def test_a_closed_memory_and_one_that_is_off_keep_nobody_waiting(

@@ -253,13 +253,48 @@ def test_a_stale_credential_is_said_and_a_new_one_is_used_at_once(caplog: pytest
         port = ChatPort(remote(server, "&key=CHAT_KEY", held.get))
         assert outcome_of(port) == "refused"
         told = port.told()["chat_problem"]
-        assert "CHAT_KEY" in told and "refused" in caplog.text and "stale-0123456789" not in told + caplog.text
+        assert "CHAT_KEY" in told and "stale-0123456789" not in told + caplog.text
         held["CHAT_KEY"] = "fresh-0123456789"
         assert outcome_of(port) == "ran"
         assert server.keys == ["Bearer stale-0123456789", "Bearer fresh-0123456789"]
         held.clear()
         assert outcome_of(port) == "refused" and "key is missing" in port.told()["chat_problem"]
         assert len(server.asked) == 2, "nothing is sent without it"
+
+
+# ---------------------------------------------------------------- what leaves
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "password:\n  hunter2Zx9qQ4w",
+        "machine api.example.com\nlogin bob\npassword hunter2Zx9qQ4w",
+    ],
+)
+def test_texts_are_redacted_as_they_were_written(said: str) -> None:
+    """JSON has no ends of lines, and the rules for some secrets need them."""
+    chat = ScriptedChat({"word": "x"})
+    with Memory(":memory:", chat=chat) as memory:
+        data = {"message": said, "notes": [{"number": 1, "note": said}]}
+        memory._tools.chat.ask("judge", about_data("Say it.", data, FORM), word)
+    [prompt] = chat.asked
+    assert "hunter2" not in str(prompt) and prompt.user.count("[secret:") == 2 and '"number": 1' in prompt.user
+
+
+def test_the_call_that_is_on_its_way_is_not_lost_to_the_budget() -> None:
+    port = ChatPort(ScriptedChat(lambda _: told.append(port.taken()) or {"word": "x"}))
+    told: list[Any] = []
+    assert outcome_of(port) == "ran"
+    [early], late = told, port.taken()
+    assert (early.calls, early.outcomes) == (1, {}) and late and (late.calls, late.outcomes) == (0, {"trial ran": 1})
+    assert port.tally().calls == 1 and port.tally().tokens > 0
+
+
+def test_a_trial_that_fails_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "memorist"):
+        assert outcome_of(ChatPort(ScriptedChat("garbage"))) == "unparseable"
+    assert caplog.text == ""
 
 
 # ---------------------------------------------------------------- naming one

@@ -8,7 +8,7 @@ import pytest
 from judged import shown
 from memorist import Memory
 from memorist.access import access_for
-from memorist.models.chat import ChatPrompt
+from memorist.models.chat import ChatLimits, ChatPrompt
 from memorist.remember.advice import ADVISED, contradictions
 from memorist.testing import ScriptedChat
 
@@ -150,6 +150,27 @@ def test_windows_are_bounded_and_little_is_not_asked_about() -> None:
             said = [message["text"] for message in each["conversation"]]
             assert len(said) <= 40 and sum(map(len, said)) <= 24_000 and max(map(len, said)) <= 2000
         assert len(read[0]["known already"]) <= 80
+
+
+@pytest.mark.covers("C4-6", "C4-4")
+def test_whoever_ends_a_session_waits_for_all_windows_no_longer_than_for_one_answer() -> None:
+    passed = [0.0]
+
+    def slowly(prompt: ChatPrompt) -> Any:
+        passed[0] += 8
+        return only_once()(prompt)
+
+    chat = ScriptedChat(slowly, limits=ChatLimits(seconds=20))
+    with Memory(":memory:", chat=chat) as memory:
+        memory._tools.chat.tick = lambda: passed[0]
+        said = "we talked about the weather and the harbour. " * 40
+        asked_for = "Remember that the harbour gate opens at 7."
+        talked(memory, talk=(*(("user", f"{n}: {said}") for n in range(70)), ("user", asked_for)))
+        read = [each for each in chat.asked if "memories" in each.schema["properties"]]
+        assert len(read) == 2, "of six: a third could take longer than there is time for"
+        assert memory.status()["chat_outcomes"] == {"extraction ran": 2, "extraction timeout": 1, "summary ran": 1}
+        assert memory.status()["chat_degraded"] == "25% of 4 uses"
+        assert any("7" in each.text for each in found(memory)), "rules read the rest"
 
 
 @pytest.mark.covers("C4-6")

@@ -9,6 +9,7 @@ from judged import choosing, judged, shown
 from memorist import Memory
 from memorist.designs import own
 from memorist.models.chat import ChatLimits
+from memorist.recall import pipeline
 from memorist.recall.pipeline import waited
 from memorist.testing import NEVER, ScriptedChat, Slowly
 
@@ -154,12 +155,19 @@ def test_a_memory_that_gives_orders_is_data_and_can_name_only_itself() -> None:
     memory.close()
 
 
-def test_a_slow_judge_does_not_make_recall_hurry() -> None:
+def test_a_slow_judge_does_not_make_recall_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     memory, _ = filled(Slowly(1.5, {"relevant": []}))
-    noted: list[float] = []
+    noted, took, usual = list[float](), list[float](), pipeline.answer
+
+    def timed(*given: Any) -> Any:
+        answer, milliseconds = usual(*given)
+        took.append(milliseconds)
+        return answer, milliseconds
+
+    monkeypatch.setattr(pipeline, "answer", timed)
     memory._monitor.note = noted.append  # type: ignore[method-assign]
     answer = memory.recall(ASKED, search="all")
-    assert waited(answer) >= 1500 > noted[0], "milliseconds"
+    assert waited(answer) >= 1500 and noted == [took[0] - waited(answer)]
     memory.close()
 
 

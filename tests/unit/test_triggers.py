@@ -2,8 +2,12 @@
 
 import random
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,9 +17,10 @@ from conftest import in_ram, rounds
 from memorist import Memory
 from memorist.designs import BALANCED, HEBBIAN
 from memorist.errors import Invalid
+from memorist.recall.stages import triggered
 from memorist.recall.stages.triggered import Triggered
 from memorist.testing import MovableClock
-from memorist.text.triggers import LARGEST_PROGRAM, MOST_TRIGGERS, Occurring, checked, triggers_in
+from memorist.text.triggers import LARGEST_PROGRAM, MOST_TRIGGERS, Occurring, Trigger, checked, said_in, usable
 
 BEWARE = "Restore the snapshot first: the nightly job locks everything"
 OTHERS = ["Staging runs Postgres 16", "Anna likes tea", "The parser is written in Rust"]
@@ -33,6 +38,10 @@ def users(memory: Memory) -> Memory:
 
 def shown(memory: Memory, query: str, **more: object) -> list[int]:
     return [hit.number for hit in memory.recall(query, **more) if "triggered" in hit.why]  # type: ignore[arg-type]
+
+
+def triggers_in(data: Mapping[str, Any]) -> tuple[Trigger, ...]:
+    return usable(said_in(data)[:MOST_TRIGGERS])
 
 
 # ---------------------------------------------------------------- when it comes up
@@ -60,8 +69,8 @@ def shown(memory: Memory, query: str, **more: object) -> list[int]:
     ],
 )
 def test_words_are_whole_and_patterns_are_re2(trigger: str, said: str, occurs: bool) -> None:
-    [usable] = triggers_in({"triggers": checked([trigger])})
-    assert usable.occurs(Occurring.of(said)) is occurs
+    [made] = triggers_in({"triggers": checked([trigger])})
+    assert made.occurs(Occurring.of(said)) is occurs
 
 
 @pytest.mark.covers("S4-11")
@@ -341,3 +350,43 @@ def test_it_needs_no_vectors(clock: MovableClock) -> None:
 
 def test_it_comes_right_before_the_best_are_kept() -> None:
     assert [type(stage).__name__ for stage in BALANCED.recall[-3:]] == ["OneVoice", "Triggered", "KeepBest"]
+
+
+# ---------------------------------------------------------------- what it costs
+
+
+def test_a_process_that_waits_for_the_processor_loses_no_warning(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = {armed(memory, f"drop table t{n}", text=f"{BEWARE} {n}") for n in range(3)}
+    seconds = count()
+    clocks = SimpleNamespace(perf_counter=lambda: float(next(seconds)), thread_time=lambda: 1.0)
+    monkeypatch.setattr(triggered, "time", clocks)
+    assert set(shown(memory, "drop table t0; drop table t1; drop table t2")) == numbers
+
+
+def test_what_there_is_no_time_to_compile_is_told_and_words_come_first(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = armed(memory, "drop table")
+    patterns = [armed(memory, f"/rm +-rf +dir{n}/", text=f"{BEWARE} {n}") for n in range(3)]
+    said = "drop table x; rm -rf dir0 dir1; rm -rf dir1"
+    assert set(shown(memory, said)) == {words, patterns[0], patterns[1]}
+    monkeypatch.setattr(triggered, "LONGEST_MADE_READY", -1.0)
+    found = memory.recall(said)
+    assert [hit.number for hit in found if "triggered" in hit.why] == [words]
+    assert any("triggers of 3 memories" in (step.note or "") for step in found.trace)
+
+
+@in_ram
+def test_they_are_read_again_only_after_one_was_written(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, usual = list[int](), triggered._read
+    monkeypatch.setattr(triggered, "_read", lambda *given: read.append(1) or usual(*given))
+    first = armed(memory, "drop table")
+    assert shown(memory, "drop table x") == [first]
+    memory.remember("Anna likes tea")
+    assert shown(memory, "drop table y") == [first] and len(read) == 1
+    memory.revise(first, data={"triggers": ["rm -rf"]})
+    assert shown(memory, "drop table z") == [] and shown(memory, "rm -rf x") == [first] and len(read) == 2
+    memory.forget(first)
+    assert shown(memory, "rm -rf y") == []

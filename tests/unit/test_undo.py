@@ -295,3 +295,12 @@ def test_an_undo_of_an_undo_is_not_gone_on_with_once_it_was_taken_back(
     assert len(memory.undo(batch).changed) == back
     assert len(memory.undo().changed) == 1
     assert memory.count({"state": "active"}) == 0
+
+
+def test_a_refusal_names_a_few_memories_and_says_that_it_was_undone(memory: Memory) -> None:
+    batch = memory.remember_many([f"Nest {n} lies at pier {n}" for n in range(36)])[0].batch
+    assert len(memory.undo(batch).changed) == 36
+    with pytest.raises(Conflict) as refused:
+        memory.undo(batch)
+    told = str(refused.value)
+    assert told.count("was already undone") == 3 and told.endswith("; and 33 more"), told

@@ -65,6 +65,14 @@ class ChatPrompt:
     user: str
     schema: Mapping[str, Any]
     most: int = 800  # tokens of the answer
+    data: Any = None  # which `user` holds as JSON
+
+    def redacted(self, redact: Callable[[str], str]) -> "ChatPrompt":
+        """As it may leave. Each text is redacted as it was written, since rules that look for the end of a line find none in JSON,
+        and then the whole."""
+        mark = self.user.partition("\n")[0]
+        user = self.user if self.data is None else _between(mark, _each(self.data, redact))
+        return replace(self, system=redact(self.system), user=redact(user), data=None)
 
 
 def about_data(task: str, data: Any, schema: Mapping[str, Any], most: int = 800) -> ChatPrompt:
@@ -73,8 +81,20 @@ def about_data(task: str, data: Any, schema: Mapping[str, Any], most: int = 800)
     import secrets  # which only those who ask need
 
     mark = "".join(secrets.choice(LETTERS) for _ in range(9))
-    shown = visible(json.dumps(data, ensure_ascii=False))
-    return ChatPrompt(f"{task}\n\n{BOXED.format(mark=mark)}", f"{mark}\n{shown}\n{mark}", schema, most)
+    return ChatPrompt(f"{task}\n\n{BOXED.format(mark=mark)}", _between(mark, data), schema, most, data)
+
+
+def _between(mark: str, data: Any) -> str:
+    return f"{mark}\n{visible(json.dumps(data, ensure_ascii=False))}\n{mark}"
+
+
+def _each(data: Any, change: Callable[[str], str]) -> Any:
+    """The same with every text in it changed."""
+    if isinstance(data, str):
+        return change(data)
+    if isinstance(data, Mapping):
+        return {key: _each(value, change) for key, value in data.items()}
+    return [_each(each, change) for each in data] if isinstance(data, list | tuple) else data
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +221,7 @@ class ChatPort:
         self.chat = chat
         self.carried = Carried()
         self.limits: ChatLimits = getattr(chat, "limits", ChatLimits())
-        self._redact, self._clock, self._spent, self._tick = redact, clock, spent, tick
+        self._redact, self._clock, self._spent, self.tick = redact, clock, spent, tick
         self._lock = threading.Lock()
         self._new = Tally()  # since it was last taken to be kept
         self._before: Tally | None = None  # what had been spent when this was opened
@@ -233,7 +253,7 @@ class ChatPort:
             with self._lock:
                 self._failed, self._cause = self._failed + 1, str(failed)
                 if self._failed >= IN_A_ROW:
-                    self._closed_until = self._tick() + self._rest
+                    self._closed_until = self.tick() + self._rest
                     self._rest = min(LONGEST_REST, 2 * self._rest)
             raise
         with self._lock:
@@ -242,7 +262,7 @@ class ChatPort:
 
     def count(self, use: Use, outcome: ChatOutcome, problem: str | None = None) -> None:
         """One more use came to that."""
-        if problem is not None:
+        if problem is not None and use != "trial":  # whoever tries one is told by the error
             level = logging.INFO if outcome == "circuit_open" else logging.WARNING  # what it follows from was told
             log.log(level, "the model gave nothing for %s (%s): %s", use, outcome, problem)
         with self._lock:
@@ -252,10 +272,11 @@ class ChatPort:
     def taken(self) -> Tally | None:
         """What was counted since the last time, to be kept; None if nothing was."""
         with self._lock:
-            new, self._new = self._new, Tally()
-            if new.outcomes:
-                self._before = self._known().with_more(new)
-            return new if new.outcomes else None
+            if not (self._new.outcomes or self._new.calls or self._new.tokens):
+                return None
+            new, self._new = self._new, Tally()  # also of a call that has not come to its outcome
+            self._before = self._known().with_more(new)
+            return new
 
     def tally(self) -> Tally:
         """Everything that is known."""
@@ -277,7 +298,7 @@ class ChatPort:
         return self._before
 
     def _asked(self, chat: Chat, prompt: ChatPrompt, read: Callable[[Any], T], seconds: float | None) -> T:
-        clean = replace(prompt, system=self._redact(prompt.system), user=self._redact(prompt.user))
+        clean = prompt.redacted(self._redact)
         most = self.limits.seconds if seconds is None else min(seconds, self.limits.seconds)
         sent = (len(clean.system) + len(clean.user)) // OURS + 1
         self._spend(sent, calls=1)
@@ -300,7 +321,7 @@ class ChatPort:
         if self.chat is None:
             raise ChatFailed("no_backend", "no model is named: set `chat`, or pass chat= to Memory")
         with self._lock:
-            rests = self._closed_until - self._tick() if self._failed >= IN_A_ROW else 0.0
+            rests = self._closed_until - self.tick() if self._failed >= IN_A_ROW else 0.0
             spent, day = self._known().with_more(self._new), self._day()
         if rests > 0:
             raise ChatFailed(

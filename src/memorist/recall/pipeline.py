@@ -223,6 +223,7 @@ def ordered(hits: Iterable[Hit]) -> list[Hit]:
 # It is turned into a search, and the search's end into an answer. Here it is decided which shelves a question reads: the
 # scopes its design names, as far as the access allows, on the layers that `search=` names. The rest is the design's stages.
 
+JUDGE = "Judge"  # the stage that asks a model
 HURRIED = Step("Monitor", 0, 0.0, note="hurried: recalls were slow lately, so less was looked at; see `status`")
 FROM_TALK = "from conversations: no memory seems to answer this"
 BETTER_TALK = "from conversations: they answer this better than memories"
@@ -299,7 +300,13 @@ def answer(
 
 def waited(answer: Recall) -> float:
     """Milliseconds of an answer that were spent on waiting for a model: they say nothing about how fast the store is."""
-    return sum(step.ms for step in answer.trace if step.stage == "Judge")
+    return sum(step.ms for step in answer.trace if step.stage == JUDGE)
+
+
+def unjudged(design: Design) -> Design:
+    """The design without the stage that asks a model."""
+    rules = tuple(stage for stage in design.recall if type(stage).__name__ != JUDGE)
+    return design if len(rules) == len(design.recall) else replace(design, recall=rules)
 
 
 def _compared(search: Search, asked: Search, who: Access, tools: Tools) -> tuple[Hit, ...]:

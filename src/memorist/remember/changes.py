@@ -117,8 +117,8 @@ class Changes:
         """Writes a record: a new one, or one that was `stamped`. `past` is the record that keeps the old text; the journal
         then names that record instead of repeating the text."""
         self.effects.append(Effect(verb, old, new))
-        if TRIGGERS in new.data:
-            self.settings[has_triggers(new.space)] = "yes"
+        if TRIGGERS in new.data or (old is not None and TRIGGERS in old.data):
+            self.settings[has_triggers(new.space)] = f"{new.id} {new.version}"  # another with each of them
         if old is None:
             if new.kind == "narrative":
                 self.settings[has_narratives(new.space)] = "yes"

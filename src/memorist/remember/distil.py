@@ -4,10 +4,10 @@ A window of up to 40 messages is read at once, together with what is known alrea
 less than that if less is trusted in the window: it waits as a candidate in its session, like any finding. Nothing is believed that
 the window does not bear out: most words of a finding, and each number in it, must stand there. Instructions to a model are
 dropped. What a person asked to be remembered is left to the rules, and so is what tools printed. If the model fails, the rules
-look at everything, and the failure is counted.
+look at everything, and the failure is counted. Whoever ends a session waits for all windows of it no longer than for one answer:
+what there is no time for is left to the rules, and that is counted as a timeout.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,6 +22,7 @@ from memorist.remember.extract import LEAST_TEXT, MOST_TEXT, SNIPPET, Finding
 from memorist.remember.promotion import BY_MODEL, Overheard
 from memorist.store.nouns import Shelf
 from memorist.store.where import Where
+from memorist.text.borne import Borne
 from memorist.text.injection import gives_orders
 from memorist.text.twins import Claim, claim_of, same_claim
 from memorist.text.words import query_terms
@@ -35,7 +36,9 @@ RELEVANCE = 0.6
 TALKERS = ("user", "assistant")
 KINDS = ("decision", "preference", "fact", "convention", "warning", "correction", "procedure", "entity", "note")
 TRUST = {"high": 0.8, "medium": 0.6, "low": 0.4}
-FIGURE = re.compile(r"\d+")
+LEFT_TO_RULES = (
+    "there was time for {} windows of the conversation, and rules read the rest; more with &seconds= in `chat`"
+)
 NOTES_FORM = {
     "type": "object",
     "properties": {
@@ -87,17 +90,27 @@ def together(heard: Sequence[Overheard], home: str, by: Caller) -> list[Overhear
 
 
 def listened(heard: Sequence[Overheard], home: str, by: Caller) -> list[Heeded]:
-    """The windows that a model has read, up to the first failure. It is not called inside a transaction."""
+    """The windows that a model has read, up to the first failure, and as far as time allows. It is not called inside a
+    transaction."""
     chat, done = by.tools.chat, list[Heeded]()
+    begun, longest = chat.tick(), 0.0
     for places in windows(heard) if chat.ready else ():
         some = [heard[place] for place in places]
         if sum(len(each.text) for each in some) < LEAST_CHARACTERS:
             chat.count("extraction", "opted_out")
             continue
+        started = chat.tick()
+        left = chat.limits.seconds - (started - begun)
+        if (
+            left < longest
+        ):  # the next one will hardly be faster, and that it is cut off must not count against the model
+            chat.count("extraction", "timeout", LEFT_TO_RULES.format(len(done)))
+            break
         try:
-            found = _found(some, _known(some, home, by), chat)
+            found = _found(some, _known(some, home, by), chat, left)
         except ChatFailed:  # counted, and told by `status`; rules look instead
             break
+        longest = max(longest, chat.tick() - started)
         done.append(Heeded(places, tuple(_spoken(some, found, by))))
     return done
 
@@ -127,17 +140,15 @@ def _spoken(some: Sequence[Overheard], found: Sequence[Finding], by: Caller) -> 
         yield Overheard("", "assistant", source.agent, source.message, who, (each,))
 
 
-def _found(some: Sequence[Overheard], known: Sequence[Record], chat: ChatPort) -> list[Finding]:
+def _found(some: Sequence[Overheard], known: Sequence[Record], chat: ChatPort, seconds: float) -> list[Finding]:
     said = [
         {"number": number, "by": each.role, "text": each.text[:LONGEST_MESSAGE]} for number, each in enumerate(some, 1)
     ]
     data = {"known already": [each.text[:LONGEST_KNOWN] for each in known], "conversation": said}
-    notes = chat.ask(
-        "extraction", about_data(NOTE_DOWN, data, NOTES_FORM, most=1500), lambda told: _notes(told, len(some))
-    )
-    said_in_all = " ".join(each.text for each in some)
-    words, numbers = set(query_terms(said_in_all)), set(FIGURE.findall(said_in_all))
-    borne_out = [note for note in notes if _stands(note.text, words, numbers)]
+    prompt = about_data(NOTE_DOWN, data, NOTES_FORM, most=1500)
+    notes = chat.ask("extraction", prompt, lambda told: _notes(told, len(some)), seconds)
+    said_in_all = Borne.by(each.text for each in some)
+    borne_out = [note for note in notes if _stands(note.text, said_in_all)]
     fresh = _once(borne_out, [claim_of(each.text) for each in known])
     return [replace(note, snippet=some[note.start].text[:SNIPPET]) for note in fresh[:MOST_FOUND]]
 
@@ -165,12 +176,9 @@ def _notes(told: Any, most: int) -> list[Finding]:
     return found
 
 
-def _stands(text: str, words: set[str], numbers: set[str]) -> bool:
+def _stands(text: str, said: Borne) -> bool:
     """Whether the conversation bears it out, and it is one that may be kept."""
-    own = set(query_terms(text))
-    if not LEAST_TEXT <= len(text) <= MOST_TEXT or not own or gives_orders(text):
-        return False
-    return len(own & words) >= BORNE_OUT * len(own) and numbers.issuperset(FIGURE.findall(text))
+    return LEAST_TEXT <= len(text) <= MOST_TEXT and said.bears_out(text, BORNE_OUT) and not gives_orders(text)
 
 
 def _known(some: Sequence[Overheard], home: str, by: Caller) -> list[Record]:

@@ -59,6 +59,11 @@ Pair = Callable[[], tuple[Record, Record]]
 # ---------------------------------------------------------------- one memory
 
 
+def newest(id: str, by: Caller) -> Record:
+    """A record as it is now, for a change that was thought of before."""
+    return by.store.get([id], by.where)[0]
+
+
 def edit(
     find: Find,
     verb: str,

@@ -24,6 +24,7 @@ GAP, QUESTION = "gap", "question"
 MOST_GAPS = 200  # of one place
 LONGEST_GAP = 500  # characters of a question
 SAME_QUESTION = 0.8  # of the words that two have, they share so many
+FEW_ANSWERS = 5  # that are looked at, for one that came since
 ROOM = "questions that came later found nothing either, and a few hundred are kept"
 
 
@@ -86,11 +87,7 @@ def _make_room(place: str, by: Caller) -> None:
     beyond = sum(by.store.count(where).values()) - MOST_GAPS
     for old in by.store.find(where, Order("updated", ascending=True), beyond) if beyond > 0 else ():
         keeper = replace(by, steward=True)
-        edit.edit(partial(_itself, old), "evicted", partial(edit.archived, because=ROOM), keeper, ROOM)
-
-
-def _itself(record: Record) -> Record:
-    return record
+        edit.edit(partial(edit.newest, old.id, by), "evicted", partial(edit.archived, because=ROOM), keeper, ROOM)
 
 
 def listed(place: str, limit: int, by: Caller) -> Sequence[Record]:

@@ -55,14 +55,10 @@ def _tagged(record: Record, tag: str, because: str, by: Caller) -> Outcome | Non
         return None  # somebody took it away, or it is not ours to tag
     change = partial(_with_tag, tag)
     try:
-        return edit.edit(partial(_newest, record.id, by), "tagged", change, replace(by, steward=True), because)
+        return edit.edit(partial(edit.newest, record.id, by), "tagged", change, replace(by, steward=True), because)
     except Held:  # not worth a person's time
         return None
 
 
 def _with_tag(tag: str, record: Record) -> Record:
     return replace(record, tags=(*record.tags, tag))
-
-
-def _newest(id: str, by: Caller) -> Record:
-    return by.store.get([id], by.where)[0]

@@ -31,6 +31,8 @@ from memorist.store.writer import DOOR, SALT, Clean, door_of
 BESIDE = {*COUNTERS, "last_used", "other", "lesson"}  # in an event that left the row as it was
 TOLD = {"was", "now", SALT, DOOR}  # in an event, beside what changed
 UNDID = "undid "
+ITSELF = "its own undo"  # instead of a batch: that is what changed a memory since
+FEW_NAMED = 3  # reasons in an error
 UNDONE_AT_ONCE = 500  # events that are looked through
 
 
@@ -60,11 +62,17 @@ def undo(name: str | None, by: Caller) -> Report:
     if undoing.held:
         return _asked(batch, undoing.held[0], acts.first, report, by)
     if not report.changed:
-        reasons = "; ".join(dict.fromkeys(report.left.values())) or "it has no memory that you may change"
-        raise Conflict(f"{batch} cannot be undone: {reasons}")
+        raise Conflict(f"{batch} cannot be undone: {_few(report.left.values())}")
     with by.writer.transaction():
         checkouts.undone(batch, report.batch, by.store)
     return report
+
+
+def _few(reasons: Iterable[str]) -> str:
+    """The first few, and how many more there are."""
+    named = list(dict.fromkeys(reasons))
+    more = [f"and {len(named) - FEW_NAMED:,} more"] if len(named) > FEW_NAMED else []
+    return "; ".join((*named[:FEW_NAMED], *more)) or "it has no memory that you may change"
 
 
 def acts_of(batch: str, by: Caller) -> Acts:
@@ -251,7 +259,7 @@ def changed_since(journal: Sequence[Event], batch: str) -> str | None:
             undone.add(_undone_by(event))
         elif restored & _named_in(event) or not _named_in(event) <= BESIDE:
             return event.batch
-    return "its own undo"
+    return ITSELF
 
 
 def _named_in(event: Event) -> set[str]:
@@ -336,6 +344,8 @@ class _Undo:
         if any(event.verb in ("erased", "past erased") for event in events) or record.state == "erased":
             raise Refused(f"memory {record.number} is erased, and that cannot be undone")
         later = changed_since(journal, self.batch)
+        if later == ITSELF:
+            raise Conflict(f"memory {record.number} was already undone")
         if later is not None:
             raise Conflict(f"memory {record.number} was changed again by {later}; undo that first")
         own = self._without(record, events, changes)

@@ -4,6 +4,9 @@
 what was found, which was put together as `context` does, receipt included. What is kept between them belongs to one session and
 one access: two that are open at once share nothing (docs/why/0058-one-turn-behind.md).
 
+What was found may be erased, forgotten, revised or moved before it is shown, so it is read again then: if one of the memories that
+its text holds is not as it was, none of it is shown, and it is looked up anew.
+
 What is shown again and again is noise, so a memory that was put before the model stays known for 45 minutes. What this very
 session said is no news to it either. Another topic is told, and makes nothing unknown.
 """
@@ -11,7 +14,7 @@ session said is no news to it either. Another topic is told, and makes nothing u
 import logging
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -51,6 +54,7 @@ STILL_LOOKING = "it is being looked up; the next turn has it"
 TOO_OLD = f"what was found is older than {VALID.seconds} s"
 REPEATED = "most of what was found was shown a moment ago"
 KNOWN_BY_NOW = "what was found became known meanwhile, and is looked up again"
+CHANGED_BY_NOW = "what was found was changed meanwhile, and is looked up again"
 log = logging.getLogger("memorist")
 Key = tuple[Name, Access]
 
@@ -65,11 +69,12 @@ class Looking:
 
 @dataclass(frozen=True, slots=True)
 class Spotted:
-    """What was found, for which words, and when."""
+    """What was found, for which words, and when; and in which version and state each memory was that its text may hold."""
 
     context: Context
     at: datetime
     looking: Looking
+    held: Mapping[str, tuple[int, str]] = field(default_factory=dict)
 
 
 class Behind:
@@ -194,19 +199,20 @@ def _queue(memory: "Host", name: Name, behind: Behind) -> bool:
 def ready(memory: "Host", name: Name) -> Context:
     """`Session.ready` of a session by its name."""
     try:
-        now = memory._caller.now()
+        by = memory._caller
     except Refused as off:
         return Context("", empty_because=str(off))
+    now = by.now()
     behind = behind_of(memory, name)
     with behind.lock:
         found, behind.found = behind.found, None
         if found is None:
             return Context("", empty_because=STILL_LOOKING if behind.queued else NOTHING_ASKED)
-        because = behind.against(found, now)
+        because = behind.against(found, now) or _changed(found, by)
         if because is None:
             behind.shows(found.context.items, now)
             return found.context
-        if because == KNOWN_BY_NOW and behind.wanted is None:
+        if because in (KNOWN_BY_NOW, CHANGED_BY_NOW) and behind.wanted is None:
             behind.ask(found.looking, now)
             _queue(memory, name, behind)
         return Context("", empty_because=because, topic_changed=found.context.topic_changed)
@@ -222,12 +228,31 @@ def _look(memory: "Host", name: Name, behind: Behind) -> None:
         return
     try:
         found = _found(memory, name, behind, looking)
+        held = {} if found is None else _held(found, memory._caller)
     except Exception as problem:  # the memory was closed meanwhile, or an embedder of the caller's own failed
         log.warning("nothing was looked up ahead for session %s: %s", name.id, problem)
-        found = Context("", empty_because=f"it could not be looked up: {problem}")
+        found, held = Context("", empty_because=f"it could not be looked up: {problem}"), {}
     if found is not None:
         with behind.lock:
-            behind.found = Spotted(found, memory._tools.clock(), looking)
+            behind.found = Spotted(found, memory._tools.clock(), looking, held)
+
+
+def _held(found: Context, by: Caller) -> dict[str, tuple[int, str]]:
+    """The memories that the text may hold: its items as they were read, and what its receipt names beside them, such as the other
+    side of a contradiction."""
+    lines = by.store.receipts(by.access.space, 1, found.receipt) if found.items else []
+    beside = _versions([id for line in lines for id in line.ids], by)
+    return beside | {hit.record.id: (hit.record.version, hit.record.state) for hit in found.items}
+
+
+def _changed(found: Spotted, by: Caller) -> str | None:
+    return None if _versions(found.held, by) == found.held else CHANGED_BY_NOW
+
+
+def _versions(ids: Iterable[str], by: Caller) -> dict[str, tuple[int, str]]:
+    """Those of them that may be read, as they are now."""
+    wanted = list(ids)
+    return {each.id: (each.version, each.state) for each in by.store.get(wanted, by.where)} if wanted else {}
 
 
 def _found(memory: "Host", name: Name, behind: Behind, looking: Looking) -> Context | None:

@@ -5,7 +5,6 @@ dropped if it gives orders to a model or holds a number that nobody said. If the
 failure is counted.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
@@ -14,9 +13,9 @@ from memorist.design import Tools
 from memorist.models.chat import ChatFailed, about_data
 from memorist.records import Record
 from memorist.session.compaction import MOST, POINTS, Point, fit, said_in, short, summarise
+from memorist.text.borne import numbers_in
 
 MOST_SAID, LONGEST_SAID, ALL_SAID = 200, 1000, 24_000  # turns, characters of a turn and of all, the latest ones
-FIGURE = re.compile(r"\d+")
 POINTS_FORM = {
     "type": "object",
     "properties": {
@@ -50,7 +49,7 @@ def _points(turns: Sequence[Record], tools: Tools) -> list[Point] | None:
     said = _latest(chain.from_iterable(map(said_in, turns))) if tools.chat.ready else []
     if not said:
         return None
-    numbers = set(FIGURE.findall(" ".join(each["text"] for each in said)))
+    numbers = numbers_in(" ".join(each["text"] for each in said))
     try:
         told = tools.chat.ask("summary", about_data(SUM_UP, said, POINTS_FORM, most=1200), _read)
     except ChatFailed:  # counted, and told by `status`
@@ -67,9 +66,9 @@ def _latest(turns: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
     return said
 
 
-def _stands(text: str, role: str, numbers: set[str]) -> bool:
+def _stands(text: str, role: str, numbers: frozenset[str]) -> bool:
     """Whether it may stay: no order to a model, and no number that nobody said."""
-    return fit(text, role) and fit(text, "assistant") and numbers.issuperset(FIGURE.findall(text))
+    return fit(text, role) and fit(text, "assistant") and numbers_in(text) <= numbers
 
 
 def _read(told: Any) -> list[tuple[str, str]]:

@@ -69,7 +69,8 @@ def embedded_text(title: str | None, text: str, start: int, end: int) -> str:
 
 
 def has_triggers(space: str) -> str:
-    """The setting that is there once a memory with triggers was stored in that space: most questions need not look for any."""
+    """The setting that is there once a memory with triggers was stored in that space, and names the one written last: most
+    questions need not look for any, and the others need not read them again."""
     return f"triggers {space}"
 
 

@@ -95,11 +95,6 @@ def checked(given: object, what: str = TRIGGERS) -> list[str]:
     return list(dict.fromkeys(each.strip() for each in wanted))
 
 
-def triggers_in(data: Mapping[str, Any]) -> tuple[Trigger, ...]:
-    """Those of a memory that can be used, by its data; what is no trigger, or no longer allowed, is left out."""
-    return _usable(said_in(data)[:MOST_TRIGGERS])
-
-
 def said_in(data: Mapping[str, Any]) -> tuple[str, ...]:
     """The triggers of a memory as they were written."""
     given = data.get(TRIGGERS)
@@ -107,7 +102,8 @@ def said_in(data: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1 << 12)
-def _usable(said: tuple[str, ...]) -> tuple[Trigger, ...]:
+def usable(said: tuple[str, ...]) -> tuple[Trigger, ...]:
+    """Those of them that can be used; what is no trigger, or no longer allowed, is left out."""
     return tuple(_trigger(each.strip()) for each in said if _problem(each) is None)
 
 
@@ -118,12 +114,14 @@ def _problem(said: object) -> str | None:
     said = said.strip()
     if len(said) > LONGEST_TRIGGER:
         return f"has {len(said):,} characters; {LONGEST_TRIGGER} are allowed"
-    if not _is_pattern(said):
+    if not is_pattern(said):
         return None if claim_of(said).words else "stands in nearly any text; name what has to occur"
     return _flaw_of(said)
 
 
-def _is_pattern(said: str) -> bool:
+def is_pattern(said: str) -> bool:
+    """Whether it is one between slashes, and not some words."""
+    said = said.strip()
     return len(said) > 1 and said[0] == said[-1] == "/"
 
 
@@ -164,7 +162,7 @@ def _spaced(letter: str) -> bool:
 
 
 def _trigger(said: str) -> Trigger:
-    if _is_pattern(said):
+    if is_pattern(said):
         return Trigger(said, pattern=_compiled(said[1:-1]))
     words = normalised(said)
     found = _WORD.findall(words)

@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from memorist import remember, upkeep
-from memorist.access import Access
+from memorist.access import WRITERS, Access
 from memorist.design import Design, Due, Job, Tools
 from memorist.errors import StoreUnavailable
 from memorist.recall.pipeline import Query
@@ -63,14 +63,14 @@ class Slices:
 
     def asked(self, query: Query, answer: Recall, design: Design, who: Access) -> None:
         """A question was answered; where the design wants it, that has consequences, in the background."""
-        if design.associates:
-            self._following(design, who).asked(query, answer, self._tools.clock())
+        if _leaves_traces(design, who):
+            self._following(design, who).asked(query, answer, self._tools.clock(), design, who)
             self._start(design, who, due=False)
 
     def together(self, used: "UsedTogether", design: Design, who: Access) -> None:
         """Some memories were of use for one question."""
-        if design.associates and used.ids:
-            self._following(design, who).together(used)
+        if used.ids and _leaves_traces(design, who):
+            self._following(design, who).together(used, design, who)
             self._start(design, who, due=False)
 
     def _following(self, design: Design, who: Access) -> "Afterwards":
@@ -152,7 +152,7 @@ class Slices:
 
     def _start(self, design: Design, who: Access, due: bool = True) -> None:
         """Begins a slice: of all jobs that are due, or only of what follows the last retrievals."""
-        if self._off() or not self._tools.store.writable or who.role not in ("admin", "project"):
+        if self._off() or not self._tools.store.writable or who.role not in WRITERS:
             return
         with self._lock:
             if self._stops() or self._is_busy(due):
@@ -164,7 +164,7 @@ class Slices:
                 self._uses = 0
             self._thread = threading.Thread(
                 target=self._slice,
-                args=(run, jobs if due else None, design, who),
+                args=(run, jobs if due else None, who),
                 name="memorist upkeep",
                 daemon=True,
             )
@@ -184,7 +184,7 @@ class Slices:
 
     def _wait(self, design: Design, who: Access) -> None:
         """Lets one thread wait until it is quiet, if none does."""
-        if self._off() or not self._tools.store.writable or who.role not in ("admin", "project"):
+        if self._off() or not self._tools.store.writable or who.role not in WRITERS:
             return
         with self._lock:
             if self._stops() or (self._waits is not None and self._waits.is_alive()):
@@ -240,13 +240,11 @@ class Slices:
             self.problem = f"{type(problem).__name__}: {problem}"
             log.warning("upkeep in the background failed: %s", self.problem)
 
-    def _slice(
-        self, run: Callable[..., list[Report]], jobs: tuple[Job, ...] | None, design: Design, who: Access
-    ) -> None:
+    def _slice(self, run: Callable[..., list[Report]], jobs: tuple[Job, ...] | None, who: Access) -> None:
         """What follows the last retrievals, and then the jobs; None: those that it makes due."""
         begun, caller = time.monotonic(), remember.changes.Caller(who, self._writer, self._tools)
         try:
-            wanted = self._wanted(jobs, design, caller)
+            wanted = self._wanted(jobs, caller)
             for report in [] if wanted is None else run(wanted, caller, seconds=SLICE, stop=self._stops):
                 self._told(report)
             self.problem = None
@@ -256,12 +254,15 @@ class Slices:
             if jobs is not None:
                 self._rests_until = time.monotonic() + REST * (time.monotonic() - begun)
 
-    def _wanted(
-        self, jobs: tuple[Job, ...] | None, design: Design, by: remember.changes.Caller
-    ) -> tuple[Job, ...] | None:
+    def _wanted(self, jobs: tuple[Job, ...] | None, by: remember.changes.Caller) -> tuple[Job, ...] | None:
         """The jobs to run, once what follows the last retrievals is done; None: none at all."""
-        follows = self._after.catch_up(design, by) if self._after else ()
+        follows = self._after.catch_up(by) if self._after else ()
         return jobs if jobs is not None else follows or None
+
+
+def _leaves_traces(design: Design, who: Access) -> bool:
+    """Whether anything follows what this caller asks: who may not write leaves nothing behind."""
+    return design.associates and who.role in WRITERS
 
 
 def shown(due: Due) -> str:

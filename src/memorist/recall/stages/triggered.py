@@ -4,12 +4,13 @@ A warning is of use before somebody asks for it, so it comes up although nothing
 over prompts, and bounded: a few at most, only memories that are confirmed and that do not read like orders to a model, and only
 those that the question could have found: its scopes, its filter, what holds at its moment.
 
-A store without triggers is asked for one setting. Where there are any, they are read again after something was written; whatever
-comes up is read anew in any case.
+A store without triggers is asked for one setting. Where there are any, they are read again when that says that one was written;
+whatever comes up is read anew in any case. Words are looked for before patterns, those of important memories first, and patterns
+are compiled when they are looked for, in a time of the processor that is bounded: what was not looked for is told in the trace.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -25,32 +26,35 @@ from memorist.store.protocol import Store
 from memorist.store.where import Order, Where, everywhere
 from memorist.text.injection import suspect
 from memorist.text.question import without_injected
-from memorist.text.triggers import FIRED, Occurring, Trigger, triggers_in
+from memorist.text.triggers import FIRED, MOST_TRIGGERS, Occurring, Trigger, is_pattern, said_in, usable
 from memorist.worth import log_odds, logistic
 
 MOST_ARMED = 1000  # memories with triggers that a question looks at, the newest
-LONGEST_LOOK = 0.05  # seconds for all of them
+LONGEST_LOOK = (
+    0.05  # seconds of the processor for all of them: a process that has to wait for it must not lose a warning
+)
+LONGEST_MADE_READY = 0.25  # more of them, where patterns are to be compiled: a process does that once
 SURE_TO_SHOW = 0.9  # the score of what comes up, at least
 BETWEEN_FIRED = 0.1  # log-odds between those that come up together
 KEPT_SETS = 16  # sets of shelves of one store whose triggers are kept
 
 
 class Armed(NamedTuple):
-    """A memory and what brings it up."""
+    """A memory, and words or patterns that bring it up."""
 
-    record: Record
-    triggers: tuple[Trigger, ...]
+    id: str
+    said: tuple[str, ...]
 
 
 @dataclass(slots=True)
 class Arsenal:
-    """The armed memories of a store as they were with that event of its journal, by shelves."""
+    """What is armed on some shelves, as it was when the setting said that."""
 
-    head: int
-    sets: dict[tuple[Shelf, ...], list[Armed]]
+    setting: str
+    armed: list[Armed]
 
 
-_KNOWN: "WeakKeyDictionary[Store, Arsenal]" = WeakKeyDictionary()
+_KNOWN: "WeakKeyDictionary[Store, dict[tuple[Shelf, ...], Arsenal]]" = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +66,10 @@ class Triggered:
 
     def __call__(self, search: Search, tools: Tools) -> Search:
         shelves = tuple(shelf for shelf in search.shelves if shelf.layer == MEMORY)
-        if not shelves or tools.store.setting(has_triggers(shelves[0].space)) is None:
+        setting = tools.store.setting(has_triggers(shelves[0].space)) if shelves else None
+        if setting is None:
             return search
-        armed = _armed(shelves, tools.store)
+        armed = _armed(shelves, setting, tools.store)
         said = "\n".join((*search.files, without_injected(search.query))).strip() if armed else ""
         found, late = _met(armed, Occurring.of(said), search) if said else ({}, None)
         fired = list(_allowed(found, search, tools))
@@ -83,24 +88,33 @@ def _told(fired: Sequence[tuple[Record, Trigger]], most: int, late: str | None) 
     )
 
 
-def _armed(shelves: tuple[Shelf, ...], store: Store) -> list[Armed]:
-    """The memories on these shelves that may come up. What is kept is let go with the next event of the journal."""
-    last = store.head()
-    head, known = 0 if last is None else last.last, _KNOWN.get(store)
-    if known is None or known.head != head or len(known.sets) >= KEPT_SETS:
-        known = Arsenal(head, {})
-        _KNOWN[store] = known
-    if shelves not in known.sets:
-        known.sets[shelves] = _read(shelves, store)
-    return known.sets[shelves]
+def _armed(shelves: tuple[Shelf, ...], setting: str, store: Store) -> list[Armed]:
+    """What may come up on these shelves. It is kept until a memory with triggers is written."""
+    sets = _KNOWN.setdefault(store, {})
+    known = sets.get(shelves)
+    if known is None or known.setting != setting:
+        if len(sets) >= KEPT_SETS:
+            sets.clear()
+        known = sets[shelves] = Arsenal(setting, _read(shelves, store))
+    return known.armed
 
 
 def _read(shelves: Sequence[Shelf], store: Store) -> list[Armed]:
+    """The words of all of them, and then their patterns, which take longer; the most important first."""
     scopes = tuple({shelf.scope for shelf in shelves})
     where = _may_fire(everywhere(shelves[0].space)).also("scope", "in", scopes)
-    found = store.find(where, Order("number"), MOST_ARMED)
-    both = (Armed(record, triggers_in(record.data)) for record in found if shelf_of(record) in shelves)
-    return [each for each in both if each.triggers]
+    found = [each for each in store.find(where, Order("number"), MOST_ARMED) if shelf_of(each) in shelves]
+    found.sort(key=lambda record: -record.importance)
+    said = [(record.id, said_in(record.data)[:MOST_TRIGGERS]) for record in found]
+    return [*_of(said, patterns=False), *_of(said, patterns=True)]
+
+
+def _of(said: Sequence[tuple[str, tuple[str, ...]]], patterns: bool) -> Iterator[Armed]:
+    """Those that have patterns, or words, with these alone."""
+    for id, all_of_it in said:
+        some = tuple(each for each in all_of_it if is_pattern(each) is patterns)
+        if some:
+            yield Armed(id, some)
 
 
 def _may_fire(where: Where) -> Where:
@@ -111,15 +125,25 @@ def _may_fire(where: Where) -> Where:
 def _met(armed: Sequence[Armed], context: Occurring, search: Search) -> tuple[dict[str, Trigger], str | None]:
     """Which of them occur, by id, and what to say if there was no time for all."""
     found: dict[str, Trigger] = {}
-    left = search.left()
-    until = time.perf_counter() + (LONGEST_LOOK if left is None else min(LONGEST_LOOK, left))
+    began, made_ready = time.thread_time(), 0.0
     for place, each in enumerate(armed):
-        if place and time.perf_counter() > until:
-            return found, f"the triggers of {len(armed) - place} memories were not looked for: they took too long"
-        trigger = context.meets(each.triggers)
+        now = time.thread_time()
+        if place and (_is_late(now - began - made_ready, made_ready) or search.left() == 0):
+            return found, _missed({other.id for other in armed[place:]} - found.keys())
+        triggers = usable(each.said)
+        made_ready += time.thread_time() - now
+        trigger = context.meets(triggers)
         if trigger is not None:
-            found[each.record.id] = trigger
+            found.setdefault(each.id, trigger)
     return found, None
+
+
+def _is_late(looked: float, made_ready: float) -> bool:
+    return looked > LONGEST_LOOK or made_ready > LONGEST_MADE_READY
+
+
+def _missed(ids: Set[str]) -> str | None:
+    return f"not all triggers of {len(ids)} memories were looked for: they took too long" if ids else None
 
 
 def _allowed(found: dict[str, Trigger], search: Search, tools: Tools) -> Iterator[tuple[Record, Trigger]]:

@@ -1,0 +1,31 @@
+"""Whether a text that a model wrote is borne out by those it was made of: by their numbers, and by most of their words."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from memorist.text.words import query_terms
+
+FIGURE = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Borne:
+    """The words and numbers of some texts."""
+
+    words: frozenset[str]
+    numbers: frozenset[str]
+
+    @classmethod
+    def by(cls, texts: Iterable[str]) -> "Borne":
+        said = " ".join(texts)
+        return cls(frozenset(query_terms(said)), numbers_in(said))
+
+    def bears_out(self, text: str, most: float) -> bool:
+        """Whether it says something, and each of its numbers and that part of its words stand there."""
+        own = set(query_terms(text))
+        return bool(own) and len(own & self.words) >= most * len(own) and numbers_in(text) <= self.numbers
+
+
+def numbers_in(text: str) -> frozenset[str]:
+    return frozenset(FIGURE.findall(text))
