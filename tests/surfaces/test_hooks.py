@@ -435,6 +435,13 @@ def test_wrong_words_block_no_prompt(words: tuple[str, ...], cli: Cli) -> None:
     assert cli("hook", "--help").out
 
 
+def test_a_warning_is_not_seen_either(cli: Cli) -> None:
+    cli("remember", "Staging runs Postgres 16")
+    given = json.dumps({"session_id": "s1", "prompt": "which database does staging run?"})
+    done = cli("hook", "claude-code", "UserPromptSubmit", stdin=given, MEMORIST_CHAT="no address")
+    assert done.code == 0 and "Postgres 16" in done.out and done.err == ""
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
 def test_a_full_device_is_not_seen_either(work: Path, cli: Cli) -> None:
     cli("remember", "Staging runs Postgres 16", "--pin")

@@ -87,16 +87,23 @@ def _read(memory: Memory, capture: Capture, until: float | None, close: bool) ->
             _keep(memory, capture)
             if until is not None and time.monotonic() >= until:
                 return said
-    gone = not capture.path.is_file()
-    if close and (capture.ended or (gone and capture.read)):
-        if capture.read:
-            memory.session(capture.session, agent=capture.client).close()
-        if gone:
-            with memory._writer.transaction():
-                captures.forget(capture.session, memory._tools.store, memory.space, memory.home)
-        else:
-            _keep(memory, replace(capture, ended=True, closed=True))
+    if close:
+        _close(memory, capture)
     return said
+
+
+def _close(memory: Memory, capture: Capture) -> None:
+    """Ends its session, if that is over. One whose file was never there may still begin."""
+    gone = not capture.path.is_file()
+    if not capture.ended and not (gone and capture.read):
+        return
+    if capture.read:
+        memory.session(capture.session, agent=capture.client).close()
+    if gone:
+        with memory._writer.transaction():
+            captures.forget(capture.session, memory._tools.store, memory.space, memory.home)
+    else:
+        _keep(memory, replace(capture, ended=True, closed=True))
 
 
 def _ingest(memory: Memory, messages: list[Mapping[str, Any]], capture: Capture) -> None:

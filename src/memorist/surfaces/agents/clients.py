@@ -76,6 +76,10 @@ class Agent:
         parts = of.user[1:] if of.user[0] == ".." and self._named() else of.user
         return Path(os.path.normpath(self.home().joinpath(*parts)))
 
+    def fits(self, project: Path | None) -> bool:
+        """Whether it has settings for this user, which all have, or of a project."""
+        return project is None or self.servers.project is not None
+
     def is_here(self) -> bool:
         """Whether it is installed, as far as can be seen: its program, or its folder."""
         return bool(self.program and shutil.which(self.program)) or self.home().is_dir()

@@ -142,7 +142,10 @@ def _unchanged(file: Path, client: Agent, project: Path | None) -> FileChange:
     real = whole.real_file(file, project) if project is not None else Path(os.path.realpath(file))
     content = whole.read(real)
     if content is not None and not stat.S_IMODE(real.stat().st_mode) & 0o222:
-        raise Refused(f"{real} is read-only; make it writable, or add yourself what `--dry-run` shows for a copy of it")
+        yours = f"a server that runs `{MEMORIST} mcp`"
+        if client.hooks is not None:
+            yours += f", and at {', '.join(client.hooks.events.values())} a hook that runs `{MEMORIST} hook {client.name} EVENT`"
+        raise Refused(f"{real} is read-only; make it writable, or add yourself {yours}")
     return FileChange(real, client.name, content, content)
 
 

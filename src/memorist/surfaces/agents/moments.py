@@ -1,5 +1,6 @@
 """What is told and kept at a moment of an agent's day, once it is clear that something is (`hooks`)."""
 
+import logging
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -27,6 +28,7 @@ WITHOUT_TURNS = Profile("hook", turns=0)  # the agent has its own turns
 
 def answer(agent: Agent, moment: Moment, given: Mapping[str, Any], say: Callable[[str], None]) -> None:
     """Says what there is to say, and only then looks at transcripts."""
+    logging.getLogger("memorist").addHandler(logging.NullHandler())  # else warnings are written to the agent's screen
     if settings.off_because():
         return
     with _memory(agent, given, moment) as memory:

@@ -93,8 +93,7 @@ def _root(project: bool) -> Path | None:
 def _named(clients: list[str], root: Path | None, found: bool = True) -> list[Agent]:
     """Those that are meant; of all, those that are here, and in a project those that have settings of one."""
     if EVERY in clients:
-        those = [client for client in CLIENTS.values() if root is None or client.servers.project is not None]
-        return [client for client in those if not found or client.is_here()]
+        return [client for client in CLIENTS.values() if client.fits(root) and (client.is_here() or not found)]
     for name in clients:
         if name not in CLIENTS:
             raise Invalid(f"there is no agent {name[:60]!r}{meant(name, CLIENTS)}; agents are {', '.join(CLIENTS)}")
