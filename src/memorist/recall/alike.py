@@ -62,16 +62,22 @@ def similar(record: Record, limit: int, who: Access, homes: tuple[str, ...], des
 def _from_cluster(record: Record, found: Sequence[Hit], limit: int, who: Access, tools: Tools) -> list[Hit]:
     """The other members of its cluster, nearest to its centroid first, behind what was found: they share a subject with it, and
     perhaps no word. What nobody vouches for is not brought along."""
-    where = Where(who).also("state", "eq", "active")
-    heads = [link.b for link in tools.store.links(where, [record.id], "in_cluster") if link.a == record.id]
-    links = tools.store.links(where, heads, "in_cluster") if heads else []
-    linked = tools.store.get(sorted({link.a for link in links}), where)
-    members = {each.number: each for each in linked if each.trust != "low" and not suspect(each)}
+    members = _members(record, who, tools)
     cosines: dict[int, float] = {}
     for generation in tools.meaning.living():
         shelves = generation.fitting({shelf_of(each) for each in members.values()})
         cosines |= tools.store.similarities(generation.id, list(members)[:SUMMED], shelves, list(members))
     known = {record.number, *(hit.record.number for hit in found)}
-    others = sorted((-cosine, number) for number, cosine in cosines.items() if number not in known)
+    others = sorted(cosines.keys() - known, key=lambda number: (-cosines[number], number))
     least = min((hit.score for hit in found), default=1.0)
-    return [Hit(members[number], least * -near, {"behind": least, "cluster": -near}) for near, number in others[:limit]]
+    why = {number: {"behind": least, "cluster": cosines[number]} for number in others[:limit]}
+    return [Hit(members[number], least * cosines[number], told) for number, told in why.items()]
+
+
+def _members(record: Record, who: Access, tools: Tools) -> dict[int, Record]:
+    """What is in a cluster with it, by number."""
+    where, store = Where(who).also("state", "eq", "active"), tools.store
+    heads = [link.b for link in store.links(where, [record.id], "in_cluster") if link.a == record.id]
+    links = store.links(where, heads, "in_cluster") if heads else []
+    linked = store.get(sorted({link.a for link in links}), where)
+    return {each.number: each for each in linked if each.trust != "low" and not suspect(each)}

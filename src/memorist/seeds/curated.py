@@ -17,14 +17,14 @@ it was opened as somebody else's; a program that passes on what a person typed h
 
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from memorist.access import Access, family_of
 from memorist.errors import Invalid, NotFound
 from memorist.kinds import ALIASES, KINDS
 from memorist.memory import Memory
-from memorist.records import Hit, Outcome, Record
+from memorist.records import Hit, Outcome, Record, Report
 from memorist.remember.promotion import PRESETS
 from memorist.text.question import kinds_in
 from memorist.text.visible import quoted, visible
@@ -173,13 +173,19 @@ def consolidate(memory: Memory, rest: str, confirm: bool) -> SlashReply:
         raise Invalid(f"/consolidate takes nothing, or plan, which only shows what it would do; not {quoted(rest)}")
     reports = memory.upkeep(deep=True, dry_run=rest == "plan")
     told = [f"{each.verb}: {len(each.changed):,}" for each in reports if each.changed]
-    asking = (Contradictions.name, Verify.name, TagCleanup.name)
-    told += [
-        f"would ask: {visible(each.advice)}" for each in reports if each.dry_run and each.advice and each.verb in asking
-    ]
-    told += [visible(each.advice) for each in reports[-1:] if each.advice and not each.dry_run]
-    told += [f"`undo {each.batch}` takes it back" for each in reports[-1:] if each.batch]
+    told += _would_ask(reports) if rest else _slept(reports[-1])
     return SlashReply("/consolidate", "\n".join(told) or "nothing is to be done")
+
+
+def _would_ask(reports: Sequence[Report]) -> list[str]:
+    asking = (Contradictions.name, Verify.name, TagCleanup.name)
+    return [f"would ask: {visible(each.advice)}" for each in reports if each.verb in asking and each.advice]
+
+
+def _slept(night: Report) -> list[str]:
+    """How it went, and how to take it back."""
+    told = [visible(night.advice)] if night.advice else []
+    return [*told, f"`undo {night.batch}` takes it back"] if night.batch else told
 
 
 def about(memory: Memory, rest: str, confirm: bool) -> SlashReply:
