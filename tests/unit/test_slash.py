@@ -197,7 +197,9 @@ def test_no_text_can_pretend_to_be_another_line(memory: Memory) -> None:
 
 
 def test_the_commands_are_those_of_the_document() -> None:
-    assert list(COMMANDS) == ["/remember", "/forget", "/pin", "/memory"] and seeds.curated.slash is slash
+    """Those of the document, and the one of another that begins a night."""
+    assert list(COMMANDS) == ["/remember", "/forget", "/pin", "/memory", "/consolidate"]
+    assert seeds.curated.slash is slash
 
 
 def test_an_id_of_the_far_future_is_an_id() -> None:
