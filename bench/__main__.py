@@ -10,7 +10,6 @@ from typing import Any
 
 from bench import notes, pages, quality, reliability, report, sets
 from bench.baselines import Embed, vectors_of
-from bench.graph import linked
 from bench.growth import answering, growth
 from bench.imports import importing
 from bench.nights import nights
@@ -154,7 +153,6 @@ def _speed(quick: bool, vectors: Embed | None) -> Iterator[Measure]:
     yield from isolation(1_000, 100_000 // part)
     yield from prompts(10_000 // part)
     yield from conversations(10_000 // part)
-    yield from linked(100_000 // part)
     yield from nights(50_000 // part)
     yield from erasing(100_000 // part)
     yield from redacting(500_000 // part)

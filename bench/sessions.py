@@ -8,12 +8,12 @@ from bench.corpus import Corpus
 from bench.speed import Measure, cpu_ms, folder
 from memorist import Memory
 from memorist.files.follow import Follower
-from memorist.session.lookout import lookout
 
 ROLES = ("user", "assistant")
 WHOLE = 1_000_000  # tokens: everything is shown as it is
 TRIES = 3
 LOOKS_AHEAD = 100  # turns
+PAUSE = 0.05  # seconds between two of them
 
 
 def conversations(size: int) -> Iterator[Measure]:
@@ -85,7 +85,7 @@ def _ahead(memory: Memory) -> Measure:
         before = time.thread_time()
         session.prefetch(text)
         asked = time.thread_time() - before
-        lookout.rest(60)
+        time.sleep(PAUSE)  # in which it is looked up
         before = time.thread_time()
         session.ready()
         spent.append((asked + time.thread_time() - before) * 1000)

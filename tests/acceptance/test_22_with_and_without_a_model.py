@@ -1,6 +1,6 @@
 """Acceptance 22: without a model more than half of what matters is among the first five; a judge that knows makes nearly all of it
 of the same pool, and shows nothing where nothing is needed. On a small set in the shape of the notes; the real figures are in
-docs/LOG.md (`python -m bench.judged`)."""
+docs/LOG.md (`python -m tools.measure_association.judged`)."""
 
 import gzip
 import json

@@ -198,6 +198,8 @@ class KeepClose:
     linked: float = 1.0
 
     def __call__(self, search: Search, tools: Tools) -> Search:
+        if search.min_relevance == 0:  # the caller wants all that was found
+            return search
         best = ordered(search.hits)
         kept = best[: self.most] if search.judged else self._close(best)
         kept += self._led_to(best[len(kept) :], kept)[: self.most - len(kept)]

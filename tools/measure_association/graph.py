@@ -90,3 +90,8 @@ def _use(memory: Memory, asked: list[str]) -> Measure:
 
 def _told(memory: Memory, answers: dict[str, list[str]], receipt: str) -> None:
     memory.used(receipt, ids=answers[receipt])
+
+
+if __name__ == "__main__":
+    for measure in linked(100_000):
+        print(measure.name, round(measure.value, 2), measure.unit, measure.detail or "")

@@ -1,4 +1,4 @@
-"""`python -m bench.judged`: notes with a judge that knows the answers, the most that any judge could make of what is found.
+"""`python -m tools.measure_association.judged`: notes with a judge that knows the answers, the most that any judge could make of what is found.
 
 The rules answer first, as they come. Then a judge reads the pool of each question and chooses what matters and nothing else: what
 it does not find was not in the pool. A judge that is down is counted too: nothing may be shown then.
@@ -77,7 +77,7 @@ def _of(asked: Sequence[Asked]) -> dict[str, float]:
 
 def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m bench.judged", description="the most that a judge could make of notes"
+        prog="python -m tools.measure_association.judged", description="the most that a judge could make of notes"
     )
     parser.add_argument("--data", type=Path, default=DATA, help="the folder with the public test sets")
     parser.add_argument("--embed", help="the embedder; what your settings say without it")

@@ -1,6 +1,6 @@
 """Whether links help where several turns are needed: the cascade and a personalised PageRank over names, beside neither.
 
-    python -m bench.pagerank [--half 1] [--data FOLDER]
+    python -m tools.measure_association.pagerank [--half 1] [--data FOLDER]
 
 Turns of LoCoMo have no links, so two of them are neighbours if they share a name that few hold. Every way begins from the same
 answers of `balanced`. What counts is the paired difference in all@10, with its interval: a way is worth having if the interval
@@ -16,7 +16,6 @@ import numpy as np
 
 from bench import sets
 from bench.__main__ import DATA
-from bench.graph import cascading
 from bench.measures import ahead, measured
 from bench.quality import Filled, fill, joined
 from bench.report import table
@@ -24,6 +23,7 @@ from bench.speed import folder
 from memorist.designs import BALANCED
 from memorist.recall.stages.cascade import Cascade
 from memorist.recall.walk import labels_of
+from tools.measure_association.graph import cascading
 
 LIMIT = 50
 RARE = 40
@@ -97,7 +97,7 @@ DESIGNS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.pagerank")
+    parser = argparse.ArgumentParser(prog="python -m tools.measure_association.pagerank")
     parser.add_argument("--half", type=int, choices=(1, 2))
     parser.add_argument("--data", type=Path, default=DATA)
     options = parser.parse_args()
