@@ -1,4 +1,4 @@
-"""`python -m tools.measure_association.judged`: notes with a judge that knows the answers, the most that any judge could make of what is found.
+"""`python -m tools.measure_association.judged`: notes with a judge that knows the answers, the most any judge could make of them.
 
 The rules answer first, as they come. Then a judge reads the pool of each question and chooses what matters and nothing else: what
 it does not find was not in the pool. A judge that is down is counted too: nothing may be shown then.
