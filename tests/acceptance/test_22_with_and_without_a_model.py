@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bench import judged
 from bench.notes import stores
 from small_sets import AT
+from tools.measure_association import judged
 
 NOTES = {
     "m1": "The boiler man is Ossie, 0123 99",

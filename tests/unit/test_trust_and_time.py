@@ -248,6 +248,7 @@ def test_every_verb_knows_that_memory_is_off(memory: Memory, monkeypatch: pytest
         "why_not": lambda: memory.why_not(1, "office"),
         "revise": lambda: memory.revise(1, "x"),
         "link": lambda: memory.link(1, 1),
+        "path": lambda: memory.path(1, 1),
         "resolve": lambda: memory.resolve(1, 1, "both"),
         "used": lambda: memory.used("r1", "x"),
         "unlink": lambda: memory.unlink(1, 1),

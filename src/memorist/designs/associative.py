@@ -12,7 +12,7 @@ from memorist.recall.stages.gather import Gather, Recognise, Understand
 from memorist.recall.stages.judge import Judge
 from memorist.recall.stages.keep import Believed, KeepBest, KeepClose, OneVoice
 from memorist.recall.stages.triggered import Triggered
-from memorist.recall.stages.weigh import FavourSeason, MarkConflicts, Rerank, Suspect, Weigh
+from memorist.recall.stages.weigh import FavourKinds, FavourSeason, MarkConflicts, Rerank, Suspect, Weigh
 from memorist.upkeep.clusters import Clusters
 from memorist.upkeep.retain import Settle
 from memorist.upkeep.tidy import FadeAway
@@ -25,12 +25,13 @@ ASSOCIATIVE = Design(
         Understand(),
         Recognise(),
         Gather(words=50, meaning=50),
-        FuseRanks(),
+        FuseRanks(meaning=0.45),  # what is first by the one and second by the other: words decide
         Believed(),
         Cascade(seeds=10, depth=2),
         Judge(most=50, judges=2),
         Weigh(factors=("fresh", "confidence", "pinned", "doubt")),
         FavourSeason(),
+        FavourKinds(),
         Suspect(),
         Rerank(),
         MarkConflicts(),
