@@ -59,9 +59,9 @@ class Client:
     def raw(self, sent: bytes, wait: float = 10.0, whole: bool = True) -> bytes:
         """What the server says to these bytes, until it closes the connection or says nothing for a while."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=wait) as talk:
-            talk.sendall(sent)
             got = b""
             try:
+                talk.sendall(sent)  # which may be refused before all of it is there
                 while chunk := talk.recv(65536):
                     got += chunk
                     if not whole and b"\r\n\r\n" in got:
