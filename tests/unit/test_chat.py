@@ -2,7 +2,9 @@
 
 import json
 import logging
+import threading
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +21,12 @@ from memorist.models.chat import (
     ChatPort,
     ChatPrompt,
     ChatReply,
+    Tally,
     about_data,
     checked_chat,
     chosen_chat,
     parsed,
+    share_of,
 )
 from memorist.models.completions import LADDER, RemoteChat
 from memorist.surfaces import settings
@@ -128,6 +132,42 @@ def test_what_was_spent_by_other_processes_counts(tmp_path: Path) -> None:
             assert memory.status()["chat_outcomes"] == wanted
     with Memory(tmp_path / "memory.db") as memory:
         assert memory.status()["chat_degraded"] == "50% of 2 uses", "whoever asks is told, also without a model"
+
+
+@pytest.mark.covers("N4-2")
+@pytest.mark.parametrize(
+    ("hour", "used", "share"),
+    [
+        (12, 0, 800),  # (1000 − 0 − 0) × 0.8
+        (12, 100, 100 + 640),  # (900 − 100) × 0.8: the second half needs what the first one did
+        (18, 300, 300 + 480),  # (700 − 100) × 0.8
+        (6, 250, 250),  # 750 are left, and 750 will be needed
+        (23, 801, 0),  # more than four fifths
+        (0, 10, 10 + 608),  # (990 − 230) × 0.8: an hour has passed, or the first minute would say it all
+    ],
+)
+def test_what_nobody_waits_for_gets_a_part_of_what_nobody_will_need(hour: int, used: int, share: int) -> None:
+    now = datetime(2026, 5, 4, hour, tzinfo=UTC)
+    limits, spent = ChatLimits(calls=1000, tokens=10_000), Tally(day="2026-05-04", calls=used, tokens=10 * used)
+    given = share_of(limits, spent, now)
+    assert (given.calls, given.tokens) == (share, 10 * share)
+    fresh = share_of(limits, Tally(day="2026-05-03", calls=999, tokens=9999), now)
+    assert (fresh.calls, fresh.tokens) == (800, 8000), "what yesterday cost says nothing about today"
+
+
+@pytest.mark.covers("N4-2")
+def test_a_share_binds_the_thread_that_took_it_and_ends_with_its_work(clock: MovableClock) -> None:
+    port = ChatPort(ScriptedChat({"word": "heron"}, limits=ChatLimits(calls=10)), clock=clock)
+    others: list[str] = []
+    with port.rationed():
+        mine = [outcome_of(port) for _ in range(9)]
+        thread = threading.Thread(target=lambda: others.append(outcome_of(port)))
+        thread.start()
+        thread.join()
+    assert mine == ["ran"] * 8 + ["over_budget"] and others == ["ran"] and port.scarce
+    assert outcome_of(port) == "ran", "the tenth call of the day is for those who wait"
+    with port.rationed():
+        assert outcome_of(port) == "over_budget"
 
 
 def test_after_failures_in_a_row_it_is_left_alone_and_tried_again_with_one_call() -> None:

@@ -3,9 +3,9 @@
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from conftest import rounds
 from memorist import Memory, recall
-from memorist.design import Due
+from memorist.access import Access
+from memorist.design import Due, Proposal, Tools
 from memorist.designs import BALANCED
 from memorist.errors import Invalid
-from memorist.models.chat import ChatFailed
+from memorist.models.chat import ChatFailed, ChatLimits
 from memorist.records import Record, Report
 from memorist.remember.changes import Caller
 from memorist.seeds import curated
@@ -449,6 +450,44 @@ def test_a_quiet_time_starts_it_and_activity_makes_it_yield(tmp_path: Path, monk
         assert seen[0] is True, "the first one made way"
         assert memory.count() == 1, "the next quiet time went on with it"
         assert "quiet minutes" in memory.status()["upkeep_due"]
+
+
+@dataclass(frozen=True)
+class Fails:
+    """A job that cannot be done."""
+
+    name: ClassVar[str] = "fails"
+
+    def propose(self, who: Access, tools: Tools) -> Proposal:
+        raise Invalid("this job is broken")
+
+
+@pytest.mark.covers("N4-2")
+def test_after_a_night_that_failed_the_next_one_waits_twice_as_long(clock: MovableClock) -> None:
+    with Memory(":memory:", embed="none", clock=clock, design=replace(BALANCED, upkeep=(Fails(),))) as memory:
+        slices, rests = memory._slices, []
+        for _ in range(6):
+            with pytest.raises(Invalid):
+                slices._night(memory.design, memory.access)
+            rests.append(slices._apart)
+            assert slices._quiet_at(1) > time.monotonic() + slices._apart - 60, "however quiet it is"
+        assert rests == [600, 1200, 2400, 4800, 7200, 7200]
+        assert slices._night(BALANCED, memory.access) and slices._apart == 300, "one that went well makes it good"
+
+
+@pytest.mark.covers("N4-2")
+def test_a_night_leaves_a_model_to_those_who_wait_and_then_waits_longest(clock: MovableClock) -> None:
+    chat = ScriptedChat({"contradict": []}, limits=ChatLimits(calls=1))
+    design = replace(FLAGS, due=Due(idle=30))
+    with Memory(":memory:", embed="static", clock=clock, design=design, chat=chat) as memory:
+        memory.remember_many(["Billing runs on the blue machine", "Billing runs on the green machine"])
+        deep(memory)
+        assert chat.asked == [], "of one call nothing is to spare"
+        assert memory.status()["chat_outcomes"] == {"contradiction over_budget": 1}
+        assert memory._slices._night(design, memory.access) and memory._slices._apart == 7200
+        memory._tools.chat.limits = ChatLimits(calls=100)
+        deep(memory)
+        assert len(chat.asked) == 1 and memory._slices._night(design, memory.access) and memory._slices._apart == 300
 
 
 def test_above_so_many_memories_a_minute_is_enough(memory: Memory) -> None:

@@ -15,7 +15,8 @@ import logging
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeVar, get_args
@@ -47,6 +48,9 @@ SECONDS = 20.0  # for one answer
 CALLS_A_DAY, TOKENS_A_DAY = 2000, 2_000_000  # of a day
 IN_A_ROW = 3  # failures after which it is left alone
 FIRST_REST, LONGEST_REST = 30.0, 600.0  # seconds
+SPARED = 0.8  # the part of what nobody will need today that work in the background may have
+SCARCE = 0.8  # the part of a day's calls or tokens after which it has none
+A_DAY, AN_HOUR = 86_400, 3600  # seconds
 WAITED_FOR = 4  # answers at once: those that never come must not pile up
 SESSIONS = 256  # whose verified sets are known
 LETTERS = "bcdfghjkmnpqrstvwxz"  # of a mark: no vowels, so that it is no word, and no rule takes it for a secret
@@ -176,6 +180,23 @@ class Tally:
         return facts | ({"chat_problem": self.problem} if self.problem else {})
 
 
+def share_of(limits: ChatLimits, spent: Tally, now: datetime) -> ChatLimits:
+    """How far work that nobody waits for may go today: (what is left − what will be needed) × SPARED is added to what was spent.
+    The rest of the day will need what it needed so far, at the same pace."""
+    passed = max(AN_HOUR, now.hour * AN_HOUR + now.minute * 60 + now.second)
+    today = spent.day == now.date().isoformat()
+
+    def most(limit: int, used: int) -> int:
+        if used > SCARCE * limit:
+            return 0
+        needed = used * max(0, A_DAY - passed) / passed
+        return used + int(max(0.0, limit - used - needed) * SPARED)
+
+    return replace(
+        limits, calls=most(limits.calls, spent.calls * today), tokens=most(limits.tokens, spent.tokens * today)
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Verified:
     """What a judge verified in a session: the memories, the words of the question, and how often it was carried on since."""
@@ -227,6 +248,7 @@ class ChatPort:
         self._before: Tally | None = None  # what had been spent when this was opened
         self._failed, self._rest, self._closed_until, self._waiting = 0, FIRST_REST, 0.0, 0
         self._cause = ""  # of the last failure
+        self._share = threading.local()  # of a thread whose work nobody waits for
 
     @property
     def ready(self) -> bool:
@@ -288,6 +310,21 @@ class ChatPort:
         with self._lock:
             self._new, self._before = more.with_more(self._new), None
 
+    @contextmanager
+    def rationed(self) -> Iterator[None]:
+        """While this thread does what nobody waits for: it may spend its share of the day, and no more."""
+        self._share.limits = share_of(self.limits, self.tally(), self._clock())
+        try:
+            yield
+        finally:
+            del self._share.limits
+
+    @property
+    def scarce(self) -> bool:
+        """Whether so much of the day is spent that nothing is left for work in the background."""
+        share = share_of(self.limits, self.tally(), self._clock()) if self.ready else self.limits
+        return not (share.calls and share.tokens)
+
     def told(self) -> dict[str, Any]:
         """For `status`: who is asked, and what came of it."""
         return {"chat": self.name, **self.tally().told()}
@@ -328,10 +365,13 @@ class ChatPort:
                 "circuit_open",
                 f"{self._cause} (so {self._failed} times in a row; it is asked again in {rests:.0f} s)",
             )
-        if spent.day == day and (spent.calls >= self.limits.calls or spent.tokens >= self.limits.tokens):
+        limits: ChatLimits = getattr(self._share, "limits", self.limits)
+        used = spent if spent.day == day else Tally()
+        if used.calls >= limits.calls or used.tokens >= limits.tokens:
+            spare = "" if limits is self.limits else "; a night leaves the rest to those who wait"
             raise ChatFailed(
                 "over_budget",
-                f"{spent.calls:,} calls and {spent.tokens:,} tokens of today are spent; more with &calls= and &tokens= in `chat`",
+                f"{used.calls:,} calls and {used.tokens:,} tokens of today are spent{spare}; more with &calls= and &tokens= in `chat`",
             )
         return self.chat
 

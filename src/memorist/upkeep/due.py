@@ -5,7 +5,8 @@ and no call waits for it. It runs the same short steps as `upkeep`, so being cut
 and several programs do not get in each other's way. A failure is logged and shown by `status`.
 
 A night (`night.py`) takes longer, so it waits until this process has not been asked for anything for some minutes, and makes way as
-soon as it is: the next quiet time goes on with it.
+soon as it is: the next quiet time goes on with it. After one there is none for five minutes; after each that failed twice as long
+as before, up to two hours, and so long too when most of what a model may cost in a day is spent.
 """
 
 import logging
@@ -33,6 +34,7 @@ SLICE = 0.05  # seconds
 REST = 20  # the pause after a slice is so many times its duration: whatever a job costs, it is a small part of the time
 CLOSING = 0.2  # seconds that closing waits for the current step
 A_MINUTE = 60.0  # that is enough for a night where there are many memories
+APART, FARTHEST_APART = 300.0, 7200.0  # seconds between two nights that begin by themselves
 log = logging.getLogger("memorist")
 
 
@@ -56,6 +58,7 @@ class Slices:
         self._last: datetime | None = None  # last known run; another process may have run since
         self._touched = time.monotonic()  # when this process was last asked for something
         self._waits: threading.Thread | None = None  # for a quiet time
+        self._apart, self._no_night_before = APART, 0.0
         self._ended = threading.Event()
         self.problem: str | None = None
         self._after: Afterwards | None = None
@@ -200,11 +203,14 @@ class Slices:
     def _when_quiet(self, design: Design, who: Access) -> None:
         try:
             pause = self._pause(design.due, who)
-            while pause is not None and not self._ended.wait(max(0.0, self._touched + pause - time.monotonic())):
-                if time.monotonic() - self._touched >= pause and self._night(design, who):
+            while pause is not None and not self._ended.wait(max(0.0, self._quiet_at(pause) - time.monotonic())):
+                if time.monotonic() >= self._quiet_at(pause) and self._night(design, who):
                     return
         except Exception as problem:  # as in a slice
             self._failed(problem)
+
+    def _quiet_at(self, pause: float) -> float:
+        return max(self._touched + pause, self._no_night_before)
 
     def _pause(self, due: Due, who: Access) -> float | None:
         """How long it must be quiet, in seconds; None where there is nothing new to be looked at."""
@@ -227,12 +233,20 @@ class Slices:
         caller = remember.changes.Caller(who, self._writer, self._tools)
         try:
             done = upkeep.night.sleep(design, caller, stop=lambda: self._stops() or self._touched != begun)
+            if self._touched == begun:  # else the next quiet time goes on with it
+                self._rest_from_nights(FARTHEST_APART if self._tools.chat.scarce else APART)
+        except Exception:
+            self._rest_from_nights(min(FARTHEST_APART, 2 * self._apart))
+            raise
         finally:
             self._thread = None  # while this thread waits for another quiet time, nobody has to wait for it
         self.problem = None
         for report in done:
             self._told(report)
         return self._stops() or self._touched == begun
+
+    def _rest_from_nights(self, seconds: float) -> None:
+        self._apart, self._no_night_before = seconds, time.monotonic() + seconds
 
     def _failed(self, problem: Exception) -> None:
         """Kept for `status`, unless the program is ending."""

@@ -4,7 +4,8 @@
             → files → clusters, tags, links across sessions → a report
 
 The first are late things that others need, then what is said twice or against each other, then pruning, and checking comes last,
-because it can wait for the next night. All changes of a night are one batch: one undo takes it back. One night at a time is at
+because it can wait for the next night. A model that is named is asked no more than those who wait for it will leave of the day
+(`ChatPort.rationed`). All changes of a night are one batch: one undo takes it back. One night at a time is at
 work on a space, whichever process does it; one that was cut off goes on in the same batch, and missed ones are not made up for.
 """
 
@@ -64,13 +65,15 @@ def sleep(
     survey, policy = Survey(), design.promotion
     jobs = jobs_of(design, survey)
     if dry_run:
-        return runner.run(jobs, by, True, seconds, switch, stop, policy)
+        with by.tools.chat.rationed():
+            return runner.run(jobs, by, True, seconds, switch, stop, policy)
     cycle = runner.Runner(runner.keeper_of(by), None).claim_night(NIGHT)
     if cycle is None:
         return [Report(NIGHT, advice=runner.busy(NIGHT))]
     asked = len(remember.consent.waiting(by.access, by.store))
     try:
-        reports = runner.run(jobs, by, False, seconds, switch, stop, policy, cycle)
+        with by.tools.chat.rationed():
+            reports = runner.run(jobs, by, False, seconds, switch, stop, policy, cycle)
     except BaseException:
         with suppress(MemoristError):  # if the store itself failed, the lease expires
             cycle.end(done=False)
