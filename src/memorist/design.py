@@ -203,10 +203,13 @@ class Promotion:
 
     mode: Literal["manual", "propose", "auto", "direct"] = "propose"
     preset: Literal["conservative", "balanced", "aggressive"] = "balanced"
+    every: int | None = None  # turns of an open session after which it is read in the background; None: at its end
 
     def __post_init__(self) -> None:
         checks.one_of(self.mode, "the mode of a promotion", ("manual", "propose", "auto", "direct"))
         checks.one_of(self.preset, "the preset of a promotion", ("conservative", "balanced", "aggressive"))
+        if self.every is not None:
+            checks.whole(self.every, "`every` of a promotion", 1, checks.LARGEST_PROMPT)
 
 
 Conflicts = Literal["flag", "supersede", "ask"]

@@ -282,6 +282,8 @@ class Engine:
 
     def _kept(self, draft: Draft, outcome: Outcome) -> Outcome:
         """What became of a draft, with the scope that it has or would have had."""
+        if outcome.record is not None and outcome.record.kind == "turn" and outcome.outcome == "added":
+            self._slices.said(outcome.record, self.design, self.access)
         return self._tell(outcome if outcome.scope else replace(outcome, scope=draft.scope or self.home))
 
     def _told(self, done: Outcome | Report) -> Outcome | Report:

@@ -282,3 +282,67 @@ def test_what_was_found_and_not_wanted_costs_confidence_when_it_is_read(memory: 
 def test_gaps_at_a_shell(tmp_path: Path) -> None:
     cli = Cli(tmp_path)
     assert "keeps them" in cli.inside("gaps").err or "keep them" in cli.inside("gaps").err
+
+
+# ---------------------------------------------------------------- what was said
+
+READS = replace(BALANCED, promotion=replace(BALANCED.promotion, every=12))
+
+
+def findings(memory: Memory) -> list[str]:
+    return [each.text for each in memory.list({"status": "candidate"}) if each.data.get("rule")]
+
+
+def spoken(n: int) -> str:
+    return "We decided to use Postgres 16 for the ledger." if n == 0 else f"The weather is fine today, day {n}."
+
+
+@pytest.mark.covers("C4-6")
+def test_an_open_session_is_read_after_every_twelve_turns(tmp_path: Path) -> None:
+    with Memory(tmp_path / "m.db", embed="none", design=READS) as memory, memory.session("s1") as session:
+        for n in range(11):
+            session.turn("user", spoken(n))
+        assert findings(settled(memory)) == [] and "read" not in session.record.data
+        session.turn("assistant", "And so on.")
+        assert findings(settled(memory)) == [spoken(0)] and session.record.data["read"] == session.turns()[-1].number
+        for n in range(1, 12):
+            session.turn("user", spoken(n))
+        session.turn("user", "We decided to drop support for Node 16.")
+        assert len(findings(settled(memory))) == 2
+        session.close()
+        assert len(findings(memory)) == 2, "its end finds nothing twice"
+        assert {each.counters.strength for each in memory.list({"kind": "decision"})} == {0}, "nor counts it twice"
+
+
+@pytest.mark.covers("C4-6")
+def test_nobody_waits_for_the_model_that_reads_it(tmp_path: Path) -> None:
+    go_on, began = threading.Event(), threading.Event()
+
+    def slowly(prompt: Any) -> Any:
+        began.set()
+        assert go_on.wait(60)
+        return {"memories": []} if "memories" in prompt.schema["properties"] else {"points": []}
+
+    with Memory(tmp_path / "m.db", embed="none", design=READS, chat=ScriptedChat(slowly)) as memory:
+        session = memory.session("s1")
+        for n in range(12):
+            session.turn("user", f"{spoken(n)} It will be fine for a while.")
+        assert began.wait(60), "the model reads, and nothing waits for it"
+        session.turn("user", "What else is there?")
+        session.close(fast=True)  # which reads all of it by rules
+        go_on.set()
+        assert len(findings(settled(memory))) == 1, "what was read meanwhile is not found again"
+
+
+def test_what_is_handed_in_counts_and_other_designs_read_at_the_end(tmp_path: Path) -> None:
+    said = [{"role": "user", "content": spoken(n)} for n in range(12)]
+    for design, wanted in ((READS, [spoken(0)]), (BALANCED, [])):
+        with Memory(tmp_path / f"{len(wanted)}.db", embed="none", design=design) as memory:
+            memory.ingest(said, session="s1")
+            assert findings(settled(memory)) == wanted
+
+
+def test_what_was_said_is_not_read_in_a_session_that_was_forgotten_or_never_was(tmp_path: Path) -> None:
+    with Memory(tmp_path / "m.db", embed="none", design=READS) as memory:
+        memory.remember([{"role": "user", "content": spoken(n)} for n in range(12)], session="s1")
+        assert findings(settled(memory)) == [] and memory._slices.problem is None

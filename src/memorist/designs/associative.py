@@ -44,7 +44,7 @@ ASSOCIATIVE = Design(
     lanes=(Lane("pinned", 0.25), Lane("preferences", 0.1), Lane("recall", 1.0, 300)),
     budget=Budget(hits=10),
     conflicts="supersede",
-    promotion=Promotion("auto"),
+    promotion=Promotion("auto", every=12),
     due=Due(idle=15, above=10_000),
     twins="near",
     associates=True,

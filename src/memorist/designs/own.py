@@ -403,6 +403,7 @@ SLOTS: Mapping[str, Shape] = {
         Promotion,
         mode=partial(one_of, known=("manual", "propose", "auto", "direct")),
         preset=partial(one_of, known=tuple(PRESETS)),
+        every=_or_off("every", partial(checks.whole, least=1, most=1_000_000)),
     ),
     "due": _shape(
         Due,

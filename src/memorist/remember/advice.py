@@ -38,7 +38,7 @@ def contradictions(pairs: Sequence[tuple[str, str]], chat: ChatPort) -> list[Cla
         ]
         read = partial(_named, most=len(some))
         try:
-            named = chat.ask("contradiction", about_data(CONTRADICT, shown, PAIRS), read)
+            named = chat.ask("contradiction", about_data(CONTRADICT, shown, PAIRS, most=300), read)
         except ChatFailed:  # counted, and told by `status`
             break
         for number in named:

@@ -91,13 +91,16 @@ def noted(record: Record, by: Caller, policy: Promotion) -> list[Outcome]:
 def read(record: Record, by: Caller, direct: bool, seconds: float | None = None) -> list[Outcome]:
     """Keeps what is found in the turns that were not read yet, in short transactions; in only one, if there are but so many
     seconds."""
-    name, last = of(record), record.data.get("read", 0)
-    turns = deque(turns_of(name, by, after=last if isinstance(last, int) else 0))
+    name = of(record)
+    turns = deque(turns_of(name, by, after=_read_until(record)))
     heeded = [] if seconds is not None else _listened(list(turns), name, by)  # there is no time for a model
     done: list[Outcome] = []
     while turns:
         until = time.monotonic() + (seconds or A_STEP)
         with by.writer.transaction():
+            turns = _unread(turns, record.id, by)
+            if not turns:
+                break
             while turns and time.monotonic() < until:
                 some = [turns.popleft() for _ in range(min(TURNS_AT_ONCE, len(turns)))]
                 last = some[-1].number
@@ -106,6 +109,18 @@ def read(record: Record, by: Caller, direct: bool, seconds: float | None = None)
         if seconds is not None:
             break
     return done
+
+
+def _read_until(record: Record) -> int:
+    """The number of the last turn of a session that was read."""
+    last = record.data.get("read")
+    return last if isinstance(last, int) else 0
+
+
+def _unread(turns: deque[Record], id: str, by: Caller) -> deque[Record]:
+    """Those that nobody else read meanwhile: one in the background, or whoever ends the session. None of one that was erased."""
+    now = by.store.get([id], by.where.also("state", "eq", "active"))
+    return deque(turn for turn in turns if turn.number > _read_until(now[0])) if now else deque()
 
 
 def _still_there(turns: list[Record], by: Caller) -> list[Record]:

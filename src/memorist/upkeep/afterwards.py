@@ -1,9 +1,10 @@
-"""What follows a retrieval, in designs that ask for it (`associates`) and never on the caller's time.
+"""What follows a retrieval, in designs that ask for it (`associates`), and what was said (`promotion.every`); never on the
+caller's time.
 
 What was asked and what was used together is put on a list of bounded length by the caller, in no time. A slice of upkeep
 (`due.py`) takes it from there: a question that found nothing is kept as a gap; memories that were of use together are tied
-together, and may get the tag they have in common; and after every fifty recalls the job `clusters` runs, if the design has one
-(docs/why/0059-after-a-retrieval.md). Views of one memory share the list and its slices, so each line says who asked: what follows
+together, and may get the tag they have in common; after every fifty recalls the job `clusters` runs, if the design has one
+(docs/why/0059-after-a-retrieval.md); and after every so many turns a session is read for what lasts, as at its end. Views of one memory share the list and its slices, so each line says who asked: what follows
 is done under that access, whoever's slice it is.
 """
 
@@ -12,25 +13,35 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from memorist.access import Access
-from memorist.design import Design, Job
+from memorist.design import Design, Job, Promotion
 from memorist.recall.pipeline import Query
-from memorist.records import Recall
+from memorist.records import Recall, Record
 from memorist.remember import gaps, sharing, strengthen
 from memorist.remember.changes import Caller
 from memorist.remember.gaps import Missed
 from memorist.remember.strengthen import UsedTogether
+from memorist.store.where import Order
 
 LONGEST_TAKEN = 4000  # characters of a question
 LISTED_AT_MOST = 256  # what is not taken from the list in time is given up, the oldest first
 CLUSTERS = "clusters"  # the job that is run after so many recalls
 RECALLS = 50
+SESSIONS_COUNTED = 1000  # whose turns are counted; of more, those that came first lose their count
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """A session, by its id and the place of its turns."""
+
+    session: str
+    place: str
 
 
 @dataclass(frozen=True, slots=True)
 class Consequence:
-    """What follows from one retrieval; None: nothing but that there was one. Under which design it was made, and by whom."""
+    """What follows from one retrieval, or from turns; None: nothing but that there was one. Under which design, and by whom."""
 
-    what: Missed | UsedTogether | None
+    what: Missed | UsedTogether | Talk | None
     design: Design
     who: Access
 
@@ -41,6 +52,7 @@ class Afterwards:
     def __init__(self) -> None:
         self._list: deque[Consequence] = deque(maxlen=LISTED_AT_MOST)
         self._recalls = 0
+        self._turns: dict[Talk, int] = {}
 
     def __bool__(self) -> bool:
         return bool(self._list)
@@ -55,22 +67,45 @@ class Afterwards:
     def together(self, used: UsedTogether, design: Design, who: Access) -> None:
         self._list.append(Consequence(used, design, who))
 
+    def said(self, turn: Record, every: int, design: Design, who: Access) -> bool:
+        """Something was said in a session; whether it is time to read what was."""
+        talk = Talk(str(turn.provenance.session), turn.scope)
+        count = self._turns.get(talk, 0) + 1
+        self._turns[talk] = count % every
+        if len(self._turns) > SESSIONS_COUNTED:
+            self._turns.pop(next(iter(self._turns)), None)
+        if count >= every:
+            self._list.append(Consequence(talk, design, who))
+        return count >= every
+
     def catch_up(self, by: Caller) -> tuple[Job, ...]:
         """Does what is on the list, each line for whom it stands there. → the jobs that are due by it"""
         due: tuple[Job, ...] = ()
         while self._list:
             line = self._list.popleft()
-            self._recalls += not isinstance(line.what, UsedTogether)
+            self._recalls += not isinstance(line.what, UsedTogether | Talk)
             if self._recalls >= RECALLS:
                 self._recalls, due = 0, tuple(job for job in line.design.upkeep if job.name == CLUSTERS)
-            _follow(line.what, by.through(line.who))
+            _follow(line.what, by.through(line.who), line.design.promotion)
         return due
 
 
-def _follow(what: Missed | UsedTogether | None, by: Caller) -> None:
+def _follow(what: Missed | UsedTogether | Talk | None, by: Caller, policy: Promotion) -> None:
     if isinstance(what, Missed):
         gaps.keep(what, by)
+    elif isinstance(what, Talk):
+        _read(what, by, policy)
     elif what is not None:
         strengthen.credit(what.receipt, what.ids, by, what.batch)
         if len(what.ids) > 1:
             sharing.infer(what.ids, by)
+
+
+def _read(talk: Talk, by: Caller, policy: Promotion) -> None:
+    """Keeps what lasts of what was said so far, unless the session ended meanwhile, which did the same."""
+    from memorist.session import close, name  # which only those who talk need
+
+    where = by.where.also("session", "eq", talk.session).also("scope", "eq", talk.place).also("kind", "eq", name.KIND)
+    for record in by.store.find(where.also("state", "eq", "active"), Order("number"), 1):
+        if record.data.get("state") == name.OPEN:
+            close.noted(record, by, policy)

@@ -22,7 +22,7 @@ from memorist.access import WRITERS, Access
 from memorist.design import Design, Due, Job, Tools
 from memorist.errors import StoreUnavailable
 from memorist.recall.pipeline import Query
-from memorist.records import Recall, Report, from_micros
+from memorist.records import Recall, Record, Report, from_micros
 from memorist.store.where import Where
 from memorist.store.writer import Writer, looked_after
 
@@ -74,6 +74,16 @@ class Slices:
         """Some memories were of use for one question."""
         if used.ids and _leaves_traces(design, who):
             self._following(design, who).together(used, design, who)
+            self._start(design, who, due=False)
+
+    def said(self, turn: Record, design: Design, who: Access) -> None:
+        """Something was said in a session; after every so many turns it is read, where the design wants it."""
+        every = design.promotion.every
+        if every is None or who.role not in WRITERS:
+            return
+        with self._lock:
+            ready = self._following(design, who).said(turn, every, design, who)
+        if ready:
             self._start(design, who, due=False)
 
     def _following(self, design: Design, who: Access) -> "Afterwards":

@@ -107,7 +107,7 @@ def _prompt(query: str, records: Sequence[Record]) -> ChatPrompt:
         {"number": number, "date": record.times.stated.date().isoformat(), "note": record.text[:LONGEST_CANDIDATE]}
         for number, record in enumerate(records, 1)
     ]
-    return about_data(JUDGE, {"message": query[-LONGEST_QUERY:], "notes": notes}, VERDICT)
+    return about_data(JUDGE, {"message": query[-LONGEST_QUERY:], "notes": notes}, VERDICT, most=300)
 
 
 def _numbers(told: Any, most: int) -> list[int]:
