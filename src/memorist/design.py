@@ -92,6 +92,11 @@ class Proposal:
     fill: Callable[[Record, Any], None] | None = None  # instead of the edit: the memory, and its `Changes`
 
 
+def itself(record: Record) -> Record:
+    """The edit of a proposal that only asks, or that fills."""
+    return record
+
+
 class Job(Protocol):
     """One kind of upkeep. It only reads and proposes; `upkeep/runner.py` applies."""
 

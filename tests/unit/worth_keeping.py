@@ -1,6 +1,6 @@
 """What people say, worth keeping or not (`worth_keeping.txt`, written before the rules), and how much of it the rules find."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,13 +37,13 @@ def sentences(file: Path = FILE) -> list[Sentence]:
     return found
 
 
-def kind_found(text: str) -> str:
-    found = extract(text, "user")
+def by_rules(sentence: Sentence) -> str:
+    found = extract(sentence.text, "user")
     return found[0].kind if found else NOTHING
 
 
-def figures(some: Iterable[Sentence]) -> Figures:
-    pairs = [(each.kind, kind_found(each.text)) for each in some]
+def figures(some: Iterable[Sentence], kind_found: Callable[[Sentence], str] = by_rules) -> Figures:
+    pairs = [(each.kind, kind_found(each)) for each in some]
     found = [(kind, given) for kind, given in pairs if given != NOTHING]
     right = [(kind, given) for kind, given in found if kind != NOTHING]
     worth = sum(kind != NOTHING for kind, _ in pairs)

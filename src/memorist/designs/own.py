@@ -26,7 +26,7 @@ from memorist.recall.stages import blend, cascade, gather, judge, keep, lessons,
 from memorist.remember.promotion import PRESETS
 from memorist.text import toml
 from memorist.text.visible import quoted
-from memorist.upkeep import clusters, retain, sessions, stale, suggest, tidy, twins
+from memorist.upkeep import clusters, practice, retain, sessions, stale, suggest, tidy, twins
 from memorist.worth import DECAYS, FACTORS
 
 FAMILIES = ("task", "session", "project", "user", "global")
@@ -443,6 +443,7 @@ JOBS: Mapping[str, Shape] = {
     "fade": _shape(tidy.FadeAway, below=checks.share),
     "clusters": _shape(clusters.Clusters),
     "tag_cleanup": _shape(tidy.TagCleanup, most=_some),
+    "suggest_procedures": _shape(practice.SuggestProcedures, most=_some),
     "cross_links": _shape(tidy.CrossLinks, most=_some),
     "tune_lanes": _shape(suggest.TuneLanes, receipts=partial(checks.whole, least=1, most=10_000)),
 }

@@ -368,11 +368,9 @@ class ChatPort:
         limits: ChatLimits = getattr(self._share, "limits", self.limits)
         used = spent if spent.day == day else Tally()
         if used.calls >= limits.calls or used.tokens >= limits.tokens:
-            spare = "" if limits is self.limits else "; a night leaves the rest to those who wait"
-            raise ChatFailed(
-                "over_budget",
-                f"{used.calls:,} calls and {used.tokens:,} tokens of today are spent{spare}; more with &calls= and &tokens= in `chat`",
-            )
+            rest = "" if limits is self.limits else "; a night leaves the rest to those who wait"
+            spent_today = f"{used.calls:,} calls and {used.tokens:,} tokens of today are spent"
+            raise ChatFailed("over_budget", f"{spent_today}{rest}; more with &calls= and &tokens= in `chat`")
         return self.chat
 
     def _waited(self, chat: Chat, prompt: ChatPrompt, seconds: float) -> ChatReply:

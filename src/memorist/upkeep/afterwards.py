@@ -4,8 +4,8 @@ caller's time.
 What was asked and what was used together is put on a list of bounded length by the caller, in no time. A slice of upkeep
 (`due.py`) takes it from there: a question that found nothing is kept as a gap; memories that were of use together are tied
 together, and may get the tag they have in common; after every fifty recalls the job `clusters` runs, if the design has one
-(docs/why/0059-after-a-retrieval.md); and after every so many turns a session is read for what lasts, as at its end. Views of one memory share the list and its slices, so each line says who asked: what follows
-is done under that access, whoever's slice it is.
+(docs/why/0059-after-a-retrieval.md); and after every so many turns a session is read for what lasts, as at its end. Views of one
+memory share the list and its slices, so each line says who asked: what follows is done under that access, whoever's slice it is.
 """
 
 from collections import deque
@@ -30,7 +30,7 @@ SESSIONS_COUNTED = 1000  # whose turns are counted; of more, those that came fir
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class Overhears:
     """A session, by its id and the place of its turns."""
 
     session: str
@@ -41,7 +41,7 @@ class Talk:
 class Consequence:
     """What follows from one retrieval, or from turns; None: nothing but that there was one. Under which design, and by whom."""
 
-    what: Missed | UsedTogether | Talk | None
+    what: Missed | UsedTogether | Overhears | None
     design: Design
     who: Access
 
@@ -52,7 +52,7 @@ class Afterwards:
     def __init__(self) -> None:
         self._list: deque[Consequence] = deque(maxlen=LISTED_AT_MOST)
         self._recalls = 0
-        self._turns: dict[Talk, int] = {}
+        self._turns: dict[Overhears, int] = {}
 
     def __bool__(self) -> bool:
         return bool(self._list)
@@ -69,7 +69,7 @@ class Afterwards:
 
     def said(self, turn: Record, every: int, design: Design, who: Access) -> bool:
         """Something was said in a session; whether it is time to read what was."""
-        talk = Talk(str(turn.provenance.session), turn.scope)
+        talk = Overhears(str(turn.provenance.session), turn.scope)
         count = self._turns.get(talk, 0) + 1
         self._turns[talk] = count % every
         if len(self._turns) > SESSIONS_COUNTED:
@@ -83,17 +83,17 @@ class Afterwards:
         due: tuple[Job, ...] = ()
         while self._list:
             line = self._list.popleft()
-            self._recalls += not isinstance(line.what, UsedTogether | Talk)
+            self._recalls += not isinstance(line.what, UsedTogether | Overhears)
             if self._recalls >= RECALLS:
                 self._recalls, due = 0, tuple(job for job in line.design.upkeep if job.name == CLUSTERS)
             _follow(line.what, by.through(line.who), line.design.promotion)
         return due
 
 
-def _follow(what: Missed | UsedTogether | Talk | None, by: Caller, policy: Promotion) -> None:
+def _follow(what: Missed | UsedTogether | Overhears | None, by: Caller, policy: Promotion) -> None:
     if isinstance(what, Missed):
         gaps.keep(what, by)
-    elif isinstance(what, Talk):
+    elif isinstance(what, Overhears):
         _read(what, by, policy)
     elif what is not None:
         strengthen.credit(what.receipt, what.ids, by, what.batch)
@@ -101,7 +101,7 @@ def _follow(what: Missed | UsedTogether | Talk | None, by: Caller, policy: Promo
             sharing.infer(what.ids, by)
 
 
-def _read(talk: Talk, by: Caller, policy: Promotion) -> None:
+def _read(talk: Overhears, by: Caller, policy: Promotion) -> None:
     """Keeps what lasts of what was said so far, unless the session ended meanwhile, which did the same."""
     from memorist.session import close, name  # which only those who talk need
 

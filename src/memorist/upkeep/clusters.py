@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from memorist.access import Access
-from memorist.design import Proposal, Tools
+from memorist.design import Proposal, Tools, itself
 from memorist.records import Link, Provenance, Record, Times, new_id
 from memorist.remember.authority import status_of, trust_of
 from memorist.remember.changes import Changes
@@ -55,14 +55,14 @@ class Clusters:
     def propose(self, who: Access, tools: Tools) -> Proposal:
         seen = (self.survey or Survey())(who, tools)
         if not seen.whole:  # half of the neighbours would tear clusters apart
-            return Proposal(CLUSTERED, _itself, LIE_NEAR, [])
+            return Proposal(CLUSTERED, itself, LIE_NEAR, [])
         heads = _heads(who, tools)
         homes = dict(_memberships(list(heads), who, tools))
         alive = {brief.id for brief in tools.store.briefs(memories(who, lambda kind: kind.recalled))}
         shapes = _named(communities(seen, alive), homes, tools)
         wanted = {member: shape for shape in shapes for member in shape.members}
         act = _Act(wanted, {shape.head: shape for shape in shapes})
-        return Proposal(CLUSTERED, _itself, LIE_NEAR, act.concerned(heads, homes), fill=act)
+        return Proposal(CLUSTERED, itself, LIE_NEAR, act.concerned(heads, homes), fill=act)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +132,6 @@ def _head_of(shape: Community, member: Record, changes: Changes) -> Record:
 
 def _told(shape: Community) -> str:
     return f"memories like [id:{shape.centre}]"
-
-
-def _itself(record: Record) -> Record:
-    return record
 
 
 # ---------------------------------------------------------------- what is there

@@ -241,22 +241,24 @@ class Slices:
             self._thread = threading.current_thread()  # so that `upkeep` waits for it
         begun = self._touched
         caller = remember.changes.Caller(who, self._writer, self._tools)
-        try:
+        with self._nights_apart(begun):
             done = upkeep.night.sleep(design, caller, stop=lambda: self._stops() or self._touched != begun)
-            if self._touched == begun:  # else the next quiet time goes on with it
-                self._rest_from_nights(FARTHEST_APART if self._tools.chat.scarce else APART)
-        except Exception:
-            self._rest_from_nights(min(FARTHEST_APART, 2 * self._apart))
-            raise
-        finally:
-            self._thread = None  # while this thread waits for another quiet time, nobody has to wait for it
         self.problem = None
         for report in done:
             self._told(report)
         return self._stops() or self._touched == begun
 
-    def _rest_from_nights(self, seconds: float) -> None:
-        self._apart, self._no_night_before = seconds, time.monotonic() + seconds
+    @contextmanager
+    def _nights_apart(self, begun: float) -> Iterator[None]:
+        """Says how long there is no other one after this; one that made way goes on in the next quiet time."""
+        apart = min(FARTHEST_APART, 2 * self._apart)  # if it fails
+        try:
+            yield
+            apart = FARTHEST_APART if self._tools.chat.scarce else APART
+        finally:
+            self._thread = None  # while this thread waits for another quiet time, nobody has to wait for it
+            if self._touched == begun:
+                self._apart, self._no_night_before = apart, time.monotonic() + apart
 
     def _failed(self, problem: Exception) -> None:
         """Kept for `status`, unless the program is ending."""

@@ -1,7 +1,7 @@
 """A night: upkeep, and all that needs a look at the whole store. Nothing of it runs while somebody waits.
 
     vectors → sessions that were left open → twins and contradictions → what the design keeps in order, and what has faded
-            → files → clusters, tags, links across sessions → a report
+            → files → clusters, tags, links across sessions, what is done again and again → a report
 
 The first are late things that others need, then what is said twice or against each other, then pruning, and checking comes last,
 because it can wait for the next night. A model that is named is asked no more than those who wait for it will leave of the day
@@ -10,8 +10,8 @@ work on a space, whichever process does it; one that was cut off goes on in the 
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ from memorist.store.where import Where, canonical
 from memorist.store.writer import slept
 from memorist.upkeep import runner
 from memorist.upkeep.clusters import Clusters
+from memorist.upkeep.practice import SuggestProcedures
 from memorist.upkeep.survey import Survey
 from memorist.upkeep.tidy import Contradictions, CrossLinks, FadeAway, TagCleanup, Verify
 from memorist.upkeep.twins import Comparison, MergeTwins, Redundancy
@@ -47,6 +48,7 @@ def jobs_of(design: Design, survey: Survey | None = None) -> tuple[Job, ...]:
         Clusters(later),
         TagCleanup(survey=later),
         CrossLinks(survey=later),
+        SuggestProcedures(),
     )
     fixed = {job.name for job in (*first, *last)}
     middle = tuple(job for name, job in own.items() if name not in fixed)
@@ -71,13 +73,8 @@ def sleep(
     if cycle is None:
         return [Report(NIGHT, advice=runner.busy(NIGHT))]
     asked = len(remember.consent.waiting(by.access, by.store))
-    try:
-        with by.tools.chat.rationed():
-            reports = runner.run(jobs, by, False, seconds, switch, stop, policy, cycle)
-    except BaseException:
-        with suppress(MemoristError):  # if the store itself failed, the lease expires
-            cycle.end(done=False)
-        raise
+    with by.tools.chat.rationed(), _given_back(cycle):
+        reports = runner.run(jobs, by, False, seconds, switch, stop, policy, cycle)
     whole = not any(report.advice == runner.LATER for report in reports)
     cycle.end(whole)
     asked = max(0, len(remember.consent.waiting(by.access, by.store)) - asked)
@@ -87,6 +84,17 @@ def sleep(
     rest = "" if whole else f"; {runner.LATER}"
     changed = _readable([report for report in reports if report.rows is None], by)
     return [*reports, Report(NIGHT, changed, batch=cycle.run.batch, advice=f"{health.told(asked)}{rest}")]
+
+
+@contextmanager
+def _given_back(cycle: runner.NightRun) -> Iterator[None]:
+    """Lets others go on with a night that failed."""
+    try:
+        yield
+    except BaseException:
+        with suppress(MemoristError):  # if the store itself failed, the lease expires
+            cycle.end(done=False)
+        raise
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from itertools import takewhile
 from typing import Any, ClassVar, TypeVar
 
 from memorist.access import Access, family_of
-from memorist.design import Ask, Proposal, Tools
+from memorist.design import Ask, Proposal, Tools, itself
 from memorist.recall.stages.words import effective
 from memorist.records import Record
 from memorist.remember.edit import use_key
@@ -60,7 +60,7 @@ class SuggestAliases:
         def said(reader: Access) -> str | None:
             return "; ".join(ask.summary for ask in asks if reader.may_read(ask.details["scope"])) or None
 
-        return Proposal("changed", _unchanged, BECAUSE, (), said, tuple(asks))
+        return Proposal("changed", itself, BECAUSE, (), said, tuple(asks))
 
     def _asks(self, scope: str, records: Sequence[Record], who: Access, tools: Tools) -> Iterator[Ask]:
         signs, outright = Counter[Pair](), set[Pair]()
@@ -142,10 +142,6 @@ def _is_known(word: str, other: str, known: Mapping[str, tuple[str, ...]]) -> bo
     return other in known.get(word, ()) or word in known.get(other, ()) or query_terms(word) == query_terms(other)
 
 
-def _unchanged(record: Record) -> Record:
-    return record
-
-
 # ---------------------------------------------------------------- lanes
 
 
@@ -159,7 +155,7 @@ class TuneLanes:
     def propose(self, who: Access, tools: Tools) -> Proposal:
         lines = [line for line in tools.store.receipts(who.space, self.receipts) if line.rendered and line.shown]
         used = [by_lane for line in lines if (by_lane := _used(line, tools.store))]
-        return Proposal("tuned", _unchanged, "it changes nothing", [], _advice(lines, used))
+        return Proposal("tuned", itself, "it changes nothing", [], _advice(lines, used))
 
 
 def _used(line: Receipt, store: Store) -> Counter[str]:

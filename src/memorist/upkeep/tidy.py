@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from memorist import remember
 from memorist.access import Access, is_homed
-from memorist.design import Ask, Proposal, Tools
+from memorist.design import Ask, Proposal, Tools, itself
 from memorist.folder import HASHES
 from memorist.records import Link, Record
 from memorist.remember.advice import contradictions
@@ -41,12 +41,8 @@ FILE_CHANGED = "the file it speaks of was changed since"
 ONE_TAG = "the tags mean the same"
 
 
-def _nothing(record: Record) -> Record:
-    return record
-
-
 def _asking(verb: str, because: str, asks: Sequence[Ask]) -> Proposal:
-    return Proposal(verb, _nothing, because, (), asks=tuple(asks))
+    return Proposal(verb, itself, because, (), asks=tuple(asks))
 
 
 def _neighbours(seen: Overview, least: float, who: Access, tools: Tools) -> Iterator[tuple[Record, Record, float]]:
@@ -221,7 +217,7 @@ class FadeAway:
     def propose(self, who: Access, tools: Tools) -> Proposal:
         moved = jumped(tools)
         if moved:
-            return Proposal("expired", _nothing, FADED, [], f"nothing was looked at: {moved}")
+            return Proposal("expired", itself, FADED, [], f"nothing was looked at: {moved}")
         now = tools.clock()
         ids = [brief.id for brief in free(list(self._faint(who, tools)), who, tools)]
 
@@ -265,7 +261,7 @@ class CrossLinks:
                 count.update((a.number, b.number))
                 found.setdefault(a.id, {})[b.id] = cosine
         ids = list(islice(found, CANDIDATES_AT_MOST))
-        return Proposal(LINKED, _nothing, ACROSS, ids, fill=_Linking(found))
+        return Proposal(LINKED, itself, ACROSS, ids, fill=_Linking(found))
 
     def _is_known(self, a: Record, b: Record, tools: Tools) -> bool:
         """Whether they are linked, have enough links, or were linked once and somebody took that back."""

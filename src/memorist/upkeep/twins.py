@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from memorist import remember
 from memorist.access import Access
-from memorist.design import Proposal, Tools
+from memorist.design import Proposal, Tools, itself
 from memorist.errors import Refused
 from memorist.records import Record
 from memorist.remember import merge
@@ -86,7 +86,7 @@ class MergeTwins:
         def fill(other: Record, changes: Any) -> None:
             merge.merge(other, _still(into[other.id], who, tools), EVIDENCE, changes)
 
-        return Proposal(merge.MERGED, _itself, TWICE, list(islice(into, CANDIDATES_AT_MOST)), fill=fill)
+        return Proposal(merge.MERGED, itself, TWICE, list(islice(into, CANDIDATES_AT_MOST)), fill=fill)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,3 @@ def _still(id: str, who: Access, tools: Tools) -> Record:
     if not found:
         raise Refused("the memory that says the same is gone by now")
     return found[0]
-
-
-def _itself(record: Record) -> Record:
-    return record

@@ -1,0 +1,134 @@
+"""A job that asks whether what is done again and again is a procedure: the same calls of tools in three sessions.
+
+What a call does is told by its tool and, where that is a shell, by the program and what it is told to do: `git commit -m "…"` is
+`git commit`. The longest sequences that recur are put to a person, with the words that the user said before the last of them, and
+what differed from time to time is left out of the steps. Only what a person confirms becomes a memory: calls are an agent's, and
+steps that recur may be a bad habit. Nobody is asked about the same steps twice.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, ClassVar, NamedTuple
+
+from memorist.access import Access
+from memorist.design import Ask, Proposal, Tools, itself
+from memorist.records import Record
+from memorist.remember.authority import RANK
+from memorist.remember.choices import ASKED
+from memorist.remember.consent import shown_in_question
+from memorist.store.where import Order, Where
+from memorist.text.injection import gives_orders
+from memorist.text.procedure import PROCEDURE
+
+TURNS_READ = 5000  # turns that are read
+TIMES_DONE = 3  # in which the same is done until it is a procedure
+FEWEST_STEPS, MOST_STEPS = 3, 8
+LONGEST_SHOWN = 120  # characters of a step, and of what the user asked for
+COMMANDS = ("command", "cmd", "script")  # where a shell has what it is to run
+RECURS = "the same was done in several sessions"
+
+
+class DoneBefore(NamedTuple):
+    """A call of a tool: what kind of thing it does, the whole of it, and the turns that say so and what the user had asked for."""
+
+    kind: str
+    whole: str
+    asked: str
+    turns: tuple[str, ...]  # by id: a question that quotes what is erased is withdrawn
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestProcedures:
+    """Asks a person about at most so many sequences of calls that recur."""
+
+    most: int = 3
+    name: ClassVar[str] = "suggest_procedures"
+
+    def propose(self, who: Access, tools: Tools) -> Proposal:
+        turns = Where(who).also("state", "eq", "active").also("kind", "eq", "turn")
+        read = [turn for turn in tools.store.find(turns, Order("number"), TURNS_READ)[::-1] if _is_vouched_for(turn)]
+        asks: list[Ask] = []
+        for place, some in groupby(sorted(read, key=lambda turn: turn.scope), lambda turn: turn.scope):
+            if not tools.over():
+                asks += [_ask(place, times) for times in recurring(list(_sessions(list(some))))]
+        return Proposal("added", itself, RECURS, (), asks=tuple(asks[: self.most]))
+
+
+def _is_vouched_for(turn: Record) -> bool:
+    """What a tool printed, or a page said, takes no part."""
+    return RANK[turn.origin] >= RANK["agent"] and turn.provenance.session is not None
+
+
+def _sessions(turns: Sequence[Record]) -> Iterator[list[DoneBefore]]:
+    """What was done in each session, in its order; the same kind of thing several times in a row is one step."""
+    for _, some in groupby(
+        sorted(turns, key=lambda turn: str(turn.provenance.session)), lambda turn: turn.provenance.session
+    ):
+        asked, by, calls = "", tuple[str, ...](), list[DoneBefore]()
+        for turn in some:
+            call = turn.data.get("call")
+            if isinstance(call, Mapping):
+                done = DoneBefore(kind_of(call), turn.text, asked, (turn.id, *by))
+                calls += [done] if not calls or calls[-1].kind != done.kind else []
+            elif turn.provenance.role == "user":
+                asked, by = turn.text, (turn.id,)
+        yield calls
+
+
+def kind_of(call: Mapping[str, Any]) -> str:
+    """The tool; of a shell also the program, and the first word that tells it what to do."""
+    given, name = call.get("input"), str(call.get("name"))
+    command = next(filter(None, map(given.get, COMMANDS)), None) if isinstance(given, Mapping) else given
+    plain = [
+        word for word in str(command or "").partition("\n")[0].split() if not word.startswith("-") and "=" not in word
+    ]
+    if not isinstance(command, str) or not plain:
+        return name
+    told = plain[: 1 + (len(plain) > 1 and plain[1].isidentifier())]
+    return f"{name}: {' '.join(told)[:LONGEST_SHOWN]}"
+
+
+def recurring(sessions: Sequence[Sequence[DoneBefore]]) -> list[list[Sequence[DoneBefore]]]:
+    """The sequences that several sessions have, each as often as it was done; the longest first, and none that is a part of
+    another."""
+    seen: dict[tuple[str, ...], dict[int, Sequence[DoneBefore]]] = {}
+    for number, calls in enumerate(sessions):
+        for some in _parts(calls):
+            seen.setdefault(tuple(each.kind for each in some), {})[number] = some
+    chosen: dict[tuple[str, ...], list[Sequence[DoneBefore]]] = {}
+    for kinds in sorted(seen, key=lambda kinds: (-len(kinds), -len(seen[kinds]), kinds)):
+        often = len(seen[kinds]) >= TIMES_DONE and len(set(kinds)) >= FEWEST_STEPS
+        if often and not any(_is_part(kinds, other) for other in chosen):
+            chosen[kinds] = list(seen[kinds].values())
+    return list(chosen.values())
+
+
+def _parts(calls: Sequence[DoneBefore]) -> Iterator[Sequence[DoneBefore]]:
+    for size in range(FEWEST_STEPS, MOST_STEPS + 1):
+        yield from (calls[start : start + size] for start in range(len(calls) - size + 1))
+
+
+def _is_part(some: tuple[str, ...], whole: tuple[str, ...]) -> bool:
+    return any(whole[start : start + len(some)] == some for start in range(len(whole) - len(some) + 1))
+
+
+def _ask(place: str, times: Sequence[Sequence[DoneBefore]]) -> Ask:
+    steps = [_step([each[number] for each in times]) for number in range(len(times[0]))]
+    asked = " ".join(times[-1][0].asked.split())[:LONGEST_SHOWN]
+    wanted = "" if gives_orders(asked) else asked
+    text = f"How it is done here: {wanted or ', then '.join(steps)[:LONGEST_SHOWN]}"
+    draft = {"text": text, "kind": PROCEDURE, "scope": place, "data": {"steps": steps}}
+    last = f" (the last time for “{wanted}”)" if wanted else ""
+    shown = shown_in_question("; ".join(steps))
+    summary = f"in {place}, keep as a procedure what was done in {len(times):,} sessions: {shown}{last}"
+    asked_about = f"{place}: is {[each.kind for each in times[0]]} a procedure?"
+    turns = sorted({id for each in times for done in each for id in done.turns})
+    return Ask("remember", summary, None, {"draft": draft, "scope": place, "turns": turns, ASKED: asked_about})
+
+
+def _step(times: Sequence[DoneBefore]) -> str:
+    """A step in words: the whole call where it was always the same, else its kind."""
+    wholes = {each.whole for each in times}
+    whole = " ".join(times[-1].whole.split())
+    return whole if len(wholes) == 1 and len(whole) <= LONGEST_SHOWN else times[-1].kind
